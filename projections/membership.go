@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/table"
@@ -14,13 +15,15 @@ type Membership struct {
 	User           string
 	Role           events.Role // "" after a revocation
 	Number         int64       // of the grant or revocation it shows
+	At             time.Time   // of that event; zero if read from the projection
 }
 
 // GroupedAccount is the projection of one account's place in one group.
 type GroupedAccount struct {
 	Account, Group string
-	Out            bool  // the account was taken out of the group
-	Number         int64 // of the newest change of the account's groups that names this group
+	Out            bool      // the account was taken out of the group
+	Number         int64     // of the newest change of the account's groups that names this group
+	At             time.Time // of that change; zero if read from the projection
 }
 
 // Key is the key of the membership.

@@ -47,7 +47,7 @@ Ctrl-C or SIGTERM stops it after the balances in flight. It then prints the
 --from with which to continue.
 
 --dry-run writes nothing. It prints what rebuild would repair. An item that only
-lacks postings of the last minute counts as behind, not as wrong.
+lacks events of the last minute counts as behind, not as wrong.
 
 rebuild does not change a balance that counts more postings than exist, nor an
 entry that no hold has in a list of holds: postings or holds may have been

@@ -59,14 +59,13 @@ func First(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput)
 	return out.Items[0], nil
 }
 
-// NewestGrant reads the role and the number of a user's newest grant or revocation in the partition of an account or a
-// group, strongly consistent. The role is "" after a revocation. Commands number the next grant by it, and the
-// projector computes the membership from it. Errors: store.ErrAbsent, ErrMalformedItem, ErrThrottled, ErrUnavailable.
+// NewestGrant reads a user's newest grant or revocation in the partition of an account or a group, strongly consistent.
+// The role is "" after a revocation. Commands number the next grant by it, and the projector computes the membership
+// from it. Errors: store.ErrAbsent, ErrMalformedItem, ErrThrottled, ErrUnavailable.
 func NewestGrant(
 	ctx context.Context, client *dynamodb.Client, tableName, partition, user string,
-) (events.Role, int64, error) {
-	newest, err := Only[events.MemberGranted](newestEvent(ctx, client, tableName, partition, table.GrantsOf(user)))
-	return newest.Role, newest.Number, err
+) (events.MemberGranted, error) {
+	return Only[events.MemberGranted](newestEvent(ctx, client, tableName, partition, table.GrantsOf(user)))
 }
 
 // NewestGroups reads the newest change of an account's groups, strongly consistent. It has all groups of the account.

@@ -102,12 +102,12 @@ func (j *Journal) NewestGroupGrant(ctx context.Context, group, user string) (eve
 	return wrapGrant(ddb.NewestGrant(ctx, j.client, j.table, table.GroupKey(group).PK, user))
 }
 
-// wrapGrant wraps an error of reading a newest grant.
-func wrapGrant(role events.Role, number int64, err error) (events.Role, int64, error) {
+// wrapGrant returns role and number of a newest grant, or wraps the error of reading it.
+func wrapGrant(newest events.MemberGranted, err error) (events.Role, int64, error) {
 	if err != nil {
 		err = fmt.Errorf("read newest grant: %w", err)
 	}
-	return role, number, err
+	return newest.Role, newest.Number, err
 }
 
 // NewestGroups implements ledger.Journal.

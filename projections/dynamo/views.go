@@ -132,11 +132,13 @@ func (v *Views) NextAsset(ctx context.Context, account, after string) (string, e
 
 // NewestGrant implements projections.ProjectorViews.
 func (v *Views) NewestGrant(ctx context.Context, of projections.Membership) (m projections.Membership, err error) {
-	m = projections.Membership{Account: of.Account, Group: of.Group, User: of.User}
-	if m.Role, m.Number, err = ddb.NewestGrant(ctx, v.client, v.table, of.Key().PK, of.User); err != nil {
-		return projections.Membership{}, err
+	newest, err := ddb.NewestGrant(ctx, v.client, v.table, of.Key().PK, of.User)
+	if err != nil {
+		return m, err
 	}
-	return m, nil
+	return projections.Membership{
+		Account: of.Account, Group: of.Group, User: of.User, Role: newest.Role, Number: newest.Number, At: newest.At,
+	}, nil
 }
 
 // GroupedSince implements projections.ProjectorViews.
@@ -155,7 +157,7 @@ func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([
 			}
 			group := change.Changed()
 			places[group] = projections.GroupedAccount{
-				Account: account, Group: group, Out: !change.Has(group), Number: change.Number,
+				Account: account, Group: group, Out: !change.Has(group), Number: change.Number, At: change.At,
 			}
 		}
 		if q.ExclusiveStartKey = out.LastEvaluatedKey; q.ExclusiveStartKey == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -109,7 +110,13 @@ func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) R
 	return rebuildNewest(ctx, b, report, newestOf[projections.Membership]{
 		key:    of.Key(),
 		stored: func() (Stored[projections.Membership], error) { return b.views.StoredMembership(ctx, of) },
-		newest: func() (projections.Membership, error) { return b.views.NewestGrant(ctx, of) },
+		newest: func() (projections.Membership, time.Time, error) {
+			m, err := b.views.NewestGrant(ctx, of)
+			at := m.At
+			m.At = time.Time{}
+			return m, at, err
+		},
+		number: func(m projections.Membership) int64 { return m.Number },
 		none:   of,
 		put:    b.views.PutMembership,
 	})
@@ -119,11 +126,11 @@ func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) R
 type newestOf[T comparable] struct {
 	key    table.Key
 	stored func() (Stored[T], error)
-	newest func() (T, error) // the correct value. Error: also ErrAbsent, if there are no events
-	none   T                 // the value without any event
-	stray  string            // if not "": an item without any event is a stray for this reason, and is not written
+	newest func() (v T, at time.Time, err error) // the correct value and its event's time. Error: also ErrAbsent
+	number func(T) int64                         // of the event that it shows
+	none   T                                     // the value without any event
+	stray  string                                // if not "": an item without any event is a stray for this reason, and is not written
 	put    func(ctx context.Context, v T, read projections.Revision) error
-	behind func(found Stored[T]) bool // reports whether it lacks only recent events; nil: false
 }
 
 // rebuildNewest rebuilds a projection from its newest event, as Membership describes.
@@ -134,7 +141,7 @@ func rebuildNewest[T comparable](ctx context.Context, b *Rebuilder, report Repor
 		if err != nil {
 			return fmt.Errorf("read projection: %w", err)
 		}
-		v, err := of.newest()
+		v, at, err := of.newest()
 		isAbsent := errors.Is(err, store.ErrAbsent)
 		switch {
 		case isAbsent && !found.Exists:
@@ -152,7 +159,8 @@ func rebuildNewest[T comparable](ctx context.Context, b *Rebuilder, report Repor
 			return nil
 		}
 		d := differenceOf(of.key, found, v)
-		d.Behind = !isAbsent && of.behind != nil && of.behind(found)
+		number := of.number(found.Value)
+		d.Behind = !isAbsent && b.isYoung(at) && (!found.Exists || number > 0 && number < of.number(v))
 		report.Differences = []Difference{d}
 		if err := of.put(ctx, v, found.Revision); err != nil {
 			return fmt.Errorf("write projection: %w", err)

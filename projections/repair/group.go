@@ -1,10 +1,12 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"ledger.example/internal/store"
 	"ledger.example/internal/table"
@@ -51,16 +53,16 @@ func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
 		stored: func() (Stored[projections.GroupedAccount], error) {
 			return b.views.StoredGrouped(ctx, account, group)
 		},
-		newest: func() (projections.GroupedAccount, error) {
+		number: func(g projections.GroupedAccount) int64 { return g.Number },
+		newest: func() (projections.GroupedAccount, time.Time, error) {
 			named, err := b.views.GroupedSince(ctx, account, 1)
-			if err != nil {
-				return none, err
+			for _, g := range named {
+				if at := g.At; g.Group == group {
+					g.At = time.Time{}
+					return g, at, nil
+				}
 			}
-			i := slices.IndexFunc(named, func(g projections.GroupedAccount) bool { return g.Group == group })
-			if i < 0 {
-				return none, store.ErrAbsent
-			}
-			return named[i], nil
+			return none, time.Time{}, cmp.Or(err, store.ErrAbsent)
 		},
 	})
 }

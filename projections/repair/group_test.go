@@ -13,7 +13,7 @@ import (
 // same differences and writes nothing, and a second run finds none.
 func TestRunRebuildsGroups(t *testing.T) {
 	m, _ := books(t)
-	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Microsecond)
+	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Microsecond).Add(-time.Hour)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -65,10 +65,11 @@ func TestRunRebuildsGroups(t *testing.T) {
 // many changes of other groups came later.
 func TestPlacesOfTheProjectorAreSound(t *testing.T) {
 	b := newBook(t)
+	b.Time = b.Time.Add(time.Hour)
 	for i, group := range []string{"a", "b", "c"} {
 		b.Must(b.Put(t.Context(), events.AccountGrouped{
 			Account: "jane", Number: int64(i + 1), Groups: []string{"a", "b", "c"}[:i+1], Added: group, Actor: "test",
-			At: b.Time,
+			At: morning,
 		}))
 		b.Must(b.Projector.RefreshGrouped(t.Context(), "jane", int64(i+1)))
 	}

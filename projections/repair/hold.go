@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -103,29 +104,22 @@ func (b *Rebuilder) entry(ctx context.Context, report Report, key table.Key, id 
 			found, h, err = b.views.StoredHold(ctx, key, id)
 			return found, err
 		},
-		newest: func() (HoldEntry, error) {
-			if !h.HasEntry(key) {
-				return HoldEntry{}, store.ErrAbsent
+		newest: func() (HoldEntry, time.Time, error) {
+			switch {
+			case !h.HasEntry(key):
+				return HoldEntry{}, time.Time{}, store.ErrAbsent
+			case h.Ended != nil:
+				return HoldEntry{h.Version()}, h.Ended.EndedAt(), nil
 			}
-			return HoldEntry{h.Version()}, nil
+			return HoldEntry{h.Version()}, h.Header.PostedAt(), nil
 		},
+		number: func(e HoldEntry) int64 { return e.Version },
 		put: func(ctx context.Context, _ HoldEntry, read projections.Revision) error {
 			return b.views.PutHold(ctx, key, h, read)
 		},
-		behind: func(found Stored[HoldEntry]) bool { return b.isHoldBehind(h, found) },
 	}
 	if !drop {
 		of.stray = "no hold has this entry"
 	}
 	return rebuildNewest(ctx, b, report, of)
-}
-
-// isHoldBehind reports whether an entry lacks only a change of its hold within the settle window.
-func (b *Rebuilder) isHoldBehind(h projections.Hold, found Stored[HoldEntry]) bool {
-	newest := h.Header.PostedAt()
-	if h.Ended != nil {
-		newest = h.Ended.EndedAt()
-	}
-	sound := !found.Exists || found.Value.Version > 0 && found.Value.Version < h.Version()
-	return sound && b.now().Sub(newest) < table.SettleWindow
 }

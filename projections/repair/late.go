@@ -9,9 +9,11 @@ import (
 	"ledger.example/projections"
 )
 
-// lateFor is the age up to which a posting counts as young: it may not have reached the projector yet, which usually
+// lateFor is the age up to which an event counts as young: it may not have reached the projector yet, which usually
 // takes a second or two. The audit has the same default.
 const lateFor = time.Minute
+
+func (b *Rebuilder) isYoung(at time.Time) bool { return b.now().Sub(at) < lateFor }
 
 // isBalanceBehind reports whether a balance lacks only young postings: base, seal and head are correct or late, and the
 // first posting after the head is young.

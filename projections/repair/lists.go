@@ -158,8 +158,7 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 			return err
 		}
 		for _, key := range keys {
-			isYoung := l.run.rebuilder.now().Sub(recorded[key]) < table.SettleWindow
-			if err := l.put(ctx, key, stored[key], wanted[key], isYoung); err != nil {
+			if err := l.put(ctx, key, stored[key], wanted[key], l.run.rebuilder.isYoung(recorded[key])); err != nil {
 				return err
 			}
 		}

@@ -130,8 +130,7 @@ func (l *lists) appendPage(ctx context.Context, page []missingEntry) error {
 	report := Report{Differences: make([]Difference, len(page))}
 	for i, e := range page {
 		entries[i] = e.JournalEntry
-		isYoung := l.run.rebuilder.now().Sub(e.At) < table.SettleWindow
-		report.Differences[i] = Difference{Key: e.event, Fault: faultUnlisted, Behind: isYoung}
+		report.Differences[i] = Difference{Key: e.event, Fault: faultUnlisted, Behind: l.run.rebuilder.isYoung(e.At)}
 	}
 	if !l.run.Scope.DryRun {
 		err := l.run.rebuilder.retry(ctx, func() error { return l.run.Journal.Append(ctx, entries) })

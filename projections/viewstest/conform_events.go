@@ -102,8 +102,8 @@ func (c *conformance) grants() {
 	}
 	c.must(c.seed.Grant(c.ctx, member("ann.b", events.RoleOwner, 20)))
 	for _, wanted := range []projections.Membership{
-		{Account: "jane", User: "ann", Number: 11},
-		{Account: "jane", User: "ann.b", Role: events.RoleOwner, Number: 20},
+		{Account: "jane", User: "ann", Number: 11, At: Morning},
+		{Account: "jane", User: "ann.b", Role: events.RoleOwner, Number: 20, At: Morning},
 	} {
 		got, err := c.NewestGrant(c.ctx, projections.Membership{Account: "jane", User: wanted.User})
 		c.must(err)

@@ -11,12 +11,11 @@ import (
 
 // grouped puts changes of jane's groups: into a, into b, out of a.
 func (c *conformance) grouped() {
-	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	for i, change := range []events.AccountGrouped{
 		{Groups: []string{"a"}, Added: "a"}, {Groups: []string{"a", "b"}, Added: "b"},
 		{Groups: []string{"b"}, Removed: "a"},
 	} {
-		change.Account, change.Number, change.Actor, change.At = "jane", int64(i+1), "test", at
+		change.Account, change.Number, change.Actor, change.At = "jane", int64(i+1), "test", Morning
 		c.must(c.seed.Put(c.ctx, change))
 	}
 }
@@ -25,10 +24,12 @@ func (c *conformance) groups() {
 	_, err := c.GroupedSince(c.ctx, "jane", 1)
 	c.is("account without changes of groups", err, store.ErrAbsent)
 	c.grouped()
+	outOfA := projections.GroupedAccount{Account: "jane", Group: "a", Out: true, Number: 3, At: Morning}
+	inB := projections.GroupedAccount{Account: "jane", Group: "b", Number: 2, At: Morning}
 	for from, wanted := range map[int64][]projections.GroupedAccount{
-		1: {{Account: "jane", Group: "a", Out: true, Number: 3}, {Account: "jane", Group: "b", Number: 2}},
-		2: {{Account: "jane", Group: "a", Out: true, Number: 3}, {Account: "jane", Group: "b", Number: 2}},
-		3: {{Account: "jane", Group: "a", Out: true, Number: 3}},
+		1: {outOfA, inB},
+		2: {outOfA, inB},
+		3: {outOfA},
 	} {
 		got, err := c.GroupedSince(c.ctx, "jane", from)
 		c.must(err)
@@ -58,7 +59,7 @@ func (c *conformance) groups() {
 	newest, err := c.NewestGrant(c.ctx, projections.Membership{Group: "a", User: "ann"})
 	c.must(err)
 	Same(c.T, "newest grant in a group", newest,
-		projections.Membership{Group: "a", User: "ann", Role: events.RoleOwner, Number: 3})
+		projections.Membership{Group: "a", User: "ann", Role: events.RoleOwner, Number: 3, At: granted.At})
 	_, err = c.NewestGrant(c.ctx, projections.Membership{Group: "a", User: "an"})
 	c.is("grant of another user", err, store.ErrAbsent)
 }
