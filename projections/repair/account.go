@@ -129,7 +129,7 @@ type newestOf[T comparable] struct {
 	newest func() (v T, at time.Time, err error) // the correct value and its event's time. Error: also ErrAbsent
 	number func(T) int64                         // of the event that it shows
 	none   T                                     // the value without any event
-	stray  string                                // if not "": an item without any event is a stray for this reason, and is not written
+	stray  string                                // if not "": why an item without any event is a stray
 	put    func(ctx context.Context, v T, read projections.Revision) error
 }
 
