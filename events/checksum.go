@@ -14,8 +14,8 @@ import (
 //   - The canonical form of an event is the bencoding of the list of its name, its version and a dictionary of all its
 //     fields as they are stored. The keys in the table are not included: they follow from the fields.
 //   - A text is the length of its UTF-8 in bytes, a colon, and these bytes: "4:jane". A number is its decimal digits
-//     between i and e: "i-2500e". A flag is the number 1. A list is its elements between l and e. A map is between d and e: each name, a
-//     text, and its value, in the byte order of the names. Absent fields are omitted.
+//     between i and e: "i-2500e". A flag is the number 1. A list is its elements between l and e. A map is between d
+//     and e: each name, a text, and its value, in the byte order of the names. Absent fields are omitted.
 //   - The checksum is the first 16 bytes of the SHA-256 of the canonical form, in base64 for URLs (RFC 4648) without
 //     padding: 22 characters.
 //
@@ -65,7 +65,7 @@ func (c *canonical) appendChecksum(b []byte) []byte {
 	return base64.RawURLEncoding.AppendEncode(b, hash[:checksumBytes])
 }
 
-// compare ends the canonical form of a stored event of that name. It returns ErrChecksum if the stored checksum differs.
+// compare ends the canonical form of a stored event. It returns ErrChecksum if the stored checksum differs.
 func (c *canonical) compare(name, stored string) error {
 	var room [ChecksumChars]byte
 	if string(c.appendChecksum(room[:0])) != stored {

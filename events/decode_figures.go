@@ -27,7 +27,8 @@ type StoredPosting struct {
 	Backdated                      bool
 }
 
-// DecodeFigures reads the figures of a PostingRecorded as strictly as Decode. It allocates nothing: a fold goes through a million postings. Errors: those of Decode.
+// DecodeFigures reads the figures of a PostingRecorded as strictly as Decode. It allocates nothing: a fold goes through
+// a million postings. Errors: those of Decode.
 func DecodeFigures(s StoredPosting) (Figures, error) {
 	p := PostingRecorded{
 		Leg:         Leg{ID: KSUID(s.ID), Account: s.Account, Asset: s.Asset},

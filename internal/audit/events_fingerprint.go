@@ -89,8 +89,8 @@ func (h header) reversalRequests(taken []leg) []string {
 // checkFingerprint compares the header's fingerprint with those of some possible requests.
 //
 // It is SHA-256 over the kind, the description, the metadata sorted by key, the request, whether it is for a hold, its
-// time of expiry, the reversed transaction, the part of it, and the effective date. A string follows its length in bytes
-// and a colon; a semicolon follows a number.
+// time of expiry, the reversed transaction, the part of it, and the effective date. A string follows its length in
+// bytes and a colon; a semicolon follows a number.
 func (h header) checkFingerprint(requests []string) []Finding {
 	about := text(h.kind) + text(h.description) + count(len(h.metadata))
 	for _, key := range slices.Sorted(maps.Keys(h.metadata)) {

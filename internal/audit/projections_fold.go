@@ -118,9 +118,6 @@ func (f fold) spent() *big.Int {
 	return sum.Add(sum, f.sums[returned])
 }
 
-// withHolds reports whether f counts any posting of a hold.
-func (f fold) withHolds() bool { return f.sums[holds].Sign() != 0 }
-
 // isPossible reports whether some postings can have these sums. Each posting is a credit or a debit.
 func (f fold) isPossible() bool {
 	isZero := true

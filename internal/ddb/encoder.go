@@ -29,8 +29,8 @@ type container struct {
 }
 
 const (
-	// eventAttributes is the maximum number of attributes of an event's item: nine fields of a posting, three keys, type,
-	// version and checksum; or six fields of an opening, four keys and these three.
+	// eventAttributes is the maximum number of attributes of an event's item: nine fields of a posting, three keys,
+	// type, version and checksum; or six fields of an opening, four keys and these three.
 	eventAttributes = 15
 	// textsEach and numbersEach are estimates of the values of one item of a transaction. A leg is also in the header.
 	textsEach, numbersEach = 13, 4

@@ -34,8 +34,8 @@ var form = Integer(events.Form)
 // IsEvent reports whether i is an event, which never changes. Pages of the journal, and the copy of an account's newest
 // change, have checksums, too.
 func IsEvent(i Item) bool {
-	kind, _ := i[table.AttrType].(*types.AttributeValueMemberS)
-	return i[table.AttrChecksum] != nil && (kind == nil || kind.Value != table.KindCurrent && kind.Value != table.KindJournal)
+	kind := Read(i).OptionalText(table.AttrType)
+	return i[table.AttrChecksum] != nil && kind != table.KindCurrent && kind != table.KindJournal
 }
 
 // KeyOf returns the key of an item or of an index entry. Error: store.ErrMalformedItem.

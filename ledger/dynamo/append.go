@@ -86,9 +86,9 @@ var (
 	}
 )
 
-// spend adds a debit to its guard, on the condition that the guard has the form and the version of the account that are known here, and that the
-// amount spent before is within the bound. A negative bound never passes. It is sent nevertheless, because the refusal
-// returns the amount spent.
+// spend adds a debit to its guard, on the condition that the guard has the form and the version of the account that are
+// known here, and that the amount spent before is within the bound. A negative bound never passes. It is sent
+// nevertheless, because the refusal returns the amount spent.
 func (j *Journal) spend(m *ddb.ItemEncoder, d ledger.Debit) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName:                &j.table,

@@ -58,12 +58,14 @@ func (j *Journal) SetGuardVersion(ctx context.Context, pair events.Pair, version
 		return fmt.Errorf("set guard version: %w", err)
 	}
 	_, err := j.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                           &j.table,
-		Key:                                 ddb.Key(table.SpendKey(pair.Account, pair.Asset)),
-		UpdateExpression:                    &setVersion,
-		ConditionExpression:                 &isOlder,
-		ExpressionAttributeNames:            versionNames,
-		ExpressionAttributeValues:           ddb.Item{":version": ddb.Integer(version), ":form": ddb.Integer(events.Form)},
+		TableName:                &j.table,
+		Key:                      ddb.Key(table.SpendKey(pair.Account, pair.Asset)),
+		UpdateExpression:         &setVersion,
+		ConditionExpression:      &isOlder,
+		ExpressionAttributeNames: versionNames,
+		ExpressionAttributeValues: ddb.Item{
+			":version": ddb.Integer(version), ":form": ddb.Integer(events.Form),
+		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, ddb.Once)
 	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)

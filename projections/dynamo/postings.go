@@ -20,7 +20,8 @@ import (
 const postingsPage = 1000
 
 // figures is the projection expression for a posting's figures, and for the attributes that their checksum covers.
-const figures = "#sk, #type, #form, #checksum, #quantity, #cost, #transaction, #kind, #description, #pending, #phase, #backdated"
+const figures = "#sk, #type, #form, #checksum, #quantity, #cost, #transaction, #kind, #description, #pending, " +
+	"#phase, #backdated"
 
 // figureNames are the attribute names for figures. Placeholders are necessary: some names are reserved in DynamoDB.
 func figureNames() map[string]string {

@@ -95,7 +95,8 @@ func addListable(l *repair.Listable, item ddb.Item) error {
 
 // storedEntry inspects the item of an entry in a list of transactions.
 func storedEntry(key table.Key, item ddb.Item) (repair.Stored[projections.ListedEntry], error) {
-	f, err := inspect(item, decodeListedEntry, func(e projections.ListedEntry) ddb.Item { return listedItem(key.PK, e) })
+	encode := func(e projections.ListedEntry) ddb.Item { return listedItem(key.PK, e) }
+	f, err := inspect(item, decodeListedEntry, encode)
 	f.Value.ID, f.Value.Transaction = events.KSUID(table.FirstID(key.SK)), table.LastID(key.SK)
 	return f, err
 }
