@@ -186,3 +186,21 @@ func FuzzDecodePosting(f *testing.F) {
 		}
 	})
 }
+
+// A page of the journal that was moved to another key, or whose entries are in another order, is refused: readers would
+// miss entries.
+func TestAlteredPageOfTheJournalIsRefused(t *testing.T) {
+	id := events.FirstKSUID(time.Unix(1_790_000_000, 0))
+	page := projections.JournalPage{ID: id, Entries: []projections.JournalEntry{
+		{Event: projections.JournalPosted, At: id.Time(), Transaction: "t-1"},
+		{Event: projections.JournalPosted, At: id.Time(), Transaction: "t-2"},
+	}}
+	moved, reversed := journalItem(page), journalItem(page)
+	moved[table.AttrSK] = ddb.String(table.JournalKey(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
+	slices.Reverse(reversed[table.AttrEntries].(*types.AttributeValueMemberL).Value)
+	for name, item := range map[string]ddb.Item{"moved": moved, "reversed": reversed} {
+		if p, err := decodeJournal(item); !errors.Is(err, store.ErrMalformedItem) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
