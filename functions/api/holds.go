@@ -166,8 +166,16 @@ func (a *api) listHolds(r *request) (reply, error) {
 		if err != nil {
 			return listed, err
 		}
+		accounts := make(map[string]bool)
 		listed = cutPage(listed, func(h projections.Hold) (string, int) {
-			return string(h.Header.Legs[0].ID), maxBytes(h)
+			bytes := maxBytes(h)
+			for _, leg := range h.Header.Legs {
+				if !r.caller.Admin && !accounts[leg.Account] { // its role is read, so it takes a share of the page
+					bytes += pageBytes / accountsMax
+					accounts[leg.Account] = true
+				}
+			}
+			return string(h.Header.Legs[0].ID), bytes
 		})
 		var legs []events.Leg
 		for _, h := range listed.Items {

@@ -13,6 +13,10 @@ import (
 	"ledger.example/ledger"
 )
 
+// accountsMax is about the most accounts on which one request of a user reads roles: as many as BatchMax trades debit
+// or give a cost. Each takes two queries, and one for each of its groups.
+const accountsMax = 2 * ledger.BatchMax
+
 // checkTimeout bounds the check of the caller's roles. A command that passed the check may be executed for as long as a
 // command lives, even if the role is revoked after the check.
 const checkTimeout = 3 * time.Second
@@ -240,7 +244,8 @@ func mayPost(p ledger.PostingRequest, roles map[string]access.Right, needed acce
 }
 
 // permitBatch checks each valid request of a batch as permit does, and sets its problem if it is refused. If a request
-// of an atomic batch is invalid, permitBatch does not check roles.
+// of an atomic batch is invalid, permitBatch does not check roles. A batch that needs roles on more than accountsMax
+// accounts is refused as a whole.
 func (r *request) permitBatch(items []*batched, atomic bool) error {
 	if r.caller.Admin {
 		return nil
@@ -259,6 +264,10 @@ func (r *request) permitBatch(items []*batched, atomic bool) error {
 			continue
 		}
 		maps.Copy(needs, needsOf(b.posting, r.rule.role))
+	}
+	if len(needs) > accountsMax {
+		return newProblem(ledger.CodeBatchTooLarge, "The batch is too large; see errors.", fieldError{Field: "requests",
+			Rule: fmt.Sprintf("must debit or give a cost to at most %d accounts, not %d", accountsMax, len(needs))})
 	}
 	roles, err := r.accountRights(r.http.Context(), needs)
 	if err != nil {

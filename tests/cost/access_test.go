@@ -2,10 +2,14 @@ package cost
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	"ledger.example/events"
+	"ledger.example/internal/table"
+	"ledger.example/ledger"
 	"ledger.example/tests/fault"
 	"ledger.example/tests/system"
 )
@@ -91,4 +95,64 @@ func TestDenialDoesNotWaitForTheData(t *testing.T) {
 	f := fault.NewSet()
 	f.All("BatchGetItem", fault.Hangs)
 	s.NewProcess(system.WithFaults(f)).Must(404, "GET", "/v1/accounts/jane/balances/USD", "", "Ledger-User", "nobody")
+}
+
+// A request of a user reads the roles on a bounded number of accounts: a batch that needs more is refused as a whole,
+// and a page of holds ends early. Services and administrators need no roles.
+func TestRolesOfARequestAreBounded(t *testing.T) {
+	t.Parallel()
+	s := openRoles(t)
+	const legs = events.PostingsMax / 2
+	batch := func(accounts int) string {
+		var requests []string
+		for first := 0; first < accounts; first += legs {
+			var postings []string
+			for i := range min(legs, accounts-first) {
+				postings = append(postings, fmt.Sprintf(`{"account":"x-%d","asset":"USD","quantity":"-1"},`+
+					`{"account":"bank","asset":"USD","quantity":"1"}`, first+i))
+			}
+			requests = append(requests, fmt.Sprintf(`{"transaction":{"id":"b-%d","postings":[%s]}}`, first,
+				strings.Join(postings, ",")))
+		}
+		return `{"requests":[` + strings.Join(requests, ",") + `]}`
+	}
+	const most = 2 * ledger.BatchMax
+	s.Requests.Take()
+	r := s.Must(422, "POST", "/v1/batches", batch(most+1), "Ledger-User", "ann")
+	if n := len(s.Requests.Take()); r.Code() != "batch_too_large" || fmt.Sprint(r.Fields()) != "[requests]" || n > 0 {
+		t.Errorf("%d requests to the table, and the answer %s", n, r.Body)
+	}
+	r = s.Must(200, "POST", "/v1/batches", batch(most), "Ledger-User", "ann")
+	if n := len(s.Requests.Take()); r.Text("results", 8, "body", "code") != "account_not_found" || n != 2*most {
+		t.Errorf("%d requests to the table, and the answer %s", n, r.Body)
+	}
+	s.Must(200, "POST", "/v1/batches", batch(most+1))
+
+	const holds = most/legs + 2
+	for n := range holds {
+		postings := fmt.Sprintf(`{"account":"bank","asset":"USD","quantity":"-%d"}`, legs)
+		for i := range legs {
+			account := fmt.Sprintf("h-%d-%d", n, i)
+			s.Must(201, "PUT", "/v1/accounts/"+account, `{}`)
+			postings += `,{"account":"` + account + `","asset":"USD","quantity":"1"}`
+		}
+		held := s.Must(201, "POST", "/v1/transactions", fmt.Sprintf(`{"id":"h-%d","hold":{},"postings":[%s]}`, n, postings))
+		s.Deliver(table.PostingKey("bank", "USD", held.Text("postings", 0, "id")))
+	}
+	s.Must(201, "PUT", "/v1/accounts/bank/members/ann", `{"role":"viewer"}`)
+	pages := 0
+	for cursor, got := "", 0; got < holds; pages++ {
+		s.Requests.Take()
+		page := s.Must(200, "GET", "/v1/accounts/bank/holds?limit=100"+cursor, "", "Ledger-User", "ann")
+		if n := len(s.Requests.Take()); n > 2*most+10 {
+			t.Errorf("a page of holds took %d requests", n)
+		}
+		got += len(page.Each("id", "data"))
+		if got < holds {
+			cursor = "&cursor=" + url.QueryEscape(page.Text("next_cursor"))
+		}
+	}
+	if all := s.Must(200, "GET", "/v1/accounts/bank/holds?limit=100", ""); pages != 2 || len(all.Each("id", "data")) != holds {
+		t.Errorf("a user gets %d pages, an administrator %s", pages, all.Body)
+	}
 }
