@@ -2,15 +2,22 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/table"
 )
+
+// EffectiveAge is how far in the past an effective date must be by the process's clock: the settle window and the clock
+// tolerance. So the postings are settled when they are committed, and the first refold that counts them can move the
+// seal past them.
+const EffectiveAge = table.SettleWindow + clockTolerance
 
 // The rules of an effective date, in words for callers.
 var (
 	ruleEarliest = "must not be before " + events.Epoch().Format(time.RFC3339)
-	rulePast     = "must be in the past"
+	rulePast     = fmt.Sprintf("must be at least %.0f seconds in the past", EffectiveAge.Seconds())
 )
 
 // effective returns the requested effective date as events store it, zero for none.
@@ -33,14 +40,14 @@ func (a Annotation) effectiveDateViolation() string {
 	return ""
 }
 
-// checkEffectiveDate checks that the requested effective date is in the past. It depends on the clock, so its refusal
-// does not apply to a request that was posted before. Errors: CodeInvalidRequest, CodeUnavailable.
+// checkEffectiveDate checks that the requested effective date is far enough in the past. It depends on the clock, so its
+// refusal does not apply to a request that was posted before. Errors: CodeInvalidRequest, CodeUnavailable.
 func (l *Ledger) checkEffectiveDate(ctx context.Context, a Annotation) *Error {
 	if a.EffectiveAt == nil {
 		return nil
 	}
-	if !a.effective().Before(l.instant()) {
-		if _, err := l.checkClock(ctx, ""); err != nil { // the date may be past by a correct clock
+	if l.instant().Sub(a.effective()) < EffectiveAge {
+		if _, err := l.checkClock(ctx, ""); err != nil { // the date may be old enough by a correct clock
 			return asError(err)
 		}
 		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"}, Rule: rulePast}})
@@ -56,7 +63,7 @@ func (l *Ledger) backdate(ctx context.Context, header *events.TransactionPosted,
 	}
 	header.RecordedAt = l.instant()
 	ids, err := l.minter.MintAt(effective, len(header.Legs))
-	if err != nil || !effective.Before(header.RecordedAt) { // the clock went back after checkEffectiveDate
+	if err != nil || header.RecordedAt.Sub(effective) < EffectiveAge { // the clock went back after checkEffectiveDate
 		return l.clockError(ctx, "no KSUID can be minted", header.RecordedAt, store, err)
 	}
 	for i := range header.Legs {

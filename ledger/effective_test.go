@@ -9,6 +9,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/ledger"
+	"ledger.example/projections"
 )
 
 // backdated returns a transfer with an effective date that long ago.
@@ -62,7 +63,7 @@ func TestEffectiveDate(t *testing.T) {
 	})
 }
 
-// An effective date is in the past, after the epoch of KSUIDs, and not for holds. A request that was posted before is
+// An effective date is at least EffectiveAge in the past, after the epoch of KSUIDs, and not for holds. A request that was posted before is
 // replayed even if its date is in the future by the clock of this process.
 func TestInvalidEffectiveDates(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -72,9 +73,10 @@ func TestInvalidEffectiveDates(t *testing.T) {
 			hold bool
 			rule string // "": posted
 		}{
-			"epoch": {at: epoch}, "just": {at: storeNow().Add(-time.Microsecond)},
+			"epoch": {at: epoch}, "just": {at: storeNow().Add(-15 * time.Second)},
 			"before": {at: epoch.Add(-1), rule: "2014-05-13T16:53:20Z"}, "zero": {rule: "2014-05-13T16:53:20Z"},
-			"now": {at: storeNow(), rule: "past"}, "future": {at: storeNow().Add(time.Hour), rule: "past"},
+			"young": {at: storeNow().Add(-15*time.Second + time.Microsecond), rule: "at least 15 seconds in the past"},
+			"now":   {at: storeNow(), rule: "past"}, "future": {at: storeNow().Add(time.Hour), rule: "past"},
 			"hold": {at: epoch, hold: true, rule: "hold"},
 		} {
 			request := transfer(id, "bank", "shop", "1")
@@ -99,25 +101,25 @@ func TestInvalidEffectiveDates(t *testing.T) {
 			}
 			r.stored(id, false)
 		}
-		request := backdated("late", "bank", "shop", "1", time.Second)
+		request := backdated("late", "bank", "shop", "1", ledger.EffectiveAge+time.Second)
 		r.mustPost(request)
 		r.skew = -2 * time.Second
 		if again := r.mustPost(request); !again.Replayed {
 			t.Errorf("%+v", again)
 		}
-		_, err := r.post(backdated("behind", "bank", "shop", "1", time.Second))
+		_, err := r.post(backdated("behind", "bank", "shop", "1", ledger.EffectiveAge+time.Second))
 		r.refused(err, ledger.CodeInvalidRequest)
 	})
 }
 
-// If the clock goes back after the check, no recording time is stored that is not after the effective date.
+// If the clock goes back after the check, no recording time is stored that is too close to the effective date.
 func TestEffectiveDateWhenTheClockGoesBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.journal.steps = []appended{func(context.Context, ledger.Commit, *book) (time.Time, error) {
 			r.skew = -2 * time.Second
 			return time.Time{}, errThrottled
 		}}
-		_, err := r.post(backdated("t-1", "bank", "shop", "1", time.Second))
+		_, err := r.post(backdated("t-1", "bank", "shop", "1", ledger.EffectiveAge+time.Second))
 		r.refused(err, ledger.CodeUnavailable)
 		r.stored("t-1", false)
 	})
@@ -128,7 +130,8 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		const day = 24 * time.Hour
 		r.fund("jane", "USD", "100")
-		r.mustPost(backdated("t-1", "jane", "shop", "60", 9*day))
+		paid := r.mustPost(backdated("t-1", "jane", "shop", "60", 9*day))
+		r.project(paid.Transaction.Legs[1])
 		back := reversal("r-1", "t-1", ledger.Part{})
 		back.EffectiveAt = new(storeNow().Add(-9 * day))
 		early := reversal("r-early", "t-1", ledger.Part{})
@@ -194,34 +197,49 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 	})
 }
 
-// G7: the credits of a backdated request are available only to its own legs, not to other requests of an atomic batch.
-// A strong read may miss them until they are projected, and would then show a balance below the limit.
-func TestAtomicBatchDoesNotSpendBackdatedCredits(t *testing.T) {
+// project refolds the balance of a leg.
+func (r *rig) project(leg events.Leg) {
+	r.t.Helper()
+	projector := projections.NewProjector(r.journal.book.views, storeNow, nil)
+	if err := projector.Refold(r.t.Context(), pair(leg.Account, leg.Asset), []events.KSUID{leg.ID}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// G7: backdated credits can be spent only once they are projected: neither in their own transaction, nor by another one
+// of an atomic batch, nor later. Strong reads do not show them before.
+func TestBackdatedCreditsRaiseNoBound(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "10")
-		requests := []ledger.PostingRequest{
-			backdated("b-1", "bank", "jane", "5", time.Hour), transfer("b-2", "jane", "shop", "11"),
+		short := func(available, requested string, request int, requests ...ledger.PostingRequest) {
+			t.Helper()
+			_, err := r.PostBatch(t.Context(), requests, true)
+			_, dry := r.DryRun().PostBatch(t.Context(), requests, true)
+			for _, err := range []error{err, dry} {
+				if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != request ||
+					e.Funds.Available != amount(available) || e.Funds.Requested != amount(requested) {
+					t.Errorf("%+v, %+v", e, *e.Funds)
+				}
+			}
 		}
-		_, err := r.PostBatch(t.Context(), requests, true)
-		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("10") {
-			t.Errorf("%+v, %+v", e, *e.Funds)
-		}
-		_, err = r.DryRun().PostBatch(t.Context(), requests, true)
-		r.refused(err, ledger.CodeInsufficientFunds)
-		requests[0] = ledger.PostTransaction{Annotation: backdated("b-1", "", "", "0", time.Hour).Annotation,
-			Postings: []ledger.LegRequest{
-				{Account: "bank", Asset: "USD", Quantity: amount("-50")}, {Account: "jane", Asset: "USD", Quantity: amount("50")},
-				{Account: "jane", Asset: "USD", Quantity: amount("-53")}, {Account: "shop", Asset: "USD", Quantity: amount("53")},
+		credit := backdated("b-1", "bank", "jane", "5", time.Hour)
+		short("10", "11", 2, credit, transfer("b-2", "jane", "shop", "11"))
+		both := func(spent string) ledger.PostTransaction {
+			return ledger.PostTransaction{Annotation: credit.Annotation, Postings: []ledger.LegRequest{
+				{Account: "bank", Asset: "USD", Quantity: amount("-50")},
+				{Account: "jane", Asset: "USD", Quantity: amount("50")},
+				{Account: "jane", Asset: "USD", Quantity: amount(spent).Neg()},
+				{Account: "shop", Asset: "USD", Quantity: amount(spent)},
 			}}
-		requests[1] = transfer("b-2", "jane", "shop", "8")
-		_, err = r.PostBatch(t.Context(), requests, true)
-		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("7") {
-			t.Errorf("%+v, %+v", e, *e.Funds)
 		}
-		requests[1] = transfer("b-2", "jane", "shop", "7")
-		if _, err := r.PostBatch(t.Context(), requests, true); err != nil {
-			t.Error(err)
-		}
+		short("10", "11", 1, both("11"))
+		short("6", "7", 2, both("4"), transfer("b-2", "jane", "shop", "7"))
+		short("10", "11", 1, transfer("b-2", "jane", "shop", "11"), credit)
+		posted := r.mustPost(both("4"))
+		short("6", "7", 1, transfer("b-2", "jane", "shop", "7"))
+		r.project(posted.Transaction.Legs[1])
+		r.mustPost(transfer("b-2", "jane", "shop", "56"))
+		short("0", "1", 1, transfer("b-3", "jane", "shop", "1"))
 	})
 }
 

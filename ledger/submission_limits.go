@@ -9,9 +9,9 @@ import (
 // itemDebit is the debit of one pair by one item.
 type itemDebit struct {
 	item   *item
-	before events.Amount // credits less debits of the earlier items, without backdated credits
+	before events.Amount // available credits less debits of the earlier items
 	gross  events.Amount // the item's own debits, above zero
-	net    events.Amount // the item's own credits less its debits
+	net    events.Amount // the item's own available credits less its debits
 }
 
 // setLimits computes the limit of each pair that the pending items debit.
@@ -19,7 +19,8 @@ type itemDebit struct {
 // The items are posted as if one after the other. An item that debits a pair is covered if the amount spent before the
 // submission is at most known credits + overdraft + the net credits of all items up to and including this one. So all
 // items are covered if the amount spent is at most known credits + overdraft + the least of these running sums, over
-// all items that debit the pair. The credits of a backdated item are available to that item alone.
+// all items that debit the pair. The credits of a hold are available once it is captured, those of a backdated item
+// once they are projected.
 func (s *submission) setLimits() {
 	before := s.limits
 	s.limits = nil
@@ -59,7 +60,7 @@ func (s *submission) eachDebit(pair events.Pair, do func(itemDebit) bool) {
 			case leg.Account != pair.Account || leg.Asset != pair.Asset:
 			case leg.Quantity.Sign() < 0:
 				debits = addSaturating(debits, leg.Quantity.Neg())
-			case !it.header.IsHold(): // the credits of a hold are not available before its capture
+			case !it.header.IsHold() && it.draft.EffectiveAt == nil: // those of others are available later
 				credits = addSaturating(credits, leg.Quantity)
 			}
 		}
@@ -67,9 +68,7 @@ func (s *submission) eachDebit(pair events.Pair, do func(itemDebit) bool) {
 		if !debits.IsZero() && !do(itemDebit{item: it, before: running, gross: debits, net: net}) {
 			return
 		}
-		if it.draft.EffectiveAt == nil || net.Sign() < 0 { // backdated credits are available once projected
-			running = addSaturating(running, net)
-		}
+		running = addSaturating(running, net)
 	}
 }
 

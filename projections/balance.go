@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 )
 
 // Balance is the projection of one pair: three nested folds. A zero Balance with a pair was never written.
@@ -40,8 +41,11 @@ func (b *Balance) SettleAt(f Fold, every int64) (closed Segment, ok bool, err er
 }
 
 // CountOn counts postings, which must be all postings after the seal, in order. The seal moves past those below
-// settled. Each segment that this closes is passed to closed, which may save b. Errors: those of postings, Add,
-// SettleAt and closed.
+// settled. Each segment that this closes is passed to closed, which may save b.
+//
+// A backdated posting is counted only together with moving the seal past it: strong reads leave out those above the
+// seal. Errors: those of postings, Add, SettleAt and closed; store.ErrConflict if a backdated posting is not settled
+// yet.
 func (b *Balance) CountOn(
 	postings iter.Seq2[Posting, error], settled events.KSUID, every int64, closed func(Segment) error,
 ) error {
@@ -54,7 +58,11 @@ func (b *Balance) CountOn(
 			return fmt.Errorf("fold posting %s: %w", p.ID, err)
 		}
 		b.First = Earlier(b.First, p.ID)
-		if p.ID >= settled {
+		switch {
+		case p.ID < settled:
+		case p.Backdated:
+			return fmt.Errorf("backdated posting %s is not settled yet: %w", p.ID, store.ErrConflict)
+		default:
 			continue
 		}
 		segment, ok, err := b.SettleAt(f, every)

@@ -191,7 +191,12 @@ func ReadPostings(
 func FoldOn(ctx context.Context, views PostingReader, k events.Pair, f Fold, through events.KSUID) (
 	sum Fold, first events.KSUID, err error,
 ) {
-	for p, err := range ReadPostings(ctx, views, k, f.Through, through) {
+	return f.addAll(ReadPostings(ctx, views, k, f.Through, through))
+}
+
+// addAll adds postings to f, and also returns the first of them.
+func (f Fold) addAll(postings iter.Seq2[Posting, error]) (sum Fold, first events.KSUID, err error) {
+	for p, err := range postings {
 		if err != nil {
 			return Fold{}, "", err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -35,7 +36,8 @@ func NewReader(views ReaderViews, log *slog.Logger) *Reader {
 	return &Reader{views: views, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep}
 }
 
-// Balance returns the balance of k. Its Head and First include every posting that was acknowledged before the call.
+// Balance returns the balance of k. Its Head and First include every posting that was acknowledged before the call, a
+// backdated one once it is projected.
 // floor, if not nil, is the lowest quantity that the account's limit allows. A query may see a debit before the credit
 // that covers it. So a balance below the floor is read again, up to floorReads times. If it stays below, it is returned
 // and an alarm is logged: a real overdraft must not be hidden. Errors: those of the ports.
@@ -57,19 +59,33 @@ func (r *Reader) Balance(ctx context.Context, k events.Pair, floor *events.Amoun
 	}
 }
 
-// read folds the postings after the seal. Late postings below the seal are counted by the projector.
+// read folds the postings after the seal, without the backdated ones. Late postings below the seal, and backdated ones
+// anywhere, are counted by the projector.
+//
+// A refold that began before a backdated posting was committed may still move the seal past it. If readers counted the
+// posting before, it would disappear until it is projected, and so would funds that were spent meanwhile. For other
+// postings, EnsureVisible prevents this. So a refold moves the seal past each backdated posting that it counts: see
+// CountOn.
 func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 	b, _, err := r.views.Balance(ctx, k)
+	counted := func(p Posting) bool { return !p.Backdated }
 	if errors.Is(err, store.ErrMalformedItem) {
-		// Folding all postings is slower, but needs no balance.
+		// Folding all postings is slower, but needs no balance. Without its seal, all of them count.
 		r.log.ErrorContext(ctx, "stored balance is malformed, folding all postings instead",
 			"account", k.Account, "asset", k.Asset, "error", err)
 		b, err = Balance{Pair: k}, nil
+		counted = func(Posting) bool { return true }
 	}
 	if err != nil {
 		return Balance{}, fmt.Errorf("read balance: %w", err)
 	}
-	head, first, err := FoldOn(ctx, r.views, k, b.Seal, "")
+	head, first, err := b.Seal.addAll(func(yield func(Posting, error) bool) {
+		for p, err := range ReadPostings(ctx, r.views, k, b.Seal.Through, "") {
+			if (err != nil || counted(p)) && !yield(p, err) {
+				return
+			}
+		}
+	})
 	if err != nil {
 		return Balance{}, err
 	}
@@ -78,7 +94,8 @@ func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 }
 
 // Balances is Balance for a page of an account's assets, by asset. It finds the assets through the keys of postings, so
-// it includes assets that are not projected yet. floor, if not nil, returns each asset's floor.
+// it includes assets that are not projected yet. Assets without a posting to show are left out, so a page may be short.
+// floor, if not nil, returns each asset's floor.
 func (r *Reader) Balances(
 	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
 ) (Page[Balance], error) {
@@ -96,7 +113,8 @@ func (r *Reader) Balances(
 	if err != nil {
 		return Page[Balance]{}, err
 	}
-	return Page[Balance]{Items: balances, Next: next}, nil
+	shown := slices.DeleteFunc(balances, func(b Balance) bool { return b.Head.Count == 0 })
+	return Page[Balance]{Items: shown, Next: next}, nil
 }
 
 // readEach calls read for each asset, at most balancesAtOnce at a time. The first error ends it.

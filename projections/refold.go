@@ -289,8 +289,12 @@ func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 	}
 }
 
-// worthSealing reports whether the cache has enough settled postings, or old enough ones, to move the seal.
+// worthSealing reports whether the cache has enough settled postings, or old enough ones, to move the seal. The seal
+// must pass any backdated posting.
 func (r *refold) worthSealing() bool {
+	if slices.ContainsFunc(r.entry.above, func(p Posting) bool { return p.Backdated }) {
+		return true
+	}
 	settled, _ := r.entry.find(r.settled)
 	if settled == 0 {
 		return false

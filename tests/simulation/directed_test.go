@@ -36,34 +36,72 @@ func delayed(store *memdb.Store, wait func(parameters any) time.Duration) *dynam
 	})
 }
 
+// stage is a store for a history with fixed timing.
+type stage struct {
+	*testing.T
+	store *memdb.Store
+}
+
+// newStage creates the table, an asset, and the accounts bank, without a limit, and jane.
+func newStage(t *testing.T, page func(context.Context, int) int, jane ledger.OpenAccount) *stage {
+	t.Helper()
+	time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
+	s := &stage{t, memdb.New(memdb.Options{Now: time.Now, Page: page})}
+	if _, err := dynamolocal.CreateTable(t.Context(), s.store.DynamoDB(), tableName); err != nil {
+		t.Fatal(err)
+	}
+	l, _, _ := s.process(func(any) time.Duration { return 0 })
+	if _, _, err := l.RegisterAsset(t.Context(), ledger.RegisterAsset{ID: usd, Name: usd, Actor: "setup"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, account := range []ledger.OpenAccount{{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, jane} {
+		account.Name, account.Actor = account.ID, "setup"
+		if _, _, err := l.OpenAccount(t.Context(), account); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// process returns the service of a process that waits before each request for the time that wait returns.
+func (s *stage) process(wait func(any) time.Duration) (
+	*ledger.Ledger, *projections.Reader, *projections.Projector,
+) {
+	client := delayed(s.store, wait)
+	v := views.NewViews(client, tableName)
+	reader := projections.NewReader(v, nil)
+	return ledger.New(ledger.Config{Journal: journal.NewJournal(client, tableName), Projections: reader}), reader,
+		projections.NewProjector(v, time.Now, nil)
+}
+
+// transfer is a transfer of usd that was effective that long ago; 0: without an effective date.
+func (s *stage) transfer(id, from, to string, quantity int64, ago time.Duration) ledger.PostTransfer {
+	r := ledger.PostTransfer{Annotation: ledger.Annotation{ID: id, Actor: "somebody"}, From: from, To: to, Asset: usd,
+		Quantity: events.NewAmount(quantity)}
+	if ago > 0 {
+		r.EffectiveAt = new(time.Now().Add(-ago))
+	}
+	return r
+}
+
 // TestSettledWhenTheReadBegan commits a posting while a refold reads for longer than the settle window. The refold has
 // already read postings with higher KSUIDs. They are older than the settle window when the read ends, but were not when
 // it began. If the refold took them for settled, the seal would move past the new posting, and strong reads would miss
 // it.
 func TestSettledWhenTheReadBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
 		ctx := t.Context()
-		store := memdb.New(memdb.Options{Now: time.Now, Page: func(context.Context, int) int { return 1 }})
-		if _, err := dynamolocal.CreateTable(ctx, store.DynamoDB(), tableName); err != nil {
-			t.Fatal(err)
-		}
-		process := func(wait func(any) time.Duration) (*ledger.Ledger, *projections.Reader, *projections.Projector) {
-			client := delayed(store, wait)
-			v := views.NewViews(client, tableName)
-			reader := projections.NewReader(v, nil)
-			return ledger.New(ledger.Config{Journal: journal.NewJournal(client, tableName),
-				Projections: reader}), reader, projections.NewProjector(v, time.Now, nil)
-		}
-		fast, reader, _ := process(func(any) time.Duration { return 0 })
-		slow, _, _ := process(func(parameters any) time.Duration {
+		s := newStage(t, func(context.Context, int) int { return 1 },
+			ledger.OpenAccount{ID: jane, Overdraft: events.Overdraft{Unlimited: true}})
+		fast, reader, _ := s.process(func(any) time.Duration { return 0 })
+		slow, _, _ := s.process(func(parameters any) time.Duration {
 			if _, write := parameters.(*dynamodb.TransactWriteItemsInput); write {
 				return 2 * time.Second
 			}
 			return 0
 		})
 		pages := 0
-		_, _, projector := process(func(parameters any) time.Duration {
+		_, _, projector := s.process(func(parameters any) time.Duration {
 			if q, query := parameters.(*dynamodb.QueryInput); !query || q.Limit == nil { // of postings
 				return 0
 			}
@@ -73,21 +111,8 @@ func TestSettledWhenTheReadBegan(t *testing.T) {
 			return 15 * time.Second
 		})
 
-		if _, _, err := fast.RegisterAsset(ctx, ledger.RegisterAsset{ID: usd, Name: usd, Actor: "setup"}); err != nil {
-			t.Fatal(err)
-		}
-		for _, account := range []string{bank, jane} {
-			if _, _, err := fast.OpenAccount(ctx,
-				ledger.OpenAccount{ID: account, Name: account, Overdraft: events.Overdraft{Unlimited: true},
-					Actor: "setup"}); err != nil {
-				t.Fatal(err)
-			}
-		}
 		post := func(l *ledger.Ledger, id string) events.TransactionPosted {
-			answer, err := l.Post(ctx, ledger.PostTransfer{
-				Annotation: ledger.Annotation{ID: id, Actor: "somebody"}, From: bank, To: jane, Asset: usd,
-				Quantity: events.NewAmount(1),
-			})
+			answer, err := l.Post(ctx, s.transfer(id, bank, jane, 1, 0))
 			if err != nil {
 				t.Error(err)
 			}
