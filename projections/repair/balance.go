@@ -26,14 +26,14 @@ import (
 //
 // Every write is a transaction, conditional on the version that was read. If the wrong segments fit one change, they
 // are written together with base, seal, head and summary. If not, or if there are many beyond the stored seal (as of a
-// lost balance), they are saved step by step: base and seal move to the last written segment, the head stays, and the
-// balance is unfinished.
+// lost balance), they are saved step by step: the base moves to the last written segment, the head stays, and the
+// balance is unfinished. The seal then goes through the end of the stored one, or through the base if that is later.
 //
-// The head may go back, and so may the seal. This is safe for strong reads: the seal never hides a posting that
-// EnsureVisible has reported visible. The seal covers only postings that were read after the balance, and the write
-// fails if the balance's version has changed. If EnsureVisible found its posting above the seal, it raised the version.
-// If it found the posting counted in a stretch below the seal, that stretch is folded again unless its stored segment
-// is unchanged.
+// The head may go back. The seal does only if its stored end is no KSUID of a settled posting: strong reads leave out
+// backdated postings above it. A new seal never hides a posting that EnsureVisible has reported visible. The seal
+// covers only postings that were read after the balance, and the write fails if the balance's version has changed. If
+// EnsureVisible found its posting above the seal, it raised the version. If it found the posting counted in a stretch
+// below the seal, that stretch is folded again unless its stored segment is unchanged.
 //
 // While a wrong count was stored, a projector or EnsureVisible may have taken a posting for counted that arrived after
 // the rebuild read its stretch. So a balance that was wrong is rebuilt a second time, now with correct counts stored.
@@ -73,6 +73,8 @@ type rebuild struct {
 	stored   projections.Balance   // first as read, later as written by this attempt
 	balance  projections.Balance   // the new balance
 	segments []projections.Segment // to be written with balance
+	bases    []projections.Fold    // the sum of all segments through each of segments, as long as walk finds them
+	seal     projections.Fold      // through the end of the stored seal; a write stores no earlier one
 	revision *projections.Revision // the next write compares it instead of the version; nil: it compares the version
 	settled  events.KSUID          // postings below it are settled
 	horizon  events.KSUID          // postings at or above it are young, see lateFor
@@ -100,24 +102,31 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	if r.stored.Version == 0 {
 		r.stored.Version = projections.FirstVersion(c.at)
 	}
-	r.balance, r.segments, r.pending, r.walked = r.stored, nil, nil, 0
-	r.revision, r.report.Strays = &c.balance.Revision, nil
+	r.balance, r.segments, r.bases, r.pending, r.walked = r.stored, nil, nil, nil, 0
+	r.revision, r.report.Strays, r.seal = &c.balance.Revision, nil, projections.Fold{}
 	r.settled, r.horizon = projections.SettledBefore(begun, c.at), events.FirstKSUID(c.at.Add(-lateFor))
+	if c.strayEnd(r.stored.Seal.Through) != "" {
+		r.stored.Seal, r.balance.Seal = projections.Fold{}, projections.Fold{}
+	}
+	sealed := r.stored.Seal.Through
+	r.settled = max(r.settled, sealed+"0") // what was settled for another clock is settled
 
 	base, first, err := r.walk(ctx)
 	if err != nil {
 		return err
 	}
 	b, seal, open := &r.balance, base, events.KSUID("")
-	if end := c.balance.Value.Seal.Through; end > base.Through && c.strayEnd(end) == "" {
-		if seal, open, err = projections.FoldOn(ctx, r, r.key, base, end); err != nil {
+	if sealed > base.Through {
+		if seal, open, err = projections.FoldOn(ctx, r, r.key, base, sealed); err != nil {
 			return err
 		}
 	}
+	if err := r.saveSteps(ctx, seal); err != nil {
+		return err
+	}
 	b.Base, b.Seal, b.First = base, base, first
 	// If two stretches or more lie between base and seal, segments were lost. Then forward closes new ones.
-	isSeal := seal == c.balance.Value.Seal
-	if isSeal && seal.Count-base.Count < 2*r.tuning.Stretch {
+	if seal.Count-base.Count < 2*r.tuning.Stretch {
 		b.Seal, b.First = seal, projections.Earlier(first, open)
 	}
 	if err := r.forward(ctx); err != nil {
@@ -130,7 +139,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 			"the balance has no postings: it is set to zero and remains stored"})
 	}
 	becomes := *b
-	if isSeal {
+	if seal == c.balance.Value.Seal {
 		becomes.Base, becomes.Seal = base, seal // moving only base and seal is not worth a write
 	}
 	if d := differenceOf(key, c.balance, becomes); len(d.Fields) > 0 || d.Fault != "" {

@@ -13,6 +13,9 @@ import (
 // save writes the balance and the segments so far. It adds the pending differences to the report, only the first of
 // each item. It does so even if the outcome of the write is unknown.
 func (r *rebuild) save(ctx context.Context) error {
+	if r.balance.Seal.Through < r.seal.Through { // forward closes segments below it
+		r.balance.Seal = r.seal
+	}
 	change := projections.Change{Balance: r.balance, Segments: r.segments, Revision: r.revision}
 	if r.stored.Head.Count == 0 && r.balance.Head.Count > 0 {
 		// The stored summary may count this balance already.
@@ -44,7 +47,7 @@ func (r *rebuild) save(ctx context.Context) error {
 		delete(r.counted, s.Through) // the next attempt folds it again
 	}
 	r.balance.Version++
-	r.stored, r.revision, r.segments, r.pending, r.walked = r.balance, nil, nil, nil, 0
+	r.stored, r.revision, r.segments, r.bases, r.pending, r.walked = r.balance, nil, nil, nil, nil, 0
 	return nil
 }
 

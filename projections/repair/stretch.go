@@ -44,8 +44,8 @@ func (r *rebuild) walk(ctx context.Context) (base projections.Fold, first events
 	return base, first, nil
 }
 
-// compareSegment adds s to the segments to write if the stored one differs. It saves when there are enough to write.
-// base is the sum of all segments through s.
+// compareSegment adds s to the segments to write if the stored one differs. Beyond the stored seal, it saves when there
+// are enough to write. base is the sum of all segments through s.
 func (r *rebuild) compareSegment(ctx context.Context, s projections.Segment, base projections.Fold) error {
 	stored := r.chain.segments[s.Through]
 	if !stored.Exists || stored.Fault != nil || stored.Value != s {
@@ -57,16 +57,35 @@ func (r *rebuild) compareSegment(ctx context.Context, s projections.Segment, bas
 				return err
 			}
 		}
-		r.pending, r.segments = append(r.pending, d), append(r.segments, s)
+		r.pending, r.segments, r.bases = append(r.pending, d), append(r.segments, s), append(r.bases, base)
 	}
-	if base.Through > r.stored.Seal.Through {
-		r.walked++
-	}
-	if len(r.segments) < r.tuning.Segments && r.walked < r.tuning.Segments {
+	if base.Through <= r.stored.Seal.Through {
 		return nil
+	}
+	if r.walked++; len(r.segments) < r.tuning.Segments && r.walked < r.tuning.Segments {
+		return nil
+	}
+	if err := r.saveSteps(ctx, base); err != nil {
+		return err
 	}
 	r.balance.Base, r.balance.Seal, r.balance.Unfinished = base, base, true
 	return r.save(ctx)
+}
+
+// saveSteps saves segments until they fit one change. seal is the sum of all postings through the stored seal, or
+// through all segments.
+func (r *rebuild) saveSteps(ctx context.Context, seal projections.Fold) error {
+	r.seal = seal
+	for n := r.tuning.Segments; len(r.segments) >= n; {
+		segments, bases, pending := r.segments[n:], r.bases[n:], r.pending[n:]
+		r.balance.Base, r.balance.Seal, r.balance.Unfinished = r.bases[n-1], seal, true
+		r.segments, r.pending = r.segments[:n], r.pending[:n]
+		if err := r.save(ctx); err != nil {
+			return err
+		}
+		r.segments, r.bases, r.pending = segments, bases, pending
+	}
+	return nil
 }
 
 // stretch is the fold of the postings between two ends at the time of reading.

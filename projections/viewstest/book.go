@@ -52,10 +52,21 @@ func (b *Book) Must(err error) {
 // PostOnes puts postings of quantity 1 and cost 2 at milliseconds of the morning, and returns their KSUIDs.
 func (b *Book) PostOnes(k events.Pair, at ...int) []events.KSUID {
 	b.Helper()
+	return b.post(k, false, at)
+}
+
+// PostBackdated is PostOnes for transactions with an effective date.
+func (b *Book) PostBackdated(k events.Pair, at ...int) []events.KSUID {
+	b.Helper()
+	return b.post(k, true, at)
+}
+
+func (b *Book) post(k events.Pair, backdated bool, at []int) []events.KSUID {
+	b.Helper()
 	ids := make([]events.KSUID, len(at))
 	for i, n := range at {
 		ids[i] = ID(n)
-		one := events.Figures{Quantity: events.NewAmount(1), Cost: events.NewAmount(2)}
+		one := events.Figures{Quantity: events.NewAmount(1), Cost: events.NewAmount(2), Backdated: backdated}
 		b.Must(b.Post(b.Context(), k, projections.Posting{ID: ids[i], Figures: one}))
 	}
 	return ids
