@@ -18,7 +18,7 @@ type Transfer struct {
 	Asset       string            `json:"asset"`
 	Quantity    events.Amount     `json:"quantity"`
 	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
+	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 }
 
 // Trade moves a quantity of an asset from seller to buyer, for a cost in the asset's currency.
@@ -33,7 +33,7 @@ type Trade struct {
 	Cost        events.Amount     `json:"cost"`
 	Settle      bool              `json:"settle"`                // also move the cost from buyer to seller
 	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
+	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 }
 
 // TransactionRequest posts a transaction with any legs. For each asset, the quantities sum to zero. So do the costs.
@@ -43,7 +43,7 @@ type TransactionRequest struct {
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Postings    []Leg             `json:"postings"`
 	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
+	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 }
 
 // Hold makes a request a hold: it reserves its debits until the hold is captured or released, or expires.
@@ -88,7 +88,7 @@ type Reversal struct {
 	ID          string            `json:"id"` // of the reversing transaction
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
-	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
+	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 	Part
 }
 

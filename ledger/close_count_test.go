@@ -48,6 +48,18 @@ func TestCloseCountsPostings(t *testing.T) {
 	})
 }
 
+// So does a backdated credit of an asset that has no other posting.
+func TestCloseCountsPostingsOfANewAsset(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		credit := backdated("t-1", "bank", "jane", "5", time.Hour)
+		credit.Asset = "AAPL"
+		r.mustPost(credit)
+		_, err := r.close("jane")
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.now("jane", 2, isFrozen)
+	})
+}
+
 // A credit that is committed while the account is being closed, in a stretch that was counted before, is kept.
 // One that comes before the count makes the command look again.
 func TestCreditWhilePostingsAreCounted(t *testing.T) {

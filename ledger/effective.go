@@ -40,13 +40,16 @@ func (a Annotation) effectiveDateViolation() string {
 	return ""
 }
 
-// checkEffectiveDate checks that the requested effective date is far enough in the past. It depends on the clock, so its
-// refusal does not apply to a request that was posted before. Errors: CodeInvalidRequest, CodeUnavailable.
+// isPast reports whether an effective date is far enough in the past.
+func isPast(effective, now time.Time) bool { return now.Sub(effective) >= EffectiveAge }
+
+// checkEffectiveDate checks that the requested effective date is far enough in the past. It depends on the clock, so
+// its refusal does not apply to a request that was posted before. Errors: CodeInvalidRequest, CodeUnavailable.
 func (l *Ledger) checkEffectiveDate(ctx context.Context, a Annotation) *Error {
 	if a.EffectiveAt == nil {
 		return nil
 	}
-	if l.instant().Sub(a.effective()) < EffectiveAge {
+	if !isPast(a.effective(), l.instant()) {
 		if _, err := l.checkClock(ctx, ""); err != nil { // the date may be old enough by a correct clock
 			return asError(err)
 		}
@@ -63,7 +66,7 @@ func (l *Ledger) backdate(ctx context.Context, header *events.TransactionPosted,
 	}
 	header.RecordedAt = l.instant()
 	ids, err := l.minter.MintAt(effective, len(header.Legs))
-	if err != nil || header.RecordedAt.Sub(effective) < EffectiveAge { // the clock went back after checkEffectiveDate
+	if err != nil || !isPast(effective, header.RecordedAt) { // the clock went back after checkEffectiveDate
 		return l.clockError(ctx, "no KSUID can be minted", header.RecordedAt, store, err)
 	}
 	for i := range header.Legs {

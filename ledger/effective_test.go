@@ -9,7 +9,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/ledger"
-	"ledger.example/projections"
 )
 
 // backdated returns a transfer with an effective date that long ago.
@@ -131,7 +130,7 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		const day = 24 * time.Hour
 		r.fund("jane", "USD", "100")
 		paid := r.mustPost(backdated("t-1", "jane", "shop", "60", 9*day))
-		r.project(paid.Transaction.Legs[1])
+		r.project("shop", paid.Transaction)
 		back := reversal("r-1", "t-1", ledger.Part{})
 		back.EffectiveAt = new(storeNow().Add(-9 * day))
 		early := reversal("r-early", "t-1", ledger.Part{})
@@ -197,15 +196,6 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 	})
 }
 
-// project refolds the balance of a leg.
-func (r *rig) project(leg events.Leg) {
-	r.t.Helper()
-	projector := projections.NewProjector(r.journal.book.views, storeNow, nil)
-	if err := projector.Refold(r.t.Context(), pair(leg.Account, leg.Asset), []events.KSUID{leg.ID}); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
 // G7: backdated credits can be spent only once they are projected: neither in their own transaction, nor by another one
 // of an atomic batch, nor later. Strong reads do not show them before.
 func TestBackdatedCreditsRaiseNoBound(t *testing.T) {
@@ -237,7 +227,7 @@ func TestBackdatedCreditsRaiseNoBound(t *testing.T) {
 		short("10", "11", 1, transfer("b-2", "jane", "shop", "11"), credit)
 		posted := r.mustPost(both("4"))
 		short("6", "7", 1, transfer("b-2", "jane", "shop", "7"))
-		r.project(posted.Transaction.Legs[1])
+		r.project("jane", posted.Transaction)
 		r.mustPost(transfer("b-2", "jane", "shop", "56"))
 		short("0", "1", 1, transfer("b-3", "jane", "shop", "1"))
 	})

@@ -108,7 +108,7 @@ type Annotation struct {
 	Metadata    map[string]string // at most events.MetadataPairs pairs and events.MetadataBytes bytes
 	Actor       string            // who sends the request, 1 to events.ActorChars characters
 	Hold        *HoldRequest      // place a hold; nil to post
-	EffectiveAt *time.Time        // effective date in the past, not with Hold; nil for now
+	EffectiveAt *time.Time        // effective date, at least EffectiveAge ago, not with Hold; nil for now
 }
 
 // HoldRequest asks that a transaction be a hold. Its answer is a transaction with ExpiresAt.

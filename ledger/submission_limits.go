@@ -19,8 +19,7 @@ type itemDebit struct {
 // The items are posted as if one after the other. An item that debits a pair is covered if the amount spent before the
 // submission is at most known credits + overdraft + the net credits of all items up to and including this one. So all
 // items are covered if the amount spent is at most known credits + overdraft + the least of these running sums, over
-// all items that debit the pair. The credits of a hold are available once it is captured, those of a backdated item
-// once they are projected.
+// all items that debit the pair.
 func (s *submission) setLimits() {
 	before := s.limits
 	s.limits = nil
@@ -60,7 +59,9 @@ func (s *submission) eachDebit(pair events.Pair, do func(itemDebit) bool) {
 			case leg.Account != pair.Account || leg.Asset != pair.Asset:
 			case leg.Quantity.Sign() < 0:
 				debits = addSaturating(debits, leg.Quantity.Neg())
-			case !it.header.IsHold() && it.draft.EffectiveAt == nil: // those of others are available later
+			case it.header.IsHold(): // available once it is captured
+			case it.draft.EffectiveAt != nil: // available once it is projected
+			default:
 				credits = addSaturating(credits, leg.Quantity)
 			}
 		}

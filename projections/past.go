@@ -45,9 +45,9 @@ func (p *Past) views(strong bool) PastViews {
 }
 
 // Balance returns the balance of k as of at, in whole microseconds. If strong, it includes every transaction
-// acknowledged before the call, except those with an effective date that are not projected yet. It makes one request
-// for each megabyte of segments (about 4,000), and one for the postings after the last segment. Errors: those of the
-// ports; events.ErrOverflow.
+// acknowledged before the call. One with an effective date may be missing, or disappear again, until it is projected.
+// It makes one request for each megabyte of segments (about 4,000), and one for the postings after the last segment.
+// Errors: those of the ports; events.ErrOverflow.
 func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
 	views, through, begun := p.views(strong), lastThrough(at), p.now()
 	b := PastBalance{Pair: k}

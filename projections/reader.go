@@ -37,10 +37,10 @@ func NewReader(views ReaderViews, log *slog.Logger) *Reader {
 }
 
 // Balance returns the balance of k. Its Head and First include every posting that was acknowledged before the call, a
-// backdated one once it is projected.
-// floor, if not nil, is the lowest quantity that the account's limit allows. A query may see a debit before the credit
-// that covers it. So a balance below the floor is read again, up to floorReads times. If it stays below, it is returned
-// and an alarm is logged: a real overdraft must not be hidden. Errors: those of the ports.
+// backdated one once it is projected. floor, if not nil, is the lowest quantity that the account's limit allows. A
+// query may see a debit before the credit that covers it. So a balance below the floor is read again, up to floorReads
+// times. If it stays below, it is returned and an alarm is logged: a real overdraft must not be hidden. Errors: those
+// of the ports.
 func (r *Reader) Balance(ctx context.Context, k events.Pair, floor *events.Amount) (Balance, error) {
 	for try := 1; ; try++ {
 		b, err := r.read(ctx, k)
@@ -99,6 +99,15 @@ func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 func (r *Reader) Balances(
 	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
 ) (Page[Balance], error) {
+	listed, err := r.balances(ctx, account, floor, s)
+	listed.Items = slices.DeleteFunc(listed.Items, func(b Balance) bool { return b.Head.Count == 0 })
+	return listed, err
+}
+
+// balances is Balances with all assets.
+func (r *Reader) balances(
+	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
+) (Page[Balance], error) {
 	assets, next, err := assetsOf(ctx, r.views, account, s)
 	if err != nil {
 		return Page[Balance]{}, err
@@ -113,8 +122,7 @@ func (r *Reader) Balances(
 	if err != nil {
 		return Page[Balance]{}, err
 	}
-	shown := slices.DeleteFunc(balances, func(b Balance) bool { return b.Head.Count == 0 })
-	return Page[Balance]{Items: shown, Next: next}, nil
+	return Page[Balance]{Items: balances, Next: next}, nil
 }
 
 // readEach calls read for each asset, at most balancesAtOnce at a time. The first error ends it.
@@ -152,8 +160,8 @@ func assetsOf(ctx context.Context, views AssetFinder, account string, s Slice) (
 	}
 }
 
-// Funds returns the total that account ever received of asset, by credits and from ended holds. It includes every
-// transaction acknowledged before the call. Errors: those of the ports; events.ErrOverflow.
+// Funds returns the total that account ever received of asset, by credits and from ended holds. It includes the same
+// transactions as Balance. Errors: those of the ports; events.ErrOverflow.
 func (r *Reader) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
 	b, err := r.read(ctx, events.Pair{Account: account, Asset: asset})
 	if err != nil {
@@ -166,10 +174,10 @@ func (r *Reader) Funds(ctx context.Context, account, asset string) (events.Amoun
 const holdingsPage = 100
 
 // Holdings returns a page of account's holdings by asset, beginning after the asset `after` ("": from the first). It
-// includes every transaction acknowledged before the call. next is the asset to continue after, "" at the end. Errors:
-// those of the ports; events.ErrOverflow.
+// includes the same transactions as Balance, and every asset with a posting. next is the asset to continue after, "" at
+// the end. Errors: those of the ports; events.ErrOverflow.
 func (r *Reader) Holdings(ctx context.Context, account, after string) (page []events.Holding, next string, err error) {
-	listed, err := r.Balances(ctx, account, nil, Slice{After: after, Limit: holdingsPage})
+	listed, err := r.balances(ctx, account, nil, Slice{After: after, Limit: holdingsPage})
 	if err != nil {
 		return nil, "", err
 	}

@@ -47,7 +47,7 @@ func (p *postFlags) flags(f *pflag.FlagSet) {
 	idFlag(f, &p.id, "id", "id of the transaction; a repeated id is not posted twice (default: a new KSUID)")
 	f.StringVar(&p.description, flagDescription, "", "description of the transaction")
 	timeFlag(f, &p.effective, "effective-at", timeFormats(),
-		"time in the past at which it takes effect (default: now)")
+		"time at which it takes effect, at least 15 seconds ago (default: now)")
 	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {

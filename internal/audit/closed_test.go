@@ -56,3 +56,15 @@ func TestClosing(t *testing.T) {
 		}
 	}
 }
+
+// A backdated credit may have been committed after the close, whatever its date.
+func TestClosingBeforeABackdatedCredit(t *testing.T) {
+	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	for _, backdated := range []bool{true, false} {
+		of := closingOf(account{id: "jane", known: true, closedAt: at}, "USD")
+		of.count(leg{quantity: big.NewInt(9), pending: new(big.Int), kind: transfer, backdated: backdated}, at.Add(-time.Hour))
+		if found := of.judge(); (len(found) == 0) != backdated {
+			t.Errorf("backdated %v: %v", backdated, found)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"ledger.example/tests/caller"
 )
@@ -30,6 +31,9 @@ func effectiveDates(t *testing.T, s *caller.Caller) {
 		t.Errorf("read as %s", read.Body)
 	}
 	s.Must(409, "POST", "/v1/transfers", transfer("~e-1", ""))
+	young := time.Now().Add(-10 * time.Second).UTC().Format(time.RFC3339Nano)
+	s.Must(400, "POST", "/v1/transfers", transfer("~e-0", `,"effective_at":"`+young+`"`)).Shows(t,
+		map[string]any{"errors 0 rule": "must be at least 15 seconds in the past"})
 	now := s.Must(201, "POST", "/v1/transfers", transfer("~e-2", ""))
 	if posted, recorded := now.Text("posted_at"), now.Text("recorded_at"); recorded != posted || posted <= shown {
 		t.Errorf("posted at %s, recorded at %s", posted, recorded)

@@ -278,7 +278,7 @@ func (x *exchange) check(t *testing.T, method, path string, r caller.Reply) {
 	// These checks need reads: times are checked after the id, parts against their transaction, changes against the
 	// account, and read-only fields against the stored values.
 	reads := method == http.MethodPatch || strings.Contains(string(r.Body), `hold.expires_at"`) ||
-		strings.Contains(string(r.Body), `"effective_at","rule":"must be in the past"`) ||
+		strings.Contains(string(r.Body), `"effective_at","rule":"must be at least 15 seconds in the past"`) ||
 		strings.Contains(string(r.Body), `"rule":"must be equal to the stored value"`) ||
 		strings.HasSuffix(path, "/capture") || strings.HasSuffix(path, "/reversals")
 	if caller.ByRequestAlone(code) && len(x.sent) > 0 && !reads {

@@ -229,10 +229,13 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 	return true, false, false
 }
 
-// checkTimeRefusal checks a refusal because of a time: the effective date is in the future, or the hold expires too
+// minEffectiveAge is how far in the past an effective date is: the settle window and the clock tolerance.
+const minEffectiveAge = 15 * time.Second
+
+// checkTimeRefusal checks a refusal because of a time: the effective date is too close, or the hold expires too
 // soon or has expired. The clock of the process may be off. It reports whether the refusal is final.
 func (h *history) checkTimeRefusal(op *operation, e *ledger.Error) (final bool) {
-	const off = maxSkew + time.Second + maxSlow
+	const off = minEffectiveAge + maxSkew + time.Second + maxSlow
 	switch since, left := time.Since(op.effective), time.Until(h.began.Add(op.expires)); {
 	case !op.effective.IsZero() && since > off:
 		h.fail("%s: refused %v after its effective date: %w", op.name, since, e)
@@ -251,6 +254,9 @@ func (h *history) takeAcknowledgement(op *operation, answer ledger.Posted, had b
 		if had {
 			h.fail("%s: posted a second time", op.name)
 		}
+	}
+	if t := answer.Transaction; t.IsBackdated() && t.RecordedAt.Sub(t.PostedAt()) < minEffectiveAge {
+		h.fail("%s: posted for %v, only %v before", op.name, t.PostedAt(), t.RecordedAt.Sub(t.PostedAt()))
 	}
 	if op.acknowledged == nil {
 		op.acknowledged = &answer.Transaction

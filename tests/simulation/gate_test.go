@@ -22,6 +22,8 @@ var errDead = errors.New("the process died")
 const (
 	// maxSlow is the longest time that a slow request waits before it is applied, and again after.
 	maxSlow = 4 * time.Second
+	// maxHeld is the longest time that a write of a projector is held: the settle window and more.
+	maxHeld = 15 * time.Second
 	// maxLate is the longest time after which a late request is applied: longer than a command's deadline and than the
 	// settle window.
 	maxLate = time.Minute
@@ -79,6 +81,9 @@ func (g gate) execute(ctx context.Context, d dice, request request, in middlewar
 	}
 	if g.occurs(Slow, !g.faultsOff && d.chance(g.knobs.slow)) {
 		before, after = d.between(0, maxSlow), d.between(0, maxSlow)
+	}
+	if held := !g.faultsOff && request.writes && g.process.isProjector(); g.occurs(HeldWrites, held && d.chance(g.knobs.held)) {
+		before = d.between(time.Second, maxHeld)
 	}
 	if g.process.isReliable() {
 		before, after = d.between(0, time.Millisecond), d.between(0, time.Millisecond)

@@ -13,8 +13,27 @@ const maxPosts = 48
 
 // postsOnly adds posts that each move 2^e of an asset, with a different e.
 func (g *generator) postsOnly() {
+	if g.knobs.earlySpends {
+		g.spendEarly()
+		return
+	}
 	for _, e := range g.Perm(maxPosts)[:3+g.IntN(maxPosts-2)] {
 		g.post(events.NewAmount(1<<e), g.between(0, g.knobs.span))
+	}
+}
+
+// spendEarly adds credits of jane's account. After many of them, the caller spends a part, at once or a little later.
+// Those with an effective date may not be spent before they are projected.
+func (g *generator) spendEarly() {
+	for e := 2; e < maxPosts; e += 2 {
+		begin := g.between(0, g.knobs.span)
+		credit := g.transfer(bank, jane, usd, events.NewAmount(1<<e), begin)
+		switch g.IntN(4) {
+		case 0, 1:
+			g.spendAfter(credit, jane, usd, events.NewAmount(1<<(e-1)))
+		case 2:
+			g.transfer(jane, bank, usd, events.NewAmount(1<<(e-1)), begin+g.seconds(5))
+		}
 	}
 }
 

@@ -77,14 +77,15 @@ func (m *model) checkCounted(done []record) {
 	}
 }
 
-// checkReadable checks that a strong read of k that began now would include everything acknowledged. Such a read adds
-// the postings after the seal to the seal. So the seal must count every acknowledged posting up to its KSUID.
+// checkReadable checks that a strong read of k that began now would include everything acknowledged, and the backdated
+// postings that were shown. Such a read adds the postings after the seal to the seal, without the backdated ones. So the
+// seal must count every acknowledged posting up to its KSUID, and all those backdated ones.
 func (m *model) checkReadable(k pair) {
 	seal := m.balances[k].seal
 	var must sums
 	n := 0
 	for id, leg := range m.ackedPostings[k] {
-		if id <= seal.through {
+		if id <= seal.through || m.postings[k][id].Backdated {
 			must = m.plus(must, leg)
 			n++
 		}
@@ -118,36 +119,5 @@ func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) 
 		return v.state != events.StateOpen || requested > had+v.limits[k.Asset]
 	}) {
 		m.fail("%s: refused although %v had received %d before, and only %d are spent", op.name, k, had, m.spent[k])
-	}
-}
-
-// acknowledgeBackdated notes that a backdated transaction was acknowledged. Reads include it once it is projected.
-func (m *model) acknowledgeBackdated(t events.TransactionPosted) {
-	for _, p := range t.Postings() {
-		k := pair{Account: p.Account, Asset: p.Asset}
-		if m.hiddenBackdated[k] == nil {
-			m.hiddenBackdated[k] = map[events.KSUID]events.PostingRecorded{}
-		}
-		if _, exists := m.postings[k][p.ID]; !exists && !m.damaged {
-			m.fail("%s was acknowledged, but its posting %s to %v is not stored", p.Transaction, p.ID, k)
-		}
-		m.hiddenBackdated[k][p.ID] = p
-	}
-}
-
-// noteShown notes which backdated postings a balance counts by now. Strong reads must show them from then on. Without
-// sets (see sums) it is not known which postings a sum counts.
-func (m *model) noteShown() {
-	if !m.sumsAreSets() {
-		return
-	}
-	for k, ofPair := range m.hiddenBackdated {
-		for id, p := range ofPair {
-			if m.minus(sumsOf(p), m.balances[k].head.sums) == (sums{}) {
-				delete(ofPair, id)
-				m.acknowledgePostings([]events.PostingRecorded{p})
-				m.count("backdated shown")
-			}
-		}
 	}
 }

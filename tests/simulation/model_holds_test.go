@@ -205,7 +205,7 @@ func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]
 		}
 		covered := func(v version) bool {
 			for k := range debits {
-				if k.Account == account && m.spentOrHeld[k] > m.funds[k]+v.limits[k.Asset] {
+				if k.Account == account && m.spentOrHeld[k] > m.funds[k]-m.unprojected(k)+v.limits[k.Asset] {
 					return false
 				}
 			}

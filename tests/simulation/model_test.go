@@ -77,6 +77,8 @@ type model struct {
 	ackedSums       map[pair]sums
 	ackedPostings   map[pair]map[events.KSUID]sums
 	hiddenBackdated map[pair]map[events.KSUID]events.PostingRecorded // acknowledged, but not projected yet
+	fundsRead       map[pair]uint64                                  // credits that reads of funds showed, but for late ones
+	late            map[events.KSUID]bool                            // see isLate
 
 	lifecycle
 }
@@ -90,6 +92,7 @@ func newModel(h *history) *model {
 		roles: []string{""}, groups: []string{""},
 		summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]int64{},
 		hiddenBackdated: map[pair]map[events.KSUID]events.PostingRecorded{}, lifecycle: newLifecycle(),
+		fundsRead: map[pair]uint64{}, late: map[events.KSUID]bool{},
 	}
 }
 
@@ -115,6 +118,7 @@ func (h *history) observe() {
 	h.model.noteShown()
 	if !h.damaged {
 		h.model.checkProjections()
+		h.model.checkLimits()
 	}
 }
 
@@ -185,6 +189,7 @@ func (m *model) takeEvent(key table.Key, item ddb.Item) {
 		}
 		m.postings[k][e.ID] = e
 		m.stored[k] = m.plus(m.stored[k], sumsOf(e))
+		m.late[e.ID] = isLate(e)
 		m.takePosting(k, e)
 	case events.AccountChanged:
 		m.takeChange(e)

@@ -100,7 +100,7 @@ func (op *operation) effect(k pair) (debits, credits int64) {
 			credits += max(0, int64Of(leg.Quantity))
 		}
 	}
-	if op.hold {
+	if op.hold || !op.effective.IsZero() {
 		credits = 0
 	}
 	return debits, credits

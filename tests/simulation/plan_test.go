@@ -57,12 +57,13 @@ const (
 	Rebuilds    Hazard = "rebuilds"     // an operator rebuilds projections while everything runs
 	Damaged     Hazard = "damaged"      // projections are damaged at the end, and rebuilt
 	Backdated   Hazard = "backdated"    // transactions have an effective date in the past
+	HeldWrites  Hazard = "held writes"  // writes of projectors wait for up to maxHeld, long after their reads
 )
 
 // hazards has all hazards, in the order in which shrinking switches them off.
 var hazards = []Hazard{
 	Rebuilds, Damaged, Retention, Poison, Split, Unfiltered, TwoAtOnce, Duplicate, Stall, Twins, OtherBody, Memberships,
-	Abandon, Backdated,
+	Abandon, Backdated, HeldWrites,
 	CutPages, StaleReads, Unprocessed, InProgress, WrongClock, CrashBefore, CrashAfter, NotSent, Throttled, Conflict,
 	Lost, AnswerLost, Late, ItemByItem, Slow, StrongReads,
 }
@@ -138,9 +139,11 @@ type knobs struct {
 
 	overdraft int64   // joe's limit in USD
 	backdated float64 // chance that an operation has an effective date
+	held      float64 // chance that a write of a projector is held
 
 	onePair         bool // nearly every transfer is of one account and asset
 	mostlySpends    bool // most transfers spend what an account has
+	earlySpends     bool // jane spends backdated credits at once
 	slowProjectors  bool // requests of projectors are slow
 	projectorsAhead bool // clocks of projectors are up to five minutes ahead
 }
@@ -171,6 +174,7 @@ func (p Plan) knobs() knobs {
 	k.dieAfterLate = pick(p.draw("deaths", 0), .02, .1, .5)
 	k.unsealed = pick(p.draw("settled", 0), 0, 1, 4)
 	k.backdated = pick(p.draw("backdated", 0), 0, .1, .3, .8)
+	k.held = pick(p.draw("held", 0), 0, 0, .1, .6)
 	switch d.IntN(8) { // some histories combine settings for interleavings that are rare otherwise
 	case 0: // postings arrive late, while their balance is being refolded and segments are only partly visible
 		k.span, k.late, k.latency, k.shards = time.Minute, .9, 20*time.Millisecond, 4
@@ -183,6 +187,10 @@ func (p Plan) knobs() knobs {
 	}
 	if p.Mode != PostsOnly {
 		return k.forMode(p)
+	}
+	if early := p.draw("early spends", 0); early.chance(.25) {
+		k.earlySpends, k.held, k.backdated = true, pick(early, .3, .8), pick(early, .3, .6)
+		k.span, k.itemDelay, k.slow = time.Minute, shortItemDelay, 0
 	}
 	return k
 }

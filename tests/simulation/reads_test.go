@@ -33,6 +33,7 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 		h.observe()
 		for _, b := range listed.Items {
 			h.model.checkRead(b, must)
+			h.model.checkBackdated(b.Pair, sums{credits: uint64(int64Of(b.Head.Credits)), debits: uint64(int64Of(b.Head.Debits))})
 			delete(must, pair{Account: account, Asset: b.Asset})
 		}
 		for k, acked := range must {
@@ -65,7 +66,20 @@ func (h *history) readOne(ctx context.Context, p *process, k pair) {
 	h.count("strong reads checked")
 	h.observe()
 	h.model.checkRead(b, must)
+	h.model.checkBackdated(k, sums{credits: uint64(int64Of(b.Head.Credits)), debits: uint64(int64Of(b.Head.Debits))})
+	h.readFunds(ctx, p, k)
 	h.readPast(ctx, p, k)
+}
+
+// readFunds reads the funds of a pair as a refusal does. They contain everything acknowledged, and what was read before.
+func (h *history) readFunds(ctx context.Context, p *process, k pair) {
+	must := h.model.fundsSoFar(k)
+	funds, err := p.reader.Funds(ctx, k.Account, k.Asset)
+	if err != nil || p.dead {
+		return
+	}
+	h.observe()
+	h.model.checkFunds(k, uint64(int64Of(funds)), must)
 }
 
 // readPast strongly reads a balance as of an hour from now, which must include everything acknowledged. Such a read

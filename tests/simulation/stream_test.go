@@ -314,7 +314,7 @@ func event(batch []record) lambdaevents.DynamoDBEvent {
 	return e
 }
 
-// imageOf converts the strings and numbers of an item to the form in which Lambda delivers them.
+// imageOf converts the strings, numbers and flags of an item to the form in which Lambda delivers them.
 func imageOf(item ddb.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
 	for name, value := range item {
@@ -323,6 +323,8 @@ func imageOf(item ddb.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 			image[name] = lambdaevents.NewStringAttribute(v.Value)
 		case *types.AttributeValueMemberN:
 			image[name] = lambdaevents.NewNumberAttribute(v.Value)
+		case *types.AttributeValueMemberBOOL:
+			image[name] = lambdaevents.NewBooleanAttribute(v.Value)
 		}
 	}
 	return image
