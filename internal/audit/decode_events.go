@@ -184,9 +184,10 @@ type leg struct {
 	quantity, cost        *big.Int
 
 	// Set in postings only.
-	pending *big.Int // the posting's change of the pending amount; 0 if the transaction is not a hold
-	phase   string   // of the hold; "" if the transaction is not a hold
-	kind    string   // of the transaction
+	pending   *big.Int // the posting's change of the pending amount; 0 if the transaction is not a hold
+	phase     string   // of the hold; "" if the transaction is not a hold
+	kind      string   // of the transaction
+	backdated bool     // the transaction has an effective date
 }
 
 // amounts reads the amounts of a leg.
@@ -199,7 +200,6 @@ type posting struct {
 	event
 	leg
 	transaction, description string
-	backdated                bool // the transaction has an effective date
 }
 
 // posting reads the attributes of a posting. Its time is in its KSUID.

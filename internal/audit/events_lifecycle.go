@@ -63,9 +63,8 @@ func (a *Audit) lifecycleOf(ctx context.Context, value any) (l lifecycle) {
 func (h header) postings() []posting {
 	all := make([]posting, len(h.legs))
 	for i, leg := range h.legs {
-		p := posting{event: h.event, leg: leg, transaction: h.id, description: h.description,
-			backdated: h.effective != ""}
-		p.kind, p.pending = h.kind, new(big.Int)
+		p := posting{event: h.event, leg: leg, transaction: h.id, description: h.description}
+		p.kind, p.backdated, p.pending = h.kind, h.effective != "", new(big.Int)
 		if h.isHold() {
 			p.phase, p.pending = placed, p.quantity
 			p.quantity, p.cost = new(big.Int), new(big.Int)

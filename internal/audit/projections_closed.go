@@ -48,10 +48,13 @@ func closingOf(acct account, asset string) *closing {
 	return c
 }
 
-// count adds a posting.
+// count adds a posting. A backdated one may have been committed at any time: it counts as one around the close.
 func (c *closing) count(p leg, at time.Time) {
 	if c == nil {
 		return
+	}
+	if p.backdated {
+		at = c.account.closedAt
 	}
 	c.quantity.Add(&c.quantity, p.quantity)
 	isAfter := at.After(c.to)

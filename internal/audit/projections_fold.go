@@ -170,6 +170,7 @@ func amountsOf(item attributes) (p leg, ok bool) {
 	p = leg{ksuid: ksuid, asset: asset, kind: textOf(item[fieldKind])}
 	r.amounts(&p)
 	r.pending(&p)
+	p.backdated = r.flag(fieldBackdated)
 	return p, ok && !r.broken && textOf(item[table.AttrType]) == kindPosting
 }
 

@@ -102,7 +102,7 @@ func (a *Audit) page(ctx context.Context, s keyRange, from attributes) (items []
 	if s.amountsOnly {
 		names := make(map[string]string)
 		for _, name := range [...]string{table.AttrPK, table.AttrSK, table.AttrType, fieldQuantity, fieldCost,
-			fieldPending, fieldPhase, fieldKind} {
+			fieldPending, fieldPhase, fieldKind, fieldBackdated} {
 			names["#"+name] = name
 		}
 		in.ExpressionAttributeNames = names

@@ -232,11 +232,14 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 // minEffectiveAge is how far in the past an effective date is: the settle window and the clock tolerance.
 const minEffectiveAge = 15 * time.Second
 
-// checkTimeRefusal checks a refusal because of a time: the effective date is too close, or the hold expires too
-// soon or has expired. The clock of the process may be off. It reports whether the refusal is final.
+// checkTimeRefusal checks a refusal because of a time: the effective date is too close, or before what is reversed, or
+// the hold expires too soon or has expired. The clock of the process may be off. It reports whether the refusal is
+// final.
 func (h *history) checkTimeRefusal(op *operation, e *ledger.Error) (final bool) {
 	const off = minEffectiveAge + maxSkew + time.Second + maxSlow
 	switch since, left := time.Since(op.effective), time.Until(h.began.Add(op.expires)); {
+	case h.model.isBeforeTarget(op):
+		return true
 	case !op.effective.IsZero() && since > off:
 		h.fail("%s: refused %v after its effective date: %w", op.name, since, e)
 	case op.effective.IsZero() && (op.expires == 0 || left > off):

@@ -122,3 +122,14 @@ func (m *model) checkFunds(k pair, funds, must uint64) {
 func isLate(p events.PostingRecorded) bool {
 	return !p.Backdated && time.Since(p.ID.Time()) > table.SettleWindow-time.Second
 }
+
+// isBeforeTarget reports whether an operation is a reversal with an effective date before the time of what it reverses.
+func (m *model) isBeforeTarget(op *operation) bool {
+	if op.kind != kindReverse || op.effective.IsZero() {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	legs := m.legsPosted(op.target.name)
+	return len(legs) > 0 && op.effective.Before(legs[0].ID.Time())
+}
