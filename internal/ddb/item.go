@@ -31,13 +31,6 @@ func Begin(k table.Key, kind string) Item {
 // form is the version of every stored form.
 var form = Integer(events.Form)
 
-// IsEvent reports whether i is an event, which never changes. Pages of the journal, and the copy of an account's newest
-// change, have checksums, too.
-func IsEvent(i Item) bool {
-	kind := Read(i).OptionalText(table.AttrType)
-	return i[table.AttrChecksum] != nil && kind != table.KindCurrent && kind != table.KindJournal
-}
-
 // KeyOf returns the key of an item or of an index entry. Error: store.ErrMalformedItem.
 func KeyOf(i Item) (table.Key, error) {
 	r := Read(i)

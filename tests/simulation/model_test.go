@@ -124,7 +124,7 @@ func (h *history) observe() {
 
 // take adds one change of the store.
 func (m *model) take(key table.Key, before, after ddb.Item) {
-	if m.damaged && !ddb.IsEvent(after) {
+	if m.damaged && !table.IsEvent(key.SK) {
 		return // damaged projections are left to the audit
 	}
 	if after == nil {

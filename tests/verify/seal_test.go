@@ -16,7 +16,7 @@ import (
 
 // event decodes an event and ignores its checksum. ok is false if the item is not an event, or is malformed.
 func event(item ddb.Item) (e events.Event, ok bool) {
-	if !ddb.IsEvent(item) {
+	if !table.IsEvent(ddb.Read(item).Text(table.AttrSK)) || item[table.AttrChecksum] == nil {
 		return nil, false
 	}
 	item = maps.Clone(item)

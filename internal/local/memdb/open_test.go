@@ -42,7 +42,6 @@ func posting(account string, n int) ddb.Item {
 	item := ddb.Key(table.PostingKey(account, "USD", id))
 	item[table.AttrSK2] = ddb.String(table.PostingSK2(id))
 	item[table.AttrType], item[table.AttrForm] = ddb.String("PostingRecorded"), ddb.Integer(1)
-	item[table.AttrChecksum] = ddb.String("of nothing")
 	item["Quantity"], item["Cost"], item["Transaction"] = ddb.Integer(int64(n)), ddb.Integer(0), ddb.String("t-"+id)
 	return item
 }

@@ -99,7 +99,7 @@ func (s *Store) write(
 			return nil, err
 		}
 		size += max(ddb.ItemBytes(before), ddb.ItemBytes(w.after))
-		if w.action != checking && ddb.IsEvent(before) {
+		if w.action != checking && before != nil && table.IsEvent(w.key.SK) {
 			err := fmt.Errorf("memdb: a write to an event: %s %s in table %s", w.key.PK, w.key.SK, w.table.name)
 			violation = errors.Join(violation, err)
 		}
