@@ -30,8 +30,10 @@ type AccountChanged struct {
 	Profile   string
 	Overdraft Overdraft // unlimited if and only if the opening's is
 	State     AccountState
-	Actor     string    // who changed it, 1 to ActorChars characters
-	At        time.Time // UTC, whole microseconds; set by the command. Order is that of Number, not of At
+	Closing   bool              // the first step of closing it: only the state was changed, to StateFrozen
+	Highest   map[string]Amount // by asset, the highest earlier limit, if above Overdraft's; may be nil
+	Actor     string            // who changed it, 1 to ActorChars characters
+	At        time.Time         // UTC, whole microseconds; set by the command. Order is that of Number, not of At
 }
 
 // AccountState restricts the postings of an account.
@@ -77,12 +79,17 @@ func (e AccountChanged) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 func (e *AccountChanged) fields(c *coder) {
 	text(c, "Actor", &e.Actor, actor)
 	c.time("At", &e.At)
+	c.flag("Closing", &e.Closing)
+	c.limits("Highest", &e.Highest, HighestLimits)
 	text(c, "ID", &e.ID, requiredID)
 	text(c, "Name", &e.Name, accountName)
 	integer(c, "Number", &e.Number, 2, ChangesMax)
 	c.overdraft("Overdraft", &e.Overdraft)
 	text(c, "Profile", &e.Profile, profile)
 	text(c, "State", &e.State, accountState)
+	if c.out == nil && e.Closing && e.State != StateFrozen {
+		c.fail("Closing", ruleState)
+	}
 }
 
 var accountState = oneOf(StateOpen, StateFrozen, StateClosed)
@@ -103,47 +110,45 @@ func validProfile(s string) bool {
 
 // overdraft codes a policy, which is absent if it allows no overdraft.
 func (c *coder) overdraft(field string, o *Overdraft) {
-	if c.out != nil {
-		c.writeOverdraft(field, *o)
-		return
-	}
-	switch c.stored[field].(type) {
-	case nil: // absent
-		return
-	case string:
+	_, isText := c.stored[field].(string)
+	switch {
+	case c.out != nil && o.Unlimited:
+		c.out.Text(field, unlimitedOverdraft)
+	case isText:
 		o.Unlimited = true
 		if take[string](c, field) != unlimitedOverdraft {
 			c.fail(field, ruleUnknown)
 		}
-		return
-	}
-	stored := c.takeMap(field, OverdraftAssets)
-	o.Limits = make(map[string]Amount, len(stored))
-	for asset, v := range stored {
-		number, ok := v.(Number)
-		limit, err := ParseAmount(string(number), PostedDigits)
-		switch {
-		case !ValidID(asset):
-			c.fail(field, ruleID)
-		case !ok:
-			c.fail(field, ruleType)
-		case err != nil, limit.Sign() < 0:
-			c.fail(field, ruleRange)
-		}
-		o.Limits[asset] = limit
+	default:
+		c.limits(field, &o.Limits, OverdraftAssets)
 	}
 }
 
-func (c *coder) writeOverdraft(field string, o Overdraft) {
+// limits codes at most most amounts by asset, which are absent if there are none.
+func (c *coder) limits(field string, limits *map[string]Amount, most int) {
 	switch {
-	case o.Unlimited:
-		c.out.Text(field, unlimitedOverdraft)
-	case len(o.Limits) > 0:
-		c.out.BeginMap(field, len(o.Limits))
+	case c.out != nil && len(*limits) > 0:
+		c.out.BeginMap(field, len(*limits))
 		var room [OverdraftAssets]string
-		for _, asset := range sortedNames(room[:0], o.Limits) {
-			c.out.Number(asset, o.Limits[asset])
+		for _, asset := range sortedNames(room[:0], *limits) {
+			c.out.Number(asset, (*limits)[asset])
 		}
 		c.out.End()
+	case c.out == nil && c.has(field):
+		stored := c.takeMap(field, most)
+		*limits = make(map[string]Amount, len(stored))
+		for asset, v := range stored {
+			number, ok := v.(Number)
+			limit, err := ParseAmount(string(number), PostedDigits)
+			switch {
+			case !ValidID(asset):
+				c.fail(field, ruleID)
+			case !ok:
+				c.fail(field, ruleType)
+			case err != nil, limit.Sign() < 0:
+				c.fail(field, ruleRange)
+			}
+			(*limits)[asset] = limit
+		}
 	}
 }

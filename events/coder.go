@@ -37,6 +37,7 @@ const (
 	ruleRecorded    = "is not after the time of the legs, or that of a hold"
 	ruleRange       = "is out of range"
 	ruleSign        = "does not fit the phase, the quantity and the date"
+	ruleState       = "does not fit the state"
 	ruleText        = "is not text of the allowed length"
 	ruleTime        = "is not a time in UTC with six decimals"
 	ruleType        = "has the wrong type"

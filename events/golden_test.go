@@ -146,6 +146,11 @@ var golden = map[string]events.Event{
 		Group: "desk", User: "u-17", Role: events.RoleOperator, Number: 1, Actor: "local", At: goldenAt,
 	},
 	"MemberRevoked.v1.group.json": events.MemberGranted{Group: "desk", User: "u-17", Number: 2, Actor: "local", At: goldenAt},
+	"AccountChanged.v1.closing.json": events.AccountChanged{
+		ID: "margin", Number: 4, Profile: "{}", Actor: "local", At: goldenAt, State: events.StateFrozen, Closing: true,
+		Overdraft: events.Overdraft{Limits: map[string]events.Amount{"EUR": events.NewAmount(7)}},
+		Highest:   map[string]events.Amount{"USD": events.NewAmount(500000), "EUR": events.NewAmount(9)},
+	},
 	"AccountChanged.v1.least.json": events.AccountChanged{
 		ID: "jane", Number: 999999999999, Profile: "{}", State: events.StateClosed, Actor: "local", At: goldenAt,
 	},

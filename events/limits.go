@@ -34,6 +34,8 @@ const (
 	AddressesMax = 10
 	// OverdraftAssets is the maximum number of assets in an account's overdraft policy.
 	OverdraftAssets = 100
+	// HighestLimits is the maximum number of assets whose limit was once higher in an account than it is now.
+	HighestLimits = 1000
 	// ActorChars is the maximum length of an actor: that of the ARN of an IAM identity (AWS: 2,048).
 	ActorChars = 2048
 	// FingerprintChars is the maximum length of a request's fingerprint: the number of its rule, a colon, and a hash of

@@ -21,6 +21,8 @@ type Account struct {
 	ChangedBy string    // of the newest change, empty at version 1
 
 	opening *events.AccountOpened
+	closing bool                     // see events.AccountChanged, likewise highest
+	highest map[string]events.Amount // nil at version 1
 }
 
 // NewAccount returns the account with an opening and a newest change, which is nil if there is none.
@@ -32,12 +34,13 @@ func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Acc
 	if newest != nil {
 		a.Name, a.Profile, a.Overdraft = newest.Name, newest.Profile, newest.Overdraft
 		a.State, a.Version, a.ChangedAt, a.ChangedBy = newest.State, newest.Number, newest.At, newest.Actor
+		a.closing, a.highest = newest.Closing, newest.Highest
 	}
 	return a
 }
 
 // Floor returns the lowest quantity of an asset that a balance of the account may have, nil without a limit. It uses
-// the higher of the original and the current limit, because a limit may be reduced below the account's debt.
+// the highest limit that the account ever had, because a limit may be reduced below the account's debt.
 func (a Account) Floor(asset string) *events.Amount {
 	if a.Overdraft.Unlimited {
 		return nil
@@ -46,15 +49,28 @@ func (a Account) Floor(asset string) *events.Amount {
 	return &most
 }
 
-// mostOverdraft is the higher of the original and the current limit of an asset.
+// mostOverdraft is the highest limit that an asset ever had.
 func (a *Account) mostOverdraft(asset string) events.Amount {
-	now := a.Overdraft.Limits[asset]
-	if a.opening != nil {
-		if first := a.opening.Overdraft.Limits[asset]; first.Cmp(now) > 0 {
-			return first
+	if highest, ok := a.highest[asset]; ok {
+		return highest
+	}
+	return a.Overdraft.Limits[asset]
+}
+
+// highestBeside returns AccountChanged.Highest of the next change, which sets the policy o.
+func (a *Account) highestBeside(o events.Overdraft) map[string]events.Amount {
+	var highest map[string]events.Amount
+	for _, earlier := range []map[string]events.Amount{a.Overdraft.Limits, a.highest} { // the higher ones last
+		for asset, limit := range earlier {
+			if limit.Cmp(o.Limits[asset]) > 0 {
+				if highest == nil {
+					highest = make(map[string]events.Amount)
+				}
+				highest[asset] = limit
+			}
 		}
 	}
-	return now
+	return highest
 }
 
 // Account reads an account, strongly consistent. Errors: CodeAccountNotFound, CodeThrottled, CodeUnavailable.

@@ -88,7 +88,7 @@ func (r readTime) within(age time.Duration, now func() time.Time) bool {
 
 func accountBytes(a *Account) int {
 	texts := len(a.ID) + len(a.Name) + len(a.Profile) + len(a.OpenedBy) + len(a.ChangedBy)
-	size := definitionMinimum + texts + limitBytes*len(a.Overdraft.Limits)
+	size := definitionMinimum + texts + limitBytes*(len(a.Overdraft.Limits)+len(a.highest))
 	if a.Version > 1 {
 		o := a.opening
 		size += definitionMinimum + len(o.Name) + len(o.Profile) + limitBytes*len(o.Overdraft.Limits)

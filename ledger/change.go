@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -53,7 +54,7 @@ type accountChange struct {
 	sent       events.AccountChanged // the last change that was sent
 	unknown    bool                  // sent may have been applied, or may still be
 	superseded bool                  // an unknown change may have been applied, and another request's change followed
-	frozen     bool                  // this command froze the account to close it
+	frozen     bool                  // this command froze the account to close it, and did not open it again
 	refusal    *Error                // why the account cannot be closed: it is being opened again
 }
 
@@ -125,24 +126,23 @@ func (c *accountChange) resolveUnknown(a Account) {
 		c.superseded = true
 		return
 	}
-	isOurs := a.State == c.sent.State && a.ChangedBy == c.sent.Actor && a.ChangedAt.Equal(c.sent.At)
-	closes := c.request.State != nil && *c.request.State == events.StateClosed
-	if isOurs && closes && a.State == events.StateFrozen {
-		c.frozen = true
+	c.frozen = a.closing && c.sent.Closing && a.ChangedBy == c.sent.Actor && a.ChangedAt.Equal(c.sent.At)
+}
+
+// withState returns a change of the account that sets only its state.
+func (c *accountChange) withState(a Account, s events.AccountState) events.AccountChanged {
+	return events.AccountChanged{
+		ID: a.ID, Number: a.Version + 1, Name: a.Name, Profile: a.Profile, Overdraft: a.Overdraft, Highest: a.highest,
+		State: s, Actor: strings.Clone(c.request.Actor), At: c.ledger.instant(),
 	}
 }
 
 // nextChange returns the requested change of the account.
 func (c *accountChange) nextChange(a Account) events.AccountChanged {
-	r := c.request
-	next := events.AccountChanged{
-		ID: a.ID, Number: a.Version + 1, Name: a.Name, Profile: a.Profile, Overdraft: a.Overdraft, State: a.State,
-		Actor: strings.Clone(r.Actor), At: c.ledger.instant(),
+	if c.refusal != nil {
+		return c.withState(a, events.StateOpen)
 	}
-	if c.refusal != nil { // only open the account again
-		next.State = events.StateOpen
-		return next
-	}
+	r, next := c.request, c.withState(a, a.State)
 	if r.Name != nil {
 		next.Name = strings.Clone(*r.Name)
 	}
@@ -151,8 +151,9 @@ func (c *accountChange) nextChange(a Account) events.AccountChanged {
 	}
 	if r.Overdraft != nil {
 		next.Overdraft = cloneOverdraft(*r.Overdraft)
+		next.Highest = a.highestBeside(next.Overdraft)
 	}
-	if r.State != nil {
+	if next.Closing = a.closing && r.State == nil; r.State != nil {
 		next.State = *r.State
 	}
 	return next
@@ -160,17 +161,17 @@ func (c *accountChange) nextChange(a Account) events.AccountChanged {
 
 // changesNothing reports whether a change would leave the account the same.
 func changesNothing(a Account, next events.AccountChanged) bool {
-	return a.Name == next.Name && a.State == next.State && sameProfile(a.Profile, next.Profile) &&
-		SameOverdraft(a.Overdraft, next.Overdraft)
+	return a.Name == next.Name && a.State == next.State && a.closing == next.Closing &&
+		sameProfile(a.Profile, next.Profile) && SameOverdraft(a.Overdraft, next.Overdraft)
 }
 
-// matches reports whether the account has the version in IfMatch, or a later one that this request made: it froze the
-// account to close it.
+// matches reports whether the account has the version in IfMatch, or the next one if that only froze it to close it:
+// this request did so before, or another one that also closes it.
 func (c *accountChange) matches(a Account, closes bool) bool {
 	if a.Version == c.request.IfMatch || c.refusal != nil {
 		return true
 	}
-	return closes && a.State == events.StateFrozen && a.Version == c.request.IfMatch+1 && a.ChangedBy == c.request.Actor
+	return closes && a.closing && a.Version == c.request.IfMatch+1
 }
 
 // checkRules returns CodeInvalidChange if the account does not allow a change.
@@ -180,6 +181,9 @@ func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error
 		return invalidChange("overdraft", "must stay unlimited")
 	case !a.Overdraft.Unlimited && next.Overdraft.Unlimited:
 		return invalidChange("overdraft", "must not become unlimited")
+	case len(next.Highest) > events.HighestLimits:
+		return invalidChange("overdraft", fmt.Sprintf("must not lower limits of more than %d assets over the "+
+			"account's life", events.HighestLimits))
 	case a.Version >= events.ChangesMax:
 		return internalError(errors.New("numbers of changes are used up"))
 	}

@@ -13,9 +13,9 @@ import (
 //
 // First the account is frozen, and every guard gets the new version. From then on no debit passes a guard, so the
 // totals of the guards are final. When the postings of each pair have spent as much as its guard says, all debits are
-// visible. When the table has as many postings as the holdings count, no acknowledged credit is missing: a backdated one
-// may be anywhere below the seal of its balance, and counts only once it is projected. Then the account is closed under
-// the next number, so nothing changed it in between.
+// visible. When the table has as many postings as the holdings count, no acknowledged credit is missing: a backdated
+// one may be anywhere below the seal of its balance, and counts only once it is projected. Then the account is closed
+// under the next number, so nothing changed it in between.
 func (c *accountChange) planClose(
 	ctx context.Context, a Account, closed events.AccountChanged,
 ) (next events.AccountChanged, ready bool, err error) {
@@ -23,8 +23,8 @@ func (c *accountChange) planClose(
 		if err := c.checkFirstAssets(ctx, a); err != nil {
 			return next, false, err
 		}
-		next = closed
-		next.Name, next.Profile, next.Overdraft, next.State = a.Name, a.Profile, a.Overdraft, events.StateFrozen
+		next = c.withState(a, events.StateFrozen)
+		next.Closing = true
 		return next, true, nil
 	}
 	if err := c.ledger.updateGuards(ctx, a); err != nil {
@@ -62,8 +62,8 @@ func (c *accountChange) planClose(
 		return closed, ready, err
 	}
 	refused := notEmpty(left)
-	if !c.frozen {
-		return next, false, refused // it was frozen before this command, and stays frozen
+	if !a.closing {
+		return next, false, refused // it was frozen for another reason, and stays frozen
 	}
 	c.refusal, c.frozen = refused, false
 	next = c.nextChange(a)

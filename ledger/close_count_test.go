@@ -2,7 +2,9 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +47,110 @@ func TestCloseCountsPostings(t *testing.T) {
 		r.project("jane", late.Transaction)
 		_, err = r.another().ChangeAccount(t.Context(), request)
 		r.refused(err, ledger.CodeInvalidChange)
+		r.now("jane", 3, isOpen) // the account was only frozen to close it
+		if _, err := r.another().Post(t.Context(), transfer("t-3", "jane", "shop", "1000")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.close("jane"); err != nil || got.Version != 5 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// A change by somebody else is never taken for the first step of a closing, even if it froze the account.
+func TestCloseAfterAnotherFreeze(t *testing.T) {
+	byA, byB := "by A", "by B"
+	for name, freeze := range map[string]ledger.ChangeAccount{
+		"with a name": {State: &isFrozen, Name: &byA}, "alone": {State: &isFrozen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				freeze.ID = "jane"
+				r.mustChange(freeze)
+				_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isClosed, Name: &byB, IfMatch: 1})
+				if e := r.refused(err, ledger.CodeVersionMismatch); e.Version != 2 {
+					t.Errorf("%+v", e)
+				}
+				r.now("jane", 2, isFrozen)
+			})
+		})
+	}
+}
+
+// Somebody freezes an account that is being closed, or that a closing left frozen. If it cannot be closed, it stays
+// frozen.
+func TestFreezeOfAnAccountThatIsBeingClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("t-1", "jane", "shop", "100"))
+		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
+			_, err := r.another().Post(t.Context(), transfer("t-2", "bank", "jane", "5"))
+			return errors.Join(err, apply())
+		}, func(apply func() error) error { // that opens the account again
+			freeze := ledger.ChangeAccount{ID: "jane", State: &isFrozen, Actor: "somebody"}
+			got, err := r.another().ChangeAccount(t.Context(), freeze)
+			if err != nil || got.Version != 3 {
+				t.Errorf("%+v, %v", got, err)
+			}
+			return apply()
+		}}}
+		_, err := r.close("jane")
+		r.refused(err, ledger.CodeInvalidChange)
+		r.now("jane", 3, isFrozen)
+	})
+}
+
+// A limit was raised, used and lowered again. The debt is no alarm, and is not read again; a deeper one is.
+func TestDebtUnderAnEarlierLimit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		limit := func(amounts map[string]events.Amount) {
+			r.mustChange(ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Limits: amounts}})
+		}
+		limit(map[string]events.Amount{"USD": amount("500"), "EUR": amount("7")})
+		r.mustPost(transfer("t-1", "jane", "shop", "400"))
+		for _, amounts := range []map[string]events.Amount{nil, {"USD": amount("300")}, {"EUR": amount("9")}, nil} {
+			limit(amounts)
+			began := time.Now()
+			_, err := r.post(transfer("", "jane", "shop", "1"))
+			r.refused(err, ledger.CodeInsufficientFunds)
+			if took := time.Since(began); took > 0 || strings.Contains(r.log.String(), "BelowLimit") {
+				t.Errorf("took %v: %s", took, r.log)
+			}
+			a, err := r.Account(t.Context(), "jane")
+			if floor := a.Floor("USD"); err != nil || *floor != amount("-500") {
+				t.Errorf("floor %v, %v", floor, err)
+			}
+		}
+		a, err := r.Account(t.Context(), "jane")
+		if floor := a.Floor("EUR"); err != nil || *floor != amount("-9") || *a.Floor("AAPL") != amount("0") {
+			t.Errorf("floor %v, %v", floor, err)
+		}
+	})
+}
+
+// The assets whose limit was once higher are bounded.
+func TestHighestLimitsAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		change := func(from int) error {
+			limits := map[string]events.Amount{}
+			for n := range events.OverdraftAssets {
+				asset := fmt.Sprintf("asset-%d", from+n)
+				limits[asset] = amount("1")
+				request := ledger.RegisterAsset{ID: asset, Name: asset, Actor: "tester"}
+				if _, _, err := r.RegisterAsset(t.Context(), request); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := r.change(ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Limits: limits}})
+			return err
+		}
+		for from := 0; from <= events.HighestLimits; from += events.OverdraftAssets {
+			if err := change(from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.refused(change(events.HighestLimits+events.OverdraftAssets), ledger.CodeInvalidChange)
+		r.state("jane", isFrozen) // other changes are still possible
 	})
 }
 

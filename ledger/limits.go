@@ -56,7 +56,7 @@ func (l *limit) setAccount(a *Account) {
 // allowsDebit reports whether the account's state allows the debit.
 func (l *limit) allowsDebit() bool { return allowsDebit(l.account, l.isReversal) }
 
-// isBelow reports whether an amount spent puts the account below both its current and its original limit.
+// isBelow reports whether an amount spent puts the account below every limit that it ever had.
 func (l *limit) isBelow(spent events.Amount) bool {
 	most := l.account.mostOverdraft(l.pair.Asset)
 	return addSaturating(l.credits, most).Cmp(spent) < 0

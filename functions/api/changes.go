@@ -192,7 +192,7 @@ func showChange(v projections.AccountVersion) client.Change {
 			to.Overdraft = new(showOverdraft(is))
 		}
 	}
-	if v.Was == nil || v.Was.State != v.Is.State {
+	if v.Was == nil || v.Was.State != v.Is.State || v.Was.Closing && !v.Is.Closing {
 		to.State = string(v.Is.State)
 	}
 	return shown

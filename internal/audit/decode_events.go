@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"time"
 
@@ -161,21 +162,26 @@ func (r *reader) overdraft(name string) (unlimited bool, limits map[string]*big.
 		r.oneOf(name, "unlimited")
 		return true, nil
 	}
+	return false, r.limits(name, 100)
+}
+
+// limits reads optional limits by asset.
+func (r *reader) limits(name string, most int) map[string]*big.Int {
 	m, ok := r.optional().nested(name)
 	if !ok {
-		return false, nil
+		return nil
 	}
-	if len(m.item) == 0 || len(m.item) > 100 {
-		r.fault(WrongValue, name, "1 to 100 assets")
+	if len(m.item) == 0 || len(m.item) > most {
+		r.fault(WrongValue, name, fmt.Sprintf("1 to %d assets", most))
 	}
-	limits = make(map[string]*big.Int, len(m.item))
+	limits := make(map[string]*big.Int, len(m.item))
 	for asset := range m.item {
 		limits[asset] = m.amount(asset, postedDigits)
 		if !isID(asset) || limits[asset].Sign() < 0 {
 			m.fault(WrongValue, asset, "the id of an asset, and an amount that is not negative")
 		}
 	}
-	return false, limits
+	return limits
 }
 
 // leg is a leg of a header or of an end, or the part of a posting that repeats it.

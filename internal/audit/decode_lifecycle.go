@@ -36,6 +36,7 @@ const statusHeld = "held"
 const (
 	reversalsMax = 1000
 	changesMax   = grantsMax
+	frozen       = "frozen" // the state of an account without debits
 	closed       = "closed" // the final state of an account
 )
 
@@ -124,7 +125,7 @@ type change struct {
 	account, state, checksum string
 	number                   int64
 	unlimited                bool
-	limits                   map[string]*big.Int
+	limits, highest          map[string]*big.Int // highest: of the assets that once had a higher limit
 }
 
 // change reads the attributes of a change.
@@ -138,7 +139,10 @@ func (r *reader) change(account string, number int64) change {
 func (r *reader) changed(account string, e event) change {
 	c := change{event: e, account: account}
 	c.at, c.unlimited, c.limits = r.definition(account)
-	c.state = r.oneOf("State", "open", "frozen", closed)
+	c.state, c.highest = r.oneOf("State", "open", frozen, closed), r.limits("Highest", 1000)
+	if r.flag("Closing") && c.state != frozen {
+		r.fault(WrongValue, "Closing", "absent")
+	}
 	c.checksum = textOf(r.item[table.AttrChecksum])
 	return c
 }

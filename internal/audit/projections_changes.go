@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/big"
 
 	"ledger.example/internal/table"
 )
@@ -40,6 +41,10 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 				"no such change of an account with " + acct.String()})
 		}
 		acct.become(c)
+		if highest := acct.highestBeside(c.limits); len(found) == 0 && !maps.EqualFunc(highest, c.highest, sameAmount) {
+			found = append(found, Finding{ChangeImpossible, keyOf(item), "Highest", fmt.Sprint(c.highest),
+				fmt.Sprint(highest)})
+		}
 	}
 	if !readable {
 		acct.known = false
@@ -79,6 +84,18 @@ func (a *account) become(c change) {
 		a.closedAt = c.at
 	}
 }
+
+// highestBeside returns the limits of the account that are higher than those in limits.
+func (a account) highestBeside(limits map[string]*big.Int) map[string]*big.Int {
+	highest := maps.Clone(a.limits)
+	maps.DeleteFunc(highest, func(asset string, limit *big.Int) bool {
+		now := limits[asset]
+		return now == nil && limit.Sign() == 0 || now != nil && limit.Cmp(now) <= 0
+	})
+	return highest
+}
+
+func sameAmount(a, b *big.Int) bool { return a.Cmp(b) == 0 }
 
 // refreshed returns an account with the changes that were written since it was read.
 func (a *Audit) refreshed(ctx context.Context, acct account) account {

@@ -67,7 +67,7 @@ func TestDeletedCopyOfAnAccount(t *testing.T) {
 	b := copyOfBook(t)
 	current, newest := table.CurrentKey("firm"), table.ChangeKey("firm", 5)
 	withChange(events.AccountChanged{ID: "firm", Number: 5, State: events.StateFrozen, Overdraft: limit(100),
-		At: time.Now().Add(-30 * time.Minute)}, table.SpendKey("firm", "USD"))(b)
+		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)}, table.SpendKey("firm", "USD"))(b)
 	original := b[current]
 	b.drop(current)
 	client := b.client(t)
