@@ -57,15 +57,17 @@ ends it.
 	return cmd
 }
 
-// curl returns the shell arguments with which curl sends the credentials of this command. They name environment
-// variables and contain no secret.
+// curl returns the arguments in bash or zsh with which curl sends the credentials of this command. They name
+// environment variables and contain no secret. The shell passes the values in a file, because other users of the
+// machine can read the arguments of a process.
 func (env *environment) curl() string {
 	switch {
 	case env.sign:
-		return `--aws-sigv4 "aws:amz:$AWS_REGION:execute-api" --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" ` +
-			`-H "X-Amz-Security-Token: ${AWS_SESSION_TOKEN-}"`
+		return `--aws-sigv4 "aws:amz:$AWS_REGION:execute-api" ` +
+			`-K <(printf 'user="%s:%s"\nheader="X-Amz-Security-Token: %s"\n' "$AWS_ACCESS_KEY_ID" ` +
+			`"$AWS_SECRET_ACCESS_KEY" "${AWS_SESSION_TOKEN-}")`
 	case env.token != "":
-		return `-H "Authorization: Bearer $` + tokenVariable + `"`
+		return `-K <(printf 'header="Authorization: Bearer %s"\n' "$` + tokenVariable + `")`
 	}
 	return ""
 }

@@ -29,7 +29,8 @@ func (s *site) commands(id string) (lines []string) {
 	return lines
 }
 
-// run runs a command in bash in an empty directory. It returns the headers and the body that curl received.
+// run runs a command in bash in an empty directory. It returns the headers and the body that curl received. Other users
+// of the machine can read the arguments of a process, so no secret may be one.
 func (s *site) run(line string) string {
 	s.Helper()
 	for _, r := range line {
@@ -38,7 +39,8 @@ func (s *site) run(line string) string {
 		}
 	}
 	command := exec.CommandContext(s.Context(), "bash", "-uc",
-		`curl() { command curl --silent --show-error --max-time 30 --dump-header - "$@"; }; `+line)
+		`curl() { case "$*" in *"${AWS_SECRET_ACCESS_KEY-none}"*|*"${LEDGER_TOKEN-none}"*) echo a secret >&2; exit 1; esac
+			command curl --silent --show-error --max-time 30 --dump-header - "$@"; }; `+line)
 	command.Dir = s.TempDir()
 	var problems bytes.Buffer
 	command.Stderr = &problems
