@@ -26,7 +26,9 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/internal/app"
 	"ledger.example/internal/ddb"
+	"ledger.example/ledger"
 	"ledger.example/tests/caller"
+	"ledger.example/tests/setup"
 )
 
 // samplesDir has one payload in each JSON file. The file name begins with the name of its function.
@@ -54,6 +56,7 @@ type sample struct {
 	failed   string            // sort key of the reported batch item failure; "" for none
 	balances map[string]string // expected quantities by account/asset
 	member   string            // expected member of jane, with role
+	listed   string            // expected list of transactions
 }
 
 var (
@@ -107,6 +110,9 @@ var samples = map[string]sample{
 		shows: map[string]string{"code": "invalid_request"}},
 	"query-read-without-authorizer": {before: registered, status: 401, local: 200},
 
+	"lister-trade":   {before: registered, listed: "t-1 deposit-1"},
+	"sweeper-minute": {before: registered},
+
 	"projector-trade":               {before: registered, balances: afterTrade},
 	"projector-duplicates":          {before: registered, balances: afterTrade},
 	"projector-out-of-order":        {before: registered, balances: afterTrades},
@@ -126,6 +132,9 @@ var samples = map[string]sample{
 	"projector-newer-version": {before: registered, failed: "POSTING#AAPL#3MQ938EI1e6ynh0vtk9EVcPRA03",
 		balances: map[string]string{"jane/USD": "350000", "market/USD": "-350000", "market/AAPL": "-10"}},
 }
+
+// dueHold is the id of the hold that a sample of the sweeper ends.
+const dueHold = "h-1"
 
 // TestSamplePayloads passes each payload to the handler of its function, or with `sam local invoke` to the function. It
 // uses the deployed configuration, and also the local one if the result differs.
@@ -158,14 +167,17 @@ func TestSamplePayloads(t *testing.T) {
 				if *samCommand != "" {
 					invoke = r.withSAM
 				}
-				if strings.HasPrefix(name, "projector-") {
+				switch function, _, _ := strings.Cut(name, "-"); function {
+				case "projector", "lister":
 					r.batch(name, want, invoke)
-					return
+				case "sweeper":
+					r.sweep(name, invoke)
+				default:
+					if local {
+						want.status = want.local
+					}
+					r.request(name, want, invoke)
 				}
-				if local {
-					want.status = want.local
-				}
-				r.request(name, want, invoke)
 			})
 		}
 	}
@@ -321,6 +333,13 @@ func (r *sampleRun) batch(name string, want sample, invoke invocation) {
 		}
 	}
 
+	if want.listed != "" {
+		page := r.Must(200, "GET", "/v1/transactions", "")
+		if got := fmt.Sprint(page.Value("data", 0, "id"), " ", page.Value("data", 1, "id")); got != want.listed {
+			r.T.Errorf("%s: listed are %q, not %q", name, got, want.listed)
+		}
+		return
+	}
 	if want.balances == nil && want.member == "" {
 		if after := r.Contents(); !reflect.DeepEqual(after, before) {
 			r.T.Errorf("%s: the table was changed from %v to %v", name, before, after)
@@ -342,6 +361,20 @@ func (r *sampleRun) batch(name string, want sample, invoke invocation) {
 	}
 	if member != want.member {
 		r.T.Errorf("%s: the member is %q, not %q", name, member, want.member)
+	}
+}
+
+// sweep sends a sample to the sweeper, which must end a due hold.
+func (r *sampleRun) sweep(name string, invoke invocation) {
+	r.T.Helper()
+	setup.DueHold(r.T, r.Client, r.Table, dueHold, time.Minute)
+	answer, failure := invoke(name)
+	var swept ledger.Swept
+	if err := json.Unmarshal(answer, &swept); failure != "" || err != nil || swept.Expired != 1 || swept.Due != 1 {
+		r.T.Errorf("%s: answered %s, %s, %v", name, answer, failure, err)
+	}
+	if status := r.Must(200, "GET", "/v1/transactions/"+dueHold, "").Value("status"); status != "expired" {
+		r.T.Errorf("%s: the hold is %v", name, status)
 	}
 }
 
