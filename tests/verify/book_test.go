@@ -69,9 +69,12 @@ func newBook(t testing.TB) book {
 	w.postTransactions()
 	w.registerGroups()
 	w.postHolds(pass)
-	w.postBackdated()
-	pass(20 * time.Minute)
-	project(t, client, p)
+	projectAll := func() {
+		pass(20 * time.Minute)
+		project(t, client, p)
+	}
+	w.postBackdated(projectAll)
+	projectAll()
 	w.trade(100, 3)
 	project(t, client, p) // the newest trades are not settled: they are in no seal
 	if err := list(t, client, now, repair.Scope{}, nil); err != nil {
@@ -272,7 +275,7 @@ func (w writer) postHolds(pass func(time.Duration) time.Time) {
 }
 
 // postBackdated posts transactions with an effective date on the account past.
-func (w writer) postBackdated() {
+func (w writer) postBackdated(project func()) {
 	at := time.Now().Add(-1000 * time.Hour)
 	note := func(id string) ledger.Annotation {
 		n := about(id)
@@ -280,6 +283,7 @@ func (w writer) postBackdated() {
 		return n
 	}
 	w.post(transfer(note("e-1"), "market", "past", "GOLD", 70))
+	project() // until then nothing of it can be spent
 	w.reverse(note("e-2"), "e-1", part(20, 0))
 	w.post(ledger.PostTrade{Annotation: note("e-3"), Asset: "GOLD", Buyer: "past", Seller: "market", Quantity: amount(2)})
 }
