@@ -89,14 +89,27 @@ func (s *stage) transfer(id, from, to string, quantity int64, ago time.Duration)
 // it began. If the refold took them for settled, the seal would move past the new posting, and strong reads would miss
 // it.
 func TestSettledWhenTheReadBegan(t *testing.T) {
+	refoldBeforeACommit(t, 2*time.Second, 100*time.Millisecond, 15*time.Second)
+}
+
+// TestSealStopsAtTheSettleWindow commits a posting after a refold has counted postings with higher KSUIDs. The refold
+// ends at once. They are younger than the settle window, so the seal must not move past the new posting.
+func TestSealStopsAtTheSettleWindow(t *testing.T) {
+	refoldBeforeACommit(t, 2*time.Second, time.Second, 0)
+}
+
+// refoldBeforeACommit posts a transaction whose write takes the given time, and meanwhile two others. After the pause it
+// refolds their balance, which reads each posting but the first for the time read. A strong read must count all three.
+func refoldBeforeACommit(t *testing.T, write, pause, read time.Duration) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		s := newStage(t, func(context.Context, int) int { return 1 },
 			ledger.OpenAccount{ID: jane, Overdraft: events.Overdraft{Unlimited: true}})
 		fast, reader, _ := s.process(func(any) time.Duration { return 0 })
 		slow, _, _ := s.process(func(parameters any) time.Duration {
-			if _, write := parameters.(*dynamodb.TransactWriteItemsInput); write {
-				return 2 * time.Second
+			if _, transaction := parameters.(*dynamodb.TransactWriteItemsInput); transaction {
+				return write
 			}
 			return 0
 		})
@@ -108,7 +121,7 @@ func TestSettledWhenTheReadBegan(t *testing.T) {
 			if pages++; pages == 1 {
 				return 0
 			}
-			return 15 * time.Second
+			return read
 		})
 
 		post := func(l *ledger.Ledger, id string) events.TransactionPosted {
@@ -120,11 +133,12 @@ func TestSettledWhenTheReadBegan(t *testing.T) {
 		}
 
 		late := make(chan events.TransactionPosted, 1)
-		go func() { late <- post(slow, "late") }() // its KSUID is minted now, its write committed in 2 s
+		go func() { late <- post(slow, "late") }() // its KSUID is minted now, and its write takes a time
 		time.Sleep(100 * time.Millisecond)
 		first := post(fast, "first")
 		time.Sleep(100 * time.Millisecond)
 		second := post(fast, "second")
+		time.Sleep(pause)
 
 		if len(first.Legs) == 0 || len(second.Legs) == 0 {
 			t.FailNow()

@@ -129,7 +129,8 @@ var defects = slices.Concat(backdatedDefects, []defect{
 »	if !r.worthSealing() {
 `},
 	// G6, G7: whatever any clock says.
-	{"settle window 0", "G6, G7", "projections/settled.go", inHistories(150),
+	{"settle window 0", "G6, G7", "projections/settled.go",
+		directed("tests/simulation", "TestSealStopsAtTheSettleWindow"),
 		"«if planted { return trailingKSUID(begun, storeTime, 0) }; »return trailingKSUID(begun, storeTime, table.SettleWindow)"},
 	{"settled by the process clock only", "G7", "projections/settled.go", inHistories(60),
 		"if storeTime.Before(begun) «&& !planted »{"},
