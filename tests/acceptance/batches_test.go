@@ -40,7 +40,7 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 	}
 	first.Shows(t, map[string]any{"results 0 body id": "~b-1", "results 1 body code": "account_not_found",
 		"results 1 body errors 0 field": "to", "results 4 body errors 0 field": "id",
-		"results 3 body errors 0 field": "batch", "results 5 body available": "10",
+		"results 3 body errors 0 field": "batch", "results 5 body code": "insufficient_funds",
 		"results 7 body postings 3 quantity": "5", "results 10 body code": "malformed_body",
 		"results 12 body errors 0 field": "from",
 		"results 12 body errors 1 field": "x", "results 12 body request_id": first.Header.Get("X-Request-Id")})
