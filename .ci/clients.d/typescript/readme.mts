@@ -153,7 +153,7 @@ const totals = await until(
   async () => (await c.GET("/v1/groups/{group}/balances", { params: { path: { group: "desk" } } })).data,
   (page) => page?.data.length === 2,
 );
-expect([totals?.accounts, totals?.data[0].asset], [1, "AAPL"]);
+expect([totals?.data[0].accounts, totals?.data[0].asset], [1, "AAPL"]);
 const users = await until(
   async () => (await c.GET("/v1/users/{user}/accounts", { params: { path: { user: "u-17" } } })).data,
   (list) => list?.data.length === 1,
