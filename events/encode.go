@@ -2,8 +2,9 @@ package events
 
 import "slices"
 
-// FieldEncoder receives the stored fields of an event, those of each map in the order of their names' bytes. Calls
-// between BeginMap or BeginList and the matching End belong to that map or list. Elements of a list have no name.
+// FieldEncoder receives the stored fields of an event, those of each map in the order of the UTF-16 code units of
+// their names. Calls between BeginMap or BeginList and the matching End belong to that map or list. Elements of a list
+// have no name.
 //
 // Encoding through it avoids Fields, which would cost more than the rest of building an item.
 type FieldEncoder interface {
@@ -19,11 +20,11 @@ type FieldEncoder interface {
 // It checks nothing: Decode refuses the stored form of an event that breaks the rules of its fields.
 func Write(e Event, f FieldEncoder) { e.write(f) }
 
-// sortedNames appends the names of m to names, which is empty, in the order of their bytes.
+// sortedNames appends the names of m to names, which is empty, in the order of FieldEncoder.
 func sortedNames[V any](names []string, m map[string]V) []string {
 	for name := range m {
 		names = append(names, name)
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, compareUTF16)
 	return names
 }

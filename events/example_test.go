@@ -61,12 +61,14 @@ func ExampleDecode() {
 // The checksum of an event, by its canonical form.
 func ExampleChecksum() {
 	granted := events.MemberGranted{Account: "jane", User: "u-17", Role: events.RoleViewer, Number: 1, Actor: "local", At: time.Unix(1800000000, 0)}
-	const canonical = "l" + "13:MemberGranted" + "i1e" + "d" +
-		"7:Account" + "4:jane" + "5:Actor" + "5:local" + "2:At" + "27:2027-01-15T08:00:00.000000Z" +
-		"6:Number" + "i1e" + "4:Role" + "6:viewer" + "4:User" + "4:u-17" + "e" + "e"
+	const canonical = `{"Account":"jane","Actor":"local","At":"2027-01-15T08:00:00.000000Z","Number":"1","Role":"viewer",` +
+		`"Type":"MemberGranted","User":"u-17","V":"1"}`
 	hash := sha256.Sum256([]byte(canonical))
+	fmt.Println(string(events.AppendCanonical(nil, granted)) == canonical)
 	fmt.Println(base64.RawURLEncoding.EncodeToString(hash[:16]) == events.Checksum(granted))
-	// Output: true
+	// Output:
+	// true
+	// true
 }
 
 // A transaction's header carries all its legs. Each is also stored as a posting in its account's partition.

@@ -1,12 +1,16 @@
 package audit
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -16,59 +20,100 @@ import (
 // sumBytes is the length of a checksum: a prefix of the hash.
 const sumBytes = 16
 
-// nonFields are the attributes of an event's item that are not fields of the event.
-var nonFields = []string{
-	table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrForm,
-	table.AttrChecksum,
-}
+// outsideChecksum are the attributes of an event's item that its checksum does not cover.
+var outsideChecksum = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrChecksum}
 
-// checksumOf computes an event's checksum from its item: the first 16 bytes of SHA-256 over the bencoded name, version
-// and all fields, including unknown ones.
+// checksumOf computes an event's checksum from its item: the first 16 bytes of SHA-256 over the canonical form of all
+// its attributes but the keys and the checksum, including unknown ones.
 func checksumOf(item attributes) string {
 	var buffer [1024]byte
-	b := append(buffer[:0], 'l')
-	b = bencode(bencode(b, item[table.AttrType]), item[table.AttrForm])
-	b = append(bencodeMap(b, item, nonFields), 'e')
-	hash := sha256.Sum256(b)
+	hash := sha256.Sum256(appendObject(buffer[:0], item, outsideChecksum))
 	return base64.RawURLEncoding.EncodeToString(hash[:sumBytes])
 }
 
-// bencode appends a value to b.
-func bencode(b []byte, v types.AttributeValue) []byte {
+// appendJSON appends the canonical form of a value to b: RFC 8785, with the digits of a number as a string.
+func appendJSON(b []byte, v types.AttributeValue) []byte {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return bencodeText(b, v.Value)
+		return appendString(b, v.Value)
 	case *types.AttributeValueMemberN:
-		return append(append(append(b, 'i'), v.Value...), 'e')
-	case *types.AttributeValueMemberM:
-		return bencodeMap(b, v.Value, nil)
-	case *types.AttributeValueMemberL:
-		b = append(b, 'l')
-		for _, element := range v.Value {
-			b = bencode(b, element)
-		}
-		return append(b, 'e')
+		return appendString(b, v.Value)
 	case *types.AttributeValueMemberBOOL:
-		if v.Value { // false is never stored
-			return append(b, "i1e"...)
+		return strconv.AppendBool(b, v.Value)
+	case *types.AttributeValueMemberM:
+		return appendObject(b, v.Value, nil)
+	case *types.AttributeValueMemberL:
+		b = append(b, '[')
+		for i, element := range v.Value {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, element)
 		}
+		return append(b, ']')
 	}
 	return fmt.Appendf(b, "%T", v) // events have no values of other types
 }
 
-// bencodeMap appends a map, sorted by key, without some keys.
-func bencodeMap(b []byte, m attributes, without []string) []byte {
-	b = append(b, 'd')
-	for _, name := range slices.Sorted(maps.Keys(m)) {
+// appendObject appends a map without some names.
+func appendObject(b []byte, m attributes, without []string) []byte {
+	before := byte('{')
+	for _, name := range slices.SortedFunc(maps.Keys(m), byUnits) {
 		if !slices.Contains(without, name) {
-			b = bencode(bencodeText(b, name), m[name])
+			b = append(appendString(append(b, before), name), ':')
+			b, before = appendJSON(b, m[name]), ','
 		}
 	}
-	return append(b, 'e')
+	if before == '{' {
+		b = append(b, before)
+	}
+	return append(b, '}')
 }
 
-func bencodeText(b []byte, s string) []byte {
-	return append(append(strconv.AppendInt(b, int64(len(s)), 10), ':'), s...)
+// byUnits compares texts by their UTF-16 code units.
+func byUnits(a, b string) int {
+	for a != "" && b != "" {
+		x, ofA := utf8.DecodeRuneInString(a)
+		y, ofB := utf8.DecodeRuneInString(b)
+		if x != y {
+			return cmp.Or(cmp.Compare(firstUnit(x), firstUnit(y)), cmp.Compare(x, y))
+		}
+		a, b = a[ofA:], b[ofB:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// firstUnit returns the first UTF-16 code unit of a character.
+func firstUnit(r rune) rune {
+	if utf16.RuneLen(r) > 1 {
+		r, _ = utf16.EncodeRune(r)
+	}
+	return r
+}
+
+// appendString appends a JSON string. Only what must be escaped is.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for s != "" {
+		plain := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' })
+		if plain < 0 {
+			b = append(b, s...)
+			break
+		}
+		b = append(b, s[:plain]...)
+		if short, ok := escapes[s[plain]]; ok {
+			b = append(b, short...)
+		} else {
+			b = fmt.Appendf(b, `\u%04x`, s[plain])
+		}
+		s = s[plain+1:]
+	}
+	return append(b, '"')
+}
+
+// escapes are the characters that have a short escape.
+var escapes = map[byte]string{
+	'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`,
 }
 
 // finishEvent is finish for an event. It compares the checksum only if the item has no other fault: another fault says

@@ -1,11 +1,11 @@
 package verify
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
+	"encoding/json"
 	"maps"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -25,41 +25,46 @@ func event(item ddb.Item) (e events.Event, ok bool) {
 	return e, err == nil
 }
 
-// checksumOf computes the checksum of an event's fields.
+// checksumOf computes the checksum of an event's fields. For the texts of the book, encoding/json writes the canonical
+// form.
 func checksumOf(item ddb.Item) string {
-	fields := maps.Clone(item)
-	for _, name := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType,
-		table.AttrForm, table.AttrChecksum} {
-		delete(fields, name)
+	covered := maps.Clone(item)
+	for _, name := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrChecksum} {
+		delete(covered, name)
 	}
-	hash := sha256.Sum256([]byte("l" + bencoded(item[table.AttrType]) + bencoded(item[table.AttrForm]) +
-		bencoded(ddb.Map(fields)) + "e"))
+	var form bytes.Buffer
+	out := json.NewEncoder(&form)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(plain(ddb.Map(covered))); err != nil {
+		panic(err)
+	}
+	hash := sha256.Sum256(bytes.TrimSuffix(form.Bytes(), []byte("\n")))
 	return base64.RawURLEncoding.EncodeToString(hash[:16])
 }
 
-func bencoded(v types.AttributeValue) string {
-	text := func(s string) string { return fmt.Sprintf("%d:%s", len(s), s) }
+// plain returns a value as encoding/json takes it, with the digits of a number as a string.
+func plain(v types.AttributeValue) any {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return text(v.Value)
+		return v.Value
 	case *types.AttributeValueMemberN:
-		return "i" + v.Value + "e"
+		return v.Value
 	case *types.AttributeValueMemberBOOL:
-		return "i1e"
+		return v.Value
 	case *types.AttributeValueMemberL:
-		all := "l"
-		for _, element := range v.Value {
-			all += bencoded(element)
+		all := make([]any, len(v.Value))
+		for i, element := range v.Value {
+			all[i] = plain(element)
 		}
-		return all + "e"
+		return all
 	case *types.AttributeValueMemberM:
-		all := "d"
-		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
-			all += text(name) + bencoded(v.Value[name])
+		all := make(map[string]any, len(v.Value))
+		for name, value := range v.Value {
+			all[name] = plain(value)
 		}
-		return all + "e"
+		return all
 	}
-	return ""
+	return nil
 }
 
 // recomputeChecksums makes altered events consistent, as a skilled attacker would: it recomputes their checksums, and

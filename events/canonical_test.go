@@ -1,0 +1,147 @@
+package events_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/events"
+	"ledger.example/events/eventstest"
+)
+
+// drawnEvents is how many random events the second implementation gets.
+const drawnEvents = 500
+
+// TestCanonicalFormInPython: a second implementation, in Python and from what is stored, has the same canonical form and
+// checksum of every kind of event, of sums of 38 digits, and of texts and metadata keys that order or escape otherwise
+// in other encodings. One process gets all events.
+func TestCanonicalFormInPython(t *testing.T) {
+	var all []events.Event
+	for _, e := range golden {
+		all = append(all, e)
+	}
+	for seed := range drawnEvents {
+		all = append(all, eventstest.Event().Example(seed))
+	}
+	for _, sum := range []events.Amount{events.MaxFolded(), events.MaxFolded().Neg()} {
+		all = append(all, events.PostingRecorded{Leg: events.Leg{Quantity: sum, Cost: sum}})
+	}
+	for _, text := range oddTexts() {
+		all = append(all, events.AccountOpened{Name: text, Profile: "{}"}, withKeys(text, text+"\ue000", text+"\U00010000"))
+	}
+	all = append(all, withKeys(keysInOrder...))
+
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal("python3 is missing: the second implementation of the canonical form runs on it. " +
+			"Install Python 3 (on Debian: apt-get install python3) and run this again.")
+	}
+	var in, out, stderr bytes.Buffer
+	for _, e := range all {
+		if err := json.Compact(&in, toJSON(e)); err != nil {
+			t.Fatal(err)
+		}
+		in.WriteByte('\n')
+	}
+	command := exec.Command(python, "testdata/canonical.py")
+	command.Stdin, command.Stdout, command.Stderr = &in, &out, &stderr
+	if err := command.Run(); err != nil {
+		t.Fatalf("%v: %v\n%s", command, err, &stderr)
+	}
+	lines := slices.Collect(strings.Lines(out.String()))
+	if len(lines) != len(all) {
+		t.Fatalf("%d lines of %d events", len(lines), len(all))
+	}
+	for i, e := range all {
+		var second [2]string // the canonical form and the checksum
+		if err := json.Unmarshal([]byte(lines[i]), &second); err != nil {
+			t.Fatal(err)
+		}
+		if form := events.AppendCanonical(nil, e); string(form) != second[0] || events.Checksum(e) != second[1] {
+			t.Errorf("%#v\nhas %s, %s\nand in Python %s, %s", e, form, events.Checksum(e), second[0], second[1])
+		}
+	}
+}
+
+// keysInOrder are in the order of their UTF-16 code units. In UTF-8, U+E000 and what follows are before U+10000.
+var keysInOrder = []string{
+	"", "A", "AA", "Type", "V", "a", "\u007f", "é", "é\U00010000", "é\ue000", "\ud7ff", "\U00010000", "\U00010000a",
+	"\U0001f600", "\U0010ffff", "\ue000", "\ue000a", "\uee00", "\ufb33", "\uffff",
+}
+
+func TestCanonicalOrderOfKeys(t *testing.T) {
+	form := string(events.AppendCanonical(nil, withKeys(keysInOrder...)))
+	want := `"Metadata":{"` + strings.Join(keysInOrder, `":"x","`) + `":"x"}`
+	if !strings.Contains(form, want) {
+		t.Errorf("%s does not contain %s", form, want)
+	}
+	sorted := slices.Clone(keysInOrder)
+	slices.Sort(sorted)
+	if slices.Equal(sorted, keysInOrder) {
+		t.Error("these keys do not tell the orders apart")
+	}
+}
+
+// TestCanonicalFormOfAnEvent has the whole form of each kind of value, written by hand.
+func TestCanonicalFormOfAnEvent(t *testing.T) {
+	posted := events.TransactionPosted{
+		ID: "t", Kind: events.KindTrade, Description: "\"\\/\b\t\n\f\r\x00\x1f\x7f<é\u2028\U0001f600",
+		Metadata:    map[string]string{"k\"\n": ""},
+		Legs:        []events.Leg{{ID: "x", Account: "a", Asset: "b", Quantity: events.MaxFolded().Neg()}, {}},
+		Fingerprint: "1:f", Actor: "local", RecordedAt: goldenAt,
+	}
+	for _, test := range []struct {
+		event events.Event
+		want  string
+	}{
+		{posted, `{"Actor":"local","Description":"\"\\/\b\t\n\f\r\u0000\u001f` + "\x7f<é\u2028\U0001f600" + `",` +
+			`"Fingerprint":"1:f","ID":"t","Kind":"trade","Legs":[{"Account":"a","Asset":"b","Cost":"0","ID":"x",` +
+			`"Quantity":"-99999999999999999999999999999999999999"},` +
+			`{"Account":"","Asset":"","Cost":"0","ID":"","Quantity":"0"}],"Metadata":{"k\"\n":""},` +
+			`"RecordedAt":"2026-11-21T09:06:39.123456Z","Type":"TransactionPosted","V":"1"}`},
+		{golden["AccountChanged.v1.closing.json"], `{"Actor":"local","At":"2026-11-21T09:06:39.123456Z","Closing":true,` +
+			`"Highest":{"EUR":"9","USD":"500000"},"ID":"margin","Number":"4","Overdraft":{"EUR":"7"},` +
+			`"State":"frozen","Type":"AccountChanged","V":"1"}`},
+		{golden["AccountGrouped.v1.json"], `{"Account":"jane","Actor":"local","Added":"desk",` +
+			`"At":"2026-11-21T09:06:39.123456Z","Groups":["clients","desk"],"Number":"2","Type":"AccountGrouped","V":"1"}`},
+	} {
+		if got := string(events.AppendCanonical([]byte("before "), test.event)); got != "before "+test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
+		}
+	}
+}
+
+// withKeys returns a header with these metadata keys.
+func withKeys(keys ...string) events.Event {
+	metadata := map[string]string{}
+	for _, key := range keys {
+		metadata[key] = "x"
+	}
+	return events.TransactionPosted{Metadata: metadata}
+}
+
+// oddTexts are all characters that JSON may escape, and others at the seams of UTF-8 and UTF-16.
+func oddTexts() []string {
+	texts := []string{"", "\u0080", "\u2028\u2029", "\ud7ff", "\ue000", "\ufeff", "\uffff", "\U00010000", "\U0010ffff", "a\U0001f600b"}
+	for c := range rune(0x80) {
+		texts = append(texts, string(c), "a"+string(c)+"b")
+	}
+	return texts
+}
+
+// Two events have one checksum only if they are stored alike.
+func TestChecksumsTellEventsApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := eventstest.Event().Draw(t, "one"), eventstest.Event().Draw(t, "another")
+		alike := string(toJSON(a)) == string(toJSON(b))
+		sumA, sumB := events.Checksum(a), events.Checksum(b)
+		if (sumA == sumB) != alike || sumA != events.Checksum(a) || len(sumA) != events.ChecksumChars {
+			t.Fatalf("%#v and %#v: checksums %s and %s, stored alike: %v", a, b, sumA, sumB, alike)
+		}
+	})
+}
