@@ -21,7 +21,8 @@ const maxGuardUpdates = 16
 // version, but it updates the guards: so a retry after CodeOutcomeUnknown completes the change.
 //
 // An account can be closed when it has no balances and no open holds. ChangeAccount freezes it first, and opens it
-// again if it is not empty. A change applies to debits of an account without a limit after at most debitAge, and the
+// again if it is not empty. If it ends with CodeThrottled, CodeContention or CodeUnavailable, the account may be frozen;
+// the same request goes on. A change applies to debits of an account without a limit after at most debitAge, and the
 // closing of an account to its credits after at most creditAge.
 //
 // Errors: CodeInvalidRequest, CodeAccountNotFound, CodeAssetNotFound (of the overdraft), CodeVersionMismatch,
@@ -224,7 +225,11 @@ func (c *accountChange) fail(ctx context.Context, err *Error, last error) error 
 	if err.Code == CodeUnavailable && last != nil && ctx.Err() != nil && !errors.Is(last, store.ErrUnknownOutcome) {
 		err = storeError(last) // the attempts used up the time, not this request
 	}
-	if c.unknown || c.superseded || c.frozen {
+	isRefusedForNow := err.Code == CodeContention || err.Code == CodeThrottled || err.Code == CodeUnavailable
+	switch {
+	case c.frozen && !c.unknown && !c.superseded && isRefusedForNow:
+		err.Detail = "The account is frozen, and not closed yet. Send the same request again to close it."
+	case c.unknown || c.superseded || c.frozen:
 		return unknownError("", err)
 	}
 	return err

@@ -39,7 +39,7 @@ func TestCloseCountsPostings(t *testing.T) {
 		late := r.mustPost(backdated("late", "bank", "jane", "1000", time.Hour)) // below the seal
 		request := ledger.ChangeAccount{ID: "jane", State: &isClosed, Actor: "tester", IfMatch: 1}
 		_, err := r.ChangeAccount(t.Context(), request)
-		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.refused(err, ledger.CodeContention)
 		r.now("jane", 2, isFrozen)
 		_, err = r.another().ChangeAccount(t.Context(), request)
 		r.refused(err, ledger.CodeContention)
@@ -161,7 +161,7 @@ func TestCloseCountsPostingsOfANewAsset(t *testing.T) {
 		credit.Asset = "AAPL"
 		r.mustPost(credit)
 		_, err := r.close("jane")
-		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.refused(err, ledger.CodeContention)
 		r.now("jane", 2, isFrozen)
 	})
 }
@@ -198,7 +198,7 @@ func TestCloseWaitsForTheFirstPostingOfAnAsset(t *testing.T) {
 		l := ledger.New(ledger.Config{Journal: r.journal, Projections: hidden, Now: storeNow})
 		request := ledger.ChangeAccount{ID: "margin", State: &isClosed, Actor: "tester"}
 		_, err := l.ChangeAccount(t.Context(), request)
-		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.refused(err, ledger.CodeContention)
 		r.now("margin", 2, isFrozen)
 		hidden.asset = ""
 		if got, err := l.ChangeAccount(t.Context(), request); err != nil || got.Version != 3 {

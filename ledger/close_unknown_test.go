@@ -29,7 +29,7 @@ func TestClosingWithAnUnknownFreeze(t *testing.T) {
 		r.journal.writes = map[string][]put{"PutChange": {unanswered}}
 		r.journal.delay = map[string]time.Duration{"SetGuardVersion": time.Minute}
 		_, err = r.close("jane")
-		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.refused(err, ledger.CodeUnavailable)
 		r.now("jane", 4, isFrozen)
 		r.journal.delay = nil
 		if got, err := r.close("jane"); err != nil || got.Version != 5 {
