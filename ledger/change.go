@@ -154,8 +154,13 @@ func (c *accountChange) nextChange(a Account) events.AccountChanged {
 		next.Overdraft = cloneOverdraft(*r.Overdraft)
 		next.Highest = a.highestBeside(next.Overdraft)
 	}
-	if next.Closing = a.closing && r.State == nil; r.State != nil {
+	if r.State != nil {
 		next.State = *r.State
+	}
+	// A change of anything else ends the closing: it is not taken for the freeze that began it.
+	unchanged := next
+	if unchanged.Closing = a.closing; r.State == nil && changesNothing(a, unchanged) {
+		return unchanged
 	}
 	return next
 }
