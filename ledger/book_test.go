@@ -102,7 +102,7 @@ func (b *book) Guard(p events.Pair) {
 
 // Spent returns the total of a guard, and whether the guard exists.
 func (b *book) Spent(p events.Pair) (events.Amount, bool) {
-	item, _ := b.store.Item(table.SpendKey(p.Account, p.Asset))
+	item, _ := b.store.Item(table.Spend.Key(p.Account, p.Asset))
 	if item == nil {
 		return events.Amount{}, false
 	}
@@ -124,7 +124,7 @@ func (b *book) Headers() map[string]events.TransactionPosted {
 	b.t.Helper()
 	headers := map[string]events.TransactionPosted{}
 	for _, change := range b.store.Since(0) {
-		if _, ok := table.ParseTransaction(change.Key); ok {
+		if _, ok := table.Transaction.Parse(change.Key); ok {
 			e, err := ddb.DecodeEvent(change.After)
 			if err != nil {
 				b.t.Fatal(err)

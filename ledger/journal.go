@@ -27,7 +27,7 @@ type Journal interface {
 	// megabyte. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
 	Lifecycle(ctx context.Context, id string) (Lifecycle, time.Time, error)
 
-	// DueHolds returns a page of the open holds of one of table.OpenHoldsShards that expire at until or before, by
+	// DueHolds returns a page of the open holds of one of table.Shards that expire at until or before, by
 	// expiry. The page begins after the given hold. The list is a projection and eventually consistent: a listed hold
 	// may have ended. It makes one request for a page with holds. Errors: ErrThrottled, ErrUnavailable.
 	DueHolds(ctx context.Context, shard int, until time.Time, after DueHold) (holds []DueHold, more bool, err error)

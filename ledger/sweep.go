@@ -51,7 +51,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 	defer stop()
 
 	due := make(chan DueHold)
-	lists := make([]error, table.OpenHoldsShards)
+	lists := make([]error, table.Shards)
 	var listers, enders errgroup.Group
 	for shard := range lists {
 		listers.Go(func() error {

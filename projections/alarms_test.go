@@ -123,11 +123,11 @@ func TestNoCreditIsCountedIfTheAccountCannotBeRead(t *testing.T) {
 func TestBatchRaisesAlarmsForAlteredAndDeletedItems(t *testing.T) {
 	posted := keysOf(jane, ksuid(1))[0]
 	kinds := []table.Key{
-		posted, table.GrantKey("jane", "ann", 1), table.TransactionKey("t-1"), table.AssetKey("USD"),
-		table.AccountKey("jane"),
-		table.SpendKey("jane", "USD"), table.BalanceKey("jane", "USD"),
-		table.SegmentKey("jane", "USD", string(ksuid(1))),
-		table.SummaryKey("jane"), table.MembershipKey("jane", "ann"),
+		posted, table.Grant.Key("jane", "ann", 1), table.Transaction.Key("t-1"), table.Asset.Key("USD"),
+		table.Account.Key("jane"),
+		table.Spend.Key("jane", "USD"), table.Balance.Key("jane", "USD"),
+		table.Segment.Key("jane", "USD", string(ksuid(1))),
+		table.Summary.Key("jane"), table.Membership.Key("jane", "ann"),
 	}
 	const eventKinds = 5 // of kinds
 	for i, k := range kinds {
@@ -155,7 +155,7 @@ func TestBatchRaisesAlarmsForAlteredAndDeletedItems(t *testing.T) {
 // Project reports the first record whose group failed, as an error if it is the batch's first. A record that no retry
 // fixes does not block the others.
 func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
-	posting := func(asset string, n int) table.Key { return table.PostingKey("jane", asset, string(ksuid(n))) }
+	posting := func(asset string, n int) table.Key { return table.Posting.Key("jane", asset, string(ksuid(n))) }
 	undecodable := func(err error) error { return fmt.Errorf("read postings: %w: Quantity", err) }
 	name := events.PostingRecorded{}.EventName()
 	of := func(name string, version int) error {
@@ -183,10 +183,10 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 		{"the batch's first", assets{"A": errBroken}, keys{a1, b1}, "", errBroken, 0, "", "B"},
 
 		{"a key too short", nil, keys{{PK: "ACCOUNT#jane", SK: "POSTING#"}, b1}, "", nil, 1, "sk=POSTING#", "B"},
-		{"no KSUID", nil, keys{a1, table.PostingKey("jane", "A", "x"), b1}, "", nil, 1, "sk=POSTING#A#x", "A B"},
+		{"no KSUID", nil, keys{a1, table.Posting.Key("jane", "A", "x"), b1}, "", nil, 1, "sk=POSTING#A#x", "A B"},
 		{"no grant", nil, keys{a1, badGrant}, "", nil, 1, "sk=GRANT#ann#x", "A"},
 		{"in no account", nil, keys{a1, {PK: "TXN#1", SK: a1.SK}}, "", nil, 1, "pk=TXN#1", "A"},
-		{"a grant that is gone", nil, keys{a1, table.GrantKey("jane", "ann", 1)}, "", nil, 1, "user=ann", "A"},
+		{"a grant that is gone", nil, keys{a1, table.Grant.Key("jane", "ann", 1)}, "", nil, 1, "user=ann", "A"},
 		{"an event", assets{"B": undecodable(events.ErrMalformedEvent)}, keys{b1, a1, b2}, "", nil, 2, "asset=B", "A"},
 		{"an item", assets{"B": undecodable(store.ErrMalformedItem)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
 		{"an item of newer code", assets{"B": undecodable(store.ErrNewerForm)}, keys{a1, b1}, "1001", nil, 0, "", "A"},

@@ -145,7 +145,7 @@ func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
 			jobOf(i, target)
 		case target.Account != "":
 			j := jobOf(i, target)
-			if _, number, _ := table.ParseGrouping(key); j.from == 0 || number < j.from {
+			if _, number, _ := table.Grouping.Parse(key); j.from == 0 || number < j.from {
 				j.from = number
 			}
 		}

@@ -29,7 +29,7 @@ func records(keys ...table.Key) []projections.Record {
 func keysOf(k events.Pair, ids ...events.KSUID) []table.Key {
 	keys := make([]table.Key, len(ids))
 	for i, id := range ids {
-		keys[i] = table.PostingKey(k.Account, k.Asset, string(id))
+		keys[i] = table.Posting.Key(k.Account, k.Asset, string(id))
 	}
 	return keys
 }

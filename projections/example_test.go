@@ -40,7 +40,7 @@ func ExampleProjector() {
 	}
 
 	projector := projections.NewProjector(store, time.Now, quiet)
-	key := table.PostingKey(jane.Account, jane.Asset, string(posted.ID))
+	key := table.Posting.Key(jane.Account, jane.Asset, string(posted.ID))
 	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
 	failed, err := projector.Project(ctx, []projections.Record{record, record})
 	fmt.Printf("failed from record %q on, error %v\n", failed, err)

@@ -98,13 +98,13 @@ func TestBatchUpdatesPlacesInGroups(t *testing.T) {
 	for _, group := range []string{"a", "b", "a"} {
 		newest = grouping(newest, group)
 		b.Must(b.Put(t.Context(), newest))
-		keys = append(keys, table.GroupingKey("jane", newest.Number))
+		keys = append(keys, table.Grouping.Key("jane", newest.Number))
 	}
 	granted := events.MemberGranted{
 		Group: "b", User: "ann", Role: events.RoleOwner, Number: 1, Actor: "tester", At: newest.At,
 	}
 	b.Must(b.Put(t.Context(), granted))
-	b.project(records(append(keys, table.GroupGrantKey("b", "ann", 1))...))
+	b.project(records(append(keys, table.GroupGrant.Key("b", "ann", 1))...))
 	if n := strings.Count(b.log.String(), "RecordsMalformed=1"); n != 2 {
 		t.Errorf("%d malformed keys were counted:\n%s", n, b.log.String())
 	}

@@ -55,13 +55,13 @@ func (h Hold) Accounts() []string {
 
 // ExpiryKey is the key of the hold's entry by expiry.
 func (h Hold) ExpiryKey() table.Key {
-	return table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
+	return table.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
 }
 
 // HasEntry reports whether the hold has an entry with that key, in an account's list or in the list by expiry. Other
 // transactions have none.
 func (h Hold) HasEntry(key table.Key) bool {
-	account, placed, ofAccount := table.ParseHold(key)
+	account, placed, ofAccount := table.Hold.Parse(key)
 	switch {
 	case !h.Header.IsHold():
 		return false

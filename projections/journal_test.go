@@ -139,8 +139,8 @@ func (s *journalStore) TransactionsByID(_ context.Context, ended map[string]bool
 	found := map[string]projections.Transaction{}
 	for id := range ended {
 		t := projections.Transaction{}
-		t.Header, _ = s.events[table.TransactionKey(id)].(events.TransactionPosted)
-		if end, ok := s.events[table.OutcomeKey(id)].(events.HoldEnded); ok {
+		t.Header, _ = s.events[table.Transaction.Key(id)].(events.TransactionPosted)
+		if end, ok := s.events[table.Outcome.Key(id)].(events.HoldEnded); ok {
 			t.Ended = &end
 		}
 		found[id] = t
@@ -187,14 +187,14 @@ func (h *history) play(t *testing.T) (missed []string) {
 		twice := h.chance(4) == 0
 		working.Go(func() {
 			time.Sleep(time.Until(header.Recorded().Add(late)))
-			h.commit(table.TransactionKey(header.ID), header)
+			h.commit(table.Transaction.Key(header.ID), header)
 			working.Go(func() { h.deliver(lag[0], header, first) })
 			if twice {
 				working.Go(func() { h.deliver(lag[1], header, second) })
 			}
 			if end != nil {
 				time.Sleep(time.Second)
-				h.commit(table.OutcomeKey(header.ID), *end)
+				h.commit(table.Outcome.Key(header.ID), *end)
 				working.Go(func() { h.deliver(lag[1], *end, second) })
 			}
 		})
@@ -251,9 +251,9 @@ func (h *history) deliver(lag time.Duration, e events.Event, order []int) {
 	key := table.Key{}
 	switch e := e.(type) {
 	case events.TransactionPosted:
-		key = table.TransactionKey(e.ID)
+		key = table.Transaction.Key(e.ID)
 	case events.HoldEnded:
-		key = table.OutcomeKey(e.Transaction)
+		key = table.Outcome.Key(e.Transaction)
 	}
 	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
 	for try := 0; ; try++ {

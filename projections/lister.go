@@ -167,11 +167,11 @@ func ListedOf(h events.TransactionPosted) ListedEntry {
 // ListedKeys returns the keys of a header's entries: one in the list by time, and one for each indexed metadata key
 // that the header has.
 func ListedKeys(h events.TransactionPosted, indexed []string) []table.Key {
-	byTime := table.ListedKey(string(h.Legs[0].ID), h.ID)
+	byTime := table.Listed.Key(string(h.Legs[0].ID), h.ID)
 	keys := []table.Key{byTime}
 	for _, name := range indexed {
 		if value, ok := h.Metadata[name]; ok {
-			keys = append(keys, table.Key{PK: table.MetadataPK(name, value), SK: byTime.SK})
+			keys = append(keys, table.Key{PK: table.ListedMetadata.PK(name, value), SK: byTime.SK})
 		}
 	}
 	return keys

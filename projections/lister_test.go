@@ -118,8 +118,8 @@ func TestTransactionsAreListed(t *testing.T) {
 		at := func(h events.TransactionPosted) string { return " LISTED#" + string(h.Legs[0].ID) + "#" + h.ID }
 		want := []string{
 			"METADATA#customer#" + at(first), "METADATA#order#10#01" + at(first), "METADATA#order#7" + at(hold) + " held",
-			table.TransactionsPK(table.ListShard("t-1")) + at(first),
-			table.TransactionsPK(table.ListShard("h-1")) + at(hold) + " held",
+			table.TransactionsPK(table.Shard("t-1")) + at(first),
+			table.TransactionsPK(table.Shard("h-1")) + at(hold) + " held",
 		}
 		slices.Sort(want)
 		viewstest.Same(t, "entries", n.ListedKeys(t), want)
@@ -155,7 +155,7 @@ func TestPagesOfTheJournalAreBounded(t *testing.T) {
 // List reports the first failed record, as an error if it is the batch's first. The journal gets only the entries
 // before it, since the rest is redelivered. A record that no retry fixes is skipped and counted.
 func TestListerReportsTheFirstFailure(t *testing.T) {
-	altered := table.TransactionKey("gone")
+	altered := table.Transaction.Key("gone")
 	newer := fmt.Errorf("%w of version 9", events.ErrNewerEvent)
 	for _, c := range []struct {
 		name      string
@@ -252,7 +252,7 @@ func TestListerListsEverythingDespiteFailures(t *testing.T) {
 				failing[e.PK] = fail() != nil
 			}
 			n.beforeEntry = func(e projections.ListedEntry) error {
-				if failing[table.TransactionKey(e.Transaction).PK] {
+				if failing[table.Transaction.PK(e.Transaction)] {
 					return errBroken
 				}
 				return nil

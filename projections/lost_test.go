@@ -46,7 +46,7 @@ func TestRecreatedBalanceHasAHigherVersion(t *testing.T) {
 func TestMalformedBalance(t *testing.T) {
 	b := segmented(t)
 	shop := events.Pair{Account: "shop", Asset: "USD"}
-	b.Damage().Spoil(table.BalanceKey("jane", "USD"))
+	b.Damage().Spoil(table.Balance.Key("jane", "USD"))
 	b.project(records(append(keysOf(jane, b.PostOnes(jane, 50)...), keysOf(shop, b.PostOnes(shop, 1)...)...)...))
 	viewstest.Same(t, "the other's head", b.Stored(shop).Head, ones(1, 1))
 	if !b.alarmed("RecordsMalformed", 1, "account=jane", "asset=USD") {

@@ -29,9 +29,9 @@ type GroupedAccount struct {
 // Key is the key of the membership.
 func (m Membership) Key() table.Key {
 	if m.Group != "" {
-		return table.GroupMembershipKey(m.Group, m.User)
+		return table.GroupMembership.Key(m.Group, m.User)
 	}
-	return table.MembershipKey(m.Account, m.User)
+	return table.Membership.Key(m.Account, m.User)
 }
 
 // RefreshMembership writes the membership of a user on an account or in a group from the newest grant or revocation. A

@@ -43,22 +43,22 @@ func (t Target) Membership() Membership {
 // hold's id, but the figures of the postings that place or end the hold do.
 func TargetOf(k table.Key) (t Target, ok bool) {
 	switch {
-	case table.IsPosting(k.SK):
+	case table.Posting.Is(k.SK):
 		var id string
-		t.Account, t.Asset, id, ok = table.ParsePosting(k)
+		t.Account, t.Asset, id, ok = table.Posting.Parse(k)
 		_, err := events.ParseKSUID(id)
 		ok = ok && err == nil && events.ValidID(t.Asset) && events.ValidID(t.Account)
-	case table.IsGrant(k.SK):
-		if t.Account, t.User, _, ok = table.ParseGrant(k); !ok {
-			t.Group, t.User, _, ok = table.ParseGroupGrant(k)
+	case table.Grant.Is(k.SK):
+		if t.Account, t.User, _, ok = table.Grant.Parse(k); !ok {
+			t.Group, t.User, _, ok = table.GroupGrant.Parse(k)
 		}
 		ok = ok && events.ValidID(t.User) && events.ValidID(cmp.Or(t.Account, t.Group))
-	case table.IsGrouping(k.SK):
-		t.Account, _, ok = table.ParseGrouping(k)
+	case table.Grouping.Is(k.SK):
+		t.Account, _, ok = table.Grouping.Parse(k)
 		ok = ok && events.ValidID(t.Account)
-	case table.IsHeader(k.SK), table.IsOutcome(k.SK):
-		id, isHeader := table.ParseTransaction(k)
-		hold, isEnd := table.ParseOutcome(k)
+	case table.Transaction.Is(k.SK), table.Outcome.Is(k.SK):
+		id, isHeader := table.Transaction.Parse(k)
+		hold, isEnd := table.Outcome.Parse(k)
 		return Target{Lists: true}, (isHeader || isEnd) && events.ValidID(cmp.Or(id, hold))
 	default:
 		return Target{}, true

@@ -220,12 +220,12 @@ func (o *operator) nextStep(r audit.Report, f audit.Finding) string {
 	if strings.HasPrefix(string(f.Code), "list") || strings.HasPrefix(string(f.Code), "journal") {
 		return "ledger rebuild --lists" + o.arguments()
 	}
-	account, ok := table.ParseOwner(f.Key)
+	account, ok := table.Account.Owner(f.Key)
 	if !ok { // an entry of the list of holds by expiry, which has no account
 		return "ledger rebuild" + o.arguments()
 	}
 	step := "ledger rebuild --account " + account
-	if _, asset, ok := table.ParseBalance(f.Key); ok {
+	if _, asset, ok := table.Balance.Parse(f.Key); ok {
 		step += " --asset " + asset
 	}
 	return step + o.arguments()

@@ -115,13 +115,13 @@ func TestVerifySuggestsTheNextStep(t *testing.T) {
 		key  names.Key
 		want string
 	}{
-		{audit.BalanceBehind, names.BalanceKey("jane", "USD"), "ledger rebuild --account jane --asset USD"},
-		{audit.SummaryIncomplete, names.SummaryKey("jane"), "ledger rebuild --account jane"},
-		{audit.GroupedBehind, names.GroupedKey("joe", "staff"), "ledger rebuild --account joe"},
-		{audit.HoldEntryBehind, names.OpenHoldKey("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
-		{audit.JournalAltered, names.JournalKey("page"), "ledger rebuild --lists"},
-		{audit.BalanceCountsMore, names.BalanceKey("jane", "USD"), look},
-		{audit.HoldEntryWrong, names.HoldKey("jane", "ksuid"), look},
+		{audit.BalanceBehind, names.Balance.Key("jane", "USD"), "ledger rebuild --account jane --asset USD"},
+		{audit.SummaryIncomplete, names.Summary.Key("jane"), "ledger rebuild --account jane"},
+		{audit.GroupedBehind, names.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
+		{audit.HoldEntryBehind, names.OpenHold.Key("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
+		{audit.JournalAltered, names.Journal.Key("page"), "ledger rebuild --lists"},
+		{audit.BalanceCountsMore, names.Balance.Key("jane", "USD"), look},
+		{audit.HoldEntryWrong, names.Hold.Key("jane", "ksuid"), look},
 	} {
 		f := audit.Finding{Code: c.code, Key: c.key}
 		report := audit.Report{ByCode: map[audit.Code]int64{c.code: 1}}

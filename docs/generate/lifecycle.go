@@ -59,7 +59,7 @@ func measureLifecycle() (steps []step) {
 func (l *ledger) projectNew(seen map[table.Key]bool) {
 	var images []ddb.Item
 	for key, item := range l.Contents() {
-		if table.IsPosting(key.SK) && !seen[key] {
+		if table.Posting.Is(key.SK) && !seen[key] {
 			seen[key] = true
 			images = append(images, item)
 		}

@@ -48,6 +48,7 @@ func main() {
 	all := loadsOf(trades, stack)
 	regions := map[string]fmt.Stringer{
 		"access":         accessTable(),
+		"items":          itemTable(),
 		"parameters":     parameterTable(stack),
 		"permissions":    permissionTable(stack),
 		"million":        millionTable(trades, stack),
@@ -67,7 +68,7 @@ func main() {
 	}
 	used := make(map[string]bool)
 	for _, document := range []string{
-		"access.md", "deployment.md", "operations.md", "cost.md", "capacity.md", performance,
+		"access.md", "capacity.md", "cost.md", "deployment.md", "design.md", "operations.md", performance,
 	} {
 		before, err := os.ReadFile(document)
 		check(err)

@@ -141,9 +141,9 @@ func measureTrade(settle bool) (c trade) {
 		c.records++
 		c.writeUnits += units(table.Indexes()...)
 		switch k.PK {
-		case table.AccountKey(buyer).PK:
+		case table.Account.PK(buyer):
 			c.buyerUnits += units()
-		case table.AccountKey(seller).PK:
+		case table.Account.PK(seller):
 			c.sellerUnits += units()
 		}
 		if before[k] != nil {
@@ -156,7 +156,7 @@ func measureTrade(settle bool) (c trade) {
 				c.indexBytes += float64(ddb.ItemBytes(entry) + storedOverheadBytes)
 			}
 		}
-		if table.IsPosting(k.SK) {
+		if table.Posting.Is(k.SK) {
 			c.postings++
 			l.meter.Take()
 			streamtest.Deliver(exitTB{}, projector.Service.Stream(), streamtest.Images(exitTB{}, item))
@@ -178,7 +178,7 @@ func measureListing() (m listing) {
 		id := fmt.Sprintf("orders:%09d", 1000+i)
 		l.Must(201, "POST", "/v1/trades", fmt.Sprintf(`{"id":%q,"asset":%q,"buyer":%q,"seller":%q,"quantity":"10",`+
 			`"cost":"150000"}`, id, share, buyer, seller))
-		keys = append(keys, table.TransactionKey(id))
+		keys = append(keys, table.Transaction.Key(id))
 	}
 	deliver := func(keys []table.Key) float64 {
 		l.meter.Take()

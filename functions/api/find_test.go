@@ -38,7 +38,7 @@ func (f *fixture) put(t *testing.T, k table.Key, kind string, more ddb.Item) {
 func (f *fixture) list(t *testing.T) {
 	t.Helper()
 	for key, item := range f.items(t) {
-		if _, ok := table.ParseTransaction(key); !ok {
+		if _, ok := table.Transaction.Parse(key); !ok {
 			continue
 		}
 		header, err := ddb.Only[events.TransactionPosted](ddb.DecodeEvent(item))
@@ -49,10 +49,10 @@ func (f *fixture) list(t *testing.T) {
 		if header.IsHold() {
 			more[table.AttrHeld] = ddb.Flag(true)
 		}
-		listed := table.ListedKey(string(header.Legs[0].ID), header.ID)
-		f.put(t, listed, table.KindListed, more)
+		listed := table.Listed.Key(string(header.Legs[0].ID), header.ID)
+		f.put(t, listed, table.Listed.Type, more)
 		if value, ok := header.Metadata["order"]; ok {
-			f.put(t, table.Key{PK: table.MetadataPK("order", value), SK: listed.SK}, table.KindListed, more)
+			f.put(t, table.Key{PK: table.ListedMetadata.PK("order", value), SK: listed.SK}, table.Listed.Type, more)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (f *fixture) journalPage(t *testing.T, at time.Time, entries ...[2]string) 
 			table.AttrAt: ddb.String(events.FormatTime(at)),
 		}))
 	}
-	f.put(t, table.JournalKey(string(page.ID)), table.KindJournal,
+	f.put(t, table.Journal.Key(string(page.ID)), table.Journal.Type,
 		ddb.Item{table.AttrEntries: list, table.AttrChecksum: ddb.String(page.Checksum())})
 }
 
@@ -102,13 +102,13 @@ func TestInvalidIndexEntriesAreSkipped(t *testing.T) {
 	f.postAt(t, instant.Add(time.Hour), "o-1", `,"metadata":{"order":"1"}`)
 	f.list(t)
 	leg := string(f.legs[0].ID)
-	f.put(t, table.ListedKey(leg, "absent"), table.KindListed, nil)
-	f.put(t, table.ListedKey(leg, "t-1"), table.KindListed, nil) // of another time
-	f.put(t, table.ListedKey(string(f.legs[2].ID), "t-1"), table.KindListed, ddb.Item{table.AttrHeld: ddb.Flag(true)})
-	shard := (table.ListShard("d-1") + 1) % table.ListShards
-	f.put(t, table.Key{PK: table.TransactionsPK(shard), SK: table.ListedSK(leg, "d-1")}, "Anything",
+	f.put(t, table.Listed.Key(leg, "absent"), table.Listed.Type, nil)
+	f.put(t, table.Listed.Key(leg, "t-1"), table.Listed.Type, nil) // of another time
+	f.put(t, table.Listed.Key(string(f.legs[2].ID), "t-1"), table.Listed.Type, ddb.Item{table.AttrHeld: ddb.Flag(true)})
+	shard := (table.Shard("d-1") + 1) % table.Shards
+	f.put(t, table.Key{PK: table.TransactionsPK(shard), SK: table.Listed.SK(leg, "d-1")}, "Anything",
 		ddb.Item{table.AttrVoid: ddb.Flag(true)})
-	f.put(t, table.Key{PK: table.MetadataPK("order", "1"), SK: table.ListedSK(leg, "d-1")}, table.KindListed, nil)
+	f.put(t, table.ListedMetadata.Key("order", "1", leg, "d-1"), table.Listed.Type, nil)
 	for _, limit := range []int{1, 2, 20} {
 		for query, want := range map[string]string{"?": "o-1 d-1", "?metadata.order=1": "o-1"} {
 			if got, _ := f.ids(t, fmt.Sprintf("/v1/transactions%s&limit=%d", query, limit)); got != want {

@@ -140,11 +140,11 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := unprojected(t)
 	records := []projections.Record{
-		record(table.GrantKey("jane", "u-17", 1)), record(table.GroupGrantKey("desk", "u-17", 1)),
-		record(table.GroupingKey("jane", 1)), record(table.GroupingKey("market", 1)),
+		record(table.Grant.Key("jane", "u-17", 1)), record(table.GroupGrant.Key("desk", "u-17", 1)),
+		record(table.Grouping.Key("jane", 1)), record(table.Grouping.Key("market", 1)),
 	}
 	for _, leg := range f.legs {
-		records = append(records, record(table.PostingKey(leg.Account, leg.Asset, string(leg.ID))))
+		records = append(records, record(table.Posting.Key(leg.Account, leg.Asset, string(leg.ID))))
 	}
 	if failed, err := f.projector.Project(t.Context(), records); failed != "" || err != nil {
 		t.Fatal(failed, err)

@@ -58,7 +58,7 @@ func inserted(r lambdaevents.DynamoDBEventRecord) bool {
 // event decodes the image of a new header or a new end of a hold. It returns nil for any other record.
 func event(r lambdaevents.DynamoDBEventRecord) events.Event {
 	sk := text(r.Change.Keys, table.AttrSK)
-	if !inserted(r) || !table.IsHeader(sk) && !table.IsOutcome(sk) {
+	if !inserted(r) || !table.Transaction.Is(sk) && !table.Outcome.Is(sk) {
 		return nil
 	}
 	image := itemOf(r.Change.NewImage)
@@ -83,7 +83,7 @@ func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 	if err != nil {
 		return nil
 	}
-	account, asset, id, _ := table.ParsePosting(table.Key{PK: text(keys, table.AttrPK), SK: text(keys, table.AttrSK)})
+	account, asset, id, _ := table.Posting.Parse(table.Key{PK: text(keys, table.AttrPK), SK: text(keys, table.AttrSK)})
 	f, err := events.DecodeFigures(events.StoredPosting{
 		Name: text(image, table.AttrType), Version: version, Checksum: text(image, table.AttrChecksum),
 		Account: account, Asset: asset, ID: id,

@@ -137,8 +137,8 @@ func newFakeStore(t testing.TB, metrics string) *fakeStore {
 	}
 	for _, account := range []string{"jane", "joe"} {
 		for _, asset := range []string{"USD", "AAPL"} {
-			key := table.SpendKey(account, asset)
-			guard := ddb.Begin(key, table.KindSpend)
+			key := table.Spend.Key(account, asset)
+			guard := ddb.Begin(key, table.Spend.Type)
 			guard[table.AttrSpent], guard[table.AttrChange] = ddb.Integer(0), ddb.Integer(1)
 			s.items[key] = guard
 		}

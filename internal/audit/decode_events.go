@@ -80,7 +80,7 @@ type asset struct {
 
 // asset reads the attributes of an asset.
 func (r *reader) asset(id string) asset {
-	a := asset{event: r.event("", table.AssetsPK2), id: id}
+	a := asset{event: r.event("", table.Asset.PK2()), id: id}
 	r.same(fieldID, id)
 	r.text("Name", 1, 256)
 	r.description()
@@ -120,7 +120,7 @@ func (a account) limit(asset string) *big.Int {
 
 // account reads the attributes of an account.
 func (r *reader) account(id string) account {
-	a := account{event: r.event(table.ProfileSK2, table.AccountsPK2), id: id, known: true, version: 1}
+	a := account{event: r.event(table.Account.SK2(), table.Account.PK2()), id: id, known: true, version: 1}
 	a.at, a.unlimited, a.limits = r.definition(id)
 	return a
 }
@@ -210,7 +210,7 @@ type posting struct {
 
 // posting reads the attributes of a posting. Its time is in its KSUID.
 func (r *reader) posting(account, asset, ksuid string) posting {
-	p := posting{event: r.event(table.PostingSK2(ksuid), ""), leg: leg{ksuid: ksuid, account: account, asset: asset}}
+	p := posting{event: r.event(table.Posting.SK2(ksuid), ""), leg: leg{ksuid: ksuid, account: account, asset: asset}}
 	r.same(table.AttrAccount, account)
 	r.same(table.AttrAsset, asset)
 	r.same(fieldID, ksuid)

@@ -36,7 +36,7 @@ type group struct {
 
 // group reads the attributes of a group.
 func (r *reader) group(id string) group {
-	g := group{event: r.event("", table.GroupsPK2), id: id}
+	g := group{event: r.event("", table.Group.PK2()), id: id}
 	r.same(fieldID, id)
 	r.optional().text("Name", 1, 256)
 	r.description()
@@ -100,7 +100,7 @@ type grouped struct {
 func (r *reader) grouped(account, group string) grouped {
 	g, pk2 := grouped{account: account, group: group, in: r.has(table.AttrPK2)}, ""
 	if g.in {
-		pk2 = table.GroupPK2(group)
+		pk2 = table.Grouped.PK2(group)
 	}
 	r.keys("", pk2)
 	r.same(table.AttrAccount, account)

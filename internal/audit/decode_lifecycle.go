@@ -187,17 +187,17 @@ func (r *reader) holdEntry(account, ksuid string) holdEntry {
 		r.keys("", "")
 		return e
 	}
-	e.header = copyOf[header](r, table.AttrHeader, key1(table.ParseTransaction, (*reader).header), kindHeld)
+	e.header = copyOf[header](r, table.AttrHeader, key1(table.Transaction.Parse, (*reader).header), kindHeld)
 	status, version := statusHeld, int64(openVersion)
 	if r.has(table.AttrEnded) {
-		end := copyOf[outcome](r, table.AttrEnded, key1(table.ParseOutcome, (*reader).outcome),
+		end := copyOf[outcome](r, table.AttrEnded, key1(table.Outcome.Parse, (*reader).outcome),
 			kindCaptured, kindReleased, kindExpired)
 		if e.end = &end; !r.broken && end.hold != e.header.id {
 			r.fault(HoldEntryWrong, table.AttrEnded, "an end of hold "+strconv.Quote(e.header.id))
 		}
 		status, version = end.how, endedVersion
 	}
-	r.keys(table.HoldSK2(status, ksuid), "")
+	r.keys(table.Hold.SK2(status, ksuid), "")
 	if !r.broken && e.version != version {
 		r.fault(HoldEntryWrong, table.AttrVersion, strconv.FormatInt(version, 10))
 	}
@@ -241,7 +241,7 @@ func (r *reader) openHold(expires, hold string) openHold {
 	e := openHold{expires: expires, hold: hold, version: r.entryVersion()}
 	pk2 := ""
 	if e.version == openVersion {
-		pk2 = table.OpenHoldsPK2(table.OpenHoldsShard(hold))
+		pk2 = table.OpenHoldsPK2(table.Shard(hold))
 	}
 	r.keys("", pk2)
 	return e

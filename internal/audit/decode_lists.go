@@ -22,12 +22,12 @@ type listEntry struct {
 func readListEntry(r *reader) (any, bool) {
 	v := listEntry{ksuid: table.FirstID(r.key.SK), transaction: table.LastID(r.key.SK)}
 	var ok bool
-	if v.name, _, _, _, ok = table.ParseListedMetadata(r.key); !ok {
-		for shard := range table.ListShards {
+	if v.name, _, _, _, ok = table.ListedMetadata.Parse(r.key); !ok {
+		for shard := range table.Shards {
 			ok = ok || r.key.PK == table.TransactionsPK(shard)
 		}
 	}
-	if !ok || r.key.SK != table.ListedSK(v.ksuid, v.transaction) {
+	if !ok || r.key.SK != table.Listed.SK(v.ksuid, v.transaction) {
 		return nil, false
 	}
 	r.keys("", "")

@@ -53,7 +53,7 @@ type balance struct {
 
 // balance reads the attributes of a balance.
 func (r *reader) balance(account, asset string) balance {
-	r.keys("", table.HoldersPK2(asset))
+	r.keys("", table.Balance.PK2(asset))
 	r.same(table.AttrAccount, account)
 	r.same(table.AttrAsset, asset)
 	return balance{
@@ -109,7 +109,7 @@ type membership struct {
 func (r *reader) membership(account, user string) membership {
 	m, pk2 := membership{}, ""
 	if r.has(table.AttrRole) {
-		m.role, pk2 = r.role(), table.UserPK2(user) // after a revocation it has no index key
+		m.role, pk2 = r.role(), table.Membership.PK2(user) // after a revocation it has no index key
 	}
 	r.keys("", pk2)
 	if account != "" {

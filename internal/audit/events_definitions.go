@@ -59,7 +59,7 @@ func (a *Audit) definition(ctx context.Context, k table.Key) (found definition, 
 
 // asset looks up an asset that the item with key by names. It reports a missing asset once.
 func (a *Audit) asset(ctx context.Context, id string, by table.Key) definition {
-	k := table.AssetKey(id)
+	k := table.Asset.Key(id)
 	found, isMissing := a.definition(ctx, k)
 	if isMissing {
 		a.report(ctx, Finding{AssetMissing, k, "", absent, "a registered asset: " + by.PK + " " + by.SK + " names it"})
@@ -70,7 +70,7 @@ func (a *Audit) asset(ctx context.Context, id string, by table.Key) definition {
 // account looks up the account whose partition has the item with key by. It reports a missing account once, and has its
 // items checked.
 func (a *Audit) account(ctx context.Context, id string, by table.Key) {
-	k := table.AccountKey(id)
+	k := table.Account.Key(id)
 	if _, isMissing := a.definition(ctx, k); isMissing {
 		a.report(ctx, Finding{AccountMissing, k, "", absent, "an opened account: its partition has " + by.SK})
 		a.enqueue(ctx, account{id: id})

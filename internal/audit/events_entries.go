@@ -77,14 +77,14 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 	require := func(k table.Key, steps []step, of *listKind) { all = append(all, entry{k, l.id, steps, of}) }
 	if l.isHold() {
 		for _, account := range l.accounts() {
-			require(table.HoldKey(account, ksuid), copies(l.header, l.end), holdLists)
+			require(table.Hold.Key(account, ksuid), copies(l.header, l.end), holdLists)
 		}
-		require(table.OpenHoldKey(l.expires, l.id), statuses(l.header, l.end), holdLists)
+		require(table.OpenHold.Key(l.expires, l.id), statuses(l.header, l.end), holdLists)
 	}
-	require(table.ListedKey(ksuid, l.id), listedAs(l.isHold(), ksuid, l.at), transactionLists)
+	require(table.Listed.Key(ksuid, l.id), listedAs(l.isHold(), ksuid, l.at), transactionLists)
 	for _, name := range indexed {
 		if value, ok := l.metadata[name]; ok {
-			k := table.Key{PK: table.MetadataPK(name, value), SK: table.ListedSK(ksuid, l.id)}
+			k := table.ListedMetadata.Key(name, value, ksuid, l.id)
 			require(k, listedAs(l.isHold(), ksuid, l.at), transactionLists)
 		}
 	}

@@ -113,7 +113,7 @@ func (h header) checkFingerprint(requests []string) []Finding {
 	if slices.Contains(all, h.fingerprint) {
 		return nil
 	}
-	return []Finding{{FingerprintDiffers, table.TransactionKey(h.id), fieldFingerprint, h.fingerprint,
+	return []Finding{{FingerprintDiffers, table.Transaction.Key(h.id), fieldFingerprint, h.fingerprint,
 		strings.Join(all, " or ")}}
 }
 

@@ -14,7 +14,7 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	key := keyOf(item)
 	value, found := decode(item)
 	a.report(ctx, found...)
-	id, isAccount := table.ParseAccount(key)
+	id, isAccount := table.Account.Parse(key)
 	kind := textOf(item[table.AttrType])
 	if kinds[kind] == nil {
 		kind = "unknown"
@@ -43,13 +43,13 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.enqueue(ctx, opened)
 		return
 	}
-	if id, ok := table.ParseOwner(key); ok {
+	if id, ok := table.Account.Owner(key); ok {
 		a.account(ctx, id, key)
 	}
-	if id, ok := table.ParseGroupOwner(key); ok {
+	if id, ok := table.Group.Owner(key); ok {
 		a.group(ctx, id, key)
 	}
-	if _, asset, _, ok := table.ParsePosting(key); ok && value == nil {
+	if _, asset, _, ok := table.Posting.Parse(key); ok && value == nil {
 		a.reconciler.noteUnreadable(asset)
 	}
 	l := a.lifecycleOf(ctx, value)

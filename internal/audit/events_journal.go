@@ -88,9 +88,9 @@ func (l lifecycle) journaled() (all []journalEntry) {
 // key returns the key of the entry's event.
 func (e journalEntry) key() table.Key {
 	if e.event == statusPosted || e.event == statusHeld {
-		return table.TransactionKey(e.transaction)
+		return table.Transaction.Key(e.transaction)
 	}
-	return table.OutcomeKey(e.transaction)
+	return table.Outcome.Key(e.transaction)
 }
 
 func (c *reconciler) journalHash(e journalEntry) digest {
@@ -150,7 +150,7 @@ func (c *reconciler) recountJournal(ctx context.Context) {
 // journal iterates over the entries of the journal's pages after a KSUID; "" is the beginning.
 func (a *Audit) journal(ctx context.Context, after string) iter.Seq[journalEntry] {
 	return func(yield func(journalEntry) bool) {
-		for item := range a.itemsOf(table.JournalPK, table.JournalAfter(after, "")).all(ctx) {
+		for item := range a.itemsOf(table.Journal.PK(), table.Journal.All().After(after)).all(ctx) {
 			p, _ := as[journalPage](item)
 			for _, e := range p.entries {
 				if !yield(e) {
@@ -175,7 +175,7 @@ func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers 
 	wanted := l.journaled()
 	missing = slices.Clone(wanted)
 	for _, k := range referrers {
-		if k.PK != table.JournalPK {
+		if k.PK != table.Journal.PK() {
 			continue
 		}
 		p, _ := as[journalPage](c.audit.get(ctx, k))

@@ -27,7 +27,7 @@ func (a *Audit) readLifecycle(ctx context.Context, id string) lifecycle {
 	if !l.isHold() {
 		return l
 	}
-	item := a.get(ctx, table.OutcomeKey(id))
+	item := a.get(ctx, table.Outcome.Key(id))
 	if end, ok := as[outcome](item); ok {
 		l.end = &end
 	}
@@ -37,7 +37,7 @@ func (a *Audit) readLifecycle(ctx context.Context, id string) lifecycle {
 
 // readHeader reads a transaction without its end.
 func (a *Audit) readHeader(ctx context.Context, id string) (l lifecycle) {
-	item := a.get(ctx, table.TransactionKey(id))
+	item := a.get(ctx, table.Transaction.Key(id))
 	if l.header, l.exists = as[header](item); !l.exists {
 		l.id, l.unreadable = id, len(item) > 0
 	}

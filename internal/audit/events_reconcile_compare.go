@@ -64,11 +64,11 @@ func (c *reconciler) compare(ctx context.Context, id string, referrers []table.K
 		known, found = append(known, keys...), append(found, differing...)
 	}
 	if l.exists {
-		compareLegs(table.TransactionKey(id), l.postings())
+		compareLegs(table.Transaction.Key(id), l.postings())
 		found = append(found, c.audit.unrecordedReversal(ctx, l.header)...)
 	}
 	if l.end != nil {
-		compareLegs(table.OutcomeKey(id), l.endPostings())
+		compareLegs(table.Outcome.Key(id), l.endPostings())
 	}
 	missing, untrue, isBehind := c.compareJournal(ctx, l, referrers)
 	found, isUnsettled = append(found, untrue...), isUnsettled || isBehind
@@ -104,7 +104,7 @@ func (c *reconciler) compareLegs(ctx context.Context, key table.Key, wanted []po
 	keys []table.Key, found []Finding,
 ) {
 	for _, p := range wanted {
-		keys = append(keys, table.PostingKey(p.account, p.asset, p.ksuid))
+		keys = append(keys, table.Posting.Key(p.account, p.asset, p.ksuid))
 	}
 	claimed, claims := "", 0 // postings that belong to another transaction
 	for i, item := range c.audit.getTogether(ctx, keys) {

@@ -49,7 +49,7 @@ func (c *reconciler) checkSums(ctx context.Context) {
 		case c.backdated:
 			c.audit.countUnsettled()
 		default:
-			c.audit.report(ctx, Finding{AssetUnbalanced, table.AssetKey(id), "", s.String(), noSum})
+			c.audit.report(ctx, Finding{AssetUnbalanced, table.Asset.Key(id), "", s.String(), noSum})
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (c *reconciler) dirtyBuckets(ctx context.Context) (dirty []int) {
 	}
 	now, later := c.splitBuckets(listsOnly)
 	if len(later) > 0 {
-		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.JournalPK}, "",
+		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.Journal.PK()}, "",
 			fmt.Sprintf("%d of %d groups of transactions have missing or wrong entries", len(listsOnly),
 				bucketsCount),
 			"no missing or wrong entries: the other findings name only some of them"})

@@ -43,8 +43,8 @@ func (p *pages) add(entries ...journalEntry) {
 			table.AttrTransaction: stringOf(e.transaction),
 		}})
 	}
-	item := itemKey(table.JournalKey(fmt.Sprintf("2h3vKAaVzJZ8mP0eMqk1kT9x%03d", len(p.all))))
-	item[table.AttrType], item[table.AttrForm] = stringOf(table.KindJournal), &types.AttributeValueMemberN{Value: "1"}
+	item := itemKey(table.Journal.Key(fmt.Sprintf("2h3vKAaVzJZ8mP0eMqk1kT9x%03d", len(p.all))))
+	item[table.AttrType], item[table.AttrForm] = stringOf(table.Journal.Type), &types.AttributeValueMemberN{Value: "1"}
 	item[table.AttrEntries] = &types.AttributeValueMemberL{Value: list}
 	p.all = append(p.all, item)
 }
@@ -58,7 +58,7 @@ func TestDuplicateJournalEntriesCountOnce(t *testing.T) {
 	c := newReconciler(a)
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	entry := func(id string) journalEntry { return journalEntry{statusPosted, at, id} }
-	key := table.JournalKey("x")
+	key := table.Journal.Key("x")
 	dirty := func() (ids []string) {
 		for _, id := range []string{"once", "twice", "far", "missing", "nothing"} {
 			if !c.bucket(c.bucketOf(id)).isClean(journalPart) {

@@ -50,7 +50,7 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 	if !unreadable {
 		a.checkSummary(ctx, acct.id, p.summary, ofBalances, ofPostings)
 	}
-	a.checkMembers(ctx, table.AccountKey(acct.id).PK, p)
+	a.checkMembers(ctx, table.Account.PK(acct.id), p)
 	a.checkGroups(ctx, acct.id, p)
 }
 
@@ -105,7 +105,7 @@ func (a *Audit) checkSummary(ctx context.Context, account string, item attribute
 			if !ok || stored.assets < ofBalances.assets && stored.first >= ofBalances.first {
 				code = SummaryIncomplete
 			}
-			a.report(ctx, Finding{code, table.SummaryKey(account), "", text, ofBalances.String()})
+			a.report(ctx, Finding{code, table.Summary.Key(account), "", text, ofBalances.String()})
 		}
 		return false
 	})
@@ -115,11 +115,11 @@ func (a *Audit) checkSummary(ctx context.Context, account string, item attribute
 // during the reads. stable is false if it always changes. readable is false if a balance is unreadable.
 func (a *Audit) readStableSummary(ctx context.Context, account string) (item attributes, ofBalances summary,
 	stable, readable bool) {
-	key := table.SummaryKey(account)
+	key := table.Summary.Key(account)
 	for range pairRounds {
 		before, _ := as[summary](a.get(ctx, key))
 		ofBalances = summary{}
-		for item := range a.itemsOf(key.PK, table.BalancesRange("")).all(ctx) {
+		for item := range a.itemsOf(key.PK, table.Balance.All()).all(ctx) {
 			b, ok := as[balance](item)
 			if !ok {
 				return nil, ofBalances, false, false

@@ -15,8 +15,8 @@ func (a *Audit) checkChanges(ctx context.Context, acct account, p partition) acc
 	changed, found := a.compareChanges(ctx, acct, p.current, p.families[changePrefix].next)
 	if len(found) > 0 {
 		a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-			key := table.CurrentKey(acct.id)
-			changed, found = a.compareChanges(ctx, acct, a.get(ctx, key), a.itemsOf(key.PK, table.ChangesBefore(0)))
+			key := table.Current.Key(acct.id)
+			changed, found = a.compareChanges(ctx, acct, a.get(ctx, key), a.itemsOf(key.PK, table.Change.All()))
 			return found
 		})
 	}
@@ -34,7 +34,7 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 		c, ok := as[change](item)
 		readable = readable && ok
 		found = append(found, gap(ChangeMissing, "change", acct.version, c.number, func(n int64) table.Key {
-			return table.ChangeKey(acct.id, n)
+			return table.Change.Key(acct.id, n)
 		})...)
 		if c.unlimited != acct.unlimited || !acct.closedAt.IsZero() {
 			found = append(found, Finding{ChangeImpossible, keyOf(item), "", c.String(),
@@ -56,9 +56,9 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 	}
 	switch {
 	case exists && stored.newest.number > acct.version:
-		found = append(found, Finding{ChangeMissing, table.ChangeKey(acct.id, stored.newest.number), "", absent, is})
+		found = append(found, Finding{ChangeMissing, table.Change.Key(acct.id, stored.newest.number), "", absent, is})
 	case exists && stored.newest.checksum != acct.checksum, !exists && acct.version > 1:
-		found = append(found, Finding{AccountCurrentWrong, table.CurrentKey(acct.id), "", is, acct.String()})
+		found = append(found, Finding{AccountCurrentWrong, table.Current.Key(acct.id), "", is, acct.String()})
 	}
 	return acct, found
 }
@@ -102,8 +102,8 @@ func (a *Audit) refreshed(ctx context.Context, acct account) account {
 	if !acct.known || acct.unlimited {
 		return acct // nothing is judged by its limits
 	}
-	newer := table.Range{From: table.ChangeKey(acct.id, acct.version+1).SK, To: table.ChangesBefore(0).To}
-	for item := range a.itemsOf(table.AccountKey(acct.id).PK, newer).all(ctx) {
+	newer := table.Change.All().Since(table.Number(acct.version + 1))
+	for item := range a.itemsOf(table.Account.PK(acct.id), newer).all(ctx) {
 		c, ok := as[change](item)
 		acct.become(c)
 		acct.known = acct.known && ok

@@ -190,7 +190,7 @@ func (c *comparison) judgeBalance() {
 	}
 	b := c.balance
 	if b.version == 0 && c.all.count > 0 && (c.lost || c.hasSegment) { // a segment needs a balance
-		c.addIssue(BalanceLost, table.BalanceKey(c.account.id, c.asset), "", absent, c.all.String(), wrong, false)
+		c.addIssue(BalanceLost, table.Balance.Key(c.account.id, c.asset), "", absent, c.all.String(), wrong, false)
 		return
 	}
 	for _, cut := range c.folds {
@@ -226,7 +226,7 @@ func (c *comparison) judgeBalance() {
 	if b.version == 0 {
 		is = absent
 	}
-	c.addIssue(code, table.BalanceKey(c.account.id, c.asset), "", is, strings.Join(recomputed, "; "), worst,
+	c.addIssue(code, table.Balance.Key(c.account.id, c.asset), "", is, strings.Join(recomputed, "; "), worst,
 		worst >= wrong)
 }
 

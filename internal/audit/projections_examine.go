@@ -134,8 +134,8 @@ func (a *Audit) recheckGuard(ctx context.Context, p pair, result *compared) {
 // readPair reads the balance and the guard of a pair, and then the newest changes of the account. It does not read them
 // in one transaction, because DynamoDB rejects that while others write the items.
 func (a *Audit) readPair(ctx context.Context, acct account, asset string) pair {
-	balance := a.get(ctx, table.BalanceKey(acct.id, asset))
-	guard := a.get(ctx, table.SpendKey(acct.id, asset))
+	balance := a.get(ctx, table.Balance.Key(acct.id, asset))
+	guard := a.get(ctx, table.Spend.Key(acct.id, asset))
 	return a.decodePair(a.refreshed(ctx, acct), asset, balance, guard)
 }
 
@@ -156,14 +156,10 @@ func (a *Audit) decodePair(acct account, asset string, storedBalance, storedGuar
 
 // withPostings adds the segments and postings after the start of p.
 func (a *Audit) withPostings(p pair) pair {
-	partition := table.AccountKey(p.account.id).PK
+	partition := table.Account.PK(p.account.id)
 	after := p.start.through
-	segmentsAfter := table.SegmentsFrom(p.asset, after)
-	if after != "" {
-		segmentsAfter.From += "!" // the segment that ends there was compared
-	}
 	postings := &stream{audit: a, source: keyRange{partition: partition,
-		bounds: table.PostingsAfter(p.asset, after, ""), amountsOnly: true}}
-	p.segments, p.postings = a.itemsOf(partition, segmentsAfter), postings.next
+		bounds: table.Posting.All(p.asset).After(after), amountsOnly: true}}
+	p.segments, p.postings = a.itemsOf(partition, table.Segment.All(p.asset).After(after)), postings.next
 	return p
 }

@@ -165,7 +165,7 @@ func (t *tally) add(p leg) {
 
 // amountsOf reads the attributes of a posting that a fold needs. ok is false if it is unusable, which the scan reports.
 func amountsOf(item attributes) (p leg, ok bool) {
-	_, asset, ksuid, ok := table.ParsePosting(keyOf(item))
+	_, asset, ksuid, ok := table.Posting.Parse(keyOf(item))
 	r := newReader(table.Key{}, item)
 	p = leg{ksuid: ksuid, asset: asset, kind: textOf(item[fieldKind])}
 	r.amounts(&p)

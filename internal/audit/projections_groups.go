@@ -16,9 +16,9 @@ func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
 		return
 	}
 	a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-		partition := table.AccountKey(account).PK
-		return a.comparePlaces(ctx, account, a.itemsOf(partition, table.GroupedRange("")),
-			a.itemsOf(partition, table.GroupingsFrom(1)))
+		partition := table.Account.PK(account)
+		return a.comparePlaces(ctx, account, a.itemsOf(partition, table.Grouped.All()),
+			a.itemsOf(partition, table.Grouping.All().Since(table.Number(1))))
 	})
 }
 
@@ -46,7 +46,7 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 		g, ok := as[grouping](item)
 		readable = readable && ok
 		missing := gap(GroupingMissing, "change", newest.number, g.number, func(n int64) table.Key {
-			return table.GroupingKey(account, n)
+			return table.Grouping.Key(account, n)
 		})
 		found = append(found, missing...)
 		if wanted := newest.with(g); missing == nil && !slices.Equal(g.groups, wanted) {
@@ -99,7 +99,7 @@ func (a *Audit) judgePlace(p groupPlace) []Finding {
 	case p.unshown.IsZero(), a.isYoung(p.unshown):
 		return nil
 	}
-	return []Finding{{code, table.GroupedKey(p.account, p.group), "", is, ought}}
+	return []Finding{{code, table.Grouped.Key(p.account, p.group), "", is, ought}}
 }
 
 func placeText(number int64, in bool) string {
@@ -111,14 +111,14 @@ func placeText(number int64, in bool) string {
 
 // checkGroup compares the memberships of a group with its grants.
 func (a *Audit) checkGroup(ctx context.Context, id string) {
-	pk := table.GroupKey(id).PK
+	pk := table.Group.PK(id)
 	a.checkMembers(ctx, pk, partition{families: map[string]*family{
 		grantPrefix: a.family(pk, grantPrefix), memberPrefix: a.family(pk, memberPrefix)}})
 }
 
 // group looks up a group that the item with key by names. It reports a missing group once, and has its members checked.
 func (a *Audit) group(ctx context.Context, id string, by table.Key) {
-	k := table.GroupKey(id)
+	k := table.Group.Key(id)
 	if _, isMissing := a.definition(ctx, k); isMissing {
 		a.report(ctx, Finding{GroupMissing, k, "", absent, "a registered group: " + by.PK + " " + by.SK + " names it"})
 		a.checkGroup(ctx, id)

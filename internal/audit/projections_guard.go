@@ -14,7 +14,7 @@ func (c *comparison) judgeGuard(total fold) {
 	if !c.account.known {
 		return
 	}
-	key, limit := table.SpendKey(c.account.id, c.asset), c.account.limit(c.asset)
+	key, limit := table.Spend.Key(c.account.id, c.asset), c.account.limit(c.asset)
 	is, stored, spent := absent, new(big.Int), total.spent()
 	if c.guard != nil {
 		is, stored = c.guard.spent.String(), c.guard.spent
@@ -34,7 +34,7 @@ func (c *comparison) judgeGuard(total fold) {
 	c.judgeGuardVersion(key)
 	available := new(big.Int).Sub(total.quantity(), total.sums[pendingDebits])
 	if available.Add(available, limit).Sign() < 0 {
-		c.addIssue(Overdrawn, table.BalanceKey(c.account.id, c.asset), "",
+		c.addIssue(Overdrawn, table.Balance.Key(c.account.id, c.asset), "",
 			fmt.Sprintf("quantity %s, pending debits %s", total.quantity(), total.sums[pendingDebits]),
 			fmt.Sprintf("not below %s", new(big.Int).Neg(limit)), wrong, false)
 	}

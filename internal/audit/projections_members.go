@@ -18,10 +18,10 @@ const (
 func (a *Audit) checkMembers(ctx context.Context, pk string, p partition) {
 	for user := p.nextID(ctx, grantPrefix, memberPrefix); user != ""; user = p.nextID(ctx, grantPrefix, memberPrefix) {
 		member := p.take(memberPrefix, user)(ctx)
-		key := table.Key{PK: pk, SK: table.MembershipKey("", user).SK}
+		key := table.Key{PK: pk, SK: table.Membership.Key("", user).SK}
 		if found := a.compareMember(ctx, key, user, member, p.take(grantPrefix, user)); len(found) > 0 {
 			a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-				return a.compareMember(ctx, key, user, a.get(ctx, key), a.itemsOf(pk, table.GrantsOf(user)))
+				return a.compareMember(ctx, key, user, a.get(ctx, key), a.itemsOf(pk, table.Grant.All(user)))
 			})
 		}
 	}
@@ -39,7 +39,7 @@ func (a *Audit) compareMember(ctx context.Context, key table.Key, user string, s
 		g, ok := as[grant](item)
 		readable = readable && ok
 		found = append(found, gap(GrantMissing, "grant", newest.number, g.number, func(n int64) table.Key {
-			return table.Key{PK: key.PK, SK: table.GrantKey("", user, n).SK}
+			return table.Key{PK: key.PK, SK: table.Grant.Key("", user, n).SK}
 		})...)
 		newest = g
 		if g.number == m.number {

@@ -22,7 +22,7 @@ func (c *comparison) readSegment(ctx context.Context) {
 // before.
 func (c *comparison) compareSegment() {
 	s, end := *c.segment, c.here()
-	key := table.SegmentKey(c.account.id, c.asset, s.through)
+	key := table.Segment.Key(c.account.id, c.asset, s.through)
 	if base := c.balance.base.through; c.balance.version > 0 && s.through > base {
 		c.addIssue(SegmentWrong, key, "", s.String(), "no segment: the base ends at "+quoted(base), wrong, false)
 		return
@@ -65,7 +65,7 @@ func (c *comparison) judgeSegment(key table.Key, s segment, sums checkpoint) {
 // noSegment adds an issue for postings that no segment counts. sums are those of the missing segment.
 func (c *comparison) noSegment(sums checkpoint) {
 	c.isSegmentWrong = true
-	c.addIssue(SegmentMissing, table.SegmentKey(c.account.id, c.asset, sums.all.through), "", absent,
+	c.addIssue(SegmentMissing, table.Segment.Key(c.account.id, c.asset, sums.all.through), "", absent,
 		sums.all.String(), wrong, false)
 }
 

@@ -81,16 +81,16 @@ func (f *family) take(id string) items {
 
 // Prefixes of the sort keys in an account's partition, one per family.
 var (
-	balancePrefix = table.BalanceKey("", "").SK
-	segmentPrefix = strings.TrimSuffix(table.SegmentKey("", "", "").SK, "#")
-	postingPrefix = table.PostingPrefix
-	guardPrefix   = table.SpendKey("", "").SK
-	grantPrefix   = table.GrantPrefix
-	changePrefix  = table.ChangesBefore(0).From
-	memberPrefix  = table.MembersPrefix
+	balancePrefix = table.Balance.Prefix()
+	segmentPrefix = table.Segment.Prefix()
+	postingPrefix = table.Posting.Prefix()
+	guardPrefix   = table.Spend.Prefix()
+	grantPrefix   = table.Grant.Prefix()
+	changePrefix  = table.Change.Prefix()
+	memberPrefix  = table.Membership.Prefix()
 
-	groupingPrefix = table.GroupsPrefix
-	placePrefix    = table.GroupedRange("").From
+	groupingPrefix = table.Grouping.Prefix()
+	placePrefix    = table.Grouped.Prefix()
 )
 
 // last sorts after every id.
@@ -105,7 +105,7 @@ type partition struct {
 // readPartition reads an account's partition. Most accounts fit into one page. In larger accounts each family is a
 // query of its own. Callers read balances before postings, so a balance cannot count a posting that is not found.
 func (a *Audit) readPartition(ctx context.Context, account string) partition {
-	summary := table.SummaryKey(account)
+	summary := table.Summary.Key(account)
 	page, more := a.page(ctx, keyRange{partition: summary.PK, bounds: table.Range{From: "!", To: afterIDs}}, nil)
 	fitsOnePage := len(more) == 0
 	p := partition{families: make(map[string]*family)}
@@ -115,7 +115,7 @@ func (a *Audit) readPartition(ctx context.Context, account string) partition {
 		p.families[prefix].begun = fitsOnePage
 	}
 	if !fitsOnePage {
-		p.summary, p.current = a.get(ctx, summary), a.get(ctx, table.CurrentKey(account))
+		p.summary, p.current = a.get(ctx, summary), a.get(ctx, table.Current.Key(account))
 		return p
 	}
 	for _, item := range page {
@@ -123,7 +123,7 @@ func (a *Audit) readPartition(ctx context.Context, account string) partition {
 		switch key {
 		case summary:
 			p.summary = item
-		case table.CurrentKey(account):
+		case table.Current.Key(account):
 			p.current = item
 		}
 		prefix, _, _ := strings.Cut(key.SK, "#")

@@ -45,7 +45,7 @@ func (r *Run) ceilings(ctx context.Context, s slot, m *measured, out *round, ans
 // began later, the twin would be many times slower than the ledger's table.
 func (i *inside) beginTwin(ctx context.Context) error {
 	_, err := i.store.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &i.Twin, Item: ddb.Key(table.TransactionKey("first")),
+		TableName: &i.Twin, Item: ddb.Key(table.Transaction.Key("first")),
 		ConditionExpression: aws.String(ddb.IfAbsent),
 	}, ddb.Once)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func keys(n int) []table.Key {
 	all := make([]table.Key, n)
 	for i := range all {
-		all[i] = table.AccountKey(fmt.Sprintf("a%03d", i))
+		all[i] = table.Account.Key(fmt.Sprintf("a%03d", i))
 	}
 	return all
 }

@@ -12,18 +12,18 @@ import (
 // It is not an event: later changes overwrite it.
 func (e *ItemEncoder) Current(c events.AccountChanged) Item {
 	item := e.Event(c)
-	key := table.CurrentKey(c.ID)
+	key := table.Current.Key(c.ID)
 	item[table.AttrPK], item[table.AttrSK] = e.String(key.PK), e.String(key.SK)
-	item[table.AttrType] = e.String(table.KindCurrent)
+	item[table.AttrType] = e.String(table.Current.Type)
 	return item
 }
 
 // DecodeCurrent decodes an item of Current. Errors: those of DecodeEvent.
 func DecodeCurrent(i Item) (events.AccountChanged, error) {
-	r := Open(i, table.KindCurrent)
+	r := Open(i, table.Current.Type)
 	key := table.Key{PK: r.Text(table.AttrPK), SK: r.Text(table.AttrSK)}
 	number := r.Integer("Number")
-	account, ok := table.ParseCurrent(key)
+	account, ok := table.Current.Parse(key)
 	if !ok {
 		r.Fail(table.AttrSK, "is not that of an account's newest change")
 	}
@@ -31,7 +31,7 @@ func DecodeCurrent(i Item) (events.AccountChanged, error) {
 		return events.AccountChanged{}, fmt.Errorf("item %s %s: %w", key.PK, key.SK, r.Err())
 	}
 	change := maps.Clone(i)
-	change[table.AttrSK] = String(table.ChangeKey(account, number).SK)
+	change[table.AttrSK] = String(table.Change.Key(account, number).SK)
 	change[table.AttrType] = String(events.AccountChanged{}.EventName())
 	return Only[events.AccountChanged](DecodeEvent(change))
 }

@@ -24,33 +24,33 @@ func addressOf(e events.Event) address {
 	case *events.PostingRecorded:
 		return legAddress(e.Leg)
 	case events.TransactionPosted:
-		return address{key: table.TransactionKey(e.ID)}
+		return address{key: table.Transaction.Key(e.ID)}
 	case events.HoldEnded:
-		return address{key: table.OutcomeKey(e.Transaction)}
+		return address{key: table.Outcome.Key(e.Transaction)}
 	case events.TransactionReversed:
-		return address{key: table.ReversalKey(e.Transaction, e.Number)}
+		return address{key: table.Reversal.Key(e.Transaction, e.Number)}
 	case events.AccountChanged:
-		return address{key: table.ChangeKey(e.ID, e.Number)}
+		return address{key: table.Change.Key(e.ID, e.Number)}
 	case events.AccountOpened:
-		return address{key: table.AccountKey(e.ID), sk2: table.ProfileSK2, pk2: table.AccountsPK2}
+		return address{key: table.Account.Key(e.ID), sk2: table.Account.SK2(), pk2: table.Account.PK2()}
 	case events.AssetRegistered:
-		return address{key: table.AssetKey(e.ID), pk2: table.AssetsPK2}
+		return address{key: table.Asset.Key(e.ID), pk2: table.Asset.PK2()}
 	case events.MemberGranted:
 		if e.Group != "" {
-			return address{key: table.GroupGrantKey(e.Group, e.User, e.Number)}
+			return address{key: table.GroupGrant.Key(e.Group, e.User, e.Number)}
 		}
-		return address{key: table.GrantKey(e.Account, e.User, e.Number)}
+		return address{key: table.Grant.Key(e.Account, e.User, e.Number)}
 	case events.GroupRegistered:
-		return address{key: table.GroupKey(e.ID), pk2: table.GroupsPK2}
+		return address{key: table.Group.Key(e.ID), pk2: table.Group.PK2()}
 	case events.AccountGrouped:
-		return address{key: table.GroupingKey(e.Account, e.Number)}
+		return address{key: table.Grouping.Key(e.Account, e.Number)}
 	}
 	// Other packages cannot add events.
 	panic(fmt.Sprintf("ddb: no place in the table for %T", e))
 }
 
 func legAddress(l events.Leg) address {
-	return address{key: table.PostingKey(l.Account, l.Asset, string(l.ID)), sk2: table.PostingSK2(string(l.ID))}
+	return address{key: table.Posting.Key(l.Account, l.Asset, string(l.ID)), sk2: table.Posting.SK2(string(l.ID))}
 }
 
 // EventKey returns an event's key in the table.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,6 +88,20 @@ func TestEventsComeBack(t *testing.T) {
 		key, err := ddb.KeyOf(item)
 		if err != nil || key != ddb.EventKey(e) {
 			t.Errorf("%T is at %v, %v, wanted %v", e, key, err, ddb.EventKey(e))
+		}
+	}
+}
+
+// The declaration of an event's item names its type and the indexes that it is in.
+func TestEventsAreDeclared(t *testing.T) {
+	for _, e := range facts(t) {
+		item, key := ddb.EventItem(e), ddb.EventKey(e)
+		kind := item[table.AttrType].(*types.AttributeValueMemberS).Value
+		if !slices.ContainsFunc(table.Items(), func(p *table.Pattern) bool {
+			return p.Is(key.SK) && slices.Contains(strings.Fields(p.Type), kind) &&
+				(p.Item.SK2 != "") == (item[table.AttrSK2] != nil) && (p.Item.PK2 != "") == (item[table.AttrPK2] != nil)
+		}) {
+			t.Errorf("no declaration is of the %s at %v", kind, key)
 		}
 	}
 }

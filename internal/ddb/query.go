@@ -65,7 +65,7 @@ func First(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput)
 func NewestGrant(
 	ctx context.Context, client *dynamodb.Client, tableName, partition, user string,
 ) (events.MemberGranted, error) {
-	return Only[events.MemberGranted](newestEvent(ctx, client, tableName, partition, table.GrantsOf(user)))
+	return Only[events.MemberGranted](newestEvent(ctx, client, tableName, partition, table.Grant.All(user)))
 }
 
 // NewestGroups reads the newest change of an account's groups, strongly consistent. It has all groups of the account.
@@ -74,7 +74,7 @@ func NewestGroups(
 	ctx context.Context, client *dynamodb.Client, tableName, account string,
 ) (events.AccountGrouped, error) {
 	return Only[events.AccountGrouped](
-		newestEvent(ctx, client, tableName, table.AccountKey(account).PK, table.GroupingsFrom(1)))
+		newestEvent(ctx, client, tableName, table.Account.PK(account), table.Grouping.All().Since(table.Number(1))))
 }
 
 // newestEvent reads the last event of a range, strongly consistent. Errors: those of NewestGrant.

@@ -40,7 +40,7 @@ func client(m *meter.Meter, output any, err error) *dynamodb.Client {
 
 // large returns the item of a balance with slightly more than the given number of bytes.
 func large(bytes int) ddb.Item {
-	item := ddb.Key(table.BalanceKey("jane", "USD"))
+	item := ddb.Key(table.Balance.Key("jane", "USD"))
 	item["Text"] = ddb.String(strings.Repeat("x", bytes))
 	return item
 }
@@ -92,14 +92,14 @@ func TestUnitsOfWritesThatFail(t *testing.T) {
 func TestGuessedUnits(t *testing.T) {
 	t.Parallel()
 	listed := large(10)
-	listed[table.AttrPK2] = ddb.String(table.HoldersPK2("USD"))
+	listed[table.AttrPK2] = ddb.String(table.Balance.PK2("USD"))
 	moved := large(10)
-	moved[table.AttrPK2] = ddb.String(table.HoldersPK2("EUR"))
+	moved[table.AttrPK2] = ddb.String(table.Balance.PK2("EUR"))
 	update := func(m *meter.Meter, value ddb.Item) meter.Tally {
 		_, _ = client(m, &dynamodb.TransactWriteItemsOutput{}, nil).TransactWriteItems(t.Context(),
 			&dynamodb.TransactWriteItemsInput{
 				TransactItems: []types.TransactWriteItem{{Update: &types.Update{
-					TableName: aws.String(books), Key: ddb.Key(table.SpendKey("jane",
+					TableName: aws.String(books), Key: ddb.Key(table.Spend.Key("jane",
 						"USD")), UpdateExpression: aws.String("ADD #spent :value"),
 					ExpressionAttributeNames:  map[string]string{"#spent": table.AttrSpent},
 					ExpressionAttributeValues: value,
@@ -109,7 +109,7 @@ func TestGuessedUnits(t *testing.T) {
 	}
 	check := func(m *meter.Meter, err error) meter.Tally { // two checks and a put
 		checks := types.ConditionCheck{
-			TableName: aws.String(books), Key: ddb.Key(table.GrantKey("jane", "ann", 2)),
+			TableName: aws.String(books), Key: ddb.Key(table.Grant.Key("jane", "ann", 2)),
 			ConditionExpression: aws.String(ddb.IfAbsent),
 		}
 		_, _ = client(m, &dynamodb.TransactWriteItemsOutput{}, err).TransactWriteItems(t.Context(),
@@ -120,7 +120,7 @@ func TestGuessedUnits(t *testing.T) {
 		return m.Take()
 	}
 	page := func(m *meter.Meter, projection *string) meter.Tally {
-		_, _ = client(m, &dynamodb.QueryOutput{Items: []ddb.Item{ddb.Key(table.BalanceKey("jane", "USD"))}},
+		_, _ = client(m, &dynamodb.QueryOutput{Items: []ddb.Item{ddb.Key(table.Balance.Key("jane", "USD"))}},
 			nil).Query(t.Context(), &dynamodb.QueryInput{
 			TableName: aws.String(books), ProjectionExpression: projection,
 		})

@@ -1,15 +1,13 @@
-package table_test
+package table
 
 import (
-	"maps"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"ledger.example/internal/table"
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
@@ -30,146 +28,118 @@ func ksuids() *rapid.Generator[string] {
 	)
 }
 
-// item is one key with what it was built from.
-type item struct {
-	kind, first, second, third string
-	key                        table.Key
-}
+var partNames = regexp.MustCompile(`\{([^}]*)\}`)
 
-// values draws values of metadata, which may be any text.
-func values() *rapid.Generator[string] {
-	return rapid.OneOf(rapid.SampledFrom([]string{"", "#", "a#LISTED#b", "1001"}), rapid.String())
-}
-
-// kinds build and parse the key of each kind of item.
-var kinds = map[string]struct {
-	build func(i item) table.Key
-	parse func(table.Key) (first, second, third string, ok bool)
-}{
-	"asset":       {func(i item) table.Key { return table.AssetKey(i.first) }, one(table.ParseAsset)},
-	"account":     {func(i item) table.Key { return table.AccountKey(i.first) }, one(table.ParseAccount)},
-	"transaction": {func(i item) table.Key { return table.TransactionKey(i.first) }, one(table.ParseTransaction)},
-	"summary":     {func(i item) table.Key { return table.SummaryKey(i.first) }, one(table.ParseSummary)},
-	"spend":       {func(i item) table.Key { return table.SpendKey(i.first, i.second) }, two(table.ParseSpend)},
-	"balance":     {func(i item) table.Key { return table.BalanceKey(i.first, i.second) }, two(table.ParseBalance)},
-	"membership": {func(i item) table.Key { return table.MembershipKey(i.first, i.second) },
-		two(table.ParseMembership)},
-	"posting": {func(i item) table.Key { return table.PostingKey(i.first, i.second, i.third) }, table.ParsePosting},
-	"segment": {func(i item) table.Key { return table.SegmentKey(i.first, i.second, i.third) }, table.ParseSegment},
-	"listed": {func(i item) table.Key { return table.ListedKey(i.second, i.first) },
-		func(k table.Key) (string, string, string, bool) {
-			ksuid, transaction, ok := table.ParseListed(k)
-			return transaction, ksuid, "", ok
-		}},
-	"metadata": {func(i item) table.Key {
-		key, value, _ := strings.Cut(i.third, "#")
-		return table.Key{PK: table.MetadataPK(key, value), SK: table.ListedSK(i.second, i.first)}
-	}, func(k table.Key) (string, string, string, bool) {
-		key, value, ksuid, transaction, ok := table.ParseListedMetadata(k)
-		if !ok {
-			return transaction, ksuid, key + value, false
+// drawParts draws the parts of a key.
+func drawParts(t *rapid.T, key string) (parts []string) {
+	for _, name := range partNames.FindAllStringSubmatch(key, -1) {
+		drawn := ids()
+		switch name[1] {
+		case "ksuid":
+			drawn = ksuids()
+		case "number":
+			drawn = rapid.Map(rapid.Int64Range(1, 1e12-1), Number)
+		case "value...":
+			drawn = rapid.OneOf(rapid.SampledFrom([]string{"", "#", "a#LISTED#b"}), rapid.String())
+		case "shard":
+			continue
 		}
-		return transaction, ksuid, key + "#" + value, true
-	}},
-	"journal": {func(i item) table.Key { return table.JournalKey(i.first) }, one(table.ParseJournal)},
-	"group":   {func(i item) table.Key { return table.GroupKey(i.first) }, one(table.ParseGroup)},
-	"grouped": {func(i item) table.Key { return table.GroupedKey(i.first, i.second) }, two(table.ParseGrouped)},
-	"of a group": {func(i item) table.Key { return table.GroupMembershipKey(i.first, i.second) },
-		two(table.ParseGroupMembership)},
-	"grouping": {func(i item) table.Key {
-		number, _ := strconv.ParseInt(i.third, 10, 64)
-		return table.GroupingKey(i.first, number)
-	}, func(k table.Key) (string, string, string, bool) {
-		account, number, ok := table.ParseGrouping(k)
-		return account, "", strconv.FormatInt(number, 10), ok
-	}},
-	"grant in a group": {func(i item) table.Key {
-		number, _ := strconv.ParseInt(i.third, 10, 64)
-		return table.GroupGrantKey(i.first, i.second, number)
-	}, func(k table.Key) (string, string, string, bool) {
-		group, user, number, ok := table.ParseGroupGrant(k)
-		return group, user, strconv.FormatInt(number, 10), ok
-	}},
-	"grant": {func(i item) table.Key {
-		number, _ := strconv.ParseInt(i.third, 10, 64)
-		return table.GrantKey(i.first, i.second, number)
-	}, func(k table.Key) (string, string, string, bool) {
-		account, user, number, ok := table.ParseGrant(k)
-		return account, user, strconv.FormatInt(number, 10), ok
-	}},
+		parts = append(parts, drawn.Draw(t, name[1]))
+	}
+	return parts
 }
 
-func one(parse func(table.Key) (string, bool)) func(table.Key) (string, string, string, bool) {
-	return func(k table.Key) (string, string, string, bool) {
-		first, ok := parse(k)
-		return first, "", "", ok
+// drawKeys draws a key of each kind of item.
+func drawKeys(t *rapid.T, check func(p *Pattern, parts []string, k Key)) {
+	for _, p := range patterns {
+		parts := drawParts(t, p.Item.PK)
+		if !p.rooted {
+			parts = append(parts, drawParts(t, p.Item.SK)...)
+		}
+		check(p, parts, p.build(parts...))
 	}
 }
 
-func two(parse func(table.Key) (string, string, bool)) func(table.Key) (string, string, string, bool) {
-	return func(k table.Key) (string, string, string, bool) {
-		first, second, ok := parse(k)
-		return first, second, "", ok
-	}
-}
-
-// drawItem draws an item of any kind, and builds its key.
-func drawItem(t *rapid.T) item {
-	kind := rapid.SampledFrom(slices.Sorted(maps.Keys(kinds))).Draw(t, "kind")
-	i := item{kind: kind, first: ids().Draw(t, "first")}
-	switch kind {
-	case "posting", "segment":
-		i.second, i.third = ids().Draw(t, "second"), ksuids().Draw(t, "ksuid")
-	case "grant", "grant in a group", "grouping":
-		number := rapid.Int64Range(1, 999_999_999_999).Draw(t, "number")
-		if i.third = strconv.FormatInt(number, 10); kind != "grouping" {
-			i.second = ids().Draw(t, "second")
-		}
-	case "listed", "metadata":
-		i.second = ksuids().Draw(t, "ksuid")
-		if kind == "metadata" {
-			i.third = rapid.StringMatching(`[A-Za-z0-9_.-]{1,40}`).Draw(t, "key") + "#" + values().Draw(t, "value")
-		}
-	case "spend", "balance", "membership", "of a group", "grouped":
-		i.second = ids().Draw(t, "second")
-	}
-	i.key = kinds[kind].build(i)
-	return i
-}
-
-// A key parses to the ids that it was built from, and as no other kind of item. So no two items have the same key.
+// A key parses to the parts that it was built from, and as no other kind of item. So no two items have the same key.
 func TestKeysRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := drawItem(t)
-		for kind, k := range kinds {
-			first, second, third, ok := k.parse(want.key)
-			if got := (item{kind, first, second, third, want.key}); ok != (kind == want.kind) || ok && got != want {
-				t.Fatalf("%+v parsed as a %s: %+v, %v", want, kind, got, ok)
+		var other Key
+		drawKeys(t, func(p *Pattern, parts []string, k Key) {
+			for _, q := range patterns {
+				got, ok := q.parse(k)
+				if ok != (p == q) || ok && !slices.Equal(got[:len(parts)], parts) || q.Is(k.SK) != (p.Prefix() == q.Prefix()) {
+					t.Fatalf("%v of %q parsed as %s: %q, %v; is one: %v", k, parts, q.What, got, ok, q.Is(k.SK))
+				}
 			}
-		}
-		sk := want.key.SK
-		if account, ok := table.ParseOwner(want.key); ok != strings.HasPrefix(want.key.PK, "ACCOUNT#") || ok &&
-			account != want.first {
-			t.Fatalf("%v is of %q, %v", want.key, account, ok)
-		}
-		inAccount := strings.HasPrefix(want.key.PK, "ACCOUNT#")
-		if inAccount && want.second != "" && table.FirstID(sk) != want.second || want.kind == "segment" &&
-			table.LastID(sk) != want.third {
-			t.Fatalf("%s has the ids %q and %q", sk, table.FirstID(sk), table.LastID(sk))
-		}
-		isGrant := want.kind == "grant" || want.kind == "grant in a group"
-		if table.IsPosting(sk) != (want.kind == "posting") || table.IsGrant(sk) != isGrant ||
-			table.IsGrouping(sk) != (want.kind == "grouping") {
-			t.Fatalf("%s of kind %s: posting %v, grant %v, grouping %v", sk, want.kind, table.IsPosting(sk),
-				table.IsGrant(sk), table.IsGrouping(sk))
-		}
-		isEvent := isGrant || slices.Contains([]string{
-			"asset", "account", "transaction", "posting", "group", "grouping",
-		}, want.kind)
-		if table.IsEvent(sk) != isEvent { // the SK, which nobody can change, distinguishes events from projections
-			t.Fatalf("%s of kind %s: event %v", sk, want.kind, table.IsEvent(sk))
-		}
+			account, inAccount := Account.Owner(k)
+			if inAccount != strings.HasPrefix(k.PK, "ACCOUNT#") || inAccount && account != parts[0] {
+				t.Fatalf("%v is of %q, %v", k, account, inAccount)
+			}
+			if of := parts[len(parts)-p.sk.parts:]; p.sk.parts > 0 && FirstID(k.SK) != of[0] ||
+				p.sk.parts == 2 && LastID(k.SK) != of[1] {
+				t.Fatalf("%s has the ids %q and %q", k.SK, FirstID(k.SK), LastID(k.SK))
+			}
+			// The SK, which nobody can change, distinguishes events from projections.
+			isProjected, isEvent := p.Class == projected, p.Class == projected || p.Class == event
+			if IsProjected(k.SK) != isProjected || IsEvent(k.SK) != isEvent {
+				t.Fatalf("%s is an event: %v, and projected: %v", k.SK, IsEvent(k.SK), IsProjected(k.SK))
+			}
+			at := rapid.IntRange(0, len(k.SK)).Draw(t, "at")
+			odd := rapid.SampledFrom([]string{"", "#", "##", "#x", "0", "-", "\u0661"}).Draw(t, "odd")
+			for _, k := range []Key{{k.PK, other.SK}, {other.PK, k.SK}, {k.PK + odd, k.SK}, {p.pk.fixed, k.SK},
+				{k.PK, p.Prefix()}, {k.PK, k.SK[:at] + odd}, {k.PK, k.SK[:at] + odd + k.SK[at:]}} {
+				checkParse(t, k)
+			}
+			other = k
+		})
 	})
+}
+
+// language returns the keys that a pattern describes.
+func language(pattern string) *regexp.Regexp {
+	of := strings.NewReplacer(`{number}`, `\d{12}`, `{value...}`, `.*`).Replace(pattern)
+	return regexp.MustCompile(`(?s)^` + partNames.ReplaceAllString(of, `[^#]+`) + `$`)
+}
+
+// checkParse checks that a key that parses is one that the item has.
+func checkParse(t interface{ Fatalf(string, ...any) }, k Key) {
+	for _, p := range patterns {
+		parts, ok := p.parse(k)
+		if ok && (!language(p.Item.PK).MatchString(k.PK) || !language(p.Item.SK).MatchString(k.SK) ||
+			p.build(parts[:p.parts]...) != k || p.sk.numbered && parts[p.parts-1] < Number(1)) ||
+			!ok && parts != [4]string{} {
+			t.Fatalf("%q parsed as %s: %q, %v", k, p.What, parts, ok)
+		}
+	}
+}
+
+// Every key that parses is one that an item has. Parsing never panics.
+func FuzzParse(f *testing.F) {
+	for _, k := range []Key{
+		{"ACCOUNT#jane", "POSTING#AAPL#2h3vKAaVzJZ8mP0eMqk1kT9xYzA"}, {"ACCOUNT#x", "SEGMENT#a##"},
+		{"ACCOUNT#jane", "GRANT#u-17#-00000000007"}, {"GROUP#g", "GRANT#u#+00000000007"},
+		{"ACCOUNT#x", "GROUPS#0000000000071"}, {"ASSET#a#b", "ASSET#a#b"},
+		{"HOLD#2027-02-21#h", "OPEN_HOLD"}, {"TRANSACTIONS#3", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001"},
+		{"METADATA#order#10#01", "LISTED#a#b"}, {"METADATA#" + strings.Repeat("k", 1100) + "#", "LISTED#a#b"},
+	} {
+		f.Add(k.PK, k.SK)
+	}
+	f.Fuzz(func(t *testing.T, pk, sk string) { checkParse(t, Key{pk, sk}) })
+}
+
+// Declarations say all that the documents show, and each part has a place in its type's Key and Parse.
+func TestDeclarations(t *testing.T) {
+	keys := regexp.MustCompile(`^([A-Z_]+(#\{[a-z]+\}){0,2}(#\{[a-z]+\.\.\.\})? )+$`)
+	for _, p := range patterns {
+		i, names := p.Item, map[string]bool{"{shard}": true}
+		for _, name := range partNames.FindAllString(i.PK+i.SK, -1) {
+			names[name] = true
+		}
+		if len(names)-1 != p.parts || slices.Contains([]string{i.What, string(i.Class), i.Type, i.PK, i.SK, i.By}, "") ||
+			!keys.MatchString(strings.Join(strings.Fields(i.PK+" "+i.SK+" "+i.SK2+" "+i.PK2), " ")+" ") {
+			t.Errorf("%+v: %d parts are %v", i, p.parts, names)
+		}
+	}
 }
 
 // Every value of metadata has a key that DynamoDB accepts, and different values have different keys.
@@ -177,58 +147,25 @@ func TestMetadataOfAnyLengthIsListed(t *testing.T) {
 	known := make(map[string]string)
 	for length := range 1100 {
 		for _, value := range []string{strings.Repeat("v", length), strings.Repeat("v", length) + "w"} {
-			pk := table.MetadataPK("order", value)
-			if before, ok := known[pk]; len(pk) > table.IndexKeyBytes || ok && before != value {
-				t.Fatalf("%q and %q are listed at %q", before, value, pk)
+			k := ListedMetadata.Key("order", value, "k", "t")
+			if before, ok := known[k.PK]; len(k.PK) > IndexKeyBytes || ok && before != value {
+				t.Fatalf("%q and %q are listed at %q", before, value, k.PK)
 			}
-			known[pk] = value
-			if key, _, _, _, ok := table.ParseListedMetadata(table.Key{PK: pk, SK: table.ListedSK("k", "t")}); key != "order" || !ok {
-				t.Fatalf("%q is listed by %q, %v", pk, key, ok)
+			known[k.PK] = value
+			if key, _, ksuid, transaction, ok := ListedMetadata.Parse(k); key+ksuid+transaction != "orderkt" || !ok {
+				t.Fatalf("%q is listed by %q, %v", k, key, ok)
 			}
 		}
 	}
 }
 
-// Every key that parses is one that a Key function builds. Parsing never panics.
-func FuzzParse(f *testing.F) {
-	f.Add("ACCOUNT#jane", "POSTING#AAPL#2h3vKAaVzJZ8mP0eMqk1kT9xYzA")
-	f.Add("ACCOUNT#jane", "GRANT#u-17#000000000007")
-	f.Add("ACCOUNT#jane", "GRANT#u-17#-00000000007")
-	f.Add("ACCOUNT#jane", "GRANT#u-17#0000000000071")
-	f.Add("ACCOUNT#jane", "ACCOUNT_SUMMARY")
-	f.Add("ACCOUNT#", "BALANCE#")
-	f.Add("ASSET#a#b", "ASSET#a#b")
-	f.Add("TXN#1", "TXN#1")
-	f.Add("ACCOUNT#x", "SEGMENT#a##")
-	f.Add("ACCOUNT#x", "MEMBER#u")
-	f.Add("ACCOUNT#x", "SPEND#USD")
-	f.Add("ACCOUNT#x", "ACCOUNT#y")
-	f.Add("ASSET#x", "ACCOUNT_SUMMARY")
-	f.Add("ACCOUNT#x", "POSTING##k")
-	f.Add("ACCOUNT#x", "POSTING#a#k#l")
-	f.Add("ACCOUNT#x", "GRANT#u#000000000000")
-	f.Add("GROUP#g", "GRANT#u#000000000001")
-	f.Add("GROUP#g", "GROUP#g")
-	f.Add("ACCOUNT#x", "GROUPS#000000000001")
-	f.Add("ACCOUNT#x", "GROUPED#g")
-	f.Add("ACCOUNT#x", "GRANT#u#+00000000007")
-	f.Add("TRANSACTIONS#0", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
-	f.Add("TRANSACTIONS#3", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
-	f.Add("METADATA#order#10#01", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
-	f.Add("METADATA#"+strings.Repeat("k", 1100)+"#", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
-	f.Add("METADATA#order", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
-	f.Add("JOURNAL", "ENTRIES#2h3vKAaVzJZ8mP0eMqk1kT9xYzA")
-	f.Add("JOURNAL", "ENTRIES#a#b")
-	f.Fuzz(func(t *testing.T, pk, sk string) {
-		k := table.Key{PK: pk, SK: sk}
-		for kind, of := range kinds {
-			first, second, third, ok := of.parse(k)
-			if !ok && (first != "" || second != "" || third != "" && third != "0") {
-				t.Fatalf("%+v is refused as %s, yet parts are returned: %s %s %s", k, kind, first, second, third)
-			}
-			if built := of.build(item{"", first, second, third, k}); ok && built != k {
-				t.Fatalf("%+v parsed as a %s, whose key is %+v", k, kind, built)
-			}
-		}
-	})
+// Postings are read and written all the time: their keys cost no more memory than the keys themselves.
+func TestPostingKeysAreCheap(t *testing.T) {
+	want := [3]string{"a-rather-long-account:0001", "a-rather-long-asset:0001", "2h3vKAaVzJZ8mP0eMqk1kT9xYzA"}
+	k, got, ok := Key{}, want, false
+	build := testing.AllocsPerRun(100, func() { k = Posting.Key(want[0], want[1], want[2]) })
+	parse := testing.AllocsPerRun(100, func() { got[0], got[1], got[2], ok = Posting.Parse(k) })
+	if build != 2 || parse != 0 || got != want || !ok {
+		t.Errorf("%v allocations build %q, %v parse it as %q, %v", build, k, parse, got, ok)
+	}
 }

@@ -1,5 +1,5 @@
 // Package table is the layout of the ledger's one DynamoDB table: every key, attribute and index name, and what a
-// request to it costs.
+// request to it costs. Items declares the kinds of items with their keys.
 //
 // An item has a partition key (PK) and a sort key (SK). An account's partition has all items of the account: its
 // events (opening, postings, grants), its guards and its projections. Keys are built from ids, whose alphabet is A-Z
@@ -14,7 +14,7 @@ package table
 const (
 	AttrPK   = "PK"   // partition key
 	AttrSK   = "SK"   // sort key
-	AttrType = "Type" // an event's name, or a Kind
+	AttrType = "Type" // of which kind the item is: see Item
 	AttrForm = "V"    // the version of the stored form, a number
 )
 
@@ -72,21 +72,6 @@ const (
 
 	AttrRole   = "Role"   // of a membership
 	AttrNumber = "Number" // of a membership: the number of the grant that it shows; of a place in a group likewise
-)
-
-// Values of AttrType for guards and projections. Events have their own names there.
-const (
-	KindSpend      = "Spend"
-	KindBalance    = "Balance"
-	KindSegment    = "Segment"
-	KindSummary    = "AccountSummary"
-	KindMembership = "Membership"
-	KindGrouped    = "Grouped" // an account's place in a group
-	KindCurrent    = "AccountCurrent"
-	KindHold       = "Hold"     // an account's entry of a hold
-	KindOpenHold   = "OpenHold" // a hold's entry by expiry
-	KindListed     = "TransactionListed"
-	KindJournal    = "JournalPage"
 )
 
 // StreamView is the view type of the table's stream. Old images are not needed, because events never change.

@@ -92,7 +92,7 @@ var (
 func (j *Journal) spend(m *ddb.ItemEncoder, d ledger.Debit) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName:                &j.table,
-		Key:                      m.Key(table.SpendKey(d.Pair.Account, d.Pair.Asset)),
+		Key:                      m.Key(table.Spend.Key(d.Pair.Account, d.Pair.Asset)),
 		UpdateExpression:         &spendExpression,
 		ConditionExpression:      &within,
 		ExpressionAttributeNames: spendNames,

@@ -18,7 +18,7 @@ import (
 
 // readGuard decodes the guard of a pair. A new guard has version 0.
 func readGuard(pair events.Pair, item ddb.Item) (ledger.Guard, error) {
-	r := ddb.Open(item, table.KindSpend)
+	r := ddb.Open(item, table.Spend.Type)
 	guard := ledger.Guard{Pair: pair, Spent: r.Amount(table.AttrSpent)}
 	if r.Has(table.AttrChange) {
 		guard.Version = r.Integer(table.AttrChange)
@@ -34,7 +34,7 @@ func (j *Journal) CreateGuard(ctx context.Context, pair events.Pair) error {
 	if err := ddb.Ready(ctx); err != nil {
 		return fmt.Errorf("create guard: %w", err)
 	}
-	item := ddb.Begin(table.SpendKey(pair.Account, pair.Asset), table.KindSpend)
+	item := ddb.Begin(table.Spend.Key(pair.Account, pair.Asset), table.Spend.Type)
 	item[table.AttrSpent] = ddb.Integer(0)
 	_, err := j.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &j.table, Item: item, ConditionExpression: &ifAbsent,
@@ -59,7 +59,7 @@ func (j *Journal) SetGuardVersion(ctx context.Context, pair events.Pair, version
 	}
 	_, err := j.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                &j.table,
-		Key:                      ddb.Key(table.SpendKey(pair.Account, pair.Asset)),
+		Key:                      ddb.Key(table.Spend.Key(pair.Account, pair.Asset)),
 		UpdateExpression:         &setVersion,
 		ConditionExpression:      &isOlder,
 		ExpressionAttributeNames: versionNames,
@@ -83,7 +83,7 @@ func (j *Journal) SetGuardVersion(ctx context.Context, pair events.Pair, version
 
 // Guards implements ledger.Journal.
 func (j *Journal) Guards(ctx context.Context, account, after string) ([]ledger.Guard, string, error) {
-	out, err := ddb.Page(ctx, j.client, ddb.Within(table.AccountKey(account).PK, table.SpendsAfter(after),
+	out, err := ddb.Page(ctx, j.client, ddb.Within(table.Account.PK(account), table.Spend.All().After(after),
 		&dynamodb.QueryInput{TableName: &j.table, ConsistentRead: aws.Bool(true)}))
 	if err != nil {
 		return nil, "", fmt.Errorf("read guards: %w", err)
@@ -94,7 +94,7 @@ func (j *Journal) Guards(ctx context.Context, account, after string) ([]ledger.G
 		if err != nil {
 			return nil, "", fmt.Errorf("read guards: %w", err)
 		}
-		_, asset, ok := table.ParseSpend(key)
+		_, asset, ok := table.Spend.Parse(key)
 		if !ok {
 			return nil, "", fmt.Errorf("read guards: %w: %s %s", store.ErrMalformedItem, key.PK, key.SK)
 		}

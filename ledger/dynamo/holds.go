@@ -23,9 +23,9 @@ func (j *Journal) DueHolds(
 ) (holds []ledger.DueHold, more bool, err error) {
 	last := ""
 	if after.ID != "" {
-		last = table.OpenHoldKey(events.FormatTime(after.ExpiresAt), after.ID).PK
+		last = events.FormatTime(after.ExpiresAt) + "#" + after.ID
 	}
-	due := table.OpenHoldsRange(last, events.FormatTime(until))
+	due := table.OpenHold.Partitions().After(last).Through(events.FormatTime(until))
 	if due.Empty() {
 		return nil, false, nil
 	}
@@ -55,7 +55,7 @@ func dueHold(item ddb.Item) (ledger.DueHold, bool) {
 	if err != nil {
 		return ledger.DueHold{}, false
 	}
-	text, id, ok := table.ParseOpenHold(key)
+	text, id, ok := table.OpenHold.Parse(key)
 	expires, err := events.ParseTime(text)
 	return ledger.DueHold{ID: id, ExpiresAt: expires}, ok && err == nil
 }

@@ -78,18 +78,18 @@ func wantedKeys(w ledger.LookupKeys) []table.Key {
 		}
 	}
 	for _, account := range w.Accounts {
-		add(table.AccountKey(account))
-		add(table.CurrentKey(account))
+		add(table.Account.Key(account))
+		add(table.Current.Key(account))
 	}
 	for _, asset := range w.Assets {
-		add(table.AssetKey(asset))
+		add(table.Asset.Key(asset))
 	}
 	for _, group := range w.Groups {
-		add(table.GroupKey(group))
+		add(table.Group.Key(group))
 	}
 	for _, pair := range w.Credits {
-		add(table.BalanceKey(pair.Account, pair.Asset))
-		add(table.SpendKey(pair.Account, pair.Asset))
+		add(table.Balance.Key(pair.Account, pair.Asset))
+		add(table.Spend.Key(pair.Account, pair.Asset))
 	}
 	return keys
 }
@@ -100,16 +100,16 @@ func addItem(item ddb.Item, found *ledger.LookupResult, accounts *openings) erro
 	if err != nil {
 		return err
 	}
-	if account, asset, ok := table.ParseBalance(key); ok {
+	if account, asset, ok := table.Balance.Parse(key); ok {
 		found.Credits[events.Pair{Account: account, Asset: asset}] = knownCredits(item)
 		return nil
 	}
-	if account, asset, ok := table.ParseSpend(key); ok {
+	if account, asset, ok := table.Spend.Parse(key); ok {
 		pair := events.Pair{Account: account, Asset: asset}
 		found.Guards[pair], err = readGuard(pair, item)
 		return err
 	}
-	if account, ok := table.ParseCurrent(key); ok {
+	if account, ok := table.Current.Parse(key); ok {
 		newest, err := ddb.DecodeCurrent(item)
 		if accounts.changed == nil {
 			accounts.changed = make(map[string]*events.AccountChanged)
@@ -135,7 +135,7 @@ func addItem(item ddb.Item, found *ledger.LookupResult, accounts *openings) erro
 // knownCredits decodes the funds in a balance's head. It returns 0 if they are absent or malformed: a valid lower
 // bound. If it is too low for a debit, the exact funds are read from the postings.
 func knownCredits(balance ddb.Item) events.Amount {
-	r := ddb.Open(balance, table.KindBalance)
+	r := ddb.Open(balance, table.Balance.Type)
 	if !r.Has(table.AttrHead) {
 		return events.Amount{}
 	}
@@ -149,7 +149,7 @@ func knownCredits(balance ddb.Item) events.Amount {
 
 // Transaction implements ledger.Journal.
 func (j *Journal) Transaction(ctx context.Context, id string) (t events.TransactionPosted, at time.Time, err error) {
-	item, at, err := ddb.Get(ctx, j.client, j.table, table.TransactionKey(id), true)
+	item, at, err := ddb.Get(ctx, j.client, j.table, table.Transaction.Key(id), true)
 	if err == nil && item == nil {
 		err = store.ErrAbsent
 	}
@@ -164,7 +164,7 @@ func (j *Journal) Transaction(ctx context.Context, id string) (t events.Transact
 
 // Lifecycle implements ledger.Journal.
 func (j *Journal) Lifecycle(ctx context.Context, id string) (lifecycle ledger.Lifecycle, at time.Time, err error) {
-	q := ddb.Within(table.TransactionKey(id).PK, table.LifecycleRange(), &dynamodb.QueryInput{
+	q := ddb.Within(table.Transaction.PK(id), table.LifecycleRange(), &dynamodb.QueryInput{
 		TableName: &j.table, ConsistentRead: aws.Bool(true),
 	})
 	for {

@@ -94,12 +94,12 @@ func (j *Journal) putUnless(
 
 // NewestGrant implements ledger.Journal.
 func (j *Journal) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	return wrapGrant(ddb.NewestGrant(ctx, j.client, j.table, table.AccountKey(account).PK, user))
+	return wrapGrant(ddb.NewestGrant(ctx, j.client, j.table, table.Account.PK(account), user))
 }
 
 // NewestGroupGrant implements ledger.Journal.
 func (j *Journal) NewestGroupGrant(ctx context.Context, group, user string) (events.Role, int64, error) {
-	return wrapGrant(ddb.NewestGrant(ctx, j.client, j.table, table.GroupKey(group).PK, user))
+	return wrapGrant(ddb.NewestGrant(ctx, j.client, j.table, table.Group.PK(group), user))
 }
 
 // wrapGrant returns role and number of a newest grant, or wraps the error of reading it.

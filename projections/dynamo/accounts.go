@@ -15,7 +15,7 @@ import (
 
 // holder reads an account and its newest change. Items that are not visible are left out.
 func (l *Lists) holder(ctx context.Context, account string, strong bool) (projections.Holder, error) {
-	found, err := l.holdersAt(ctx, []table.Key{table.AccountKey(account), table.CurrentKey(account)}, strong)
+	found, err := l.holdersAt(ctx, []table.Key{table.Account.Key(account), table.Current.Key(account)}, strong)
 	return found[account], err
 }
 
@@ -28,7 +28,7 @@ func (l *Lists) holdersAt(ctx context.Context, keys []table.Key, strong bool) (m
 
 // addHolder adds an item, an opening or a newest change, to its account in found.
 func addHolder(found map[string]projections.Holder, key table.Key, item ddb.Item) error {
-	if account, ok := table.ParseCurrent(key); ok {
+	if account, ok := table.Current.Parse(key); ok {
 		newest, err := ddb.DecodeCurrent(item)
 		h := found[account]
 		h.Newest = &newest
@@ -46,15 +46,15 @@ func addHolder(found map[string]projections.Holder, key table.Key, item ddb.Item
 func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.Pair]projections.Holding, error) {
 	keys, asked := make([]table.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
 	for _, k := range pairs {
-		if keys = append(keys, table.BalanceKey(k.Account, k.Asset)); !asked[k.Account] {
+		if keys = append(keys, table.Balance.Key(k.Account, k.Asset)); !asked[k.Account] {
 			asked[k.Account] = true
-			keys = append(keys, table.AccountKey(k.Account), table.CurrentKey(k.Account))
+			keys = append(keys, table.Account.Key(k.Account), table.Current.Key(k.Account))
 		}
 	}
 	found := make(map[events.Pair]projections.Holding, len(pairs))
 	holders := make(map[string]projections.Holder, len(pairs))
 	err := l.forEach(ctx, keys, false, func(key table.Key, item ddb.Item) error {
-		if _, _, ok := table.ParseBalance(key); !ok {
+		if _, _, ok := table.Balance.Parse(key); !ok {
 			return addHolder(holders, key, item)
 		}
 		b, err := decodeBalance(item)
@@ -76,16 +76,16 @@ func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.P
 func (l *Lists) Accounts(ctx context.Context, prefix string, s projections.Slice) (
 	accounts projections.Page[projections.Holder], err error,
 ) {
-	r := table.AccountsRange(prefix, s.After)
-	q := ddb.WithinInverse(table.AccountsPK2, r, &dynamodb.QueryInput{})
-	opened, err := list(ctx, l, "list accounts", r, q, s.Limit, table.ParseAccount, decodeListed[events.AccountOpened])
+	r := table.Account.Partitions().After(s.After).Beginning(prefix)
+	q := ddb.WithinInverse(table.Account.PK2(), r, &dynamodb.QueryInput{})
+	opened, err := list(ctx, l, "list accounts", r, q, s.Limit, table.Account.Parse, decodeListed[events.AccountOpened])
 	if err != nil {
 		return accounts, err
 	}
 	defer annotate(&err, "read changes of accounts")
 	keys := make([]table.Key, len(opened.Items))
 	for i, e := range opened.Items {
-		keys[i] = table.CurrentKey(e.ID)
+		keys[i] = table.Current.Key(e.ID)
 	}
 	changed, err := l.holdersAt(ctx, keys, false)
 	if err != nil {
@@ -136,11 +136,14 @@ func (l *Lists) Changes(ctx context.Context, account string, s projections.Slice
 
 // changes reads at most limit changes with numbers below before (0: all), newest first.
 func (l *Lists) changes(ctx context.Context, account string, before int64, limit int) ([]events.AccountChanged, error) {
-	r := table.ChangesBefore(before)
+	r := table.Change.All()
+	if before != 0 {
+		r = r.Before(table.Number(before))
+	}
 	if before == 1 || r.Empty() {
 		return nil, nil
 	}
-	q := ddb.Within(table.AccountKey(account).PK, r, newestFirst())
+	q := ddb.Within(table.Account.PK(account), r, newestFirst())
 	q.ConsistentRead = aws.Bool(true)
 	items, _, err := l.query(ctx, q, limit)
 	if err != nil {

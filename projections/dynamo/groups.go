@@ -26,30 +26,30 @@ const (
 func (l *Lists) Groups(ctx context.Context, prefix string, s projections.Slice) (
 	projections.Page[events.GroupRegistered], error,
 ) {
-	r := table.GroupsRange(prefix, s.After)
-	q := ddb.WithinInverse(table.GroupsPK2, r, &dynamodb.QueryInput{})
-	return list(ctx, l, "list groups", r, q, s.Limit, table.ParseGroup, decodeListed[events.GroupRegistered])
+	r := table.Group.Partitions().After(s.After).Beginning(prefix)
+	q := ddb.WithinInverse(table.Group.PK2(), r, &dynamodb.QueryInput{})
+	return list(ctx, l, "list groups", r, q, s.Limit, table.Group.Parse, decodeListed[events.GroupRegistered])
 }
 
 // GroupMembers implements projections.Lists.
 func (l *Lists) GroupMembers(ctx context.Context, group string, s projections.Slice) (
 	projections.Page[projections.Membership], error,
 ) {
-	return l.members(ctx, table.GroupKey(group).PK, s, table.ParseGroupMembership)
+	return l.members(ctx, table.Group.PK(group), s, table.GroupMembership.Parse)
 }
 
 // GroupsOf implements projections.Lists.
 func (l *Lists) GroupsOf(ctx context.Context, user string, s projections.Slice) (
 	projections.Page[projections.Membership], error,
 ) {
-	return l.groupsOf(ctx, user, table.GroupsRange("", s.After), s.Limit)
+	return l.groupsOf(ctx, user, table.Group.Partitions().After(s.After), s.Limit)
 }
 
 func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit int) (
 	projections.Page[projections.Membership], error,
 ) {
-	q := ddb.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
-	group := firstOf(table.ParseGroupMembership)
+	q := ddb.WithinInverse(table.Membership.PK2(user), r, &dynamodb.QueryInput{})
+	group := firstOf(table.GroupMembership.Parse)
 	groups, err := list(ctx, l, "list groups of a user", r, q, limit, group, decodeMembership)
 	return withoutRevoked(groups), err
 }
@@ -58,23 +58,24 @@ func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit 
 func (l *Lists) GroupAccounts(ctx context.Context, group string, s projections.Slice) (
 	projections.Page[projections.GroupedAccount], error,
 ) {
-	return l.groupAccounts(ctx, group, table.AccountsRange("", s.After), s.Limit)
+	return l.groupAccounts(ctx, group, table.Account.Partitions().After(s.After), s.Limit)
 }
 
 func (l *Lists) groupAccounts(ctx context.Context, group string, r table.Range, limit int) (
 	projections.Page[projections.GroupedAccount], error,
 ) {
-	q := ddb.WithinInverse(table.GroupPK2(group), r, &dynamodb.QueryInput{})
-	return list(ctx, l, "list accounts of a group", r, q, limit, firstOf(table.ParseGrouped), decodeGrouped)
+	q := ddb.WithinInverse(table.Grouped.PK2(group), r, &dynamodb.QueryInput{})
+	return list(ctx, l, "list accounts of a group", r, q, limit, firstOf(table.Grouped.Parse), decodeGrouped)
 }
 
 // AccountGroups implements projections.Lists.
 func (l *Lists) AccountGroups(ctx context.Context, account string, s projections.Slice) (
 	projections.Page[projections.GroupedAccount], error,
 ) {
-	r := table.GroupedRange(s.After)
-	q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
-	groups, err := list(ctx, l, "list groups of an account", r, q, s.Limit, secondOf(table.ParseGrouped), decodeGrouped)
+	r := table.Grouped.All().After(s.After)
+	q := ddb.Within(table.Account.PK(account), r, &dynamodb.QueryInput{})
+	group := secondOf(table.Grouped.Parse)
+	groups, err := list(ctx, l, "list groups of an account", r, q, s.Limit, group, decodeGrouped)
 	groups.Items = slices.DeleteFunc(groups.Items, func(g projections.GroupedAccount) bool { return g.Out })
 	return groups, err
 }
@@ -91,12 +92,12 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice
 	defer annotate(&err, "list accounts of a user")
 	position, inGroups := strings.CutPrefix(s.After, "#")
 	group, account, withinGroup := strings.Cut(position, "#")
-	r := table.GroupsRange("", "")
+	r := table.Group.Partitions()
 	if inGroups {
-		r = table.GroupsRange("", group)
+		r = table.Group.Partitions().After(group)
 	}
 	if withinGroup {
-		r.From = table.GroupKey(group).PK // the group may have more accounts
+		r.From = table.Group.PK(group) // the group may have more accounts
 	}
 	var groups projections.Page[projections.Membership]
 	both, bothCtx := errgroup.WithContext(ctx)
@@ -128,9 +129,9 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice
 func (l *Lists) directOf(ctx context.Context, user string, s projections.Slice) (
 	projections.Page[projections.Membership], error,
 ) {
-	r := table.AccountsRange("", s.After)
-	q := ddb.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
-	account := firstOf(table.ParseMembership)
+	r := table.Account.Partitions().After(s.After)
+	q := ddb.WithinInverse(table.Membership.PK2(user), r, &dynamodb.QueryInput{})
+	account := firstOf(table.Membership.Parse)
 	members, err := list(ctx, l, "list accounts by membership", r, q, s.Limit, account, decodeMembership)
 	return withoutRevoked(members), err
 }
@@ -188,9 +189,9 @@ func (l *Lists) GroupTotals(ctx context.Context, group string, s projections.Sli
 ) {
 	defer annotate(&err, "add up balances of a group")
 	account, asset, within := strings.Cut(s.After, "#")
-	r := table.AccountsRange("", account)
+	r := table.Account.Partitions().After(account)
 	if within {
-		r.From = table.AccountKey(account).PK // it has more balances, unless it left the group
+		r.From = table.Account.PK(account) // it has more balances, unless it left the group
 	}
 	accounts, err := l.groupAccounts(ctx, group, r, s.Limit)
 	if err != nil {
@@ -237,11 +238,11 @@ func (l *Lists) balancesOf(ctx context.Context, accounts []projections.GroupedAc
 	held := make([]projections.Page[projections.Balance], len(accounts))
 	reads, ctx := errgroup.WithContext(ctx)
 	for i, g := range accounts {
-		r := table.BalancesRange(s.After)
+		r := table.Balance.All().After(s.After)
 		s.After = ""
 		reads.Go(func() (err error) {
-			q := ddb.Within(table.AccountKey(g.Account).PK, r, &dynamodb.QueryInput{})
-			held[i], err = list(ctx, l, "list balances", r, q, s.Limit, secondOf(table.ParseBalance), decodeBalance)
+			q := ddb.Within(table.Account.PK(g.Account), r, &dynamodb.QueryInput{})
+			held[i], err = list(ctx, l, "list balances", r, q, s.Limit, secondOf(table.Balance.Parse), decodeBalance)
 			return err
 		})
 	}

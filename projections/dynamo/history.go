@@ -22,8 +22,9 @@ func newestFirst() *dynamodb.QueryInput {
 func (l *Lists) History(ctx context.Context, account string, span projections.Span, s projections.Slice) (
 	projections.Page[events.PostingRecorded], error,
 ) {
-	r := table.HistoryRange(bounds(span, s.After))
-	q := ddb.WithinHistory(table.AccountKey(account).PK, r, newestFirst())
+	from, to := bounds(span, s.After)
+	r := table.Posting.History().Since(from).Before(to)
+	q := ddb.WithinHistory(table.Account.PK(account), r, newestFirst())
 	return list(ctx, l, "list history", r, q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
 }
 
@@ -32,8 +33,8 @@ func (l *Lists) HistoryOf(
 	ctx context.Context, k events.Pair, span projections.Span, s projections.Slice, strong bool,
 ) (projections.Page[events.PostingRecorded], error) {
 	from, to := bounds(span, s.After)
-	r := table.PostingsBetween(k.Asset, from, to)
-	q := ddb.Within(table.AccountKey(k.Account).PK, r, newestFirst())
+	r := table.Posting.All(k.Asset).Since(from).Before(to)
+	q := ddb.Within(table.Account.PK(k.Account), r, newestFirst())
 	q.ConsistentRead = &strong
 	return list(ctx, l, "list history of an asset", r, q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
 }
@@ -60,7 +61,7 @@ func wholeMicros(t time.Time) time.Time {
 
 // idOfPosting returns the position of a posting in a history: its KSUID.
 func idOfPosting(k table.Key) (string, bool) {
-	_, _, id, ok := table.ParsePosting(k)
+	_, _, id, ok := table.Posting.Parse(k)
 	return id, ok
 }
 
@@ -68,7 +69,7 @@ func idOfPosting(k table.Key) (string, bool) {
 func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (page projections.AccountPage, err error) {
 	defer annotate(&err, "read account page")
 	page.Summary.Account = account
-	q := ddb.Within(table.AccountKey(account).PK, table.PageRange(), &dynamodb.QueryInput{})
+	q := ddb.Within(table.Account.PK(account), table.PageRange(), &dynamodb.QueryInput{})
 	const leading = 3 // the account, its newest change and its summary, which sort before its balances
 	items, last, err := l.query(ctx, q, leading+limit+1)
 	if err != nil {
@@ -77,20 +78,20 @@ func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (pag
 	if page.Opened, items, err = takeAccount(items); err != nil {
 		return page, err
 	}
-	if len(items) > 0 && is(items[0], table.ParseCurrent) {
+	if len(items) > 0 && is(items[0], table.Current.Parse) {
 		newest, err := ddb.DecodeCurrent(items[0])
 		if err != nil {
 			return page, err
 		}
 		page.Newest, items = &newest, items[1:]
 	}
-	if len(items) > 0 && is(items[0], table.ParseSummary) {
+	if len(items) > 0 && is(items[0], table.Summary.Parse) {
 		if page.Summary, err = decodeSummary(items[0]); err != nil {
 			return page, err
 		}
 		items = items[1:]
 	}
-	page.Balances, err = paged(items, last, limit, secondOf(table.ParseBalance), decodeBalance)
+	page.Balances, err = paged(items, last, limit, secondOf(table.Balance.Parse), decodeBalance)
 	return page, err
 }
 
@@ -103,7 +104,7 @@ func takeAccount(items []ddb.Item) (*events.AccountOpened, []ddb.Item, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, ok := table.ParseAccount(key); !ok {
+	if _, ok := table.Account.Parse(key); !ok {
 		return nil, items, nil
 	}
 	opened, err := decodeAs[events.AccountOpened](items[0])
@@ -123,8 +124,8 @@ func (l *Lists) Newest(ctx context.Context, account string, n int) (
 ) {
 	defer annotate(&err, "read account and newest postings")
 	// The account sorts above its postings: in descending order it comes first.
-	r := table.Range{From: table.PostingPrefix, To: table.ProfileSK2}
-	items, last, err := l.query(ctx, ddb.WithinHistory(table.AccountKey(account).PK, r, newestFirst()), n+1)
+	r := table.Range{From: table.Posting.Prefix(), To: table.Account.SK2()}
+	items, last, err := l.query(ctx, ddb.WithinHistory(table.Account.PK(account), r, newestFirst()), n+1)
 	if err != nil {
 		return nil, postings, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -58,8 +57,8 @@ func holdItems(h projections.Hold) []ddb.Item {
 // request.
 func holdItem(account string, h projections.Hold) ddb.Item {
 	placed := string(h.Header.Legs[0].ID)
-	item := ddb.Begin(table.HoldKey(account, placed), table.KindHold)
-	item[table.AttrSK2] = ddb.String(table.HoldSK2(h.Status(), placed))
+	item := ddb.Begin(table.Hold.Key(account, placed), table.Hold.Type)
+	item[table.AttrSK2] = ddb.String(table.Hold.SK2(h.Status(), placed))
 	item[table.AttrVersion] = ddb.Integer(h.Version())
 	item[table.AttrHeader] = ddb.Map(ddb.EventItem(h.Header))
 	if h.Ended != nil {
@@ -70,10 +69,10 @@ func holdItem(account string, h projections.Hold) ddb.Item {
 
 // openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
 func openHoldItem(h projections.Hold) ddb.Item {
-	item := ddb.Begin(h.ExpiryKey(), table.KindOpenHold)
+	item := ddb.Begin(h.ExpiryKey(), table.OpenHold.Type)
 	item[table.AttrVersion] = ddb.Integer(h.Version())
 	if h.Ended == nil {
-		item[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard(h.Header.ID)))
+		item[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.Shard(h.Header.ID)))
 	}
 	return item
 }
@@ -81,12 +80,12 @@ func openHoldItem(h projections.Hold) ddb.Item {
 // holdEntry returns the entry of h with that key. If h has none, the entry is void: it is in no index, and any other
 // entry replaces it.
 func holdEntry(key table.Key, h projections.Hold) ddb.Item {
-	account, _, ofAccount := table.ParseHold(key)
+	account, _, ofAccount := table.Hold.Parse(key)
 	switch {
 	case !h.HasEntry(key):
-		kind := table.KindOpenHold
+		kind := table.OpenHold.Type
 		if ofAccount {
-			kind = table.KindHold
+			kind = table.Hold.Type
 		}
 		item := ddb.Begin(key, kind)
 		item[table.AttrVersion] = ddb.Integer(0)
@@ -100,11 +99,11 @@ func holdEntry(key table.Key, h projections.Hold) ddb.Item {
 
 // decodeHold decodes an account's entry of a hold. A void entry is the zero hold.
 func decodeHold(item ddb.Item) (h projections.Hold, err error) {
-	r, key := open(item, table.KindHold)
+	r, key := open(item, table.Hold.Type)
 	if r.OptionalFlag(table.AttrVoid) || r.Err() != nil {
 		return decoded(h, key, r)
 	}
-	_, placed, ok := table.ParseHold(key)
+	_, placed, ok := table.Hold.Parse(key)
 	header, err := decodeAs[events.TransactionPosted](r.Map(table.AttrHeader))
 	if err != nil {
 		return h, at(key, err)
@@ -127,12 +126,12 @@ func decodeHold(item ddb.Item) (h projections.Hold, err error) {
 func (l *Lists) HoldsOf(ctx context.Context, account, status string, s projections.Slice) (
 	projections.Page[projections.Hold], error,
 ) {
-	r, within := table.HoldsBefore(s.After), ddb.Within
+	r, within := table.Hold.All().Before(s.After), ddb.Within
 	if status != "" {
-		r, within = table.HoldsOfStatus(status, s.After), ddb.WithinHistory
+		r, within = table.Hold.History(status).Before(s.After), ddb.WithinHistory
 	}
-	q := within(table.AccountKey(account).PK, r, newestFirst())
-	holds, err := list(ctx, l, "list holds", r, q, s.Limit, secondOf(table.ParseHold), decodeHold)
+	q := within(table.Account.PK(account), r, newestFirst())
+	holds, err := list(ctx, l, "list holds", r, q, s.Limit, secondOf(table.Hold.Parse), decodeHold)
 	holds.Items = slices.DeleteFunc(holds.Items, func(h projections.Hold) bool { return h.Header.ID == "" })
 	return holds, err
 }
@@ -142,13 +141,9 @@ func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
 	page projections.Page[projections.Hold], err error,
 ) {
 	defer annotate(&err, "list open holds")
-	last := ""
-	if expires, id, ok := strings.Cut(s.After, "#"); ok {
-		last = table.OpenHoldKey(expires, id).PK
-	}
-	queries := make([]*dynamodb.QueryInput, table.OpenHoldsShards)
+	queries := make([]*dynamodb.QueryInput, table.Shards)
 	for shard := range queries {
-		queries[shard] = ddb.WithinInverse(table.OpenHoldsPK2(shard), table.OpenHoldsRange(last, ""),
+		queries[shard] = ddb.WithinInverse(table.OpenHoldsPK2(shard), table.OpenHold.Partitions().After(s.After),
 			&dynamodb.QueryInput{ProjectionExpression: aws.String(keysOnly)})
 	}
 	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrPK, 1)
@@ -157,7 +152,7 @@ func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
 	}
 	ids, ended := make([]string, len(items)), make(map[string]bool, len(items))
 	for i, item := range items {
-		expires, id, _ := table.ParseOpenHold(table.Key{PK: text(item[table.AttrPK]), SK: text(item[table.AttrSK])})
+		expires, id, _ := table.OpenHold.Parse(table.Key{PK: text(item[table.AttrPK]), SK: text(item[table.AttrSK])})
 		ids[i], ended[id] = id, true
 		if more {
 			page.Next = expires + "#" + id // the last item's remains

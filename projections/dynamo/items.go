@@ -19,8 +19,8 @@ func open(item ddb.Item, kind string) (*ddb.Reader, table.Key) {
 // balanceItem returns the item of a balance. It has a map for each non-empty fold, named Base, Seal and Head. The
 // inverse index has only the item's keys, so that new figures cost no index write.
 func balanceItem(b projections.Balance) ddb.Item {
-	item := ddb.Begin(table.BalanceKey(b.Account, b.Asset), table.KindBalance)
-	item[table.AttrPK2] = ddb.String(table.HoldersPK2(b.Asset))
+	item := ddb.Begin(table.Balance.Key(b.Account, b.Asset), table.Balance.Type)
+	item[table.AttrPK2] = ddb.String(table.Balance.PK2(b.Asset))
 	item[table.AttrAccount], item[table.AttrAsset] = ddb.String(b.Account), ddb.String(b.Asset)
 	item[table.AttrVersion] = ddb.Integer(b.Version)
 	for name, fold := range map[string]projections.Fold{
@@ -38,8 +38,8 @@ func balanceItem(b projections.Balance) ddb.Item {
 // decodeBalance decodes a balance. Its Version is 0 if the item has no usable version; the balance can be shown but not
 // updated. On an error, only the Version is set.
 func decodeBalance(item ddb.Item) (projections.Balance, error) {
-	r, key := open(item, table.KindBalance)
-	account, asset, ok := table.ParseBalance(key)
+	r, key := open(item, table.Balance.Type)
+	account, asset, ok := table.Balance.Parse(key)
 	if !ok {
 		r.Fail(table.AttrSK, "is not that of a balance")
 	}
@@ -60,15 +60,15 @@ func decodeBalance(item ddb.Item) (projections.Balance, error) {
 
 // segmentItem returns the item of a segment. Its sort key ends in Through, so segments sort like postings.
 func segmentItem(s projections.Segment) ddb.Item {
-	item := ddb.Begin(table.SegmentKey(s.Account, s.Asset, string(s.Through)), table.KindSegment)
+	item := ddb.Begin(table.Segment.Key(s.Account, s.Asset, string(s.Through)), table.Segment.Type)
 	putText(item, table.AttrAfter, string(s.After))
 	return putFold(item, s.Fold)
 }
 
 // decodeSegment decodes a segment. Its Through must match its sort key.
 func decodeSegment(item ddb.Item) (projections.Segment, error) {
-	r, key := open(item, table.KindSegment)
-	account, asset, through, ok := table.ParseSegment(key)
+	r, key := open(item, table.Segment.Type)
+	account, asset, through, ok := table.Segment.Parse(key)
 	s := projections.Segment{
 		Pair:  events.Pair{Account: account, Asset: asset},
 		After: events.KSUID(r.OptionalText(table.AttrAfter)),
@@ -82,7 +82,7 @@ func decodeSegment(item ddb.Item) (projections.Segment, error) {
 
 // summaryItem returns the item of an account's summary.
 func summaryItem(s projections.Summary) ddb.Item {
-	item := ddb.Begin(table.SummaryKey(s.Account), table.KindSummary)
+	item := ddb.Begin(table.Summary.Key(s.Account), table.Summary.Type)
 	item[table.AttrVersion] = ddb.Integer(s.Version)
 	item[table.AttrAssets], item[table.AttrHoldings] = ddb.Integer(s.Assets), ddb.Integer(s.Holdings)
 	putText(item, table.AttrFirst, string(s.First))
@@ -91,8 +91,8 @@ func summaryItem(s projections.Summary) ddb.Item {
 
 // decodeSummary decodes a summary. Version and errors are as in decodeBalance.
 func decodeSummary(item ddb.Item) (projections.Summary, error) {
-	r, key := open(item, table.KindSummary)
-	account, ok := table.ParseSummary(key)
+	r, key := open(item, table.Summary.Type)
+	account, ok := table.Summary.Parse(key)
 	if !ok {
 		r.Fail(table.AttrSK, "is not that of a summary")
 	}
@@ -136,26 +136,26 @@ func versionOf(item ddb.Item) int64 {
 // membershipItem returns the item of a membership. A revoked membership remains stored because of its number, but is
 // not in the inverse index.
 func membershipItem(m projections.Membership) ddb.Item {
-	item := ddb.Begin(m.Key(), table.KindMembership)
+	item := ddb.Begin(m.Key(), table.Membership.Type)
 	putText(item, table.AttrAccount, m.Account)
 	item[table.AttrUser] = ddb.String(m.User)
 	item[table.AttrNumber] = ddb.Integer(m.Number)
 	putText(item, table.AttrRole, string(m.Role))
 	if m.Role != "" {
-		item[table.AttrPK2] = ddb.String(table.UserPK2(m.User))
+		item[table.AttrPK2] = ddb.String(table.Membership.PK2(m.User))
 	}
 	return item
 }
 
 // decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number.
 func decodeMembership(item ddb.Item) (projections.Membership, error) {
-	r, key := open(item, table.KindMembership)
-	account, user, ok := table.ParseMembership(key)
+	r, key := open(item, table.Membership.Type)
+	account, user, ok := table.Membership.Parse(key)
 	m := projections.Membership{
 		Account: account, User: user, Role: events.Role(r.OptionalText(table.AttrRole)), Number: numberOf(item),
 	}
 	if !ok {
-		if m.Group, m.User, ok = table.ParseGroupMembership(key); !ok {
+		if m.Group, m.User, ok = table.GroupMembership.Parse(key); !ok {
 			r.Fail(table.AttrSK, "is not that of a membership")
 		}
 	}
@@ -174,11 +174,11 @@ func numberOf(item ddb.Item) int64 {
 // groupedItem returns the item of an account's place in a group. If the account was taken out, the item remains stored
 // because of its number, but is not in the inverse index.
 func groupedItem(g projections.GroupedAccount) ddb.Item {
-	item := ddb.Begin(table.GroupedKey(g.Account, g.Group), table.KindGrouped)
+	item := ddb.Begin(table.Grouped.Key(g.Account, g.Group), table.Grouped.Type)
 	item[table.AttrAccount] = ddb.String(g.Account)
 	item[table.AttrNumber] = ddb.Integer(g.Number)
 	if !g.Out {
-		item[table.AttrPK2] = ddb.String(table.GroupPK2(g.Group))
+		item[table.AttrPK2] = ddb.String(table.Grouped.PK2(g.Group))
 	}
 	return item
 }
@@ -186,8 +186,8 @@ func groupedItem(g projections.GroupedAccount) ddb.Item {
 // decodeGrouped decodes an account's place in a group. Its Number is 0 if the item is from the inverse index, which has
 // no Number.
 func decodeGrouped(item ddb.Item) (projections.GroupedAccount, error) {
-	r, key := open(item, table.KindGrouped)
-	account, group, ok := table.ParseGrouped(key)
+	r, key := open(item, table.Grouped.Type)
+	account, group, ok := table.Grouped.Parse(key)
 	if !ok {
 		r.Fail(table.AttrSK, "is not that of a place in a group")
 	}

@@ -56,7 +56,9 @@ func everyStored() []stored {
 		Unfinished: true,
 	}
 	membership := projections.Membership{Account: "jane", User: "ann", Role: events.RoleOwner, Number: 7}
-	listed := func(e projections.ListedEntry) ddb.Item { return listedItem(table.MetadataPK("order", "#1001"), e) }
+	listed := func(e projections.ListedEntry) ddb.Item {
+		return listedItem(table.ListedMetadata.PK("order", "#1001"), e)
+	}
 	return []stored{
 		storedAs(balance, balanceItem, writable(decodeBalance), table.AttrPK2, table.AttrAccount, table.AttrAsset),
 		storedAs(projections.Balance{Pair: key, Version: 1}, balanceItem, writable(decodeBalance), table.AttrPK2,
@@ -167,7 +169,7 @@ func FuzzDecodePosting(f *testing.F) {
 			events.FigureQuantity: number(quantity), events.FigureCost: number(cost),
 			events.FigureTransaction: ddb.String("t-1"), events.FigureKind: ddb.String("transfer"),
 		}
-		_, asset, id, _ := table.ParsePosting(table.Key{PK: "ACCOUNT#jane", SK: sk})
+		_, asset, id, _ := table.Posting.Parse(table.Key{PK: "ACCOUNT#jane", SK: sk})
 		sound := events.PostingRecorded{Transaction: "t-1", Kind: events.KindTransfer,
 			Leg: events.Leg{ID: events.KSUID(id), Account: "jane", Asset: asset}}
 		sound.Quantity, _ = events.ParseAmount(quantity, events.PostedDigits)
@@ -175,7 +177,7 @@ func FuzzDecodePosting(f *testing.F) {
 		figures[table.AttrChecksum] = ddb.String(events.Checksum(sound))
 		p, err := decodePosting(key, figures)
 		complete := maps.Clone(figures)
-		complete[table.AttrPK], complete[table.AttrSK2] = ddb.String("ACCOUNT#jane"), ddb.String(table.PostingSK2(id))
+		complete[table.AttrPK], complete[table.AttrSK2] = ddb.String("ACCOUNT#jane"), ddb.String(table.Posting.SK2(id))
 		for name, text := range map[string]string{"ID": id, "Account": "jane", "Asset": asset} {
 			complete[name] = ddb.String(text)
 		}
@@ -198,7 +200,7 @@ func TestAlteredPageOfTheJournalIsRefused(t *testing.T) {
 		{Event: projections.JournalPosted, At: id.Time(), Transaction: "t-2"},
 	}}
 	moved, reversed := journalItem(page), journalItem(page)
-	moved[table.AttrSK] = ddb.String(table.JournalKey(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
+	moved[table.AttrSK] = ddb.String(table.Journal.Key(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
 	slices.Reverse(reversed[table.AttrEntries].(*types.AttributeValueMemberL).Value)
 	for name, item := range map[string]ddb.Item{"moved": moved, "reversed": reversed} {
 		if p, err := decodeJournal(item); !errors.Is(err, store.ErrMalformedItem) {

@@ -28,7 +28,7 @@ func (v *Views) Event(ctx context.Context, k table.Key) (events.Event, error) {
 
 // Clock implements projections.ListerViews. It reads an item that never exists, which costs half a read unit.
 func (v *Views) Clock(ctx context.Context) (time.Time, error) {
-	_, at, err := ddb.Get(ctx, v.client, v.table, table.JournalKey(""), false)
+	_, at, err := ddb.Get(ctx, v.client, v.table, table.Journal.Key(""), false)
 	return at, err
 }
 
@@ -44,7 +44,7 @@ func (v *Views) WriteJournal(ctx context.Context, p projections.JournalPage) (ti
 
 // listedItem returns the item of an entry in the list of transactions in partition pk.
 func listedItem(pk string, e projections.ListedEntry) ddb.Item {
-	item := ddb.Begin(table.Key{PK: pk, SK: table.ListedSK(string(e.ID), e.Transaction)}, table.KindListed)
+	item := ddb.Begin(table.Key{PK: pk, SK: table.Listed.SK(string(e.ID), e.Transaction)}, table.Listed.Type)
 	putFlag(item, table.AttrHeld, e.Held)
 	putFlag(item, table.AttrVoid, e.Void)
 	return item
@@ -52,9 +52,9 @@ func listedItem(pk string, e projections.ListedEntry) ddb.Item {
 
 // decodeListedEntry decodes an entry in any list of transactions, also a void one.
 func decodeListedEntry(item ddb.Item) (projections.ListedEntry, error) {
-	r, key := open(item, table.KindListed)
+	r, key := open(item, table.Listed.Type)
 	id, transaction := table.FirstID(key.SK), table.LastID(key.SK)
-	if _, err := events.ParseKSUID(id); err != nil || key.SK != table.ListedSK(id, transaction) {
+	if _, err := events.ParseKSUID(id); err != nil || key.SK != table.Listed.SK(id, transaction) {
 		r.Fail(table.AttrSK, "is not that of an entry in a list of transactions")
 	}
 	return decoded(projections.ListedEntry{
@@ -65,7 +65,7 @@ func decodeListedEntry(item ddb.Item) (projections.ListedEntry, error) {
 
 // journalItem returns the item of a page of the journal.
 func journalItem(p projections.JournalPage) ddb.Item {
-	item := ddb.Begin(table.JournalKey(string(p.ID)), table.KindJournal)
+	item := ddb.Begin(table.Journal.Key(string(p.ID)), table.Journal.Type)
 	entries := make([]types.AttributeValue, len(p.Entries))
 	for i, e := range p.Entries {
 		entries[i] = ddb.Map(ddb.Item{
@@ -80,8 +80,8 @@ func journalItem(p projections.JournalPage) ddb.Item {
 }
 
 func decodeJournal(item ddb.Item) (projections.JournalPage, error) {
-	r, key := open(item, table.KindJournal)
-	id, ok := table.ParseJournal(key)
+	r, key := open(item, table.Journal.Type)
+	id, ok := table.Journal.Parse(key)
 	if _, err := events.ParseKSUID(id); !ok || err != nil {
 		r.Fail(table.AttrSK, "is not that of a page of the journal")
 	}

@@ -53,9 +53,9 @@ func (l *Lists) Balances(ctx context.Context, account string, s projections.Slic
 		return err
 	})
 	both.Go(func() (err error) {
-		r := table.BalancesRange(s.After)
-		q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
-		balances, err = list(ctx, l, "list balances", r, q, s.Limit, secondOf(table.ParseBalance), decodeBalance)
+		r := table.Balance.All().After(s.After)
+		q := ddb.Within(table.Account.PK(account), r, &dynamodb.QueryInput{})
+		balances, err = list(ctx, l, "list balances", r, q, s.Limit, secondOf(table.Balance.Parse), decodeBalance)
 		return err
 	})
 	return holder, balances, both.Wait()
@@ -65,18 +65,18 @@ func (l *Lists) Balances(ctx context.Context, account string, s projections.Slic
 func (l *Lists) Holders(ctx context.Context, asset string, s projections.Slice) (
 	holders projections.Page[projections.Holding], err error,
 ) {
-	r := table.AccountsRange("", s.After)
-	q := ddb.WithinInverse(table.HoldersPK2(asset), r, &dynamodb.QueryInput{
+	r := table.Account.Partitions().After(s.After)
+	q := ddb.WithinInverse(table.Balance.PK2(asset), r, &dynamodb.QueryInput{
 		ProjectionExpression: aws.String(keysOnly),
 	})
-	keys, err := list(ctx, l, "list holders", r, q, s.Limit, firstOf(table.ParseBalance), ddb.KeyOf)
+	keys, err := list(ctx, l, "list holders", r, q, s.Limit, firstOf(table.Balance.Parse), ddb.KeyOf)
 	if err != nil {
 		return holders, err
 	}
 	defer annotate(&err, "read balances of holders")
 	pairs := make([]events.Pair, len(keys.Items))
 	for i, key := range keys.Items {
-		pairs[i].Account, pairs[i].Asset, _ = table.ParseBalance(key)
+		pairs[i].Account, pairs[i].Asset, _ = table.Balance.Parse(key)
 	}
 	found, err := l.holdings(ctx, pairs)
 	if err != nil {
@@ -95,23 +95,23 @@ func (l *Lists) Holders(ctx context.Context, asset string, s projections.Slice) 
 func (l *Lists) Assets(ctx context.Context, prefix string, s projections.Slice) (
 	projections.Page[events.AssetRegistered], error,
 ) {
-	r := table.AssetsRange(prefix, s.After)
-	q := ddb.WithinInverse(table.AssetsPK2, r, &dynamodb.QueryInput{})
-	return list(ctx, l, "list assets", r, q, s.Limit, table.ParseAsset, decodeListed[events.AssetRegistered])
+	r := table.Asset.Partitions().After(s.After).Beginning(prefix)
+	q := ddb.WithinInverse(table.Asset.PK2(), r, &dynamodb.QueryInput{})
+	return list(ctx, l, "list assets", r, q, s.Limit, table.Asset.Parse, decodeListed[events.AssetRegistered])
 }
 
 // Members implements projections.Lists.
 func (l *Lists) Members(ctx context.Context, account string, s projections.Slice) (
 	projections.Page[projections.Membership], error,
 ) {
-	return l.members(ctx, table.AccountKey(account).PK, s, table.ParseMembership)
+	return l.members(ctx, table.Account.PK(account), s, table.Membership.Parse)
 }
 
 // members lists the current members in a partition, whose keys parse reads.
 func (l *Lists) members(ctx context.Context, partition string, s projections.Slice,
 	parse func(table.Key) (string, string, bool),
 ) (projections.Page[projections.Membership], error) {
-	r := table.MembersRange(s.After)
+	r := table.Membership.All().After(s.After)
 	q := ddb.Within(partition, r, &dynamodb.QueryInput{})
 	members, err := list(ctx, l, "list members", r, q, s.Limit, secondOf(parse), decodeMembership)
 	return withoutRevoked(members), err

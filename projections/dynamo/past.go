@@ -17,7 +17,7 @@ import (
 func (v *Views) Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
 	found []projections.Segment, more bool, at time.Time, err error,
 ) {
-	within := table.SegmentsThrough(k.Asset, string(after), string(through))
+	within := table.Segment.All(k.Asset).After(string(after)).Through(string(through))
 	return decodePage(ctx, v, k.Account, within, &dynamodb.QueryInput{}, decodeSegment)
 }
 
@@ -25,7 +25,7 @@ func (v *Views) Segments(ctx context.Context, k events.Pair, after, through even
 func (v *Views) Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (
 	found []events.PostingRecorded, more bool, at time.Time, err error,
 ) {
-	within := table.PostingsAfter(k.Asset, string(after), string(through))
+	within := table.Posting.All(k.Asset).After(string(after)).Through(string(through))
 	q := &dynamodb.QueryInput{Limit: aws.Int32(int32(limit))}
 	return decodePage(ctx, v, k.Account, within, q, decodeAs[events.PostingRecorded])
 }

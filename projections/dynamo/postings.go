@@ -43,7 +43,7 @@ func (v *Views) Postings(ctx context.Context, k events.Pair, after, through even
 		ProjectionExpression:     aws.String(figures),
 		ExpressionAttributeNames: figureNames(),
 	}
-	within := table.PostingsAfter(k.Asset, string(after), string(through))
+	within := table.Posting.All(k.Asset).After(string(after)).Through(string(through))
 	decode := func(item ddb.Item) (projections.Posting, error) { return decodePosting(k, item) }
 	found, more, _, err := decodePage(ctx, v, k.Account, within, q, decode)
 	return found, more, err
@@ -51,7 +51,7 @@ func (v *Views) Postings(ctx context.Context, k events.Pair, after, through even
 
 // CountPostings implements projections.ReaderViews.
 func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through events.KSUID) (int64, error) {
-	within := table.PostingsAfter(k.Asset, string(after), string(through))
+	within := table.Posting.All(k.Asset).After(string(after)).Through(string(through))
 	if within.Empty() {
 		return 0, nil
 	}
@@ -70,8 +70,8 @@ func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through
 
 // decodePosting decodes the part of a posting of k that a fold counts. It verifies the checksum.
 func decodePosting(k events.Pair, item ddb.Item) (p projections.Posting, err error) {
-	key := table.Key{PK: table.AccountKey(k.Account).PK, SK: text(item[table.AttrSK])}
-	_, asset, id, ok := table.ParsePosting(key)
+	key := table.Key{PK: table.Account.PK(k.Account), SK: text(item[table.AttrSK])}
+	_, asset, id, ok := table.Posting.Parse(key)
 	if p.ID, err = events.ParseKSUID(id); !ok || asset != k.Asset || err != nil {
 		return p, fmt.Errorf("%w: %s %s is not a posting of %s", store.ErrMalformedItem, key.PK, key.SK, k.Asset)
 	}

@@ -50,8 +50,8 @@ func (r reads) transactions(ctx context.Context, ended map[string]bool, strong b
 ) {
 	keys := make([]table.Key, 0, 2*len(ended))
 	for id, isEnded := range ended {
-		if keys = append(keys, table.TransactionKey(id)); isEnded {
-			keys = append(keys, table.OutcomeKey(id))
+		if keys = append(keys, table.Transaction.Key(id)); isEnded {
+			keys = append(keys, table.Outcome.Key(id))
 		}
 	}
 	found, ends := make(map[string]projections.Transaction, len(ended)), make(map[string]*events.HoldEnded)

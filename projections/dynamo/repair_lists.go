@@ -24,7 +24,7 @@ func (v *Views) Listable(ctx context.Context, part, parts int, from string) (l r
 		ExpressionAttributeNames: map[string]string{"#type": table.AttrType},
 	}
 	in.FilterExpression, in.ExpressionAttributeValues = ofTypes(
-		append(transactionEventNames(), table.KindListed, table.KindOpenHold))
+		append(transactionEventNames(), table.Listed.Type, table.OpenHold.Type))
 	out, next, err := v.scan(ctx, in, from)
 	if err != nil {
 		return l, err
@@ -71,13 +71,13 @@ func addListable(l *repair.Listable, item ddb.Item) error {
 		return err
 	}
 	switch text(item[table.AttrType]) {
-	case table.KindListed:
-		if key.SK == table.ListedSK(table.FirstID(key.SK), table.LastID(key.SK)) {
+	case table.Listed.Type:
+		if key.SK == table.Listed.SK(table.FirstID(key.SK), table.LastID(key.SK)) {
 			l.Entries[key], err = storedEntry(key, item)
 		}
 		return err
-	case table.KindOpenHold:
-		if _, id, ok := table.ParseOpenHold(key); ok {
+	case table.OpenHold.Type:
+		if _, id, ok := table.OpenHold.Parse(key); ok {
 			l.Expiry[key] = id
 		}
 		return nil
@@ -117,7 +117,7 @@ func (v *Views) StoredEntries(ctx context.Context, keys []table.Key) (
 func (v *Views) JournalPages(ctx context.Context, after events.KSUID) (
 	pages []repair.Stored[projections.JournalPage], more bool, err error,
 ) {
-	q := ddb.Within(table.JournalPK, table.JournalAfter(string(after), ""), &dynamodb.QueryInput{
+	q := ddb.Within(table.Journal.PK(), table.Journal.All().After(string(after)), &dynamodb.QueryInput{
 		TableName: &v.table, ConsistentRead: aws.Bool(true),
 	})
 	out, err := ddb.Page(ctx, v.client, q)

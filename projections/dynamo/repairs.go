@@ -31,7 +31,7 @@ func (v *Views) Accounts(ctx context.Context, from string) (accounts []string, r
 			return nil, 0, "", err
 		}
 		// A scan reads one partition after the other.
-		if account, ok := table.ParseOwner(key); ok && account != last {
+		if account, ok := table.Account.Owner(key); ok && account != last {
 			accounts = append(accounts, account)
 			last = account
 		}
@@ -94,7 +94,7 @@ func (v *Views) Present(ctx context.Context, keys []table.Key) (map[table.Key]bo
 func (v *Views) StoredSegments(ctx context.Context, k events.Pair, after events.KSUID) (
 	[]repair.Stored[projections.Segment], bool, error,
 ) {
-	found, more, _, err := decodePage(ctx, v, k.Account, table.SegmentsAfter(k.Asset, string(after)),
+	found, more, _, err := decodePage(ctx, v, k.Account, table.Segment.All(k.Asset).After(string(after)),
 		&dynamodb.QueryInput{}, func(item ddb.Item) (repair.Stored[projections.Segment], error) {
 			return storedSegment(k, events.KSUID(table.LastID(text(item[table.AttrSK]))), item)
 		})
@@ -105,9 +105,9 @@ func (v *Views) StoredSegments(ctx context.Context, k events.Pair, after events.
 func (v *Views) Snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
 	repair.Stored[projections.Balance], []repair.Stored[projections.Segment], time.Time, error,
 ) {
-	keys := []table.Key{table.BalanceKey(k.Account, k.Asset)}
+	keys := []table.Key{table.Balance.Key(k.Account, k.Asset)}
 	for _, through := range throughs {
-		keys = append(keys, table.SegmentKey(k.Account, k.Asset, string(through)))
+		keys = append(keys, table.Segment.Key(k.Account, k.Asset, string(through)))
 	}
 	items, at, err := v.snapshot(ctx, keys...)
 	if err != nil {
@@ -127,9 +127,9 @@ func (v *Views) Snapshot(ctx context.Context, k events.Pair, throughs []events.K
 func (v *Views) SnapshotAccount(ctx context.Context, account string, assets []string) (
 	repair.Stored[projections.Summary], []repair.Stored[projections.Balance], time.Time, error,
 ) {
-	keys := []table.Key{table.SummaryKey(account)}
+	keys := []table.Key{table.Summary.Key(account)}
 	for _, asset := range assets {
-		keys = append(keys, table.BalanceKey(account, asset))
+		keys = append(keys, table.Balance.Key(account, asset))
 	}
 	items, at, err := v.snapshot(ctx, keys...)
 	if err != nil {
@@ -184,7 +184,7 @@ func (v *Views) PutMembership(ctx context.Context, m projections.Membership, rea
 func (v *Views) StoredGrouped(ctx context.Context, account, group string) (
 	found repair.Stored[projections.GroupedAccount], err error,
 ) {
-	item, _, err := ddb.Get(ctx, v.client, v.table, table.GroupedKey(account, group), true)
+	item, _, err := ddb.Get(ctx, v.client, v.table, table.Grouped.Key(account, group), true)
 	if err != nil {
 		return found, err
 	}

@@ -26,10 +26,10 @@ func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s projectio
 			return page, err
 		}
 	}
-	r := table.ReversalsAfter(after)
-	q := ddb.Within(table.TransactionKey(transaction).PK, r, &dynamodb.QueryInput{ConsistentRead: aws.Bool(true)})
+	r := table.Reversal.All().After(table.Number(after))
+	q := ddb.Within(table.Transaction.PK(transaction), r, &dynamodb.QueryInput{ConsistentRead: aws.Bool(true)})
 	number := func(k table.Key) (string, bool) {
-		_, n, ok := table.ParseReversal(k)
+		_, n, ok := table.Reversal.Parse(k)
 		return strconv.FormatInt(n, 10), ok
 	}
 	reversals, err := list(ctx, l, "list", r, q, s.Limit, number, decodeAs[events.TransactionReversed])

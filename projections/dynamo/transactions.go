@@ -52,10 +52,10 @@ func (l *Lists) listedEntries(ctx context.Context, by projections.Search, s proj
 	if r.Empty() {
 		return nil, "", nil
 	}
-	partitions := []string{table.MetadataPK(by.Key, by.Value)}
+	partitions := []string{table.ListedMetadata.PK(by.Key, by.Value)}
 	if by.Key == "" {
 		partitions = partitions[:0]
-		for shard := range table.ListShards {
+		for shard := range table.Shards {
 			partitions = append(partitions, table.TransactionsPK(shard))
 		}
 	}
@@ -86,20 +86,21 @@ func (l *Lists) listedEntries(ctx context.Context, by projections.Search, s proj
 // listedRange returns the range of a search after a position, and its direction: 1 for oldest first, -1 for newest.
 func listedRange(by projections.Search, after string) (r table.Range, direction int) {
 	if !by.OldestFirst {
-		return table.ListedBetween(bounds(by.Span, after)), -1
+		from, to := bounds(by.Span, after)
+		return table.Listed.All().Since(from).Before(to), -1
 	}
 	from, to := bounds(by.Span, "")
 	if after > from {
-		return table.ListedAfter(after, to), 1
+		return table.Listed.All().After(after).Before(to), 1
 	}
-	return table.ListedBetween(from, to), 1
+	return table.Listed.All().Since(from).Before(to), 1
 }
 
 // JournalPages implements projections.JournalViews.
 func (l *Lists) JournalPages(ctx context.Context, after string, limit int) (
 	pages []projections.JournalPage, at time.Time, err error,
 ) {
-	q := ddb.Within(table.JournalPK, table.JournalAfter(after, ""), &dynamodb.QueryInput{
+	q := ddb.Within(table.Journal.PK(), table.Journal.All().After(after), &dynamodb.QueryInput{
 		TableName: &l.table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
 	})
 	out, err := ddb.Page(ctx, l.client, q)

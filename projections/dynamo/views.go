@@ -46,7 +46,7 @@ func (v *Views) Eventual() *Views { return &Views{reads: v.reads, eventual: true
 
 // Balance implements projections.Balances.
 func (v *Views) Balance(ctx context.Context, k events.Pair) (projections.Balance, time.Time, error) {
-	item, at, err := ddb.Get(ctx, v.client, v.table, table.BalanceKey(k.Account, k.Asset), true)
+	item, at, err := ddb.Get(ctx, v.client, v.table, table.Balance.Key(k.Account, k.Asset), true)
 	if err != nil {
 		return projections.Balance{}, at, err
 	}
@@ -56,7 +56,7 @@ func (v *Views) Balance(ctx context.Context, k events.Pair) (projections.Balance
 
 // Summary implements projections.ProjectorViews.
 func (v *Views) Summary(ctx context.Context, account string) (projections.Summary, error) {
-	item, _, err := ddb.Get(ctx, v.client, v.table, table.SummaryKey(account), true)
+	item, _, err := ddb.Get(ctx, v.client, v.table, table.Summary.Key(account), true)
 	if err != nil {
 		return projections.Summary{}, err
 	}
@@ -65,11 +65,11 @@ func (v *Views) Summary(ctx context.Context, account string) (projections.Summar
 
 // IsClosed implements projections.ProjectorViews. It decodes only the state: a fault of the rest is left to the audit.
 func (v *Views) IsClosed(ctx context.Context, account string) (bool, error) {
-	item, _, err := ddb.Get(ctx, v.client, v.table, table.CurrentKey(account), true)
+	item, _, err := ddb.Get(ctx, v.client, v.table, table.Current.Key(account), true)
 	if err != nil || item == nil {
 		return false, err
 	}
-	r := ddb.Open(item, table.KindCurrent)
+	r := ddb.Open(item, table.Current.Type)
 	return r.Text("State") == string(events.StateClosed), r.Err()
 }
 
@@ -83,7 +83,7 @@ func decodeOr[T any](absent T, item ddb.Item, decode func(ddb.Item) (T, error)) 
 
 // SegmentFrom implements projections.Balances.
 func (v *Views) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (projections.Segment, error) {
-	item, err := v.first(ctx, k.Account, table.SegmentsFrom(k.Asset, string(id)), &dynamodb.QueryInput{})
+	item, err := v.first(ctx, k.Account, table.Segment.All(k.Asset).Since(string(id)), &dynamodb.QueryInput{})
 	if err != nil {
 		return projections.Segment{}, err
 	}
@@ -95,7 +95,7 @@ func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through e
 	b projections.Balance, s projections.Segment, err error,
 ) {
 	items, _, err := v.snapshot(ctx,
-		table.BalanceKey(k.Account, k.Asset), table.SegmentKey(k.Account, k.Asset, string(through)))
+		table.Balance.Key(k.Account, k.Asset), table.Segment.Key(k.Account, k.Asset, string(through)))
 	if err != nil {
 		return b, s, err
 	}
@@ -114,7 +114,7 @@ func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through e
 func (v *Views) NextAsset(ctx context.Context, account, after string) (string, error) {
 	q := &dynamodb.QueryInput{ProjectionExpression: aws.String(keysOnly)}
 	for {
-		item, err := v.first(ctx, account, table.PostingAssetAfter(after), q)
+		item, err := v.first(ctx, account, table.Posting.NextAfter(after), q)
 		if err != nil {
 			return "", err
 		}
@@ -122,7 +122,7 @@ func (v *Views) NextAsset(ctx context.Context, account, after string) (string, e
 		if err != nil {
 			return "", err
 		}
-		_, asset, id, ok := table.ParsePosting(key)
+		_, asset, id, ok := table.Posting.Parse(key)
 		if _, err := events.ParseKSUID(id); ok && err == nil {
 			return asset, nil
 		}
@@ -146,7 +146,7 @@ func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([
 	places := make(map[string]projections.GroupedAccount)
 	q := &dynamodb.QueryInput{}
 	for {
-		out, err := v.query(ctx, account, table.GroupingsFrom(from), q)
+		out, err := v.query(ctx, account, table.Grouping.All().Since(table.Number(from)), q)
 		if err != nil {
 			return nil, err
 		}
@@ -195,5 +195,5 @@ func (v *Views) query(ctx context.Context, account string, r table.Range, q *dyn
 func (v *Views) within(account string, r table.Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
 	q.TableName = &v.table
 	q.ConsistentRead = aws.Bool(!v.eventual)
-	return ddb.Within(table.AccountKey(account).PK, r, q)
+	return ddb.Within(table.Account.PK(account), r, q)
 }

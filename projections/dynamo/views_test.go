@@ -69,7 +69,7 @@ func errorsOfReads(ctx context.Context, v *dynamo.Views) []error {
 	_, asset := v.NextAsset(ctx, "jane", "")
 	_, grant := v.NewestGrant(ctx, projections.Membership{Account: "jane", User: "ann"})
 	_, _, _, accounts := v.Accounts(ctx, "")
-	_, first := v.FirstKey(ctx, table.AccountKey("jane").PK, table.GrantUserAfter(""))
+	_, first := v.FirstKey(ctx, table.Account.PK("jane"), table.Grant.NextAfter(""))
 	_, _, segments := v.StoredSegments(ctx, jane, "")
 	_, _, _, alone := v.Snapshot(ctx, jane, nil)
 	_, _, _, snapshot := v.Snapshot(ctx, jane, []events.KSUID{id})
@@ -119,7 +119,7 @@ func TestRevisionsOfMalformedVersions(t *testing.T) {
 		&types.AttributeValueMemberNULL{Value: true},
 		&types.AttributeValueMemberL{},
 	} {
-		item := ddb.Key(table.BalanceKey(jane.Account, jane.Asset))
+		item := ddb.Key(table.Balance.Key(jane.Account, jane.Asset))
 		if version != nil {
 			item[table.AttrVersion] = version
 		}

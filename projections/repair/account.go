@@ -39,8 +39,8 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	b = b.on(recorder)
 	assets, strays, err := []string{scope.Asset}, []Stray(nil), error(nil)
 	if scope.Asset == "" {
-		assets, strays, err = b.namesIn(ctx, table.AccountKey(account).PK, table.PostingAssetAfter,
-			table.BalanceAfter, table.SegmentAssetAfter)
+		assets, strays, err = b.namesIn(ctx, table.Account.PK(account), table.Posting.NextAfter,
+			table.Balance.NextAfter, table.Segment.NextAfter)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 func (b *Rebuilder) memberships(
 	ctx, uncanceled context.Context, of projections.Membership, report func(Report),
 ) error {
-	users, strays, err := b.namesIn(uncanceled, of.Key().PK, table.GrantUserAfter, table.MembershipAfter)
+	users, strays, err := b.namesIn(uncanceled, of.Key().PK, table.Grant.NextAfter, table.Membership.NextAfter)
 	if err != nil {
 		return err
 	}

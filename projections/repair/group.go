@@ -15,7 +15,7 @@ import (
 
 // places rebuilds the places of an account in groups, for each group that its changes name or that has a stored place.
 func (b *Rebuilder) places(ctx, uncanceled context.Context, account string, report func(Report)) error {
-	groups, strays, err := b.namesIn(uncanceled, table.AccountKey(account).PK, table.GroupedAfter)
+	groups, strays, err := b.namesIn(uncanceled, table.Account.PK(account), table.Grouped.NextAfter)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (b *Rebuilder) places(ctx, uncanceled context.Context, account string, repo
 func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
 	none := projections.GroupedAccount{Account: account, Group: group, Out: true}
 	return rebuildNewest(ctx, b, Report{Account: account, Group: group}, newestOf[projections.GroupedAccount]{
-		key: table.GroupedKey(account, group), none: none, put: b.views.PutGrouped,
+		key: table.Grouped.Key(account, group), none: none, put: b.views.PutGrouped,
 		stored: func() (Stored[projections.GroupedAccount], error) {
 			return b.views.StoredGrouped(ctx, account, group)
 		},

@@ -55,7 +55,7 @@ func (b *Rebuilder) accountHolds(
 	for last := ""; ; {
 		var key table.Key
 		err := b.retry(uncanceled, func() (err error) {
-			key, err = b.views.FirstKey(uncanceled, table.AccountKey(account).PK, table.HoldsAfter(last))
+			key, err = b.views.FirstKey(uncanceled, table.Account.PK(account), table.Hold.All().After(last))
 			return err
 		})
 		if errors.Is(err, store.ErrAbsent) {
@@ -84,7 +84,7 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (Report, table
 		return report, table.Key{}
 	}
 	first := h.Header.Legs[0]
-	key := table.HoldKey(account, string(first.ID))
+	key := table.Hold.Key(account, string(first.ID))
 	report = b.entry(ctx, report, key, id, false)
 	if report.Err == nil && first.Account == account {
 		byExpiry := b.entry(ctx, Report{}, h.ExpiryKey(), id, false)

@@ -72,7 +72,7 @@ func TestHoldsAreRebuilt(t *testing.T) {
 }
 
 // keyOf is the key of jane's entry of a hold.
-func keyOf(h events.TransactionPosted) table.Key { return table.HoldKey("jane", string(h.Legs[0].ID)) }
+func keyOf(h events.TransactionPosted) table.Key { return table.Hold.Key("jane", string(h.Legs[0].ID)) }
 
 // hookedHolds is a store that calls afterHold after each read of a hold, and before and after each read of an entry.
 // Its error replaces what was read.

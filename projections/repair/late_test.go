@@ -47,7 +47,7 @@ func (b *book) project(ids ...events.KSUID) {
 	b.Helper()
 	var batch []projections.Record
 	for i, id := range ids {
-		key := table.PostingKey("jane", "USD", string(id))
+		key := table.Posting.Key("jane", "USD", string(id))
 		batch = append(batch, projections.Record{
 			SequenceNumber: fmt.Sprint(i), PK: key.PK, SK: key.SK,
 			Figures: &events.Figures{Quantity: events.NewAmount(1), Cost: events.NewAmount(2)},
@@ -114,7 +114,7 @@ func TestLatePostingBelowTheSealIsNotWrong(t *testing.T) {
 	}
 	b.PostOnes(jane, recent+3)
 	differences := b.dry()
-	segment, balance := table.SegmentKey("jane", "USD", string(ksuid(recent+6))), table.BalanceKey("jane", "USD")
+	segment, balance := table.Segment.Key("jane", "USD", string(ksuid(recent+6))), table.Balance.Key("jane", "USD")
 	if len(differences) != 2 || differences[0].Key != segment || differences[1].Key != balance || !differences[0].Behind || !differences[1].Behind {
 		t.Errorf("%+v", differences)
 	}

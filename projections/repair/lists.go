@@ -140,13 +140,13 @@ func (l *lists) part(ctx context.Context, part int) error {
 func (l *lists) page(ctx context.Context, p Listable) error {
 	wanted, recorded := make(map[table.Key]projections.ListedEntry), make(map[table.Key]time.Time)
 	for _, h := range p.Headers {
-		l.find(projections.EntryOf(h), table.TransactionKey(h.ID))
+		l.find(projections.EntryOf(h), table.Transaction.Key(h.ID))
 		for _, key := range projections.ListedKeys(h, l.run.Indexed) {
 			wanted[key], recorded[key] = projections.ListedOf(h), h.Recorded()
 		}
 	}
 	for _, e := range p.Ends {
-		l.find(projections.EntryOfEnd(e), table.OutcomeKey(e.Transaction))
+		l.find(projections.EntryOfEnd(e), table.Outcome.Key(e.Transaction))
 	}
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
 		var stored map[table.Key]Stored[projections.ListedEntry]
@@ -269,6 +269,6 @@ func (l *lists) transactions(ctx context.Context, ids map[string]bool) (found ma
 
 // belongs reports whether a header may have an entry with that key.
 func belongs(key table.Key, h events.TransactionPosted) bool {
-	name, _, _, _, _ := table.ParseListedMetadata(key) // in the list by time "", which is no metadata key
+	name, _, _, _, _ := table.ListedMetadata.Parse(key) // in the list by time "", which is no metadata key
 	return slices.Contains(projections.ListedKeys(h, []string{name}), key)
 }

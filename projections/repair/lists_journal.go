@@ -180,7 +180,7 @@ func (l *lists) voidPages(ctx context.Context) error {
 func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) error {
 	var right []missingEntry
 	for _, e := range p.Entries {
-		key := table.TransactionKey(e.Transaction)
+		key := table.Transaction.Key(e.Transaction)
 		known := l.journal[l.hashOf(e)]
 		if !known {
 			found, err := l.transactions(ctx, map[string]bool{e.Transaction: true})
@@ -207,7 +207,7 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 }
 
 func (l *lists) void(ctx context.Context, id events.KSUID) error {
-	d := Difference{Key: table.JournalKey(string(id)), Fault: faultPage}
+	d := Difference{Key: table.Journal.Key(string(id)), Fault: faultPage}
 	return l.write(ctx, d, func() error {
 		return l.run.Lists.PutPage(ctx, projections.JournalPage{ID: id, Void: true})
 	})

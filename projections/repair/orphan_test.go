@@ -20,7 +20,7 @@ func (b *book) orphan(h projections.Hold) []table.Key {
 	other.Header.ExpiresAt = h.Header.ExpiresAt.Add(time.Hour)
 	other.Header.Legs = slices.Clone(h.Header.Legs)
 	other.Header.Legs[1].Account = "bank"
-	keys := []table.Key{table.HoldKey("bank", string(h.Header.Legs[0].ID)), other.ExpiryKey()}
+	keys := []table.Key{table.Hold.Key("bank", string(h.Header.Legs[0].ID)), other.ExpiryKey()}
 	for _, key := range keys {
 		b.Must(b.PutHold(b.Context(), key, other, projections.RevisionAbsent))
 	}

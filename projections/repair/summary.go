@@ -31,7 +31,7 @@ func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 		if err != nil || found.Fault == nil && found.Value == s {
 			return err
 		}
-		report.Differences = []Difference{differenceOf(table.SummaryKey(account), found, s)}
+		report.Differences = []Difference{differenceOf(table.Summary.Key(account), found, s)}
 		if err := b.views.WriteSummary(ctx, s, found.Revision); err != nil {
 			return fmt.Errorf("write summary: %w", err)
 		}
@@ -48,7 +48,7 @@ func (b *Rebuilder) countSummary(
 	ctx context.Context, stored Stored[projections.Summary], except string,
 ) (projections.Summary, error) {
 	s := projections.Summary{Account: stored.Value.Account, Version: stored.Value.Version}
-	assets, _, err := b.namesIn(ctx, table.AccountKey(s.Account).PK, table.PostingAssetAfter, table.BalanceAfter)
+	assets, _, err := b.namesIn(ctx, table.Account.PK(s.Account), table.Posting.NextAfter, table.Balance.NextAfter)
 	if err != nil {
 		return s, err
 	}

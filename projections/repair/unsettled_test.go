@@ -21,7 +21,7 @@ func TestSegmentWithAnUnsettledEndIsNotKept(t *testing.T) {
 	report := b.rebuilder.Balance(t.Context(), jane)
 	b.Must(report.Err)
 	want := []repair.Stray{{
-		Key: table.SegmentKey("jane", "USD", string(ksuid(4000))), Why: "the segment ends after the settled postings",
+		Key: table.Segment.Key("jane", "USD", string(ksuid(4000))), Why: "the segment ends after the settled postings",
 	}}
 	viewstest.Same(t, "strays", report.Strays, want)
 	b.PostOnes(jane, 3500) // minted 1.5 s ago

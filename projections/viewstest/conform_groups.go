@@ -92,9 +92,9 @@ func (c *conformance) storedGroups() {
 	c.must(err)
 	Same(c.T, "groups", groups, []string{"a"})
 	Same(c.T, "next", next, "")
-	key, err := c.FirstKey(c.ctx, table.GroupKey("a").PK, table.MembershipAfter(""))
+	key, err := c.FirstKey(c.ctx, table.Group.PK("a"), table.Membership.NextAfter(""))
 	c.must(err)
-	Same(c.T, "first member", key, table.GroupMembershipKey("a", "ann"))
-	_, err = c.FirstKey(c.ctx, table.GroupKey("a").PK, table.MembershipAfter("ann"))
+	Same(c.T, "first member", key, table.GroupMembership.Key("a", "ann"))
+	_, err = c.FirstKey(c.ctx, table.Group.PK("a"), table.Membership.NextAfter("ann"))
 	c.is("a member after the last", err, store.ErrAbsent)
 }

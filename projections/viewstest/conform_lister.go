@@ -45,13 +45,13 @@ func (c *conformance) listed() {
 		Same(c.T, k.PK, got, want)
 	}
 	entry := projections.ListedEntry{ID: hold.Legs[0].ID, Transaction: hold.ID, Held: true}
-	byTime := table.ListedKey(string(entry.ID), entry.Transaction)
+	byTime := table.Listed.Key(string(entry.ID), entry.Transaction)
 	long := strings.Repeat("\U0001D11E", events.MetadataValueChars)
 	for _, value := range []string{"#1", "", long} {
-		byValue := table.Key{PK: table.MetadataPK("order", value), SK: byTime.SK}
+		byValue := table.Key{PK: table.ListedMetadata.PK("order", value), SK: byTime.SK}
 		for _, void := range []bool{true, false} {
 			entry.Void = void
-			item := ddb.Begin(byTime, table.KindListed)
+			item := ddb.Begin(byTime, table.Listed.Type)
 			item[table.AttrHeld] = ddb.Flag(true)
 			if void {
 				item[table.AttrVoid] = ddb.Flag(true)

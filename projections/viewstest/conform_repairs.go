@@ -47,7 +47,7 @@ func (c *conformance) accounts() {
 func (c *conformance) names(after func(string) table.Range) (names []string) {
 	c.Helper()
 	for name := ""; len(names) < 100; {
-		key, err := c.FirstKey(c.ctx, table.AccountKey("jane").PK, after(name))
+		key, err := c.FirstKey(c.ctx, table.Account.PK("jane"), after(name))
 		if errors.Is(err, store.ErrAbsent) {
 			return names
 		}
@@ -89,9 +89,9 @@ func (c *conformance) listings() {
 		after  func(string) table.Range
 		wanted string
 	}{
-		{table.PostingAssetAfter, "US US-1 US.x"}, {table.BalanceAfter, "US-1 US.x US:1 USD"},
-		{table.SegmentAssetAfter, "US:1 USD"},
-		{table.GrantUserAfter, "ann ann-1"}, {table.MembershipAfter, "ann-1 ann.b"},
+		{table.Posting.NextAfter, "US US-1 US.x"}, {table.Balance.NextAfter, "US-1 US.x US:1 USD"},
+		{table.Segment.NextAfter, "US:1 USD"},
+		{table.Grant.NextAfter, "ann ann-1"}, {table.Membership.NextAfter, "ann-1 ann.b"},
 	} {
 		if got := strings.Join(c.names(listing.after), " "); got != listing.wanted {
 			c.Errorf("listing %d: %s, wanted %s", i, got, listing.wanted)

@@ -23,21 +23,21 @@ func (s *Store) Damage() Damage { return Damage{s} }
 // Balance stores b.
 func (d Damage) Balance(b projections.Balance) {
 	b.Version--
-	d.store(projections.Change{Balance: b}, table.BalanceKey(b.Account, b.Asset))
+	d.store(projections.Change{Balance: b}, table.Balance.Key(b.Account, b.Asset))
 }
 
 // LoseBalance deletes a balance.
-func (d Damage) LoseBalance(k events.Pair) { d.lose(table.BalanceKey(k.Account, k.Asset)) }
+func (d Damage) LoseBalance(k events.Pair) { d.lose(table.Balance.Key(k.Account, k.Asset)) }
 
 // Segment stores s.
 func (d Damage) Segment(s projections.Segment) {
 	change := projections.Change{Balance: projections.Balance{Pair: s.Pair}, Segments: []projections.Segment{s}}
-	d.store(change, table.SegmentKey(s.Account, s.Asset, string(s.Through)))
+	d.store(change, table.Segment.Key(s.Account, s.Asset, string(s.Through)))
 }
 
 // LoseSegment deletes the segment that ends at s.Through.
 func (d Damage) LoseSegment(s projections.Segment) {
-	d.lose(table.SegmentKey(s.Account, s.Asset, string(s.Through)))
+	d.lose(table.Segment.Key(s.Account, s.Asset, string(s.Through)))
 }
 
 // Summary stores s.
@@ -47,11 +47,11 @@ func (d Damage) Summary(s projections.Summary) {
 		Balance: projections.Balance{Pair: events.Pair{Account: s.Account, Asset: "X"}},
 		Summary: &s,
 	}
-	d.store(change, table.SummaryKey(s.Account))
+	d.store(change, table.Summary.Key(s.Account))
 }
 
 // LoseSummary deletes a summary.
-func (d Damage) LoseSummary(account string) { d.lose(table.SummaryKey(account)) }
+func (d Damage) LoseSummary(account string) { d.lose(table.Summary.Key(account)) }
 
 // Membership stores m.
 func (d Damage) Membership(m projections.Membership) {
@@ -61,11 +61,11 @@ func (d Damage) Membership(m projections.Membership) {
 	if err := views.PutMembership(context.Background(), m, projections.RevisionAbsent); err != nil {
 		d.t.Fatal(err)
 	}
-	d.copyFrom(scratch, table.MembershipKey(m.Account, m.User))
+	d.copyFrom(scratch, table.Membership.Key(m.Account, m.User))
 }
 
 // LoseMembership deletes a membership.
-func (d Damage) LoseMembership(account, user string) { d.lose(table.MembershipKey(account, user)) }
+func (d Damage) LoseMembership(account, user string) { d.lose(table.Membership.Key(account, user)) }
 
 // SpoilAttributes adds an unknown attribute to an item, which still decodes.
 func (d Damage) SpoilAttributes(key table.Key) {

@@ -16,7 +16,7 @@ import (
 // held".
 func (s Seed) ListedKeys(t T) (entries []string) {
 	t.Helper()
-	for _, item := range s.ofKind(t, table.KindListed) {
+	for _, item := range s.ofKind(t, table.Listed.Type) {
 		r := ddb.Read(item)
 		entry := r.Text(table.AttrPK) + " " + r.Text(table.AttrSK)
 		if r.OptionalFlag(table.AttrHeld) {
@@ -32,7 +32,7 @@ func (s Seed) ListedKeys(t T) (entries []string) {
 func (s Seed) JournalText(t T) (pages []string) {
 	t.Helper()
 	byKey := make(map[string]string)
-	for _, item := range s.ofKind(t, table.KindJournal) {
+	for _, item := range s.ofKind(t, table.Journal.Type) {
 		var entries []string
 		for _, e := range item[table.AttrEntries].(*types.AttributeValueMemberL).Value {
 			r := ddb.Read(e.(*types.AttributeValueMemberM).Value)

@@ -112,7 +112,7 @@ func (r *Requests) count(in, out any, err error) {
 		r.Queries++
 		if page, ok := out.(*dynamodb.QueryOutput); ok {
 			for _, item := range page.Items {
-				if sk := ddb.Read(item).OptionalText(table.AttrSK); strings.HasPrefix(sk, table.PostingPrefix) {
+				if sk := ddb.Read(item).OptionalText(table.AttrSK); strings.HasPrefix(sk, table.Posting.Prefix()) {
 					r.Postings++
 				}
 			}

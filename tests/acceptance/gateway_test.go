@@ -140,7 +140,7 @@ func TestFunctions(t *testing.T) {
 	if suite(t, url) {
 		sweep(t, store.Client(), books, functions[sweeperFunction].service)
 		// A stream record without an image: the lister reads the item.
-		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(table.TransactionKey("due")))
+		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(table.Transaction.Key("due")))
 		checkRoles(t, functions)
 	}
 }
@@ -156,8 +156,8 @@ func sweep(t *testing.T, client *dynamodb.Client, name string, sweeper *app.Serv
 		swept, err := sweeper.Sweep(t.Context(), nil)
 		return err == nil && swept.Due == 0
 	})
-	entry := ddb.Key(table.OpenHoldKey(events.FormatTime(hold.ExpiresAt.Add(time.Second)), hold.ID))
-	entry[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard(hold.ID)))
+	entry := ddb.Key(table.OpenHold.Key(events.FormatTime(hold.ExpiresAt.Add(time.Second)), hold.ID))
+	entry[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.Shard(hold.ID)))
 	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: entry}); err != nil {
 		t.Fatal(err)
 	}

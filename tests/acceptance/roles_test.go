@@ -244,7 +244,7 @@ func (x *exchange) within(ctx context.Context) context.Context {
 func isGuard(input any) bool {
 	isSpend := func(item ddb.Item) bool {
 		key, err := ddb.KeyOf(item)
-		_, _, ok := table.ParseSpend(key)
+		_, _, ok := table.Spend.Parse(key)
 		return err == nil && ok
 	}
 	switch in := input.(type) {

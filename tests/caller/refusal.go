@@ -180,7 +180,7 @@ func CheckProblem(t testing.TB, r Reply, internals ...string) {
 		}
 	}
 	for _, internal := range append(internals, "dynamo", "Dynamo", "amazon", "goroutine", ".go:", "operation error",
-		table.AccountKey("").PK, table.TransactionKey("").PK) {
+		table.Account.PK(""), table.Transaction.PK("")) {
 		if strings.Contains(string(r.Body), internal) {
 			t.Errorf("error shows the internal text %q: %s", internal, r.Body)
 		}

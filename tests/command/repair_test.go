@@ -61,7 +61,7 @@ func TestRestoredTable(t *testing.T) {
 	}
 	s.OpenBooks()
 	cut := slices.IndexFunc(s.Projected(), func(k table.Key) bool {
-		return strings.HasPrefix(k.SK, table.PostingPrefix+"AAPL#")
+		return strings.HasPrefix(k.SK, table.Posting.Prefix()+"AAPL#")
 	})
 	key := s.Projected()[cut]
 	posting := s.Contents()[key]
@@ -77,7 +77,7 @@ func TestRestoredTable(t *testing.T) {
 		}
 	}
 	for k := range s.Contents() {
-		if _, _, ok := table.ParseListed(k); ok {
+		if _, _, ok := table.Listed.Parse(k); ok {
 			s.Delete(k)
 			break
 		}
@@ -118,7 +118,7 @@ func TestRedrive(t *testing.T) {
 	}
 	headers := int64(0)
 	for k := range s.Contents() {
-		if table.IsHeader(k.SK) {
+		if table.Transaction.Is(k.SK) {
 			headers++
 		}
 	}
@@ -206,9 +206,9 @@ func TestRebuild(t *testing.T) {
 	s.OpenBooks()
 	s.PutPostings(system.OldPostings("bank", "USD", 600))
 	s.DeliverAll()
-	damaged := table.BalanceKey("bank", "USD")
+	damaged := table.Balance.Key("bank", "USD")
 	for k, item := range s.Contents() {
-		_, _, _, segment := table.ParseSegment(k)
+		_, _, _, segment := table.Segment.Parse(k)
 		switch {
 		case segment:
 			item[table.AttrCount] = ddb.Integer(7)
@@ -216,7 +216,7 @@ func TestRebuild(t *testing.T) {
 		case k == damaged:
 			ddb.Read(item).Map(table.AttrHead)[table.AttrCredits] = ddb.Integer(7)
 			s.Put(item)
-		case k == table.SummaryKey("jane"):
+		case k == table.Summary.Key("jane"):
 			s.Delete(k)
 		}
 	}

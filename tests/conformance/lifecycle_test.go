@@ -124,7 +124,7 @@ func (s *suite) reversals() {
 // Due holds are listed in order of expiry, by shard and page. Holds that have ended and other entries are left out.
 func (s *suite) dueHolds(client *dynamodb.Client, name string) {
 	base := instant.Add(365 * 24 * time.Hour) // no other test lists holds at that time
-	var want [table.OpenHoldsShards][]ledger.DueHold
+	var want [table.Shards][]ledger.DueHold
 	for i := range 120 {
 		hold := s.hold(fmt.Sprintf("h-%03d", (i*7)%120), base.Add(time.Duration(i)*time.Microsecond))
 		if i == 119 {
@@ -137,7 +137,7 @@ func (s *suite) dueHolds(client *dynamodb.Client, name string) {
 			s.must(s.views.WriteHold(s.Context(), listed))
 			listed.Ended = &end
 		} else {
-			shard := table.OpenHoldsShard(hold.ID)
+			shard := table.Shard(hold.ID)
 			want[shard] = append(want[shard], ledger.DueHold{ID: hold.ID, ExpiresAt: hold.ExpiresAt})
 		}
 		s.must(s.views.WriteHold(s.Context(), listed))
@@ -146,7 +146,7 @@ func (s *suite) dueHolds(client *dynamodb.Client, name string) {
 		slices.SortFunc(want[shard], byExpiry)
 		for i := range 150 { // more than a page, before all other entries of this shard
 			before := events.FormatTime(base.Add(-time.Second))
-			odd := ddb.Key(table.Key{PK: table.HoldPrefix + before + fmt.Sprint("!", i), SK: "ODD"})
+			odd := ddb.Key(table.Key{PK: table.Hold.Prefix() + before + fmt.Sprint("!", i), SK: "ODD"})
 			odd[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(shard))
 			if shard == 0 {
 				_, err := client.PutItem(s.Context(), &dynamodb.PutItemInput{TableName: &name, Item: odd})

@@ -137,7 +137,7 @@ func TestRolesOfARequestAreBounded(t *testing.T) {
 			postings += `,{"account":"` + account + `","asset":"USD","quantity":"1"}`
 		}
 		held := s.Must(201, "POST", "/v1/transactions", fmt.Sprintf(`{"id":"h-%d","hold":{},"postings":[%s]}`, n, postings))
-		s.Deliver(table.PostingKey("bank", "USD", held.Text("postings", 0, "id")))
+		s.Deliver(table.Posting.Key("bank", "USD", held.Text("postings", 0, "id")))
 	}
 	s.Must(201, "PUT", "/v1/accounts/bank/members/ann", `{"role":"viewer"}`)
 	pages := 0

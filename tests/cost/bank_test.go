@@ -148,7 +148,7 @@ func (b *bank) put(postings ...events.PostingRecorded) {
 // sizes is bounded.
 func (b *bank) meterRead(account string, r table.Range, most int32) {
 	b.t.Helper()
-	q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{TableName: &b.Table, Limit: &most,
+	q := ddb.Within(table.Account.PK(account), r, &dynamodb.QueryInput{TableName: &b.Table, Limit: &most,
 		ConsistentRead: aws.Bool(true)})
 	if out, err := b.Client.Query(b.t.Context(), q); err != nil || len(out.Items) == 0 {
 		b.t.Fatalf("no items are read: %v", err)

@@ -94,7 +94,7 @@ func TestCostOfChangeByGuards(t *testing.T) {
 // guard puts the guard of a pair.
 func (b *limitedBank) guard(p events.Pair) {
 	b.t.Helper()
-	item := ddb.Begin(table.SpendKey(p.Account, p.Asset), table.KindSpend)
+	item := ddb.Begin(table.Spend.Key(p.Account, p.Asset), table.Spend.Type)
 	item[table.AttrSpent], item[table.AttrChange] = ddb.Integer(125_000), ddb.Integer(1)
 	if _, err := b.Client.PutItem(b.t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: item,
 		ConditionExpression: aws.String(ddb.IfAbsent)}); err != nil {

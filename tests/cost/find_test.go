@@ -27,7 +27,7 @@ func newListed(t *testing.T) (s *system.System, headers []table.Key) {
 		s.Must(201, "POST", "/v1/transfers",
 			fmt.Sprintf(`{"id":"%s","from":"bank","to":"jane","asset":"USD","quantity":"1",`+
 				`"metadata":{"order":"%d","note":"x"}}`, id, 7+i%3))
-		headers = append(headers, table.TransactionKey(id))
+		headers = append(headers, table.Transaction.Key(id))
 	}
 	streamtest.Deliver(t, s.Service.List(), streamtest.Keys(headers...))
 	return s, headers
@@ -44,12 +44,12 @@ func TestAccessPatternsOfLists(t *testing.T) {
 func writePage(s *system.System, then time.Time, headers ...table.Key) {
 	entries, page := &types.AttributeValueMemberL{}, projections.JournalPage{ID: events.FirstKSUID(then)}
 	for _, key := range headers {
-		id, _ := table.ParseTransaction(key)
+		id, _ := table.Transaction.Parse(key)
 		page.Entries = append(page.Entries, projections.JournalEntry{Event: "posted", At: then, Transaction: id})
 		entries.Value = append(entries.Value, ddb.Map(ddb.Item{table.AttrEvent: ddb.String("posted"),
 			table.AttrAt: ddb.String(events.FormatTime(then)), table.AttrTransaction: ddb.String(id)}))
 	}
-	item := ddb.Begin(table.JournalKey(string(page.ID)), table.KindJournal)
+	item := ddb.Begin(table.Journal.Key(string(page.ID)), table.Journal.Type)
 	item[table.AttrEntries], item[table.AttrChecksum] = entries, ddb.String(page.Checksum())
 	s.Put(item)
 }

@@ -125,9 +125,9 @@ func (b *limitedBank) meterHold(id string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	keys := []table.Key{table.OpenHoldKey(events.FormatTime(lifecycle.Header.ExpiresAt), id)}
+	keys := []table.Key{table.OpenHold.Key(events.FormatTime(lifecycle.Header.ExpiresAt), id)}
 	for _, leg := range lifecycle.Header.Legs {
-		keys = append(keys, table.HoldKey(leg.Account, string(lifecycle.Header.Legs[0].ID)))
+		keys = append(keys, table.Hold.Key(leg.Account, string(lifecycle.Header.Legs[0].ID)))
 	}
 	b.meterAbsent(keys...)
 }
@@ -244,7 +244,7 @@ func TestCostOfSweep(t *testing.T) {
 		if costText(few.Tally) != costText(many.Tally) {
 			t.Errorf("%d due: %s with 3 open, %s with 60", due, costText(few.Tally), costText(many.Tally))
 		}
-		f.add(thousands(due), []line{many.check(t, "a sweep", table.OpenHoldsShards+due, due, int64(10*due))})
+		f.add(thousands(due), []line{many.check(t, "a sweep", table.Shards+due, due, int64(10*due))})
 	}
 	f.check(t)
 }

@@ -37,17 +37,17 @@ func TestCostOfLists(t *testing.T) {
 		r.Metadata = metadata
 		id := b.post(r)
 		// Lets the meter know that the transaction has no list entries yet.
-		header, err := ddb.Only[events.TransactionPosted](ddb.DecodeEvent(b.Contents()[table.TransactionKey(id)]))
+		header, err := ddb.Only[events.TransactionPosted](ddb.DecodeEvent(b.Contents()[table.Transaction.Key(id)]))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ksuid := string(header.Legs[0].ID)
-		unlisted := []table.Key{table.ListedKey(ksuid, id)}
+		unlisted := []table.Key{table.Listed.Key(ksuid, id)}
 		for key, value := range metadata {
-			unlisted = append(unlisted, table.Key{PK: table.MetadataPK(key, value), SK: table.ListedSK(ksuid, id)})
+			unlisted = append(unlisted, table.ListedMetadata.Key(key, value, ksuid, id))
 		}
 		b.meterAbsent(unlisted...)
-		return table.TransactionKey(id)
+		return table.Transaction.Key(id)
 	}
 
 	one := post(map[string]string{"note": "x"})
@@ -67,5 +67,5 @@ func TestCostOfLists(t *testing.T) {
 	b.measure(func() { deliver(hundred...) }).check(t, "a hundred", 0, 100+1, 100+9)
 	hold := b.hold()
 	b.release(hold)
-	b.measure(func() { deliver(table.OutcomeKey(hold)) }).check(t, "the end of a hold", 0, 1, 1)
+	b.measure(func() { deliver(table.Outcome.Key(hold)) }).check(t, "the end of a hold", 0, 1, 1)
 }

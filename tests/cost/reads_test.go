@@ -215,7 +215,7 @@ func deliver(s *system.System, keys ...table.Key) {
 func postingsIn(s *system.System, account, asset string) []table.Key {
 	s.T.Helper()
 	return slices.DeleteFunc(s.Projected(), func(k table.Key) bool {
-		return k.PK != table.AccountKey(account).PK || !strings.HasPrefix(k.SK, table.PostingPrefix+asset+"#")
+		return k.PK != table.Account.PK(account) || !strings.HasPrefix(k.SK, table.Posting.Prefix()+asset+"#")
 	})
 }
 

@@ -135,11 +135,11 @@ func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
 		t.Fatal(err)
 	}
 	stored := b.Contents()
-	add("balance", stored[table.BalanceKey(id, asset)])
-	add("segment, of 256 postings", stored[table.SegmentKey(id, asset, string(leg.ID))])
-	add("summary", stored[table.SummaryKey(id)])
-	add("membership", stored[table.MembershipKey(id, user)])
-	guard := ddb.Begin(table.SpendKey(id, asset), table.KindSpend)
+	add("balance", stored[table.Balance.Key(id, asset)])
+	add("segment, of 256 postings", stored[table.Segment.Key(id, asset, string(leg.ID))])
+	add("summary", stored[table.Summary.Key(id)])
+	add("membership", stored[table.Membership.Key(id, user)])
+	guard := ddb.Begin(table.Spend.Key(id, asset), table.Spend.Type)
 	guard[table.AttrSpent] = ddb.Amount(f.folded)
 	add("guard", guard)
 	return kinds, items

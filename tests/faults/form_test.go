@@ -21,16 +21,16 @@ import (
 func TestItemsOfNewerFormsAreLeftAlone(t *testing.T) {
 	const transfer = `{"id":"n-1","from":"jane","to":"bank","asset":"USD","quantity":"1"}`
 	for kind, request := range map[string][3]string{
-		table.KindSpend:      {"POST", "/v1/transfers", transfer},
-		table.KindBalance:    {"GET", "/v1/accounts/jane/balances/USD?consistency=strong", ""},
-		table.KindSummary:    {}, // only the projector reads it
-		table.KindCurrent:    {"GET", "/v1/accounts/jane", ""},
-		table.KindMembership: {"GET", "/v1/accounts/jane/members", ""},
-		table.KindGrouped:    {"GET", "/v1/groups/desk/accounts", ""},
-		table.KindHold:       {"GET", "/v1/accounts/jane/holds", ""},
-		table.KindOpenHold:   {}, // only its key is read
-		table.KindListed:     {"GET", "/v1/transactions", ""},
-		table.KindJournal:    {"GET", "/v1/journal", ""},
+		table.Spend.Type:      {"POST", "/v1/transfers", transfer},
+		table.Balance.Type:    {"GET", "/v1/accounts/jane/balances/USD?consistency=strong", ""},
+		table.Summary.Type:    {}, // only the projector reads it
+		table.Current.Type:    {"GET", "/v1/accounts/jane", ""},
+		table.Membership.Type: {"GET", "/v1/accounts/jane/members", ""},
+		table.Grouped.Type:    {"GET", "/v1/groups/desk/accounts", ""},
+		table.Hold.Type:       {"GET", "/v1/accounts/jane/holds", ""},
+		table.OpenHold.Type:   {}, // only its key is read
+		table.Listed.Type:     {"GET", "/v1/transactions", ""},
+		table.Journal.Type:    {"GET", "/v1/journal", ""},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestItemsOfNewerFormsAreLeftAlone(t *testing.T) {
 				if err := run.Run(t.Context()); errors.Is(err, store.ErrNewerForm) {
 					refused++
 				}
-				isRead := kind != table.KindSpend && kind != table.KindCurrent // by a rebuild
+				isRead := kind != table.Spend.Type && kind != table.Current.Type // by a rebuild
 				if len(newer) == 0 || (refused > 0) != isRead {
 					t.Errorf("%d items, refused %d times", len(newer), refused)
 				}

@@ -164,7 +164,7 @@ func TestLateAnswersMakePostingsVisible(t *testing.T) {
 		p.faults.All(fault.AnyOperation, fault.ClockOff(late))
 		balances := func() (n int) {
 			for key := range p.Contents() {
-				if _, _, ok := table.ParseBalance(key); ok {
+				if _, _, ok := table.Balance.Parse(key); ok {
 					n++
 				}
 			}

@@ -106,15 +106,15 @@ func (p payment) stored() int {
 	headers, postings := map[string]int{}, map[string]int{} // by transaction
 	spent := "0"                                            // in the guard, if it exists
 	for key, item := range p.Contents() {
-		if transaction, ok := table.ParseTransaction(key); ok {
+		if transaction, ok := table.Transaction.Parse(key); ok {
 			headers[transaction]++
-		} else if _, _, _, ok := table.ParsePosting(key); ok {
+		} else if _, _, _, ok := table.Posting.Parse(key); ok {
 			posting, err := ddb.Only[events.PostingRecorded](ddb.DecodeEvent(item))
 			if err != nil {
 				p.T.Fatal(err)
 			}
 			postings[posting.Transaction]++
-		} else if key == table.SpendKey("payer", "USD") {
+		} else if key == table.Spend.Key("payer", "USD") {
 			spent = ddb.Read(item).Amount(table.AttrSpent).String()
 		}
 	}

@@ -85,7 +85,7 @@ func TestTamperingIsReported(t *testing.T) {
 			done[kind] = true
 			changed := maps.Clone(item)
 			changed["Actor"] = ddb.String("somebody")
-			if table.IsPosting(k.SK) {
+			if table.Posting.Is(k.SK) {
 				changed[events.FigureQuantity] = &types.AttributeValueMemberN{Value: "77"}
 			}
 			s.Put(changed)
@@ -94,7 +94,7 @@ func TestTamperingIsReported(t *testing.T) {
 		project(s)
 		check()
 		for k, item := range all {
-			if _, _, ok := table.ParseBalance(k); ok && !reflect.DeepEqual(s.Contents()[k], item) {
+			if _, _, ok := table.Balance.Parse(k); ok && !reflect.DeepEqual(s.Contents()[k], item) {
 				t.Errorf("%v moved from %v to %v", k, item, s.Contents()[k])
 			}
 		}
@@ -102,8 +102,8 @@ func TestTamperingIsReported(t *testing.T) {
 			s.Delete(k)
 			wanted["EventsDeleted"][k] = 1
 		}
-		for _, k := range []table.Key{table.SpendKey("jane", "USD"), table.BalanceKey("market", "USD"),
-			table.SummaryKey("jane"), table.MembershipKey("jane", "ann")} {
+		for _, k := range []table.Key{table.Spend.Key("jane", "USD"), table.Balance.Key("market", "USD"),
+			table.Summary.Key("jane"), table.Membership.Key("jane", "ann")} {
 			s.Delete(k)
 			wanted["ItemsDeleted"][k] = 1
 		}
@@ -194,7 +194,7 @@ func TestAMalformedBalanceDoesNotBlockDebits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t)
 		s.DeliverAll()
-		item := s.Contents()[table.BalanceKey("jane", "USD")]
+		item := s.Contents()[table.Balance.Key("jane", "USD")]
 		item[table.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
 		s.Put(item)
 		restarted := s.NewProcess(system.Direct)

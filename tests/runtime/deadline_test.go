@@ -95,13 +95,13 @@ func TestStoreThatNeverAnswers(t *testing.T) {
 // postings returns an event of the stream with n postings, each in another account.
 func postings(n int) []byte {
 	return batch(n, func(i int) table.Key {
-		return table.PostingKey("a"+strconv.Itoa(i), "USD", "2hWxyCXEg6UuyoQbkaYLRLjxbCy")
+		return table.Posting.Key("a"+strconv.Itoa(i), "USD", "2hWxyCXEg6UuyoQbkaYLRLjxbCy")
 	})
 }
 
 // headers returns an event of the stream with n headers of transactions.
 func headers(n int) []byte {
-	return batch(n, func(i int) table.Key { return table.TransactionKey("t-" + strconv.Itoa(i)) })
+	return batch(n, func(i int) table.Key { return table.Transaction.Key("t-" + strconv.Itoa(i)) })
 }
 
 func batch(n int, key func(i int) table.Key) []byte {

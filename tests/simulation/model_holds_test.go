@@ -118,15 +118,15 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 			continue
 		}
 		key := keyOf(action.Put.Item)
-		if _, _, id, posting := table.ParsePosting(key); posting {
+		if _, _, id, posting := table.Posting.Parse(key); posting {
 			m.attempts[events.KSUID(id)] = a
 		}
-		if _, header := table.ParseTransaction(key); header {
+		if _, header := table.Transaction.Parse(key); header {
 			if t, err := ddb.DecodeEvent(action.Put.Item); err == nil {
 				a.headers = append(a.headers, t.(events.TransactionPosted))
 			}
 		}
-		if account, number, change := table.ParseChange(key); change {
+		if account, number, change := table.Change.Parse(key); change {
 			if m.changeCalls[account] == nil {
 				m.changeCalls[account] = map[int64]*call{}
 			}

@@ -78,7 +78,7 @@ func nested(item ddb.Item, name string) fold {
 
 // takeBalance adds a stored balance, and checks it by itself and against the one before.
 func (m *model) takeBalance(key table.Key, item ddb.Item) {
-	account, asset, _ := table.ParseBalance(key)
+	account, asset, _ := table.Balance.Parse(key)
 	k := pair{Account: account, Asset: asset}
 	was := m.balances[k]
 	b := balanceOf(item)

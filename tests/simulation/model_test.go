@@ -104,7 +104,7 @@ func (h *history) observe() {
 	for _, c := range h.store.Since(h.observed) {
 		h.observed++
 		h.model.take(c.Key, c.Before, c.After)
-		if kind := text(c.After, table.AttrType); kind == table.KindListed || kind == table.KindJournal {
+		if kind := text(c.After, table.AttrType); kind == table.Listed.Type || kind == table.Journal.Type {
 			h.unstreamed++
 			continue
 		}
@@ -132,21 +132,21 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 		return
 	}
 	switch text(after, table.AttrType) {
-	case table.KindSpend:
-		account, asset, _ := table.ParseSpend(key)
+	case table.Spend.Type:
+		account, asset, _ := table.Spend.Parse(key)
 		k := pair{Account: account, Asset: asset}
 		m.spent[k] = number(after, table.AttrSpent)
 		m.takeGuard(k, number(after, table.AttrChange))
-	case table.KindCurrent:
+	case table.Current.Type:
 		if e, err := ddb.DecodeCurrent(after); err != nil {
 			m.fail("the current state of an account cannot be decoded: %w", err)
 		} else {
 			m.takeChange(e)
 		}
-	case table.KindBalance:
+	case table.Balance.Type:
 		m.takeBalance(key, after)
-	case table.KindSegment:
-		account, asset, through, _ := table.ParseSegment(key)
+	case table.Segment.Type:
+		account, asset, through, _ := table.Segment.Parse(key)
 		k := pair{Account: account, Asset: asset}
 		if m.segments[k] == nil {
 			m.segments[k] = map[events.KSUID]segment{}
@@ -154,16 +154,16 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 		m.segments[k][events.KSUID(through)] = segment{after: events.KSUID(text(after, table.AttrAfter)),
 			fold: foldOf(after)}
 		m.count("segments closed")
-	case table.KindSummary:
-		account, _ := table.ParseSummary(key)
+	case table.Summary.Type:
+		account, _ := table.Summary.Parse(key)
 		m.summaries[account] = summaryOf(after)
-	case table.KindMembership, table.KindGrouped:
+	case table.Membership.Type, table.Grouped.Type:
 		newest := number(after, table.AttrNumber)
 		if newest < m.memberships[key.SK] {
 			m.fail("%s went back from number %d to %d", key.SK, m.memberships[key.SK], newest)
 		}
 		m.memberships[key.SK] = newest
-	case table.KindHold, table.KindOpenHold, table.KindListed, table.KindJournal: // checked by the audit at the end
+	case table.Hold.Type, table.OpenHold.Type, table.Listed.Type, table.Journal.Type: // checked by the audit at the end
 	default:
 		if before != nil {
 			m.fail("the event %v was changed", key)

@@ -58,13 +58,13 @@ func (h *history) damage(d dice) {
 		}
 	}
 	m := h.model
-	keys := []table.Key{table.SummaryKey(jane), table.MembershipKey(jane, mary)}
+	keys := []table.Key{table.Summary.Key(jane), table.Membership.Key(jane, mary)}
 	ordered := slices.SortedFunc(maps.Keys(m.balances),
 		func(a, b pair) int { return strings.Compare(a.Account+a.Asset, b.Account+b.Asset) })
 	for _, k := range ordered {
-		keys = append(keys, table.BalanceKey(k.Account, k.Asset), table.BalanceKey(k.Account, k.Asset))
+		keys = append(keys, table.Balance.Key(k.Account, k.Asset), table.Balance.Key(k.Account, k.Asset))
 		for _, through := range slices.Sorted(maps.Keys(m.segments[k])) {
-			keys = append(keys, table.SegmentKey(k.Account, k.Asset, string(through)))
+			keys = append(keys, table.Segment.Key(k.Account, k.Asset, string(through)))
 		}
 	}
 	key := pick(d, keys...)
@@ -114,7 +114,7 @@ func (h *history) damage(d dice) {
 		if m.segments[k][end].fold.count > 0 {
 			return
 		}
-		item = ddb.Begin(table.SegmentKey(k.Account, k.Asset, string(end)), table.KindSegment)
+		item = ddb.Begin(table.Segment.Key(k.Account, k.Asset, string(end)), table.Segment.Type)
 		item[table.AttrThrough] = ddb.String(string(end))
 		for _, name := range []string{table.AttrCredits, table.AttrDebits, table.AttrExpenditure, table.AttrCount} {
 			item[name] = ddb.Integer(int64(d.IntN(3)))

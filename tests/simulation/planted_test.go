@@ -171,8 +171,8 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"strong read of the stored balance", "G7", "projections/reader.go", inHistories(10),
 		`«if planted { return b, nil }; »head, first, err := b.Seal.addAll(`},
 	{"own writes not filtered", "G6", "projections/batch.go", inHistories(10),
-		`«		case planted && r.SK == table.BalanceKey("", "USD").SK:
-			account, asset, _ := table.ParseBalance(key)
+		`«		case planted && r.SK == table.Balance.Key("", "USD").SK:
+			account, asset, _ := table.Balance.Parse(key)
 			jobOf(i, Target{Account: account, Asset: asset})
 »		case target.Lists:
 `},
@@ -227,7 +227,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		}
 		back, _ := p.Pending.Add(p.Quantity)
 		actions = append(actions, types.TransactWriteItem{Update: &types.Update{
-			TableName: &j.table, Key: maker.Key(table.SpendKey(p.Account, p.Asset)),
+			TableName: &j.table, Key: maker.Key(table.Spend.Key(p.Account, p.Asset)),
 			UpdateExpression:          aws.String("ADD #spent :back"),
 			ExpressionAttributeNames:  map[string]string{"#spent": table.AttrSpent},
 			ExpressionAttributeValues: ddb.Item{":back": maker.Amount(back.Neg())},

@@ -134,7 +134,7 @@ func (h *history) appendRecord(key table.Key, number int, image ddb.Item) {
 		}
 		if h.plan.has(Poison) && d.chance(.005) {
 			h.stats.Met[string(Poison)]++
-			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.PostingPrefix + "#"}, number, true,
+			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.Posting.Prefix() + "#"}, number, true,
 				nil})
 		}
 		s.records = append(s.records, record{key, number, false, image})
@@ -257,7 +257,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 func (h *history) deliverToLister(batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if table.IsHeader(r.key.SK) || table.IsOutcome(r.key.SK) {
+		if table.Transaction.Is(r.key.SK) || table.Outcome.Is(r.key.SK) {
 			wanted = append(wanted, r)
 		}
 	}

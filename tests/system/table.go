@@ -147,7 +147,7 @@ func OldPostings(account, asset string, n int) []events.PostingRecorded {
 func KeysOf(postings []events.PostingRecorded) []table.Key {
 	all := make([]table.Key, len(postings))
 	for i, p := range postings {
-		all[i] = table.PostingKey(p.Account, p.Asset, string(p.ID))
+		all[i] = table.Posting.Key(p.Account, p.Asset, string(p.ID))
 	}
 	return all
 }

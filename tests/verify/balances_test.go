@@ -20,11 +20,11 @@ func (b book) balanceCorruptions() []corruption {
 	other := func(fold string, from table.Key, of string) change {
 		return set(janeUSD, fold, b.value(from, of))
 	}
-	summary := table.SummaryKey("jane")
+	summary := table.Summary.Key("jane")
 	postings, segments := b.postings("jane", "USD"), b.segments("jane", "USD")
-	balances := b.in("jane", table.BalancesRange("").From)
+	balances := b.in("jane", table.Balance.All().From)
 	newest := b.text(postings[len(postings)-1], "ID")
-	above := table.SegmentKey("jane", "USD", newest)
+	above := table.Segment.Key("jane", "USD", newest)
 	bankSegment := b.segments("bank", "USD")[0]
 	endOfAAPL := b.text(janeAAPL, "Base.Through")
 	return []corruption{
@@ -58,7 +58,7 @@ func (b book) balanceCorruptions() []corruption {
 		{"balance of another asset's postings", all(other("Base", janeAAPL, "Base"), other("Seal", janeAAPL, "Seal"),
 			other("Head", janeAAPL, "Head")),
 			wants{{audit.BalanceWrong, janeUSD, ""},
-				{audit.SegmentMissing, table.SegmentKey("jane", "USD", endOfAAPL), ""}}},
+				{audit.SegmentMissing, table.Segment.Key("jane", "USD", endOfAAPL), ""}}},
 		{"segment's credits", add(segments[0], table.AttrCredits, 1), atItems(audit.SegmentWrong, segments[0])},
 		{"segment's count", add(segments[0], table.AttrCount, 1), atItems(audit.SegmentCountsMore, segments[0])},
 		wrong("segment that begins too late", segments[1], table.AttrAfter, b.value(postings[segmentPostings], "ID"),
@@ -71,12 +71,12 @@ func (b book) balanceCorruptions() []corruption {
 
 // accountCorruptions are in summaries, guards, limits and memberships.
 func (b book) accountCorruptions() []corruption {
-	summary, spend := table.SummaryKey("jane"), table.SpendKey("jane", "USD")
-	unlimited, unspent := table.SpendKey("bank", "USD"), table.SpendKey("jane", "AAPL")
-	margin := table.AccountKey("margin")
-	viewer, revoked := table.MembershipKey("jane", "u-1"), table.MembershipKey("jane", "u-2")
-	alone := table.MembershipKey("jane", "u-3")
-	firstGrant := table.GrantKey("jane", "u-1", 1)
+	summary, spend := table.Summary.Key("jane"), table.Spend.Key("jane", "USD")
+	unlimited, unspent := table.Spend.Key("bank", "USD"), table.Spend.Key("jane", "AAPL")
+	margin := table.Account.Key("margin")
+	viewer, revoked := table.Membership.Key("jane", "u-1"), table.Membership.Key("jane", "u-2")
+	alone := table.Membership.Key("jane", "u-3")
+	firstGrant := table.Grant.Key("jane", "u-1", 1)
 	return []corruption{
 		{"holdings of a summary", add(summary, table.AttrHoldings, -1), atItems(audit.SummaryWrong, summary)},
 		{"first of a summary", set(summary, table.AttrFirst, b.value(b.postings("jane", "USD")[1], "ID")),
@@ -91,20 +91,20 @@ func (b book) accountCorruptions() []corruption {
 			wants{{audit.GuardUnexpected, unlimited, table.AttrSpent}}},
 		{"guard of an asset without debits", put(unspent, spend),
 			wants{{audit.GuardUnexpected, unspent, table.AttrSpent}}},
-		{"limit lowered", unset(margin, "Overdraft"), atItems(audit.Overdrawn, table.BalanceKey("margin", "USD"))},
+		{"limit lowered", unset(margin, "Overdraft"), atItems(audit.Overdrawn, table.Balance.Key("margin", "USD"))},
 		{"limit of an unknown asset", set(margin, "Overdraft.EUR", ddb.Integer(5)),
-			atItems(audit.AssetMissing, table.AssetKey("EUR"))},
+			atItems(audit.AssetMissing, table.Asset.Key("EUR"))},
 		{"role of a membership", set(viewer, table.AttrRole, ddb.String("owner")),
 			atItems(audit.MembershipDiffers, viewer)},
 		{"number of a membership", add(viewer, table.AttrNumber, 1), atItems(audit.MembershipWithoutGrant, viewer)},
 		wrong("membership of 38 digits", viewer, table.AttrNumber, digits38, audit.WrongValue),
 		{"membership before its revocation", all(set(revoked, table.AttrNumber, ddb.Integer(1)),
 			set(revoked, table.AttrRole, ddb.String("owner")),
-			set(revoked, table.AttrPK2, ddb.String(table.UserPK2("u-2")))), atItems(audit.MembershipBehind, revoked)},
+			set(revoked, table.AttrPK2, ddb.String(table.Membership.PK2("u-2")))), atItems(audit.MembershipBehind, revoked)},
 		{"membership gone", drop(viewer), atItems(audit.MembershipBehind, viewer)},
 		{"membership without a grant", all(put(alone, viewer), set(alone, table.AttrUser, ddb.String("u-3")),
-			set(alone, table.AttrPK2, ddb.String(table.UserPK2("u-3")))), atItems(audit.MembershipWithoutGrant, alone)},
+			set(alone, table.AttrPK2, ddb.String(table.Membership.PK2("u-3")))), atItems(audit.MembershipWithoutGrant, alone)},
 		{"first grant gone", drop(firstGrant), atItems(audit.GrantMissing, firstGrant)},
-		{"revocation gone", drop(table.GrantKey("jane", "u-2", 2)), atItems(audit.MembershipWithoutGrant, revoked)},
+		{"revocation gone", drop(table.Grant.Key("jane", "u-2", 2)), atItems(audit.MembershipWithoutGrant, revoked)},
 	}
 }

@@ -371,7 +371,7 @@ func TestSoundTableHasNoFindings(t *testing.T) {
 	}
 	segments := 0
 	for key := range b {
-		if _, _, _, ok := table.ParseSegment(key); ok {
+		if _, _, _, ok := table.Segment.Parse(key); ok {
 			segments++
 		}
 	}

@@ -101,7 +101,7 @@ func (b book) put(k table.Key, item ddb.Item) {
 func (b book) in(account, prefix string) []table.Key {
 	var keys []table.Key
 	for k := range b {
-		if k.PK == table.AccountKey(account).PK && strings.HasPrefix(k.SK, prefix) {
+		if k.PK == table.Account.PK(account) && strings.HasPrefix(k.SK, prefix) {
 			keys = append(keys, k)
 		}
 	}
@@ -110,23 +110,23 @@ func (b book) in(account, prefix string) []table.Key {
 }
 
 func (b book) postings(account, asset string) []table.Key {
-	return b.in(account, table.PostingsAfter(asset, "", "").From)
+	return b.in(account, table.Posting.All(asset).From)
 }
 
 func (b book) segments(account, asset string) []table.Key {
-	return b.in(account, table.SegmentsFrom(asset, "").From)
+	return b.in(account, table.Segment.All(asset).From)
 }
 
 // Keys in the book.
 var (
-	bank     = table.AccountKey("bank")
-	usd      = table.AssetKey("USD")
-	gold     = table.TransactionKey("x-1")
-	deposit  = table.TransactionKey("d-0")
-	bankUSD  = table.BalanceKey("bank", "USD")
-	janeUSD  = table.BalanceKey("jane", "USD")
-	janeAAPL = table.BalanceKey("jane", "AAPL")
-	janeGOLD = table.BalanceKey("jane", "GOLD")
+	bank     = table.Account.Key("bank")
+	usd      = table.Asset.Key("USD")
+	gold     = table.Transaction.Key("x-1")
+	deposit  = table.Transaction.Key("d-0")
+	bankUSD  = table.Balance.Key("bank", "USD")
+	janeUSD  = table.Balance.Key("jane", "USD")
+	janeAAPL = table.Balance.Key("jane", "AAPL")
+	janeGOLD = table.Balance.Key("jane", "GOLD")
 )
 
 // future is a KSUID of a future time.
@@ -333,12 +333,12 @@ func TestEachLastingCorruptionIsFoundInYoungBook(t *testing.T) {
 
 // itemCorruptions are visible in a single item.
 func (b book) itemCorruptions() []corruption {
-	grant, posting := table.GrantKey("jane", "u-1", 1), b.postings("bank", "USD")[0]
-	note, nobody := table.Key{PK: bank.PK, SK: "NOTE#1"}, table.AccountKey("no one")
+	grant, posting := table.Grant.Key("jane", "u-1", 1), b.postings("bank", "USD")[0]
+	note, nobody := table.Key{PK: bank.PK, SK: "NOTE#1"}, table.Account.Key("no one")
 	return []corruption{
 		{"unknown kind of item", func(b book) { b.put(note, ddb.Item{table.AttrType: ddb.String("Note")}) },
 			wants{{audit.UnknownItem, note, table.AttrType}}},
-		wrong("type of another item", table.SummaryKey("bank"), table.AttrType, ddb.String(table.KindBalance),
+		wrong("type of another item", table.Summary.Key("bank"), table.AttrType, ddb.String(table.Balance.Type),
 			audit.UnknownItem),
 		wrong("unknown attribute of a fold", bankUSD, "Head.Note", ddb.String("mine"), audit.UnknownAttribute),
 		{"header without an actor", unset(gold, "Actor"), wants{{audit.MissingAttribute, gold, "Actor"}}},
@@ -347,7 +347,7 @@ func (b book) itemCorruptions() []corruption {
 			audit.WrongValue),
 		wrong("empty text that should be absent", usd, "Description", ddb.String(""), audit.WrongValue),
 		wrong("time without its decimals", grant, "At", ddb.String("2026-11-21T09:06:39Z"), audit.WrongValue),
-		wrong("profile that is not compact", table.AccountKey("jane"), "Profile",
+		wrong("profile that is not compact", table.Account.Key("jane"), "Profile",
 			ddb.String(`{"email": "jane@example.com"}`), audit.WrongValue),
 		wrong("KSUID that nobody can have minted", gold, "Legs[2].ID", ddb.String(strings.Repeat("z", 27)),
 			audit.WrongValue),
@@ -355,11 +355,11 @@ func (b book) itemCorruptions() []corruption {
 		{"event without a checksum", unset(gold, table.AttrChecksum), wants{{audit.MissingAttribute, gold, table.AttrChecksum}}},
 		wrong("unfinished that is false", bankUSD, table.AttrUnfinished, ddb.Flag(false), audit.WrongValue),
 		wrong("posting elsewhere in the history", posting, table.AttrSK2,
-			ddb.String(table.PostingSK2(strings.Repeat("0", 27))), audit.WrongKey),
+			ddb.String(table.Posting.SK2(strings.Repeat("0", 27))), audit.WrongKey),
 		{"balance outside the inverse index", unset(bankUSD, table.AttrPK2),
 			wants{{audit.WrongKey, bankUSD, table.AttrPK2}}},
-		wrong("revoked membership in the inverse index", table.MembershipKey("jane", "u-2"), table.AttrPK2,
-			ddb.String(table.UserPK2("u-2")), audit.WrongKey),
+		wrong("revoked membership in the inverse index", table.Membership.Key("jane", "u-2"), table.AttrPK2,
+			ddb.String(table.Membership.PK2("u-2")), audit.WrongKey),
 		wrong("header of another id", gold, "ID", ddb.String("x-2"), audit.WrongKey),
 		{"malformed id", all(put(nobody, bank), set(nobody, "ID", ddb.String("no one"))),
 			wants{{audit.WrongKey, nobody, table.AttrSK}}},

@@ -46,10 +46,10 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 		t.Fatalf("%+v", before)
 	}
 	for _, keys := range [][]table.Key{
-		{table.ChangeKey("idle", 2), table.CurrentKey("idle")},
-		{table.GrantKey("jane", "u-1", 3), table.GrantKey("jane", "u-1", 2), table.GrantKey("jane", "u-1", 1),
-			table.MembershipKey("jane", "u-1")},
-		{table.AccountKey("idle"), table.ChangeKey("idle", 2), table.CurrentKey("idle")},
+		{table.Change.Key("idle", 2), table.Current.Key("idle")},
+		{table.Grant.Key("jane", "u-1", 3), table.Grant.Key("jane", "u-1", 2), table.Grant.Key("jane", "u-1", 1),
+			table.Membership.Key("jane", "u-1")},
+		{table.Account.Key("idle"), table.Change.Key("idle", 2), table.Current.Key("idle")},
 	} {
 		b := book(system.Contents(t, client, books))
 		for _, k := range keys {
@@ -65,9 +65,9 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 // fail, because the guard and the stored changes contradict that. The copy can be made again from the change.
 func TestDeletedCopyOfAnAccount(t *testing.T) {
 	b := copyOfBook(t)
-	current, newest := table.CurrentKey("firm"), table.ChangeKey("firm", 5)
+	current, newest := table.Current.Key("firm"), table.Change.Key("firm", 5)
 	withChange(events.AccountChanged{ID: "firm", Number: 5, State: events.StateFrozen, Overdraft: limit(100),
-		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)}, table.SpendKey("firm", "USD"))(b)
+		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)}, table.Spend.Key("firm", "USD"))(b)
 	original := b[current]
 	b.drop(current)
 	client := b.client(t)
@@ -86,7 +86,7 @@ func TestDeletedCopyOfAnAccount(t *testing.T) {
 	}
 
 	item := maps.Clone(b[newest])
-	item[table.AttrSK], item[table.AttrType] = ddb.String(current.SK), ddb.String(table.KindCurrent)
+	item[table.AttrSK], item[table.AttrType] = ddb.String(current.SK), ddb.String(table.Current.Type)
 	if !reflect.DeepEqual(item, original) {
 		t.Errorf("the copy is %v, want %v", item, original)
 	}

@@ -9,7 +9,7 @@ import (
 
 // effectiveDateCorruptions are in transactions with an effective date.
 func (b book) effectiveDateCorruptions() []corruption {
-	paid := table.TransactionKey("e-1")
+	paid := table.Transaction.Key("e-1")
 	return []corruption{
 		wrong("recorded before its effective date", paid, "RecordedAt", ddb.String(events.FormatTime(events.Epoch())),
 			audit.WrongValue),
@@ -17,7 +17,7 @@ func (b book) effectiveDateCorruptions() []corruption {
 			atChecksums(audit.ChecksumDiffers, paid)},
 		wrong("effective date that is not in the request", paid, "Fingerprint", ddb.String("1:none"),
 			audit.FingerprintDiffers),
-		wrong("effective date of a reversal that is not in the request", table.TransactionKey("e-2"), "Fingerprint",
+		wrong("effective date of a reversal that is not in the request", table.Transaction.Key("e-2"), "Fingerprint",
 			ddb.String("1:none"), audit.FingerprintDiffers),
 		{"posting that says it is not backdated", unset(b.postingOf(paid, 1), "Backdated"),
 			atItems(audit.PostingDiffers, b.postingOf(paid, 1))},

@@ -13,9 +13,9 @@ import (
 
 // forgeries alter or delete events. Only projections and guards still show the original.
 func (b book) forgeries() []corruption {
-	grant, newest := table.GrantKey("jane", "u-1", 3), table.ChangeKey("firm", 4)
-	current, guard := table.CurrentKey("firm"), table.SpendKey("firm", "USD")
-	member := table.MembershipKey("jane", "u-1")
+	grant, newest := table.Grant.Key("jane", "u-1", 3), table.Change.Key("firm", 4)
+	current, guard := table.Current.Key("firm"), table.Spend.Key("firm", "USD")
+	member := table.Membership.Key("jane", "u-1")
 	return []corruption{
 		{"hold of another actor", set(openHold, "Actor", ddb.String("forger")),
 			atItems(audit.HoldEntryWrong, b.holdKey("ann", "h-open"), b.holdKey("shop", "h-open"))},

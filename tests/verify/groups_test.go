@@ -33,11 +33,11 @@ func (w writer) registerGroups() {
 
 // groupCorruptions are in groups, their accounts and their members.
 func (b book) groupCorruptions() []corruption {
-	desk, idle := table.GroupKey("desk"), table.GroupKey("idle")
-	first, second, third := table.GroupingKey("jane", 1), table.GroupingKey("jane", 2), table.GroupingKey("jane", 3)
-	inDesk, inIdle := table.GroupedKey("jane", "desk"), table.GroupedKey("jane", "idle")
-	member, grant := table.GroupMembershipKey("desk", "u-1"), table.GroupGrantKey("desk", "u-2", 1)
-	idlePK2 := ddb.String(table.GroupPK2("idle"))
+	desk, idle := table.Group.Key("desk"), table.Group.Key("idle")
+	first, second, third := table.Grouping.Key("jane", 1), table.Grouping.Key("jane", 2), table.Grouping.Key("jane", 3)
+	inDesk, inIdle := table.Grouped.Key("jane", "desk"), table.Grouped.Key("jane", "idle")
+	member, grant := table.GroupMembership.Key("desk", "u-1"), table.GroupGrant.Key("desk", "u-2", 1)
+	idlePK2 := ddb.String(table.Grouped.PK2("idle"))
 	list := func(ids ...string) types.AttributeValue {
 		l := &types.AttributeValueMemberL{}
 		for _, id := range ids {
@@ -54,7 +54,7 @@ func (b book) groupCorruptions() []corruption {
 		wrong("groups without the one that was added", second, "Groups", list("desk"), audit.WrongValue),
 		{"a group that was never added", set(second, "Groups", list("bank", "desk", "idle")), // change 3 lacks it
 			wants{{audit.GroupingWrong, second, "Groups"}, {audit.GroupingWrong, third, "Groups"},
-				{audit.GroupMissing, table.GroupKey("bank"), ""}}},
+				{audit.GroupMissing, table.Group.Key("bank"), ""}}},
 		{"change of groups that was deleted", drop(first),
 			wants{{audit.GroupingMissing, first, ""}, {audit.GroupedWithoutChange, inDesk, ""}}},
 		wrong("change of groups of another number", first, table.AttrNumber, ddb.Integer(2), audit.WrongKey),
@@ -72,7 +72,7 @@ func (b book) groupCorruptions() []corruption {
 			atItems(audit.MembershipDiffers, member)},
 		{"membership of a group that was deleted", drop(member), atItems(audit.MembershipBehind, member)},
 		{"grant in a group that was deleted", drop(grant), atItems(audit.GrantMissing, grant)},
-		wrong("grant of another group", table.GroupGrantKey("desk", "u-1", 1), "Group", ddb.String("idle"),
+		wrong("grant of another group", table.GroupGrant.Key("desk", "u-1", 1), "Group", ddb.String("idle"),
 			audit.WrongKey),
 	}
 }

@@ -15,21 +15,21 @@ import (
 
 // Keys of the book's holds, of their ends, and of balances with holds.
 var (
-	annUSD, shopUSD = table.BalanceKey("ann", "USD"), table.BalanceKey("shop", "USD")
-	openHold        = table.TransactionKey("h-open")
-	wholeEnd        = table.OutcomeKey("h-whole")
-	partEnd         = table.OutcomeKey("h-part")
-	backEnd         = table.OutcomeKey("h-back")
+	annUSD, shopUSD = table.Balance.Key("ann", "USD"), table.Balance.Key("shop", "USD")
+	openHold        = table.Transaction.Key("h-open")
+	wholeEnd        = table.Outcome.Key("h-whole")
+	partEnd         = table.Outcome.Key("h-part")
+	backEnd         = table.Outcome.Key("h-back")
 )
 
 // holdKey returns the key of a hold's entry in the list of an account.
 func (b book) holdKey(account, hold string) table.Key {
-	return table.HoldKey(account, b.text(table.TransactionKey(hold), "Legs[0].ID"))
+	return table.Hold.Key(account, b.text(table.Transaction.Key(hold), "Legs[0].ID"))
 }
 
 // expiryKey returns the key of a hold's entry in the list by expiry.
 func (b book) expiryKey(hold string) table.Key {
-	return table.OpenHoldKey(b.text(table.TransactionKey(hold), "ExpiresAt"), hold)
+	return table.OpenHold.Key(b.text(table.Transaction.Key(hold), "ExpiresAt"), hold)
 }
 
 // holdKeys returns the keys of all entries of a hold from ann to shop.
@@ -39,8 +39,8 @@ func (b book) holdKeys(hold string) []table.Key {
 
 // foldFindings returns the findings about the folds that count an altered or deleted posting.
 func (b book) foldFindings(k table.Key, ofBalance, ofSegment audit.Code) wants {
-	account, asset, id, _ := table.ParsePosting(k)
-	wanted := atItems(ofBalance, table.BalanceKey(account, asset))
+	account, asset, id, _ := table.Posting.Parse(k)
+	wanted := atItems(ofBalance, table.Balance.Key(account, asset))
 	for _, s := range b.segments(account, asset) {
 		if table.LastID(s.SK) >= id {
 			return append(wanted, want{ofSegment, s, ""})
@@ -57,8 +57,8 @@ func (b book) deletedPostingFindings(k table.Key) wants {
 // withExpiry returns a corruption that changes the time of expiry of a hold, but not its entry by expiry.
 func (b book) withExpiry(name, hold string, at time.Time, more ...want) corruption {
 	expires := events.FormatTime(at)
-	return corruption{name, set(table.TransactionKey(hold), "ExpiresAt", ddb.String(expires)),
-		append(wants{{audit.HoldEntryBehind, table.OpenHoldKey(expires, hold), ""},
+	return corruption{name, set(table.Transaction.Key(hold), "ExpiresAt", ddb.String(expires)),
+		append(wants{{audit.HoldEntryBehind, table.OpenHold.Key(expires, hold), ""},
 			{audit.HoldEntryWithoutHold, b.expiryKey(hold), ""}}, more...)}
 }
 
@@ -77,7 +77,7 @@ func (b book) holdCorruptions() []corruption {
 			set(partEnd, "Legs[1].Quantity", ddb.Integer(to))), wanted}
 	}
 	endOf := func(name, id string) corruption {
-		k := table.OutcomeKey(id)
+		k := table.Outcome.Key(id)
 		return corruption{name, all(put(k, backEnd), set(k, "Transaction", ddb.String(id))),
 			atItems(audit.EndWithoutHold, k)}
 	}
@@ -85,8 +85,8 @@ func (b book) holdCorruptions() []corruption {
 	if err != nil {
 		panic(err)
 	}
-	trade, late, claiming := table.OutcomeKey("h-trade"), table.TransactionKey("h-late"), table.OutcomeKey("h-open")
-	segment, guard := b.segments("shop", "USD")[0], table.SpendKey("ann", "USD")
+	trade, late, claiming := table.Outcome.Key("h-trade"), table.Transaction.Key("h-late"), table.Outcome.Key("h-open")
+	segment, guard := b.segments("shop", "USD")[0], table.Spend.Key("ann", "USD")
 	return []corruption{
 		{"placing posting gone", drop(opened[1]), append(b.deletedPostingFindings(opened[1]),
 			want{audit.PostingMissing, opened[1], ""}, want{audit.AssetUnbalanced, usd, ""})},
@@ -113,12 +113,12 @@ func (b book) holdCorruptions() []corruption {
 		{"end before its hold", all(set(partEnd, "Legs[0].ID", ddb.String(string(early[0]))),
 			set(partEnd, "Legs[1].ID", ddb.String(string(early[1])))),
 			slices.Concat(wants{wrongEnd}, atItems(audit.PostingWithoutTransaction, part...), atItems(audit.PostingMissing,
-				table.PostingKey("ann", "USD", string(early[0])), table.PostingKey("shop", "USD", string(early[1]))))},
+				table.Posting.Key("ann", "USD", string(early[0])), table.Posting.Key("shop", "USD", string(early[1]))))},
 		{"end of other accounts", set(partEnd, "Legs[1].Account", ddb.String("bank")),
 			wants{wrongEnd, {audit.PostingWithoutTransaction, part[1], ""}, {audit.PostingMissing, moved(part[1], "bank"), ""}}},
 		b.withExpiry("captured after it expired", "h-part", time.Now().Add(-3*time.Hour), wrongEnd),
 		b.withExpiry("expired before its time", "h-late", time.Now().Add(time.Hour),
-			want{audit.EndWrong, table.OutcomeKey("h-late"), "Legs"},
+			want{audit.EndWrong, table.Outcome.Key("h-late"), "Legs"},
 			want{audit.FingerprintDiffers, late, "Fingerprint"}),
 		{"cash that is not the cost", all(add(trade, "Legs[2].Quantity", 1), add(trade, "Legs[3].Quantity", -1)),
 			append(atItems(audit.PostingDiffers, b.postingsOf(trade)[2:]...), want{audit.EndWrong, trade, "Legs"})},
@@ -130,7 +130,7 @@ func (b book) holdCorruptions() []corruption {
 		b.withExpiry("hold for too long", "h-open", time.Now().Add(40*24*time.Hour),
 			want{audit.TransactionShape, openHold, "ExpiresAt"}),
 		{"hold with the fingerprint of another request", all(
-			set(openHold, "Fingerprint", b.value(table.TransactionKey("h-back"), "Fingerprint")),
+			set(openHold, "Fingerprint", b.value(table.Transaction.Key("h-back"), "Fingerprint")),
 			set(openHold, "Description", ddb.String("Dinner"))),
 			append(atItems(audit.PostingDiffers, opened...), want{audit.FingerprintDiffers, openHold, "Fingerprint"})},
 		{"pending debits of a balance", add(annUSD, "Head.PendingDebits", 1), atItems(audit.BalanceWrong, annUSD)},
@@ -156,22 +156,22 @@ func (b book) holdEntryCorruptions() []corruption {
 	openAtShop, partAtShop := b.holdKey("shop", "h-open"), b.holdKey("shop", "h-part")
 	openByExpiry, partByExpiry := b.expiryKey("h-open"), b.expiryKey("h-part")
 	openID, partID := table.FirstID(ofOpen.SK), table.FirstID(ofPart.SK)
-	inIndex := ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard("h-part")))
-	elsewhere := table.HoldKey("bank", openID)
-	expiring := table.OpenHoldKey(events.FormatTime(longAgo()), "h-open")
-	ofNothing := table.OpenHoldKey(events.FormatTime(longAgo()), "nothing")
+	inIndex := ddb.String(table.OpenHoldsPK2(table.Shard("h-part")))
+	elsewhere := table.Hold.Key("bank", openID)
+	expiring := table.OpenHold.Key(events.FormatTime(longAgo()), "h-open")
+	ofNothing := table.OpenHold.Key(events.FormatTime(longAgo()), "nothing")
 	return []corruption{
 		{"entry of an open hold gone", drop(openAtShop), atItems(audit.HoldEntryBehind, openAtShop)},
 		{"entry of an ended hold gone", drop(ofPart), atItems(audit.HoldEntryBehind, ofPart)},
 		{"entry by expiry gone", drop(openByExpiry), atItems(audit.HoldEntryBehind, openByExpiry)},
 		{"entry that is still open", all(unset(ofPart, table.AttrEnded), set(ofPart, table.AttrVersion, ddb.Integer(1)),
-			set(ofPart, table.AttrSK2, ddb.String(table.HoldSK2("held", partID)))), atItems(audit.HoldEntryBehind, ofPart)},
+			set(ofPart, table.AttrSK2, ddb.String(table.Hold.SK2("held", partID)))), atItems(audit.HoldEntryBehind, ofPart)},
 		{"entry by expiry that is still open", all(set(partByExpiry, table.AttrVersion, ddb.Integer(1)),
 			set(partByExpiry, table.AttrPK2, inIndex)), atItems(audit.HoldEntryBehind, partByExpiry)},
 		wrong("entry by expiry of an ended hold in the index", partByExpiry, table.AttrPK2, inIndex, audit.WrongKey),
 		{"entry by expiry of an open hold outside the index", unset(openByExpiry, table.AttrPK2),
 			wants{{audit.WrongKey, openByExpiry, table.AttrPK2}}},
-		wrong("status of an entry", ofPart, table.AttrSK2, ddb.String(table.HoldSK2("released", partID)), audit.WrongKey),
+		wrong("status of an entry", ofPart, table.AttrSK2, ddb.String(table.Hold.SK2("released", partID)), audit.WrongKey),
 		{"copy of a header", set(ofOpen, "Header.Description", ddb.String("Dinner")),
 			wants{{audit.HoldEntryWrong, ofOpen, table.AttrHeader}}},
 		{"copy of a header, with its checksum", all(set(ofOpen, "Header.Description", ddb.String("Dinner")),
@@ -185,14 +185,14 @@ func (b book) holdEntryCorruptions() []corruption {
 		{"entry with an end that is not stored", all(set(openAtShop, table.AttrEnded, ddb.Map(b[wholeEnd])),
 			set(openAtShop, "Ended.PK", ddb.String(openHold.PK)), set(openAtShop, "Ended.Transaction", ddb.String("h-open")),
 			copyWithChecksum(openAtShop, table.AttrEnded), set(openAtShop, table.AttrVersion, ddb.Integer(2)),
-			set(openAtShop, table.AttrSK2, ddb.String(table.HoldSK2("captured", openID)))),
+			set(openAtShop, table.AttrSK2, ddb.String(table.Hold.SK2("captured", openID)))),
 			atItems(audit.HoldEntryWithoutHold, openAtShop)},
 		{"entry in an account that isn't of the hold", put(elsewhere, ofOpen), atItems(audit.HoldEntryWithoutHold, elsewhere)},
 		{"second entry by expiry", put(expiring, openByExpiry), atItems(audit.HoldEntryWithoutHold, expiring)},
 		{"entry by expiry of an unknown hold", all(put(ofNothing, openByExpiry),
-			set(ofNothing, table.AttrPK2, ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard("nothing"))))),
+			set(ofNothing, table.AttrPK2, ddb.String(table.OpenHoldsPK2(table.Shard("nothing"))))),
 			atItems(audit.HoldEntryWithoutHold, ofNothing)},
-		{"entry of another hold", set(ofOpen, table.AttrHeader, ddb.Map(b[table.TransactionKey("h-back")])),
+		{"entry of another hold", set(ofOpen, table.AttrHeader, ddb.Map(b[table.Transaction.Key("h-back")])),
 			wants{{audit.HoldEntryWrong, ofOpen, ""}, {audit.HoldEntryWithoutHold, ofOpen, ""}}},
 	}
 }

@@ -88,7 +88,7 @@ func TestAlteredPagesOfTheJournal(t *testing.T) {
 	keys := pages.journalPages()
 	first, second := keys[1], keys[2]
 	wanted := pages.listed()
-	ahead, past := table.JournalKey(future), table.JournalKey(string(events.FirstKSUID(longAgo())))
+	ahead, past := table.Journal.Key(future), table.Journal.Key(string(events.FirstKSUID(longAgo())))
 	for _, c := range []struct {
 		name   string
 		plant  change

@@ -29,13 +29,13 @@ var listCodes = []audit.Code{
 
 // listKey returns the key of a transaction's entry in the list by time.
 func (b book) listKey(transaction string) table.Key {
-	return table.ListedKey(b.text(table.TransactionKey(transaction), "Legs[0].ID"), transaction)
+	return table.Listed.Key(b.text(table.Transaction.Key(transaction), "Legs[0].ID"), transaction)
 }
 
 // journalPages returns the keys of the pages of the journal, in order.
 func (b book) journalPages() (keys []table.Key) {
 	for k := range b {
-		if k.PK == table.JournalPK {
+		if k.PK == table.Journal.PK() {
 			keys = append(keys, k)
 		}
 	}
@@ -65,9 +65,9 @@ func (b book) findEntry(event, transaction string) (page table.Key, at int) {
 func (b book) missingPageFindings(page table.Key) (wanted wants) {
 	for _, e := range b.entriesIn(page) {
 		entry := ddb.Read(e.(*types.AttributeValueMemberM).Value)
-		k := table.TransactionKey(entry.Text(table.AttrTransaction))
+		k := table.Transaction.Key(entry.Text(table.AttrTransaction))
 		if event := entry.Text(table.AttrEvent); event != "posted" && event != "held" {
-			k = table.OutcomeKey(entry.Text(table.AttrTransaction))
+			k = table.Outcome.Key(entry.Text(table.AttrTransaction))
 		}
 		wanted = append(wanted, want{audit.JournalBehind, k, ""})
 	}
@@ -77,14 +77,14 @@ func (b book) missingPageFindings(page table.Key) (wanted wants) {
 // listCorruptions are differences between transactions, their lists, and the journal.
 func (b book) listCorruptions() []corruption {
 	deposited, bought, byOrder := b.listKey("d-0"), b.listKey("x-1"), b.listKey("x-1")
-	byOrder.PK = table.MetadataPK("order", "7")
+	byOrder.PK = table.ListedMetadata.PK("order", "7")
 	ofOpen, ofPart := b.listKey("h-open"), b.listKey("h-part")
 	// other copies an entry to another key.
 	other := func(name string, from, to table.Key) corruption {
 		return corruption{name, put(to, from), atItems(audit.ListEntryWithoutTransaction, to)}
 	}
 	by := func(entry table.Key, key, value string) table.Key {
-		return table.Key{PK: table.MetadataPK(key, value), SK: entry.SK}
+		return table.Key{PK: table.ListedMetadata.PK(key, value), SK: entry.SK}
 	}
 	// changed alters an entry of the journal, so that the right one is missing.
 	changed := func(name, event, transaction string, of table.Key, attribute, value string) corruption {
@@ -92,7 +92,7 @@ func (b book) listCorruptions() []corruption {
 		return corruption{name, all(set(page, fmt.Sprintf("Entries[%d].%s", at, attribute), ddb.String(value)), sealed(page)),
 			wants{{audit.JournalWrong, page, ""}, {audit.JournalBehind, of, ""}}}
 	}
-	mistimed := table.ListedKey("nothing", "d-0")
+	mistimed := table.Listed.Key("nothing", "d-0")
 	ofBought, at := b.findEntry("posted", "x-1")
 	ofHeld, _ := b.findEntry("held", "h-part")
 	ofCaptured, _ := b.findEntry("captured", "h-part")
@@ -109,10 +109,10 @@ func (b book) listCorruptions() []corruption {
 		{"entry made void", set(deposited, table.AttrVoid, ddb.Flag(true)), atItems(audit.ListEntryBehind, deposited)},
 		{"hold listed as none", unset(ofPart, table.AttrHeld), wants{{audit.ListEntryWrong, ofPart, table.AttrHeld}}},
 		wrong("transaction listed as a hold", byOrder, table.AttrHeld, ddb.Flag(true), audit.ListEntryWrong),
-		other("entry of no transaction", deposited, table.ListedKey(table.FirstID(deposited.SK), "nothing")),
-		other("entry at another time", deposited, table.ListedKey(future, "d-0")),
+		other("entry of no transaction", deposited, table.Listed.Key(table.FirstID(deposited.SK), "nothing")),
+		other("entry at another time", deposited, table.Listed.Key(future, "d-0")),
 		other("entry in another part of the list", deposited,
-			table.Key{PK: table.TransactionsPK((table.ListShard("d-0") + 1) % table.ListShards), SK: deposited.SK}),
+			table.Key{PK: table.TransactionsPK((table.Shard("d-0") + 1) % table.Shards), SK: deposited.SK}),
 		other("entry of another value", bought, by(bought, "order", "8")),
 		other("entry of metadata that it lacks", deposited, by(deposited, "order", "7")),
 		other("entry of metadata that is not indexed", bought, by(bought, "city", "#")),
@@ -122,8 +122,8 @@ func (b book) listCorruptions() []corruption {
 				{audit.ListEntryBehind, deposited, ""}}},
 		{"entry of the journal gone", entries(slices.Delete(slices.Clone(journaled), at, at+1)...),
 			atItems(audit.JournalBehind, gold)},
-		{"page of the journal moved", movedTo(ofBought, table.JournalKey(future)),
-			atItems(audit.JournalAltered, table.JournalKey(future))},
+		{"page of the journal moved", movedTo(ofBought, table.Journal.Key(future)),
+			atItems(audit.JournalAltered, table.Journal.Key(future))},
 		{"page of the journal gone", drop(ofHeld), b.missingPageFindings(ofHeld)},
 		{"page of the journal made void", set(ofCaptured, table.AttrVoid, ddb.Flag(true)), b.missingPageFindings(ofCaptured)},
 		{"page of the journal without entries", unset(ofBought, table.AttrEntries),
@@ -131,7 +131,7 @@ func (b book) listCorruptions() []corruption {
 		{"entry of the journal of nothing", entries(append(slices.Clone(journaled), ddb.Map(nothing))...),
 			atItems(audit.JournalWrong, ofBought)},
 		changed("entry of the journal of another time", "posted", "x-1", gold, table.AttrAt, events.FormatTime(longAgo())),
-		changed("entry of the journal of another event", "held", "h-part", table.TransactionKey("h-part"),
+		changed("entry of the journal of another event", "held", "h-part", table.Transaction.Key("h-part"),
 			table.AttrEvent, "posted"),
 		changed("entry of the journal of another end", "captured", "h-part", partEnd, table.AttrEvent, "expired"),
 	}
@@ -195,17 +195,17 @@ func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 func TestHarmlessListItems(t *testing.T) {
 	b := copyOfBook(t)
 	entry, page := b.listKey("d-0"), b.journalPages()[0]
-	for _, k := range []table.Key{table.ListedKey(future, "d-0"), {PK: table.MetadataPK("order", "1"), SK: entry.SK},
-		{PK: table.TransactionsPK((table.ListShard("d-0") + 1) % table.ListShards), SK: entry.SK}} {
+	for _, k := range []table.Key{table.Listed.Key(future, "d-0"), {PK: table.ListedMetadata.PK("order", "1"), SK: entry.SK},
+		{PK: table.TransactionsPK((table.Shard("d-0") + 1) % table.Shards), SK: entry.SK}} {
 		b.put(k, b[entry])
 		b.set(k, table.AttrVoid, ddb.Flag(true))
 	}
 	for _, id := range []events.KSUID{events.FirstKSUID(time.Now()), events.FirstKSUID(time.Now().Add(time.Second))} {
-		again := table.JournalKey(string(id))
+		again := table.Journal.Key(string(id))
 		b.put(again, b[page])
 		sealed(again)(b)
 	}
-	void := table.JournalKey(future)
+	void := table.Journal.Key(future)
 	b.put(void, b[page])
 	b.set(void, table.AttrVoid, ddb.Flag(true))
 	b.set(void, table.AttrEntries, &types.AttributeValueMemberL{})

@@ -203,10 +203,10 @@ func TestSoundTableUnderLoadHasNoFindings(t *testing.T) {
 // Corruption is found during concurrent writes, without other findings.
 func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 	b := copyOfBook(t)
-	b.add(table.SpendKey("jane", "USD"), table.AttrSpent, -1)
+	b.add(table.Spend.Key("jane", "USD"), table.AttrSpent, -1)
 	segment := b.segments("jane", "USD")[1]
 	b.add(segment, table.AttrCredits, 1)
-	balance := table.BalanceKey("market", "AAPL")
+	balance := table.Balance.Key("market", "AAPL")
 	for _, fold := range []string{table.AttrBase, table.AttrSeal, table.AttrHead} {
 		b.add(balance, fold+"."+table.AttrCredits, 1)
 	}
@@ -222,7 +222,7 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 				found[want{f.Code, f.Key, f.Attribute}] = true
 			}
 			for _, w := range []want{
-				{audit.GuardWrong, table.SpendKey("jane", "USD"), table.AttrSpent}, {audit.SegmentWrong, segment, ""},
+				{audit.GuardWrong, table.Spend.Key("jane", "USD"), table.AttrSpent}, {audit.SegmentWrong, segment, ""},
 				{audit.BalanceWrong, balance, ""}, {audit.SegmentMissing, gap, ""},
 				{audit.FingerprintDiffers, header, "Fingerprint"},
 				{audit.ChecksumDiffers, header, table.AttrChecksum},

@@ -141,14 +141,14 @@ func TestMemoryIsBounded(t *testing.T) {
 // If somebody removes an account's limit directly in the table, the ledger rejects debits of the account.
 func TestAlteredAccountAllowsNoDebit(t *testing.T) {
 	b := copyOfBook(t)
-	jane := table.AccountKey("jane")
+	jane := table.Account.Key("jane")
 	b.set(jane, "Overdraft", ddb.String("unlimited"))
 	client := b.client(t)
 	_, err := newLedger(client, nil).Post(t.Context(), transfer(about("much"), "jane", "bank", "USD", 1_000_000_000))
 	if !errors.Is(err, events.ErrChecksum) {
 		t.Errorf("%v", err)
 	}
-	if system.Contents(t, client, books)[table.TransactionKey("much")] != nil {
+	if system.Contents(t, client, books)[table.Transaction.Key("much")] != nil {
 		t.Error("it was posted")
 	}
 }
@@ -163,7 +163,7 @@ func TestAlteredPostingIsNotCounted(t *testing.T) {
 	client := b.client(t)
 	v := views.NewViews(client, books)
 	key := events.Pair{Account: "jane", Asset: "USD"}
-	_, _, id, _ := table.ParsePosting(postings[len(postings)-1])
+	_, _, id, _ := table.Posting.Parse(postings[len(postings)-1])
 	if err := projections.NewProjector(v, time.Now, nil).Refold(t.Context(), key,
 		[]events.KSUID{events.KSUID(id)}); !errors.Is(err, events.ErrChecksum) {
 		t.Errorf("refold: %v", err)

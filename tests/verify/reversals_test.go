@@ -15,9 +15,9 @@ import (
 
 // reversalCorruptions are differences between transactions, their reversals and the reversing transactions.
 func (b book) reversalCorruptions() []corruption {
-	paid, reversing, last := table.TransactionKey("p-1"), table.TransactionKey("r-1"), table.TransactionKey("r-2")
-	first, second, third := table.ReversalKey("p-1", 1), table.ReversalKey("p-1", 2), table.ReversalKey("p-1", 3)
-	held, ofHeld, ofBack := table.TransactionKey("h-some"), table.ReversalKey("h-some", 1), table.ReversalKey("h-back", 1)
+	paid, reversing, last := table.Transaction.Key("p-1"), table.Transaction.Key("r-1"), table.Transaction.Key("r-2")
+	first, second, third := table.Reversal.Key("p-1", 1), table.Reversal.Key("p-1", 2), table.Reversal.Key("p-1", 3)
+	held, ofHeld, ofBack := table.Transaction.Key("h-some"), table.Reversal.Key("h-some", 1), table.Reversal.Key("h-back", 1)
 	ofReversing, ofLast := b.postingsOf(reversing), b.postingsOf(last)
 	unrecorded := want{audit.ReversalUnrecorded, reversing, "Reverses"}
 	exceeded := func(of table.Key) wants {
@@ -30,7 +30,7 @@ func (b book) reversalCorruptions() []corruption {
 	return []corruption{
 		{"first reversal gone", drop(first), wants{{audit.ReversalMissing, first, ""}, unrecorded}},
 		{"only reversal gone", drop(ofHeld),
-			wants{{audit.ReversalUnrecorded, table.TransactionKey("r-3"), "Reverses"}}},
+			wants{{audit.ReversalUnrecorded, table.Transaction.Key("r-3"), "Reverses"}}},
 		{"more taken back than was posted", more(second, 1),
 			append(exceeded(paid), want{audit.ReversalWrong, second, ""})},
 		{"less taken back", more(second, -1), atItems(audit.ReversalWrong, second)},
@@ -63,19 +63,19 @@ func (b book) reversalCorruptions() []corruption {
 func withChange(c events.AccountChanged, guard table.Key) change {
 	c.Profile, c.Actor = "{}", "tester"
 	return func(b book) {
-		b[table.ChangeKey(c.ID, c.Number)] = ddb.EventItem(c)
-		b[table.CurrentKey(c.ID)] = ddb.NewItemEncoder(1).Current(c)
+		b[table.Change.Key(c.ID, c.Number)] = ddb.EventItem(c)
+		b[table.Current.Key(c.ID)] = ddb.NewItemEncoder(1).Current(c)
 		b.set(guard, table.AttrChange, ddb.Integer(c.Number))
 	}
 }
 
 // changeCorruptions are differences between the changes of accounts, guards and postings.
 func (b book) changeCorruptions() []corruption {
-	guard, current := table.SpendKey("firm", "USD"), table.CurrentKey("firm")
-	second, third, fourth := table.ChangeKey("firm", 2), table.ChangeKey("firm", 3), table.ChangeKey("firm", 4)
-	guardOfOld, guardOfShop := table.SpendKey("old", "USD"), table.SpendKey("shop", "USD")
-	closing, beyond := table.ChangeKey("old", 3), table.ChangeKey("old", 4)
-	paidOut := b.postingOf(table.TransactionKey("o-2"), 0)
+	guard, current := table.Spend.Key("firm", "USD"), table.Current.Key("firm")
+	second, third, fourth := table.Change.Key("firm", 2), table.Change.Key("firm", 3), table.Change.Key("firm", 4)
+	guardOfOld, guardOfShop := table.Spend.Key("old", "USD"), table.Spend.Key("shop", "USD")
+	closing, beyond := table.Change.Key("old", 3), table.Change.Key("old", 4)
+	paidOut := b.postingOf(table.Transaction.Key("o-2"), 0)
 	soon := time.Now().Add(-50 * time.Minute)
 	return []corruption{
 		{"change gone", drop(second), atItems(audit.ChangeMissing, second)},
@@ -104,12 +104,12 @@ func (b book) changeCorruptions() []corruption {
 		wrong("guard with an unknown version", guard, table.AttrChange, ddb.Integer(5), audit.GuardAhead),
 		{"limit of a change lowered", all(set(second, "Overdraft.USD", ddb.Integer(299)),
 			set(third, "Overdraft.USD", ddb.Integer(299))),
-			wants{{audit.Overdrawn, table.BalanceKey("firm", "USD"), ""}, {audit.ChangeImpossible, fourth, "Highest"}}},
+			wants{{audit.Overdrawn, table.Balance.Key("firm", "USD"), ""}, {audit.ChangeImpossible, fourth, "Highest"}}},
 		{"earlier limit forgotten by a change", unset(fourth, "Highest"), wants{{audit.ChangeImpossible, fourth, "Highest"}}},
 		{"closing by a change to open", set(fourth, "Closing", &types.AttributeValueMemberBOOL{Value: true}),
 			wants{{audit.WrongValue, fourth, "Closing"}}},
 		{"change with a limit of an unknown asset", set(second, "Overdraft.EUR", ddb.Integer(1)),
-			wants{{audit.AssetMissing, table.AssetKey("EUR"), ""}, {audit.ChangeImpossible, third, "Highest"}}},
+			wants{{audit.AssetMissing, table.Asset.Key("EUR"), ""}, {audit.ChangeImpossible, third, "Highest"}}},
 		{"debit after the account was closed", set(closing, "At", ddb.String(events.FormatTime(longAgo()))),
 			atItems(audit.DebitAfterClose, paidOut)},
 		{"account that was closed with a balance and an open hold", withChange(events.AccountChanged{ID: "shop",
@@ -118,6 +118,6 @@ func (b book) changeCorruptions() []corruption {
 			set(closing, "At", ddb.String(events.FormatTime(soon)))), append(b.deletedPostingFindings(paidOut),
 			want{audit.PostingMissing, paidOut, ""}, want{audit.AssetUnbalanced, usd, ""},
 			want{audit.GuardUnexpected, guardOfOld, table.AttrSpent},
-			want{audit.ClosedNotEmpty, table.BalanceKey("old", "USD"), ""})},
+			want{audit.ClosedNotEmpty, table.Balance.Key("old", "USD"), ""})},
 	}
 }

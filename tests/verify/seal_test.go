@@ -76,7 +76,7 @@ func (b book) recomputeChecksums() {
 		b[k] = ddb.EventItem(e)
 	})
 	for k, item := range b {
-		if _, _, isEntry := table.ParseHold(k); isEntry {
+		if _, _, isEntry := table.Hold.Parse(k); isEntry {
 			for _, name := range []string{table.AttrHeader, table.AttrEnded} {
 				m, ok := item[name].(*types.AttributeValueMemberM)
 				if !ok {
@@ -87,9 +87,9 @@ func (b book) recomputeChecksums() {
 				}
 			}
 		}
-		if account, isCurrent := table.ParseCurrent(k); isCurrent {
+		if account, isCurrent := table.Current.Parse(k); isCurrent {
 			number := ddb.Read(item).Integer(table.AttrNumber)
-			of := table.ChangeKey(account, number)
+			of := table.Change.Key(account, number)
 			if e, ok := event(b[of]); ok && before[of] == b.text(k, table.AttrChecksum) {
 				b[k] = ddb.NewItemEncoder(1).Current(e.(events.AccountChanged))
 			}

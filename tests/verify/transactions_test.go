@@ -16,7 +16,7 @@ import (
 // postingOf returns the key of the i-th posting of a header.
 func (b book) postingOf(header table.Key, i int) table.Key {
 	leg := fmt.Sprintf("Legs[%d].", i)
-	return table.PostingKey(b.text(header, leg+"Account"), b.text(header, leg+"Asset"), b.text(header, leg+"ID"))
+	return table.Posting.Key(b.text(header, leg+"Account"), b.text(header, leg+"Asset"), b.text(header, leg+"ID"))
 }
 
 // postingsOf returns the keys of all postings of a header.
@@ -29,7 +29,7 @@ func (b book) postingsOf(header table.Key) (keys []table.Key) {
 
 // moved returns the key that a posting would have in another account.
 func moved(posting table.Key, account string) table.Key {
-	return table.Key{PK: table.AccountKey(account).PK, SK: posting.SK}
+	return table.Key{PK: table.Account.PK(account), SK: posting.SK}
 }
 
 // transactionCorruptions are differences between headers, postings and definitions.
@@ -39,9 +39,9 @@ func (b book) transactionCorruptions() []corruption {
 	bankSegment, janeSegment := b.segments("bank", "USD")[0], b.segments("jane", "USD")[0]
 	inAAPL := b.postings("market", "AAPL")
 	newest := inAAPL[len(inAAPL)-1]
-	copied, claiming := table.TransactionKey("x-2"), table.TransactionKey("d-9")
+	copied, claiming := table.Transaction.Key("x-2"), table.Transaction.Key("d-9")
 	id := string(events.FirstKSUID(time.Now().Add(-time.Minute)))
-	alone := table.PostingKey("bank", "USD", id)
+	alone := table.Posting.Key("bank", "USD", id)
 	return []corruption{
 		{"header that doesn't balance", add(gold, "Legs[0].Quantity", 1),
 			wants{{audit.TransactionUnbalanced, gold, "Legs"}, {audit.FingerprintDiffers, gold, "Fingerprint"},
@@ -68,21 +68,21 @@ func (b book) transactionCorruptions() []corruption {
 			wants{{audit.PostingDiffers, inUSD[0], ""}, {audit.AssetUnbalanced, usd, ""},
 				{audit.BalanceWrong, bankUSD, ""}, {audit.SegmentWrong, bankSegment, ""}}},
 		{"posting's cost changed, in no segment yet", add(newest, "Cost", 1),
-			wants{{audit.PostingDiffers, newest, ""}, {audit.AssetUnbalanced, table.AssetKey("AAPL"), ""},
-				{audit.BalanceWrong, table.BalanceKey("market", "AAPL"), ""}}},
+			wants{{audit.PostingDiffers, newest, ""}, {audit.AssetUnbalanced, table.Asset.Key("AAPL"), ""},
+				{audit.BalanceWrong, table.Balance.Key("market", "AAPL"), ""}}},
 		{"posting's description changed", set(inGold[1], "Description", ddb.String("Silver")),
 			atItems(audit.PostingDiffers, inGold[1])},
 		{"posting of no transaction", all(put(alone, inUSD[0]), set(alone, "ID", ddb.String(id)),
-			set(alone, table.AttrSK2, ddb.String(table.PostingSK2(id))),
+			set(alone, table.AttrSK2, ddb.String(table.Posting.SK2(id))),
 			set(alone, "Transaction", ddb.String("nothing"))),
 			wants{{audit.PostingWithoutTransaction, alone, ""}, {audit.AssetUnbalanced, usd, ""},
 				{audit.BalanceBehind, bankUSD, ""}}},
 		{"posting that says it is another's", set(inUSD[0], "Transaction", ddb.String("d-1")),
 			wants{{audit.PostingDiffers, inUSD[0], ""}, {audit.PostingWithoutTransaction, inUSD[0], ""}}},
 		{"header gone", drop(deposit), atItems(audit.PostingWithoutTransaction, inUSD...)},
-		{"asset gone", drop(table.AssetKey("AAPL")), atItems(audit.AssetMissing, table.AssetKey("AAPL"))},
+		{"asset gone", drop(table.Asset.Key("AAPL")), atItems(audit.AssetMissing, table.Asset.Key("AAPL"))},
 		{"account gone", drop(bank), atItems(audit.AccountMissing, bank)},
-		{"asset without its currency", unset(table.AssetKey("GOLD"), "Currency"),
+		{"asset without its currency", unset(table.Asset.Key("GOLD"), "Currency"),
 			wants{{audit.CostWithoutCurrency, gold, "Legs[0]"}, {audit.CostWithoutCurrency, gold, "Legs[1]"},
 				{audit.CostWithoutCurrency, gold, "Legs[2]"}}},
 	}
@@ -94,15 +94,15 @@ func (b book) eventCorruptions() []corruption {
 	altered := func(name string, do change, keys ...table.Key) corruption {
 		return corruption{name, do, atChecksums(audit.ChecksumDiffers, keys...)}
 	}
-	jane, margin := table.AccountKey("jane"), table.AccountKey("margin")
-	firstGrant, newestGrant := table.GrantKey("jane", "u-1", 1), table.GrantKey("jane", "u-1", 3)
-	revocation := table.GrantKey("jane", "u-2", 2)
-	first, second := table.TransactionKey("d-1"), table.TransactionKey("d-2")
+	jane, margin := table.Account.Key("jane"), table.Account.Key("margin")
+	firstGrant, newestGrant := table.Grant.Key("jane", "u-1", 1), table.Grant.Key("jane", "u-1", 3)
+	revocation := table.Grant.Key("jane", "u-2", 2)
+	first, second := table.Transaction.Key("d-1"), table.Transaction.Key("d-2")
 	ofFirst, ofSecond := b.postingsOf(first), b.postingsOf(second)
 	return []corruption{
 		altered("account's profile", set(jane, "Profile", ddb.String(`{"email":"john@example.com"}`)), jane),
 		altered("account's limit taken away", all(set(jane, "Overdraft", ddb.String("unlimited")),
-			drop(table.SpendKey("jane", "USD"))), jane), // with the guard, guard_unexpected would show it
+			drop(table.Spend.Key("jane", "USD"))), jane), // with the guard, guard_unexpected would show it
 		altered("account's limit raised", set(margin, "Overdraft.USD", ddb.Integer(50_001)), margin),
 		altered("asset's scale", set(usd, "Scale", ddb.Integer(3)), usd),
 		altered("header's actor", set(gold, "Actor", ddb.String("nobody")), gold),
@@ -110,7 +110,7 @@ func (b book) eventCorruptions() []corruption {
 		altered("revocation's actor", set(revocation, "Actor", ddb.String("nobody")), revocation),
 		{"newest grant's role", set(newestGrant, "Role", ddb.String("owner")),
 			append(atChecksums(audit.ChecksumDiffers, newestGrant),
-				want{audit.MembershipDiffers, table.MembershipKey("jane", "u-1"), ""})},
+				want{audit.MembershipDiffers, table.Membership.Key("jane", "u-1"), ""})},
 		altered("grant that says it is a revocation",
 			all(set(firstGrant, table.AttrType, ddb.String("MemberRevoked")), unset(firstGrant, "Role")), firstGrant),
 		altered("KSUIDs of two transactions exchanged", func(b book) {

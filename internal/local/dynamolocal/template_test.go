@@ -36,24 +36,31 @@ func TestTemplateSettings(t *testing.T) {
 		}
 	}
 	// CreateTable compares the table itself with the layout.
-	prefixes := make([]string, 0, len(table.EventPrefixes()))
-	for _, prefix := range table.EventPrefixes() {
-		prefixes = append(prefixes, `{"prefix":"`+prefix+`"}`)
+	var projected, others []string
+	for _, item := range table.Items() {
+		prefix, list := `{"prefix":"`+item.Prefix()+`"}`, &others
+		if table.IsProjected(item.Prefix()) {
+			list = &projected
+		}
+		if table.IsEvent(item.Prefix()) && !slices.Contains(*list, prefix) {
+			*list = append(*list, prefix)
+		}
+	}
+	filtered := func(prefixes ...string) string {
+		return `"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[` + strings.Join(prefixes, ",") + `]}}}}`
 	}
 	want := []string{
-		`{"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[{"prefix":"` + table.PostingPrefix + `"}]}}}}`,
-		`{"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[` + strings.Join(prefixes[1:3],
-			",") + `]}}}}`,
+		`{` + filtered(projected[0]),
+		`{` + filtered(projected[1:]...),
 		`{"dynamodb":{"NewImage":{"` + table.AttrPK + `":{"S":[{"exists":false}]}}}}`,
-		`{"eventName":["MODIFY"],"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[` + strings.Join(prefixes[3:],
-			",") + `]}}}}`,
+		`{"eventName":["MODIFY"],` + filtered(others...),
 	}
 	if got := settings.Filters; !slices.Equal(got, want) {
 		t.Errorf("filters are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
-	want = []string{`{"eventName":["INSERT"],"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[{"prefix":"` +
-		table.TransactionKey("").SK + `"},{"prefix":"` + table.OutcomeKey("").SK + `"}]}}}}`}
+	want = []string{`{"eventName":["INSERT"],` + filtered(`{"prefix":"`+table.Transaction.Prefix()+`"}`,
+		`{"prefix":"`+table.Outcome.Prefix()+`"}`)}
 	if got := lister.Filters; !slices.Equal(got, want) {
 		t.Errorf("the lister's filters are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -25,12 +25,12 @@ func TestOldVersionsAreDropped(t *testing.T) {
 	if _, err := dynamolocal.CreateTable(t.Context(), client, "books"); err != nil {
 		t.Fatal(err)
 	}
-	key := table.MembershipKey("jane", "u")
+	key := table.Membership.Key("jane", "u")
 	const writes, every = 100, time.Minute
 	for n := range writes {
 		item := ddb.Key(key)
 		item[table.AttrNumber] = ddb.Integer(int64(n))
-		item[table.AttrPK2] = ddb.String(table.UserPK2(string(rune('a' + n%26))))
+		item[table.AttrPK2] = ddb.String(table.Membership.PK2(string(rune('a' + n%26))))
 		in := &dynamodb.PutItemInput{TableName: aws.String("books"), Item: item}
 		if _, err := client.PutItem(t.Context(), in); err != nil {
 			t.Fatal(err)

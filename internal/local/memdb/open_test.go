@@ -39,8 +39,8 @@ func open(t testing.TB, o memdb.Options) (*memdb.Store, *dynamodb.Client) {
 // posting is about the item of a posting.
 func posting(account string, n int) ddb.Item {
 	id := fmt.Sprintf("%027d", n)
-	item := ddb.Key(table.PostingKey(account, "USD", id))
-	item[table.AttrSK2] = ddb.String(table.PostingSK2(id))
+	item := ddb.Key(table.Posting.Key(account, "USD", id))
+	item[table.AttrSK2] = ddb.String(table.Posting.SK2(id))
 	item[table.AttrType], item[table.AttrForm] = ddb.String("PostingRecorded"), ddb.Integer(1)
 	item["Quantity"], item["Cost"], item["Transaction"] = ddb.Integer(int64(n)), ddb.Integer(0), ddb.String("t-"+id)
 	return item

@@ -23,9 +23,9 @@ func (c *clock) Now() time.Time { return c.now }
 
 // membership returns an item in the inverse index.
 func membership(user string) ddb.Item {
-	i := ddb.Key(table.MembershipKey("jane", user))
+	i := ddb.Key(table.Membership.Key("jane", user))
 	i[table.AttrUser], i[table.AttrNumber] = ddb.String(user), ddb.Integer(1)
-	i[table.AttrPK2] = ddb.String(table.UserPK2(user))
+	i[table.AttrPK2] = ddb.String(table.Membership.PK2(user))
 	return i
 }
 
@@ -33,7 +33,7 @@ func membership(user string) ddb.Item {
 func ofUser(t testing.TB, client *dynamodb.Client, user string) int {
 	t.Helper()
 	in := &dynamodb.QueryInput{TableName: tableName}
-	out, err := client.Query(t.Context(), ddb.WithinInverse(table.UserPK2(user), table.AccountsRange("", ""), in))
+	out, err := client.Query(t.Context(), ddb.WithinInverse(table.Membership.PK2(user), table.Account.Partitions(), in))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestStream(t *testing.T) {
 	store, client := open(t, memdb.Options{})
 	streams, arn := store.Streams(), arnOf(t, client)
 	for n := range 60 {
-		put(t, client, plain(table.SummaryKey(fmt.Sprint(n%20)), int64(n)))
+		put(t, client, plain(table.Summary.Key(fmt.Sprint(n%20)), int64(n)))
 	}
 	total := 0
 	for _, sh := range shardsOf(t, streams, arn) {

@@ -55,7 +55,7 @@ func versionOf(t testing.TB, client *dynamodb.Client, k table.Key, strong bool) 
 	return v.Value
 }
 
-var keyA, keyB, keyC = table.SummaryKey("a"), table.SummaryKey("b"), table.SummaryKey("c")
+var keyA, keyB, keyC = table.Summary.Key("a"), table.Summary.Key("b"), table.Summary.Key("c")
 
 // While the items of a transaction become visible, single reads see some of them, transactional reads are canceled, and
 // writes to the other items conflict.
@@ -92,11 +92,11 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 			if _, err := client.PutItem(ctx, putInput(plain(keyA, 9))); !errors.As(err, &conflict) {
 				t.Errorf("a put meanwhile: %v", err)
 			}
-			_, err = client.TransactWriteItems(ctx, putting(plain(keyA, 9), plain(table.SummaryKey("other"), 9)))
+			_, err = client.TransactWriteItems(ctx, putting(plain(keyA, 9), plain(table.Summary.Key("other"), 9)))
 			if !errors.As(err, &cancelled) || reasonsOf(cancelled) != "[TransactionConflict None]" {
 				t.Errorf("a transaction meanwhile: %v", err)
 			}
-			if _, err := client.PutItem(ctx, putInput(plain(table.SummaryKey("else"), 1))); err != nil {
+			if _, err := client.PutItem(ctx, putInput(plain(table.Summary.Key("else"), 1))); err != nil {
 				t.Errorf("a put of something else: %v", err)
 			}
 		},
@@ -116,7 +116,7 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 	for _, c := range store.Since(1) {
 		keys = append(keys, c.Key)
 	}
-	if want := []table.Key{table.SummaryKey("else"), keyC, keyB, keyA}; !slices.Equal(keys, want) {
+	if want := []table.Key{table.Summary.Key("else"), keyC, keyB, keyA}; !slices.Equal(keys, want) {
 		t.Errorf("became visible: %v, want %v", keys, want)
 	}
 }

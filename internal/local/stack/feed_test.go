@@ -80,7 +80,7 @@ func feedWithABroken(t *testing.T, broken string, hangs bool) {
 	go func() { ended <- f.Run(ctx) }()
 	for i := range fed {
 		id := string(rune('A'+i%26)) + string(rune('A'+i/26))
-		for _, key := range []table.Key{table.TransactionKey(id), table.PostingKey(id, "USD", "k")} {
+		for _, key := range []table.Key{table.Transaction.Key(id), table.Posting.Key(id, "USD", "k")} {
 			name := "ledger"
 			if _, err := s.Tables.PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: ddb.Key(key)}); err != nil {
 				t.Fatal(err)

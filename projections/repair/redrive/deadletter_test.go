@@ -75,8 +75,8 @@ func read(r io.Reader) (found []string) {
 }
 
 func TestRecordsAreRead(t *testing.T) {
-	usd, eur := table.PostingKey("jane", "USD", early), table.PostingKey("jane", "EUR", later)
-	grant := table.GrantKey("jane", "u-17", 7)
+	usd, eur := table.Posting.Key("jane", "USD", early), table.Posting.Key("jane", "EUR", later)
+	grant := table.Grant.Key("jane", "u-17", 7)
 	malformed := table.Key{PK: usd.PK, SK: usd.SK + "x"}
 	var indented strings.Builder
 	{
@@ -119,7 +119,7 @@ func TestRecordsAreRead(t *testing.T) {
 				"f:2: it has only a position in the stream and no records, like messages in queues and topics"}},
 		{"a malformed key", object(malformed, usd),
 			[]string{"f:1, record 1: " + ErrMalformedKey.Error(), "f:1, record 2: " + usd.SK}},
-		{"a malformed account", eventOf(table.PostingKey("a b", "USD", early)),
+		{"a malformed account", eventOf(table.Posting.Key("a b", "USD", early)),
 			[]string{"f:1, record 1: " + ErrMalformedKey.Error()}},
 		{"another table's key", `{"Records":[{"dynamodb":{"Keys":{"Id":{"N":"101"}}}},{"dynamodb":{}},{},7]}`,
 			[]string{"f:1, record 1: the record has no key",
@@ -145,7 +145,7 @@ func TestRecordsAreRead(t *testing.T) {
 }
 
 func TestTooLongDocument(t *testing.T) {
-	usd := table.PostingKey("jane", "USD", early)
+	usd := table.Posting.Key("jane", "USD", early)
 	long := `{"x":"` + strings.Repeat("y", maxDocument) + `"}`
 	got := read(strings.NewReader(eventOf(usd) + "\n" + long))
 	if want := []string{"f:1, record 1: " + usd.SK,
@@ -155,7 +155,7 @@ func TestTooLongDocument(t *testing.T) {
 }
 
 func TestReadErrorIsReported(t *testing.T) {
-	usd := table.PostingKey("jane", "USD", early)
+	usd := table.Posting.Key("jane", "USD", early)
 	broken := io.MultiReader(strings.NewReader(eventOf(usd)+"\n{"), iotest.ErrReader(errors.New("disk on fire")))
 	if got, want := read(broken), []string{"f:1, record 1: " + usd.SK, "f:5: it is truncated",
 		"f:5: disk on fire"}; !slices.Equal(got, want) {
@@ -165,7 +165,7 @@ func TestReadErrorIsReported(t *testing.T) {
 
 // FuzzRecords checks that any file is read to its end, and that a valid line before or after it is read, too.
 func FuzzRecords(f *testing.F) {
-	usd := table.PostingKey("jane", "USD", early)
+	usd := table.Posting.Key("jane", "USD", early)
 	whole := strings.ReplaceAll(object(usd), "\n", " ")
 	f.Add([]byte(whole))
 	f.Add([]byte(whole[:300] + "\n" + eventOf(usd)))

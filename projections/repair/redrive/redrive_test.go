@@ -54,7 +54,7 @@ func (w *world) post(account, asset string, n int) (keys []table.Key) {
 		if err := w.Post(w.t.Context(), events.Pair{Account: account, Asset: asset}, posting); err != nil {
 			w.t.Fatal(err)
 		}
-		keys = append(keys, table.PostingKey(account, asset, string(id)))
+		keys = append(keys, table.Posting.Key(account, asset, string(id)))
 	}
 	for _, k := range keys {
 		w.present[k] = true
@@ -68,7 +68,7 @@ func (w *world) grant(account, user string) table.Key {
 		projections.Membership{Account: account, User: user, Role: events.RoleViewer, Number: 1}); err != nil {
 		w.t.Fatal(err)
 	}
-	k := table.GrantKey(account, user, 1)
+	k := table.Grant.Key(account, user, 1)
 	w.present[k] = true
 	return k
 }
@@ -124,7 +124,7 @@ func TestRunIsIdempotent(t *testing.T) {
 		w := newWorld(t)
 		usd, eur, other := w.post("jane", "USD", 7), w.post("jane", "EUR", 2), w.post("joe", "USD", 250)
 		member := w.grant("jane", "u-17")
-		own := table.BalanceKey("jane", "USD")
+		own := table.Balance.Key("jane", "USD")
 		name := file(t, line(usd[0], eur[1], own), line(other...), line(usd[0]), line(usd[3:]...), line(member, member))
 		for i := range 3 {
 			dry := i == 0
@@ -177,7 +177,7 @@ func TestRunReportsProblemsAndContinues(t *testing.T) {
 		return nil
 	}
 	name := file(t, line(poison...), line(gone[0], gone[1], gone[0]), line(usd[0])[:500], line(usd[1]), line(partly...),
-		line(table.GrantKey("jane", "u-17", 1)))
+		line(table.Grant.Key("jane", "u-17", 1)))
 	r := w.run(0, nil)
 	if err := r.Run.Run(t.Context(), []string{name}); err != nil {
 		t.Fatal(err)
@@ -205,13 +205,13 @@ func TestTransactionsAreListed(t *testing.T) {
 	usd := w.post("jane", "USD", 1)
 	var keys []table.Key
 	for i := range 150 {
-		keys = append(keys, table.TransactionKey(fmt.Sprint("t-", i)))
+		keys = append(keys, table.Transaction.Key(fmt.Sprint("t-", i)))
 	}
-	keys = append(keys, table.OutcomeKey("t-0"))
+	keys = append(keys, table.Outcome.Key("t-0"))
 	for _, k := range keys {
 		w.present[k] = true
 	}
-	gone := table.TransactionKey("gone")
+	gone := table.Transaction.Key("gone")
 	name := file(t, line(append(keys, usd[0])...), line(keys[0], gone))
 	for _, dry := range []bool{true, false} {
 		listed := make(map[table.Key]int)
