@@ -3,45 +3,52 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // NewestGrant reads the role and the number of the newest grant or revocation of a user on an account, strongly
 // consistent. Before the first grant, it returns events.NoRole and 0. Errors: those of package store.
 func (l *Ledger) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	return newest(ctx, l, func(ctx context.Context) (events.Role, int64, error) {
-		return l.journal.NewestGrant(ctx, account, user)
-	})
+	g, err := newest[events.MemberGranted](ctx, l, table.Account.PK(account), table.Grant.All(user))
+	return g.Role, g.Number, err
 }
 
 // NewestGroupGrant is NewestGrant for a user in a group.
 func (l *Ledger) NewestGroupGrant(ctx context.Context, group, user string) (events.Role, int64, error) {
-	return newest(ctx, l, func(ctx context.Context) (events.Role, int64, error) {
-		return l.journal.NewestGroupGrant(ctx, group, user)
-	})
+	g, err := newest[events.MemberGranted](ctx, l, table.Group.PK(group), table.Grant.All(user))
+	return g.Role, g.Number, err
 }
 
 // NewestGroups reads the groups of an account and the number of their newest change, strongly consistent. Before the
 // first change, it returns no groups and 0. Errors: those of package store.
 func (l *Ledger) NewestGroups(ctx context.Context, account string) ([]string, int64, error) {
-	return newest(ctx, l, func(ctx context.Context) ([]string, int64, error) {
-		return l.journal.NewestGroups(ctx, account)
-	})
+	g, err := newest[events.AccountGrouped](ctx, l, table.Account.PK(account),
+		table.Grouping.All().Since(table.Number(1)))
+	return g.Groups, g.Number, err
 }
 
-// newest makes a read with retries, and turns ErrAbsent into the zero value and number 0.
-func newest[T any](
-	ctx context.Context, l *Ledger, read func(context.Context) (T, int64, error),
-) (value T, number int64, err error) {
+// newest reads the last event of a range of a partition, strongly consistent, with retries. It is zero if there is
+// none.
+func newest[E events.Event](ctx context.Context, l *Ledger, partition string, within table.Range) (last E, err error) {
+	q := store.Query{Partition: partition, Within: within, Descending: true, Consistency: store.Strong}
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		value, number, err = read(ctx)
+		item, err := store.First(ctx, l.table, q)
+		switch {
+		case errors.Is(err, store.ErrAbsent):
+			err = nil
+		case err == nil:
+			last, err = ddb.Only[E](ddb.DecodeEvent(item))
+		}
 		return time.Time{}, err
 	})
-	if errors.Is(err, store.ErrAbsent) {
-		return *new(T), 0, nil
+	if err != nil {
+		return last, fmt.Errorf("read newest %s: %w", last.EventName(), err)
 	}
-	return value, number, err
+	return last, nil
 }

@@ -75,11 +75,11 @@ func (a *Account) highestBeside(o events.Overdraft) map[string]events.Amount {
 
 // Account reads an account, strongly consistent. Errors: CodeAccountNotFound, CodeThrottled, CodeUnavailable.
 func (l *Ledger) Account(ctx context.Context, id string) (Account, error) {
-	found, err := l.lookupValid(ctx, id, LookupKeys{Accounts: []string{id}})
+	found, err := l.lookupValid(ctx, id, lookupKeys{accounts: []string{id}})
 	if err != nil {
 		return Account{}, err
 	}
-	account, ok := found.Accounts[id]
+	account, ok := found.accounts[id]
 	if !ok {
 		return Account{}, AccountNotFound()
 	}

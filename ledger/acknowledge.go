@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // alreadyPosted answers an item whose id has a stored transaction, and removes it from pending. It reads the header if
@@ -52,14 +54,27 @@ func (s *submission) verifyPosted(c *command, it *item, stored events.Transactio
 	return s.acknowledge(c, it, stored, at)
 }
 
-// verifyComplete reads a head and all its postings in one request, with retries. It returns the store's time.
+// verifyComplete reads a head and all its postings in one serializable request, with retries. It returns nil if all of
+// them are stored, and the store's time. Errors: ErrAbsent (of some item), ErrConflict, ErrThrottled, ErrUnavailable.
 func (l *Ledger) verifyComplete(
 	ctx context.Context, head events.Event, postings []events.PostingRecorded,
 ) (at time.Time, err error) {
+	keys := make([]table.Key, 0, 1+len(postings))
+	keys = append(keys, ddb.EventKey(head))
+	for i := range postings {
+		keys = append(keys, ddb.EventKey(&postings[i]))
+	}
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		at, err = l.journal.VerifyComplete(ctx, head, postings)
+		var items []store.Item
+		items, at, err = l.table.Snapshot(ctx, keys, table.AttrPK) // keys only, because events never change
+		if i := slices.IndexFunc(items, func(item store.Item) bool { return item == nil }); err == nil && i >= 0 {
+			err = fmt.Errorf("%w: %s %s", store.ErrAbsent, keys[i].PK, keys[i].SK)
+		}
 		return at, err
 	})
+	if err != nil {
+		err = fmt.Errorf("verify transaction: %w", err)
+	}
 	return at, err
 }
 
@@ -75,9 +90,9 @@ func (s *submission) acknowledge(ctx context.Context, it *item, t events.Transac
 }
 
 // acknowledgeAll answers all pending items with the transactions of a successful commit.
-func (s *submission) acknowledgeAll(c *command, commit Commit, at time.Time) error {
+func (s *submission) acknowledgeAll(c *command, commit commit, at time.Time) error {
 	for n, it := range s.pending {
-		it.answer.Transaction, _ = commit.Heads[n].(events.TransactionPosted)
+		it.answer.Transaction, _ = commit.heads[n].(events.TransactionPosted)
 		if err := s.acknowledge(c, it, it.answer.Transaction, at); err != nil {
 			return err
 		}

@@ -25,10 +25,10 @@ func TestEnsureVisibleBeforeTheReply(t *testing.T) {
 		"old by the store's clock": {skew: -4900 * time.Millisecond, ensured: true},
 		// It looks fresh by the store's clock.
 		"old by the monotonic clock": {skew: 4 * time.Second, lookup: 2 * time.Second, ensured: true,
-			steps: []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
-				b.Append(ctx, c)
+			steps: []appended{func(ctx context.Context, c commit) error {
+				c.apply(ctx)
 				<-ctx.Done()
-				return time.Time{}, errUnknown
+				return errUnknown
 			}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestVerifyCompleteBeforeReplay(t *testing.T) {
 func TestCancelledWithoutHeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "jane", "1"))
-		r.journal.forever = cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadExists}}})
+		r.journal.forever = cancelled(head(0, store.CauseCondition))
 		if posted := r.mustPost(transfer("t-1", "bank", "jane", "1")); !posted.Replayed {
 			t.Errorf("%+v", posted)
 		}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,12 +22,13 @@ const visibleAge = table.SettleWindow/2 - store.DateStep
 type attempts struct {
 	ledger   *Ledger
 	sent     []attempt
-	unknown  bool  // an attempt may have been applied, or may still be
-	declines int   // attempts that the store declined
-	lastErr  error // of the previous attempt
+	first    [1]attempt // backs sent
+	unknown  bool       // an attempt may have been applied, or may still be
+	declines int        // attempts that the store declined
+	lastErr  error      // of the previous attempt
 }
 
-// attempt is one call of Append.
+// attempt is one commit that was sent.
 type attempt struct {
 	postings []events.PostingRecorded
 	minted   time.Time // monotonic
@@ -34,16 +36,20 @@ type attempt struct {
 
 // append makes one attempt. If it was cancelled, both cancelled and err are set. at is the store's time.
 func (a *attempts) append(
-	ctx context.Context, c Commit, minted time.Time,
-) (at time.Time, cancelled *Cancelled, err error) {
-	a.sent = append(a.sent, attempt{c.Postings, minted})
+	ctx context.Context, c commit, minted time.Time,
+) (at time.Time, cancelled *store.Cancelled, err error) {
+	if a.sent == nil {
+		a.sent = a.first[:0]
+	}
+	a.sent = append(a.sent, attempt{c.postings, minted})
 	err = a.ledger.call(ctx, func(ctx context.Context) (time.Time, error) {
-		at, err = a.ledger.journal.Append(ctx, c)
-		if c, ok := errors.AsType[*Cancelled](err); ok {
-			at, cancelled = c.At, c
-		}
+		at, err = a.ledger.table.Transact(ctx, c.writes())
 		return at, err
 	})
+	if err != nil {
+		err = fmt.Errorf("append: %w", err)
+	}
+	cancelled, _ = errors.AsType[*store.Cancelled](err)
 	return at, cancelled, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestContentionOnAGuard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
-		r.journal.forever = func(_ context.Context, c ledger.Commit, _ *book) (time.Time, error) {
-			return time.Time{}, &ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "40")}}
-		}
+		r.journal.forever = cancelled(refuses("jane", "40"))
 		start := time.Now()
 		_, err := r.post(transfer("t-1", "jane", "shop", "60"))
 		r.refused(err, ledger.CodeContention)
@@ -25,7 +24,7 @@ func TestContentionOnAGuard(t *testing.T) {
 		}
 		seen := map[events.KSUID]bool{}
 		for _, c := range r.journal.sent {
-			if id := c.Postings[0].ID; seen[id] {
+			if id := c.postings[0].ID; seen[id] {
 				t.Error("a KSUID was sent twice: it must be minted right before the write")
 			} else {
 				seen[id] = true
@@ -46,12 +45,12 @@ func TestRefusalStaysFinalWhenAnAttemptArrivesLate(t *testing.T) {
 		r.journal.Project(pair("jane", "USD"), amount("60"))
 		r.restart()
 		r.journal.steps = []appended{
-			func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+			func(ctx context.Context, c commit) error {
 				other := r.another()
 				if _, err := other.Post(t.Context(), transfer("", "jane", "shop", "60")); err != nil {
 					t.Error(err)
 				}
-				return late(20*time.Second)(ctx, c, b)
+				return late(20*time.Second)(ctx, c)
 			},
 		}
 		_, err := r.post(transfer("t-1", "jane", "shop", "41"))
@@ -61,7 +60,7 @@ func TestRefusalStaysFinalWhenAnAttemptArrivesLate(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.stored("t-1", false)
 		for i, c := range r.journal.sent {
-			if bound := c.Debits[0].Bound; i > 0 && bound.Cmp(r.journal.sent[i-1].Debits[0].Bound) < 0 {
+			if bound := c.debits[0].bound; i > 0 && bound.Cmp(r.journal.sent[i-1].debits[0].bound) < 0 {
 				t.Errorf("attempt %d has a lower bound than the one before", i)
 			}
 		}
@@ -79,9 +78,7 @@ func TestConflictOfTheHeaderIsNoRefusal(t *testing.T) {
 			return nil
 		}
 		r.journal.steps = []appended{applied(errUnknown)}
-		r.journal.steps = append(r.journal.steps, cancelled(ledger.Cancelled{
-			Heads: []ledger.HeadReason{{Is: ledger.HeadConflict}}, Refused: []ledger.Refusal{refusalAt("jane", "100")},
-		}))
+		r.journal.steps = append(r.journal.steps, cancelled(head(0, store.CauseConflict), refuses("jane", "100")))
 		if posted := r.mustPost(transfer("t-1", "jane", "shop", "100")); posted.Replayed {
 			t.Error("its own attempt counts as a replay")
 		}
@@ -91,18 +88,18 @@ func TestConflictOfTheHeaderIsNoRefusal(t *testing.T) {
 // If credits put an account below its limit before the debit, they miss a credit that is being committed item by item.
 func TestAccountBelowItsLimitIsRetried(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		refusal := cancelled(ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "80")}})
+		refusal := cancelled(refuses("jane", "80"))
 		r.fund("jane", "USD", "70")
-		r.journal.steps = []appended{refusal, refusal, func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+		r.journal.steps = []appended{refusal, refusal, func(ctx context.Context, c commit) error {
 			if _, err := r.another().Post(t.Context(), transfer("", "bank", "jane", "30")); err != nil {
 				t.Error(err)
 			}
-			return refusal(ctx, c, b)
+			return refusal(ctx, c)
 		}}
 		r.mustPost(transfer("t-1", "jane", "shop", "20"))
 
 		// If it stays so, it is said and logged: the books are damaged, and the debit isn't covered.
-		r.journal.forever = cancelled(ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "180")}})
+		r.journal.forever = cancelled(refuses("jane", "180"))
 		_, err := r.post(transfer("t-2", "jane", "shop", "1"))
 		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("-80") {
 			t.Errorf("funds %+v", *e.Funds)
@@ -134,10 +131,10 @@ func TestCallersDeadline(t *testing.T) {
 
 // hangsUp answers as the step does, and then the caller cancels.
 func hangsUp(cancel func(), step appended) appended {
-	return func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
-		at, err := step(ctx, c, b)
+	return func(ctx context.Context, c commit) error {
+		err := step(ctx, c)
 		cancel()
-		return at, err
+		return err
 	}
 }
 
@@ -149,8 +146,8 @@ func TestNoAttemptAfterTheCallerIsGone(t *testing.T) {
 		code ledger.Code
 	}{
 		"throttled":               {answers(errThrottled), ledger.CodeUnavailable},
-		"in conflict":             {cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadConflict}}}), ledger.CodeUnavailable},
-		"refused on what it knew": {cancelled(ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "10")}}), ledger.CodeUnavailable},
+		"in conflict":             {cancelled(head(0, store.CauseConflict)), ledger.CodeUnavailable},
+		"refused on what it knew": {cancelled(refuses("jane", "10")), ledger.CodeUnavailable},
 		"unknown, not applied":    {answers(errUnknown), ledger.CodeOutcomeUnknown},
 		"unknown, applied":        {applied(errUnknown), ""},
 		"unknown, applied late":   {late(3 * time.Second), ""},

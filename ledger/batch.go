@@ -129,7 +129,7 @@ func (b *batch) postAtomic(c *command) error {
 // prefetch looks up the definitions and credits of all requests together. It only fills the caches: each request looks
 // up what it still misses.
 func (b *batch) prefetch(ctx context.Context) {
-	var keys LookupKeys
+	var keys lookupKeys
 	all := &definitions{}
 	for i, d := range b.drafts {
 		if b.results[i].Err != nil {
@@ -137,9 +137,9 @@ func (b *batch) prefetch(ctx context.Context) {
 		}
 		known, missing := b.ledger.cachedDefinitions(d)
 		all.accounts = append(all.accounts, known.accounts...)
-		keys.Accounts = append(keys.Accounts, missing.Accounts...)
-		keys.Assets = append(keys.Assets, missing.Assets...)
-		keys.Credits = append(keys.Credits, b.ledger.uncachedCredits(d, known)...)
+		keys.accounts = append(keys.accounts, missing.accounts...)
+		keys.assets = append(keys.assets, missing.assets...)
+		keys.credits = append(keys.credits, b.ledger.uncachedCredits(d, known)...)
 	}
 	if keys.empty() {
 		return

@@ -145,7 +145,7 @@ func TestAtomicBatch(t *testing.T) {
 		if got := r.journal.calls; !slices.Equal(got, []string{"Append"}) {
 			t.Errorf("asked for %v", got)
 		}
-		if c := r.journal.sent[0]; len(c.Heads) != 2 || len(c.Postings) != 4 || len(c.Debits) != 1 {
+		if c := r.journal.sent[0]; c.heads != 2 || len(c.postings) != 4 || len(c.debits) != 1 {
 			t.Errorf("sent %+v", c)
 		}
 		again := r.results(true, "replayed replayed", in, out)
@@ -242,7 +242,7 @@ func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
 	t.Run("applied, refused, and nothing can be read", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.fund("jane", "USD", "100")
-			r.journal.steps = []appended{applied(errUnknown), cancelled(ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "100")}})}
+			r.journal.steps = []appended{applied(errUnknown), cancelled(refuses("jane", "100"))}
 			r.journal.fail = failing("Transaction", errUnavailable)
 			_, err := r.batch(true, requests...)
 			r.refused(err, ledger.CodeOutcomeUnknown)
@@ -253,11 +253,11 @@ func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
 	t.Run("applied late, refused before", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.fund("jane", "USD", "100")
-			r.journal.steps = []appended{late(20 * time.Second), func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+			r.journal.steps = []appended{late(20 * time.Second), func(ctx context.Context, c commit) error {
 				if _, err := r.another().Post(t.Context(), transfer("", "jane", "shop", "1")); err != nil {
 					t.Error(err)
 				}
-				return b.Append(ctx, c)
+				return c.apply(ctx)
 			}}
 			_, err := r.batch(true, requests...)
 			if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("39") {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 )
 
@@ -200,7 +201,7 @@ func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error
 func (c *accountChange) send(ctx context.Context, before Account, next events.AccountChanged) (Account, error) {
 	read := readTimeNow(c.ledger.now)
 	c.sent = next
-	err := c.ledger.callUntimed(ctx, func(ctx context.Context) error { return c.ledger.journal.PutChange(ctx, next) })
+	err := c.ledger.callUntimed(ctx, func(ctx context.Context) error { return c.ledger.putChange(ctx, next) })
 	account := NewAccount(*before.opening, &next)
 	switch {
 	case err == nil:
@@ -212,6 +213,26 @@ func (c *accountChange) send(ctx context.Context, before Account, next events.Ac
 	}
 	return account, err
 }
+
+// putChange writes a change of an account, in one request, on the condition that the account's newest change has the
+// preceding number. Errors: ErrConflict when it has not; ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
+func (l *Ledger) putChange(ctx context.Context, c events.AccountChanged) error {
+	maker := ddb.NewItemEncoder(2)
+	newest := store.Write{Item: maker.Current(c), If: store.IfAbsent}
+	if previous := c.Number - 1; previous > 1 {
+		newest.If, newest.Names = isPrevious, changeNames
+		newest.Values = store.Item{":previous": ddb.Integer(previous)}
+	}
+	if _, err := l.table.Transact(ctx, []store.Write{putAbsent(maker, c), newest}); err != nil {
+		return fmt.Errorf("put change: %w", err)
+	}
+	return nil
+}
+
+// The condition of putChange on the newest change.
+const isPrevious = "#number = :previous"
+
+var changeNames = map[string]string{"#number": "Number"} // a field of the event, named by its codec
 
 // finish updates the guards of an account that is as requested, and answers with it.
 func (c *accountChange) finish(ctx context.Context, a Account) (Account, error) {
@@ -249,40 +270,16 @@ func (l *Ledger) updateGuards(ctx context.Context, a Account) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxGuardUpdates)
 	var skipped error
-	err := l.eachGuard(groupCtx, a.ID, func(g Guard) {
+	err := l.eachGuard(groupCtx, a.ID, func(g guard) {
 		switch {
-		case g.Version >= a.Version:
+		case g.version >= a.Version:
 		case groupCtx.Err() != nil: // the deadline passed, or another update failed
 			skipped = groupCtx.Err()
 		default:
-			group.Go(func() error { return l.setGuardVersion(groupCtx, g.Pair, a.Version) })
+			group.Go(func() error { return l.setGuardVersion(groupCtx, g.pair, a.Version) })
 		}
 	})
 	return cmp.Or(group.Wait(), err, skipped)
-}
-
-// eachGuard calls do for every guard of an account, one after the other.
-func (l *Ledger) eachGuard(ctx context.Context, account string, do func(Guard)) error {
-	for after := ""; ; {
-		var page []Guard
-		var next string
-		err := retryRead(ctx, func() error {
-			return l.callUntimed(ctx, func(ctx context.Context) (err error) {
-				page, next, err = l.journal.Guards(ctx, account, after)
-				return err
-			})
-		})
-		if err != nil {
-			return err
-		}
-		for _, g := range page {
-			do(g)
-		}
-		if next == "" {
-			return nil
-		}
-		after = next
-	}
 }
 
 func invalidChange(field, rule string) *Error {

@@ -45,7 +45,7 @@ func (l *Ledger) mint(
 func (l *Ledger) checkClock(ctx context.Context, account string) (store time.Time, _ error) {
 	off, store := l.clock.Off(l.now(), time.Now())
 	if off && account != "" {
-		if _, err := l.lookup(ctx, LookupKeys{Accounts: []string{account}}); err != nil {
+		if _, err := l.lookup(ctx, lookupKeys{accounts: []string{account}}); err != nil {
 			return store, err
 		}
 		off, store = l.clock.Off(l.now(), time.Now())

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -92,7 +94,7 @@ func TestMinterIsAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 		ahead = false
-		l := ledger.New(ledger.Config{Journal: r.journal, Projections: r.journal, Minter: minter, Now: storeNow})
+		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: r.journal, Minter: minter, Now: storeNow})
 		for range 4 {
 			_, err := l.Post(t.Context(), transfer("t-1", "bank", "jane", "1"))
 			r.refused(err, ledger.CodeUnavailable)
@@ -106,18 +108,17 @@ func TestMinterIsAhead(t *testing.T) {
 	})
 }
 
-// mute is a journal whose replies have no time.
-type mute struct{ *faulty }
+// mute is a table whose replies to lookups have no time.
+type mute struct{ store.Table }
 
-func (m mute) Lookup(ctx context.Context, w ledger.LookupKeys) (ledger.LookupResult, error) {
-	found, err := m.faulty.Lookup(ctx, w)
-	found.At = time.Time{}
-	return found, err
+func (m mute) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) ([]store.Item, time.Time, error) {
+	items, _, err := m.Table.BatchGet(ctx, keys, c)
+	return items, time.Time{}, err
 }
 
 func TestStoreWithoutClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		l := ledger.New(ledger.Config{Journal: mute{r.journal}, Projections: r.journal, Now: storeNow})
+		l := ledger.New(ledger.Config{Table: mute{r.journal.table()}, Projections: r.journal, Now: storeNow})
 		_, err := l.Post(t.Context(), transfer("t-1", "bank", "jane", "1"))
 		r.refused(err, ledger.CodeUnavailable)
 		r.stored("t-1", false)

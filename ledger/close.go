@@ -32,7 +32,7 @@ func (c *accountChange) planClose(
 	}
 	spent := make(map[string]events.Amount)
 	if !a.Overdraft.Unlimited {
-		err := c.ledger.eachGuard(ctx, a.ID, func(g Guard) { spent[g.Pair.Asset] = g.Spent })
+		err := c.ledger.eachGuard(ctx, a.ID, func(g guard) { spent[g.pair.Asset] = g.spent })
 		if err != nil {
 			return next, false, storeError(err)
 		}

@@ -20,7 +20,7 @@ func (r *rig) project(account string, t events.TransactionPosted) {
 		if leg.Account != account {
 			continue
 		}
-		p := projections.NewProjector(r.journal.views, storeNow, nil)
+		p := projections.NewProjector(r.journal.book.table, storeNow, nil)
 		if err := p.Refold(r.t.Context(), pair(account, leg.Asset), []events.KSUID{leg.ID}); err != nil {
 			r.t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestCreditWhilePostingsAreCounted(t *testing.T) {
 			comes.before = nil
 			r.project("jane", r.mustPost(backdated("t-2", "bank", "jane", "5", time.Hour)).Transaction)
 		}
-		l := ledger.New(ledger.Config{Journal: r.journal, Projections: comes, Now: storeNow})
+		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: comes, Now: storeNow})
 		_, err := l.ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", State: &isClosed, Actor: "tester"})
 		r.refused(err, ledger.CodeInvalidChange)
 		r.now("jane", 3, isOpen)
@@ -220,7 +220,7 @@ func TestCloseWaitsForTheFirstPostingOfAnAsset(t *testing.T) {
 		r.mustPost(debit)
 		r.mustPost(transfer("t-4", "shop", "margin", "7"))
 		hidden := &hiding{Projections: r.journal, asset: "USD"}
-		l := ledger.New(ledger.Config{Journal: r.journal, Projections: hidden, Now: storeNow})
+		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: hidden, Now: storeNow})
 		request := ledger.ChangeAccount{ID: "margin", State: &isClosed, Actor: "tester"}
 		_, err := l.ChangeAccount(t.Context(), request)
 		r.refused(err, ledger.CodeContention)
@@ -239,7 +239,7 @@ func TestCloseOfAnAccountThatIsTooLarge(t *testing.T) {
 		r.mustPost(transfer("t-1", "jane", "shop", "100"))
 		r.state("jane", isFrozen)
 		slow := &hiding{Projections: r.journal}
-		l := ledger.New(ledger.Config{Journal: r.journal, Projections: slow, Now: storeNow})
+		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: slow, Now: storeNow})
 		slow.counting = func(ctx context.Context) error {
 			<-ctx.Done()
 			return fmt.Errorf("count: %w", ctx.Err())

@@ -48,8 +48,8 @@ func TestCloseAccount(t *testing.T) {
 		if got.Version != 3 || got.State != isClosed || got.Name != name {
 			t.Errorf("%+v", got)
 		}
-		if g := r.guard("jane"); g.Version != 3 {
-			t.Errorf("guard %+v", g)
+		if v := r.guardVersion("jane"); v != 3 {
+			t.Errorf("the guard has version %d", v)
 		}
 		// It is final.
 		if again, err := r.close("jane"); err != nil || again.Version != 3 {
@@ -136,7 +136,7 @@ func TestCloseWaitsForDebits(t *testing.T) {
 		r.fund("jane", "USD", "100")
 		r.mustPost(transfer("t-1", "jane", "shop", "100"))
 		hidden := &hiding{Projections: r.journal, left: 3}
-		l := ledger.New(ledger.Config{Journal: r.journal, Projections: hidden, Now: storeNow})
+		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: hidden, Now: storeNow})
 		request := ledger.ChangeAccount{ID: "jane", State: &isClosed, Actor: "tester"}
 		if got, err := l.ChangeAccount(t.Context(), request); err != nil || got.State != isClosed || hidden.left != 0 {
 			t.Errorf("%+v, %v; %d looks left", got, err, hidden.left)
@@ -215,7 +215,7 @@ func TestChangeOfAnAccountWithManyGuards(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range guards {
 			p := pair("jane", fmt.Sprintf("asset-%05d", i))
-			if err := r.journal.book.CreateGuard(t.Context(), p); err != nil {
+			if err := r.another().CreateGuard(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
 		}

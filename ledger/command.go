@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"reflect"
 	"time"
 
 	"ledger.example/events"
@@ -77,6 +76,15 @@ func (l *Ledger) read(ctx context.Context, do func(context.Context) (time.Time, 
 	return retryRead(ctx, func() error { return l.call(ctx, do) })
 }
 
+// queryPage reads a page of a query, with retries.
+func (l *Ledger) queryPage(ctx context.Context, q store.Query) (page store.Page, err error) {
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		page, err = l.table.Query(ctx, q)
+		return time.Time{}, err
+	})
+	return page, err
+}
+
 // retryRead calls do, a read, at most maxDeclines times: again if the store declines it or reports a conflict.
 func retryRead(ctx context.Context, do func() error) error {
 	for failed := 1; ; failed++ {
@@ -91,49 +99,4 @@ func retryRead(ctx context.Context, do func() error) error {
 // declined reports whether the store did not carry out a request because it was throttled or unavailable.
 func declined(err error) bool {
 	return errors.Is(err, store.ErrThrottled) || errors.Is(err, store.ErrUnavailable)
-}
-
-// put writes an event if its key is absent. It retries, also after an unknown outcome, because the write is idempotent.
-// It writes nothing once the caller is gone. It returns the stored event; created is true if this command wrote it. The
-// error is an *Error. If any of unless is stored, it is CodeContention and wraps store.ErrOutdated.
-func (l *Ledger) put(
-	c *command, e events.Event, unless ...events.Event,
-) (stored events.Event, created bool, _ error) {
-	unknown, outdated, declines := false, false, 0
-	failure := func(err error) error {
-		if unknown {
-			return unknownError("", err)
-		}
-		return storeError(err)
-	}
-	for failed := 1; ; failed++ {
-		if err := c.abandoned(); err != nil {
-			return nil, false, failure(err)
-		}
-		err := l.call(c, func(ctx context.Context) (_ time.Time, err error) {
-			stored, err = l.journal.Put(ctx, e, unless...)
-			return time.Time{}, err
-		})
-		switch {
-		case err == nil:
-			return stored, true, nil
-		case errors.Is(err, store.ErrExists):
-			return stored, unknown && reflect.DeepEqual(stored, e), nil
-		case errors.Is(err, store.ErrOutdated) && (outdated || !unknown):
-			return nil, false, storeError(err)
-		case errors.Is(err, store.ErrOutdated): // an earlier attempt may have been applied: try again
-			outdated = true
-		case declined(err):
-			declines++
-		case errors.Is(err, store.ErrConflict):
-		case errors.Is(err, store.ErrUnknownOutcome):
-			unknown = true
-			l.log.WarnContext(c, "outcome of a write is unknown; the event is put again", "error", err)
-		default:
-			return nil, false, internalError(err)
-		}
-		if declines == maxDeclines && !unknown || !pause(c, failed) {
-			return nil, false, failure(err)
-		}
-	}
 }

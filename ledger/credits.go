@@ -50,9 +50,9 @@ func (c *knownCredits) freshEntry(p events.Pair) (credits, bool) {
 }
 
 // addLookup caches credits and a guard that were just read.
-func (c *knownCredits) addLookup(p events.Pair, to events.Amount, guard Guard) {
+func (c *knownCredits) addLookup(p events.Pair, to events.Amount, guard guard) {
 	c.raise(p, to)
-	if guard.Version == 0 {
+	if guard.version == 0 {
 		c.setUnguarded(p, true)
 	}
 }

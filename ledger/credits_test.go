@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -47,15 +46,13 @@ func TestCreditsNeverFallDuringACommand(t *testing.T) {
 		r.journal.Project(jane, amount("100"))
 		time.Sleep(ledger.CreditsTTL - time.Second)
 		r.journal.forget()
-		r.journal.steps = []appended{hangs, func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
-			return time.Time{}, &ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "960")}}
-		}}
+		r.journal.steps = []appended{hangs, cancelled(refuses("jane", "960"))}
 		_, err := r.post(transfer("t-2", "jane", "shop", "50"))
 		r.refused(err, ledger.CodeInsufficientFunds)
 		if n := len(r.journal.sent); n != 2 {
 			t.Fatalf("%d attempts", n)
 		}
-		if first, second := r.journal.sent[0].Debits[0].Bound, r.journal.sent[1].Debits[0].Bound; second.Cmp(first) < 0 {
+		if first, second := r.journal.sent[0].debits[0].bound, r.journal.sent[1].debits[0].bound; second.Cmp(first) < 0 {
 			t.Errorf("the second attempt has the bound %v after %v", second, first)
 		}
 	})

@@ -77,12 +77,12 @@ func (f *funding) shortfalls(ctx context.Context, l *Ledger) (short []shortfall,
 	if len(f.limits) == 0 {
 		return nil, nil
 	}
-	var keys LookupKeys
-	refused := make([]Refusal, len(f.limits))
+	var keys lookupKeys
+	refused := make([]refusal, len(f.limits))
 	for i, limit := range f.limits {
-		keys.Accounts = append(keys.Accounts, limit.pair.Account)
-		keys.Credits = append(keys.Credits, limit.pair)
-		refused[i].Pair = limit.pair
+		keys.accounts = append(keys.accounts, limit.pair.Account)
+		keys.credits = append(keys.credits, limit.pair)
+		refused[i].pair = limit.pair
 	}
 	found, err := l.lookup(ctx, keys)
 	if err != nil {
@@ -94,11 +94,11 @@ func (f *funding) shortfalls(ctx context.Context, l *Ledger) (short []shortfall,
 	}
 	for i := range f.limits {
 		limit := &f.limits[i]
-		if now, ok := found.Accounts[limit.pair.Account]; ok {
+		if now, ok := found.accounts[limit.pair.Account]; ok {
 			limit.setAccount(&now)
 		}
 		limit.raise(exact[i])
-		if spent := found.Guards[limit.pair].Spent; spent.Cmp(limit.bound()) > 0 {
+		if spent := found.guards[limit.pair].spent; spent.Cmp(limit.bound()) > 0 {
 			short = append(short, shortfall{limit, spent})
 		}
 	}

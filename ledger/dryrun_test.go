@@ -80,9 +80,9 @@ func endedText(e ledger.Ended) string {
 func (r *rig) checkDryRuns(requests ...dryAndReal) {
 	r.t.Helper()
 	for i, request := range requests {
-		before := r.journal.store.Since(0)
+		before := r.journal.memory.Since(0)
 		dry, dryErr := request.dry(r.t.Context())
-		if after := r.journal.store.Since(0); len(after) != len(before) {
+		if after := r.journal.memory.Since(0); len(after) != len(before) {
 			r.t.Fatalf("%d wrote %+v", i, after[len(before):])
 		}
 		real, wetErr := request.real(r.t.Context())

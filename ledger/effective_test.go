@@ -114,9 +114,9 @@ func TestInvalidEffectiveDates(t *testing.T) {
 // If the clock goes back after the check, no recording time is stored that is too close to the effective date.
 func TestEffectiveDateWhenTheClockGoesBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.journal.steps = []appended{func(context.Context, ledger.Commit, *book) (time.Time, error) {
+		r.journal.steps = []appended{func(_ context.Context, _ commit) error {
 			r.skew = -2 * time.Second
-			return time.Time{}, errThrottled
+			return errThrottled
 		}}
 		_, err := r.post(backdated("t-1", "bank", "shop", "1", ledger.EffectiveAge+time.Second))
 		r.refused(err, ledger.CodeUnavailable)

@@ -104,17 +104,18 @@ func (e *ending) run(ctx *command) (Ended, error) {
 		if e.dryRun {
 			return e.answerDryRun(ctx, hold, end, taken, false)
 		}
-		at, cancelled, err := e.append(ctx, Commit{Heads: []events.Event{end}, Postings: end.Postings(hold)}, minted)
+		at, cancelled, err := e.append(ctx, commit{heads: []events.Event{end}, postings: end.Postings(hold)}, minted)
 		switch {
 		case err == nil:
 			return e.acknowledgeEnd(ctx, hold, end, taken, at)
 		case cancelled != nil:
-			if head := cancelled.head(0); head.Is == HeadExists {
-				if stored, ok := head.Stored.(events.HoldEnded); ok {
-					return e.alreadyEnded(ctx, hold, stored, taken)
+			if head := cancelled.Reasons[0]; head.Is == store.CauseCondition && head.Old != nil {
+				stored, err := storedHead[events.HoldEnded](head)
+				if err != nil {
+					return Ended{}, e.fail(ctx, internalError(err))
 				}
+				return e.alreadyEnded(ctx, hold, stored, taken)
 			}
-			err = cancelled.cause()
 		case declined(err), errors.Is(err, store.ErrConflict):
 		case errors.Is(err, store.ErrUnknownOutcome):
 			e.unknown = true

@@ -108,15 +108,15 @@ func TestAHoldEndsOnce(t *testing.T) {
 						case "after it":
 							before()
 						case "at the same time":
-							r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+							r.journal.steps = []appended{func(ctx context.Context, c commit) error {
 								before()
-								return b.Append(ctx, c)
+								return c.apply(ctx)
 							}}
 						default:
-							r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+							r.journal.steps = []appended{func(ctx context.Context, c commit) error {
 								before()
-								b.Append(ctx, c)
-								return time.Time{}, errUnknown
+								c.apply(ctx)
+								return errUnknown
 							}}
 						}
 						got, err := two(t.Context(), r.Ledger)
@@ -209,9 +209,9 @@ func TestEndsAfterTheTimeOfExpiry(t *testing.T) {
 func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Second)
-		r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+		r.journal.steps = []appended{func(ctx context.Context, c commit) error {
 			time.Sleep(6500 * time.Millisecond) // it is late, and arrives never
-			return time.Time{}, errUnknown
+			return errUnknown
 		}}
 		_, err := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
 		r.refused(err, ledger.CodeHoldExpired)
@@ -278,9 +278,9 @@ func TestNoEndAfterTheCallerIsGone(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+		r.journal.steps = []appended{func(ctx context.Context, c commit) error {
 			cancel()
-			return late(time.Second)(ctx, c, b)
+			return late(time.Second)(ctx, c)
 		}}
 		r.journal.forget()
 		if got, err := r.Release(ctx, release("h-1")); err != nil || got.Replayed || len(r.journal.sent) != 1 {

@@ -7,12 +7,11 @@ import (
 	"log"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/ledger"
-	"ledger.example/ledger/dynamo"
 	"ledger.example/projections"
-	viewsdynamo "ledger.example/projections/dynamo"
 )
 
 // open returns a ledger on a new table in memory, with the assets USD and AAPL, the accounts jane and shop, and bank
@@ -23,8 +22,8 @@ func open(ctx context.Context) *ledger.Ledger {
 		log.Fatal(err)
 	}
 	l := ledger.New(ledger.Config{
-		Journal:     dynamo.NewJournal(client, "ledger"),
-		Projections: projections.NewReader(viewsdynamo.NewViews(client, "ledger"), nil),
+		Table:       ddb.NewTable(client, "ledger"),
+		Projections: projections.NewReader(ddb.NewTable(client, "ledger"), nil),
 	})
 	for _, asset := range []ledger.RegisterAsset{
 		{ID: "USD", Name: "US dollar", Scale: 2, Actor: "setup"}, {ID: "AAPL", Name: "Apple Inc.", Currency: "USD", Actor: "setup"},

@@ -1,8 +1,11 @@
 package ledger
 
 import (
+	"context"
 	"fmt"
 	"strings"
+
+	"ledger.example/events"
 )
 
 // CreditsTTL is creditsTTL, for tests.
@@ -16,6 +19,13 @@ const (
 
 // CacheOnePair lets l cache the credits of one pair only: each that is read evicts the one before.
 func (l *Ledger) CacheOnePair() { l.credits.cache.most = 1 }
+
+// CreateGuard writes the guard of a pair without a version, and SetGuardVersion sets the version.
+func (l *Ledger) CreateGuard(ctx context.Context, p events.Pair) error { return l.createGuard(ctx, p) }
+
+func (l *Ledger) SetGuardVersion(ctx context.Context, p events.Pair, version int64) error {
+	return l.setGuardVersion(ctx, p, version)
+}
 
 // Names returns the fields at fault: "postings[1].quantity", "metadata.order".
 func Names(faults []FieldError) []string {

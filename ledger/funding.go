@@ -53,11 +53,11 @@ func (f *funding) prepare(ctx context.Context, l *Ledger) *Error {
 }
 
 // debits returns the updates of all guards.
-func (f *funding) debits() []Debit {
+func (f *funding) debits() []debit {
 	if len(f.limits) == 0 {
 		return nil
 	}
-	debits := make([]Debit, len(f.limits))
+	debits := make([]debit, len(f.limits))
 	for i := range f.limits {
 		debits[i] = f.limits[i].debit()
 	}
@@ -79,7 +79,7 @@ func (f *funding) limitOf(p events.Pair) *limit {
 // the one compared here. Attempts with another version fail its condition. Attempts with this version had no higher
 // bound, because the credits of a limit never fall during a command, and the amount spent never falls. An attempt that
 // passed the guard before the refusal has a header, and the header is read after the refusal.
-func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []Refusal) (short []shortfall, _ *Error) {
+func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []refusal) (short []shortfall, _ *Error) {
 	if synced, err := f.syncGuards(ctx, l, refused); synced || err != nil {
 		return nil, err
 	}
@@ -93,21 +93,21 @@ func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []Refu
 	}
 	accounts := make([]string, len(refused))
 	for i, r := range refused {
-		f.limitOf(r.Pair).raise(exact[i])
-		accounts[i] = r.Pair.Account
+		f.limitOf(r.pair).raise(exact[i])
+		accounts[i] = r.pair.Account
 	}
 	if changed, err := f.refreshAccounts(ctx, l, accounts); changed || err != nil {
 		return nil, err
 	}
 	for i := range f.limits {
 		limit := &f.limits[i]
-		at := slices.IndexFunc(refused, func(r Refusal) bool { return r.Pair == limit.pair })
+		at := slices.IndexFunc(refused, func(r refusal) bool { return r.pair == limit.pair })
 		if at < 0 {
 			continue
 		}
 		cached, _ := l.credits.fresh(limit.pair)
 		limit.raise(cached)
-		spent := refused[at].Spent
+		spent := refused[at].spent
 		if spent.Cmp(limit.bound()) <= 0 {
 			continue
 		}
@@ -127,15 +127,15 @@ func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []Refu
 
 // syncGuards creates missing guards. Where the versions of a guard and its limit differ, it reads the account again,
 // and updates the guard if it has the older version. synced is false if no guard was missing and no version differed.
-func (f *funding) syncGuards(ctx context.Context, l *Ledger, refused []Refusal) (synced bool, _ *Error) {
+func (f *funding) syncGuards(ctx context.Context, l *Ledger, refused []refusal) (synced bool, _ *Error) {
 	var missing []events.Pair
 	var accounts []string
 	for _, r := range refused {
 		switch {
-		case r.Absent || r.Version == 0:
-			missing = append(missing, r.Pair)
-		case r.Version != f.limitOf(r.Pair).account.Version:
-			accounts = append(accounts, r.Pair.Account)
+		case r.absent || r.version == 0:
+			missing = append(missing, r.pair)
+		case r.version != f.limitOf(r.pair).account.Version:
+			accounts = append(accounts, r.pair.Account)
 		}
 	}
 	if missing == nil && accounts == nil {
@@ -154,8 +154,8 @@ func (f *funding) syncGuards(ctx context.Context, l *Ledger, refused []Refusal) 
 	}
 	return true, l.inParallel(ctx, len(refused), func(ctx context.Context, i int) error {
 		r := refused[i]
-		if version := f.limitOf(r.Pair).account.Version; 0 < r.Version && r.Version < version {
-			return l.setGuardVersion(ctx, r.Pair, version)
+		if version := f.limitOf(r.pair).account.Version; 0 < r.version && r.version < version {
+			return l.setGuardVersion(ctx, r.pair, version)
 		}
 		return nil
 	})
@@ -163,13 +163,13 @@ func (f *funding) syncGuards(ctx context.Context, l *Ledger, refused []Refusal) 
 
 // refreshAccounts reads accounts again, and reports whether any of them changed.
 func (f *funding) refreshAccounts(ctx context.Context, l *Ledger, ids []string) (changed bool, _ *Error) {
-	found, err := l.lookup(ctx, LookupKeys{Accounts: ids})
+	found, err := l.lookup(ctx, lookupKeys{accounts: ids})
 	if err != nil {
 		return false, asError(err)
 	}
 	for i := range f.limits {
 		limit := &f.limits[i]
-		if now, ok := found.Accounts[limit.pair.Account]; ok && now.Version != limit.account.Version {
+		if now, ok := found.accounts[limit.pair.Account]; ok && now.Version != limit.account.Version {
 			limit.setAccount(&now)
 			changed = true
 		}
@@ -183,7 +183,7 @@ func (f *funding) refreshAccounts(ctx context.Context, l *Ledger, ids []string) 
 // that query finds the new guard, or the account was read after the change.
 func (f *funding) createGuards(ctx context.Context, l *Ledger, pairs []events.Pair) *Error {
 	err := l.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
-		return l.retryWrite(ctx, func(ctx context.Context) error { return l.journal.CreateGuard(ctx, pairs[i]) })
+		return l.createGuard(ctx, pairs[i])
 	})
 	if err != nil {
 		return err
@@ -200,26 +200,17 @@ func (f *funding) createGuards(ctx context.Context, l *Ledger, pairs []events.Pa
 	})
 }
 
-// setGuardVersion sets the account version of a guard, with retries, and marks the guard as existing.
-func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version int64) error {
-	err := l.retryWrite(ctx, func(ctx context.Context) error { return l.journal.SetGuardVersion(ctx, pair, version) })
-	if err == nil {
-		l.credits.markGuarded(pair)
-	}
-	return err
-}
-
 // exactFunds reads the exact funds of the refused pairs.
-func (l *Ledger) exactFunds(ctx context.Context, refused []Refusal) ([]events.Amount, error) {
+func (l *Ledger) exactFunds(ctx context.Context, refused []refusal) ([]events.Amount, error) {
 	exact := make([]events.Amount, len(refused))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
 	for i, r := range refused {
 		group.Go(func() error {
 			return retryRead(ctx, func() error {
-				funds, err := l.projections.Funds(ctx, r.Pair.Account, r.Pair.Asset)
+				funds, err := l.projections.Funds(ctx, r.pair.Account, r.pair.Asset)
 				if err == nil {
-					l.credits.raise(r.Pair, funds)
+					l.credits.raise(r.pair, funds)
 					exact[i] = funds
 				}
 				return err

@@ -16,8 +16,8 @@ func (l *Ledger) Group(ctx context.Context, id string) (events.GroupRegistered, 
 	if group, ok := l.groups.get(id); ok {
 		return *group, nil
 	}
-	found, err := l.lookupValid(ctx, id, LookupKeys{Groups: []string{id}})
-	group, ok := found.Groups[id]
+	found, err := l.lookupValid(ctx, id, lookupKeys{groups: []string{id}})
+	group, ok := found.groups[id]
 	if err == nil && !ok {
 		err = GroupNotFound()
 	}

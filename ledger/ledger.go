@@ -1,31 +1,35 @@
 // Package ledger is the write side. It decides whether a transaction may be posted, and appends its events to the
-// Journal, the store of all events. The API's journal is something else: a projection, which package projections
-// writes.
+// table, with the spending guards of its accounts. The events are the source of truth: the API's journal is a
+// projection of them, which package projections writes.
 //
 // A command is checked in this order: each field, the rules over several fields, the accounts and assets that it names,
-// its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through two
-// ports, the Journal and the Projections.
+// its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through
+// store.Table, and through Projections for what is read from projections.
 //
 // Read the lifecycle of a posting in this order: Post (post.go) wraps the request in an item (not an item of the table)
 // and submits it. submission.go plans it: resolve.go reads the accounts and assets that it names, decide.go checks them
 // and builds the transaction, submission_limits.go and limits.go compute the conditions of the guards. Then
-// submission.go appends the transaction, with retries. funding.go handles refusals by guards. acknowledge.go answers.
+// submission.go appends the transaction (commit.go), with retries. funding.go handles refusals by guards (guards.go).
+// acknowledge.go answers.
 package ledger
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Ledger carries out commands. It is safe for concurrent use. It caches definitions, accounts and credits.
 type Ledger struct {
-	journal     Journal
+	table       store.Table
 	projections Projections
 	minter      *events.Minter
 	now         func() time.Time // the process's clock; durations are measured with time.Now
@@ -40,7 +44,7 @@ type Ledger struct {
 
 // Config configures a Ledger.
 type Config struct {
-	Journal     Journal
+	Table       store.Table
 	Projections Projections
 	Minter      *events.Minter   // nil: a minter on Now
 	Now         func() time.Time // nil: time.Now
@@ -53,7 +57,7 @@ func New(c Config) *Ledger {
 		c.Now = time.Now
 	}
 	return &Ledger{
-		journal:     c.Journal,
+		table:       c.Table,
 		projections: c.Projections,
 		minter:      cmp.Or(c.Minter, events.NewMinter(c.Now, nil)),
 		now:         c.Now,
@@ -81,39 +85,22 @@ func (l *Ledger) Transaction(ctx context.Context, id string) (events.Transaction
 	return t, nil
 }
 
-// lookup reads definitions and credits, with retries, and caches the definitions. It does not cache missing ones. Its
-// error is an *Error.
-func (l *Ledger) lookup(ctx context.Context, keys LookupKeys) (found LookupResult, err error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	var read readTime
-	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		read = readTimeNow(l.now)
-		found, err = l.journal.Lookup(ctx, keys)
-		return found.At, err
-	})
-	if err != nil {
-		return LookupResult{}, storeError(err)
-	}
-	for _, account := range found.Accounts {
-		l.accounts.add(&account, read)
-	}
-	for id, asset := range found.Assets {
-		l.assets.put(id, &asset)
-	}
-	for id, group := range found.Groups {
-		l.groups.put(id, &group)
-	}
-	return found, nil
-}
-
 // readHeader reads the header of a transaction, with retries. Its errors are those of package store.
 func (l *Ledger) readHeader(ctx context.Context, id string) (t events.TransactionPosted, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	err = l.read(ctx, func(ctx context.Context) (at time.Time, err error) {
-		t, at, err = l.journal.Transaction(ctx, id)
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		item, at, err := l.table.Get(ctx, table.Transaction.Key(id), store.Strong)
+		if err == nil && item == nil {
+			err = store.ErrAbsent
+		}
+		if err == nil {
+			t, err = ddb.Only[events.TransactionPosted](ddb.DecodeEvent(item))
+		}
 		return at, err
 	})
-	return t, err
+	if err != nil {
+		return events.TransactionPosted{}, fmt.Errorf("read transaction: %w", err)
+	}
+	return t, nil
 }

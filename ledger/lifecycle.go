@@ -3,11 +3,21 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
+
+// Lifecycle is a transaction with its end and its reversals.
+type Lifecycle struct {
+	Header    events.TransactionPosted
+	Ended     *events.HoldEnded            // of a hold; nil while it is open
+	Reversals []events.TransactionReversed // by number
+}
 
 // Status is the current state of a transaction.
 type Status string
@@ -93,7 +103,7 @@ func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle,
 	err := store.ErrAbsent
 	if events.ValidID(id) {
 		err = l.read(ctx, func(ctx context.Context) (at time.Time, err error) {
-			lifecycle, at, err = l.journal.Lifecycle(ctx, id)
+			lifecycle, at, err = l.readLifecycle(ctx, id)
 			return at, err
 		})
 	}
@@ -104,6 +114,49 @@ func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle,
 		return Lifecycle{}, storeError(err)
 	}
 	return lifecycle, nil
+}
+
+// readLifecycle reads a transaction with its end and its reversals, strongly consistent, in one request for each
+// megabyte. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
+func (l *Ledger) readLifecycle(ctx context.Context, id string) (lifecycle Lifecycle, at time.Time, err error) {
+	q := store.Query{
+		Partition: table.Transaction.PK(id), Within: table.LifecycleRange(), Consistency: store.Strong,
+	}
+	for more := true; more; more = q.After != nil {
+		page, err := l.table.Query(ctx, q)
+		if err == nil {
+			err = lifecycle.add(page.Items)
+		}
+		if err != nil {
+			return Lifecycle{}, at, fmt.Errorf("read transaction: %w", err)
+		}
+		q.After, at = page.Next, page.At
+	}
+	if lifecycle.Header.ID == "" { // the end and the reversals may be visible before the header
+		return Lifecycle{}, at, fmt.Errorf("read transaction: %w", store.ErrAbsent)
+	}
+	return lifecycle, at, nil
+}
+
+// add adds items of the transaction's partition.
+func (l *Lifecycle) add(items []store.Item) error {
+	for _, item := range items {
+		e, err := ddb.DecodeEvent(item)
+		if err != nil {
+			return err
+		}
+		switch e := e.(type) {
+		case events.TransactionPosted:
+			l.Header = e
+		case events.HoldEnded:
+			l.Ended = &e
+		case events.TransactionReversed:
+			l.Reversals = append(l.Reversals, e)
+		default:
+			return fmt.Errorf("%w: a %T in the partition of a transaction", store.ErrMalformedItem, e)
+		}
+	}
+	return nil
 }
 
 // TransactionNotFound is the error of a request for a transaction that does not exist.

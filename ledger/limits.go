@@ -80,8 +80,8 @@ func (l limit) available(spent events.Amount) events.Amount {
 }
 
 // debit is the update of the guard.
-func (l limit) debit() Debit {
-	return Debit{Pair: l.pair, Version: l.account.Version, Gross: l.gross, Bound: l.bound()}
+func (l limit) debit() debit {
+	return debit{pair: l.pair, version: l.account.Version, gross: l.gross, bound: l.bound()}
 }
 
 // addSaturating returns a + b, or the largest or smallest amount if the sum is out of range.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -49,15 +50,9 @@ func (r *rig) funded() {
 // as unknown, and the command has one effect.
 func TestOutcomes(t *testing.T) {
 	type steps = []appended
-	heads := func(is ...ledger.HeadIs) appended {
-		var c ledger.Cancelled
-		for _, one := range is {
-			c.Heads = append(c.Heads, ledger.HeadReason{Is: one})
-		}
-		return cancelled(c)
-	}
-	exists, conflict, throttled := heads(ledger.HeadExists), heads(ledger.HeadConflict), heads(ledger.HeadThrottled)
-	number := heads(ledger.HeadNone, ledger.HeadConflict) // that of a reversal
+	exists, conflict := cancelled(head(0, store.CauseCondition)), cancelled(head(0, store.CauseConflict))
+	throttled := cancelled(head(0, store.CauseThrottled))
+	number := cancelled(head(1, store.CauseConflict)) // that of a reversal
 	for name, c := range map[string]struct {
 		steps   steps
 		forever appended

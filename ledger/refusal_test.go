@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -84,9 +83,7 @@ func TestRefusalNamesTheFirstPairInTheOrderOfThePostings(t *testing.T) {
 // loseAnswerThenRefuse makes the first attempt by the given step, and cancels the next one with a refusal by the guard
 // alone: a cancellation may have no reason for a header that exists.
 func (r *rig) loseAnswerThenRefuse(first appended) {
-	r.journal.steps = []appended{first, cancelled(ledger.Cancelled{
-		Refused: []ledger.Refusal{refusalAt("jane", "100")},
-	})}
+	r.journal.steps = []appended{first, cancelled(refuses("jane", "100"))}
 	looks := 0
 	r.journal.fail = func(method string) error {
 		if method == "Transaction" {
@@ -118,9 +115,9 @@ func TestNoRefusalOfAStoredTransaction(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.fund("jane", "USD", "100")
 				other := r.another()
-				r.loseAnswerThenRefuse(func(context.Context, ledger.Commit, *book) (time.Time, error) {
+				r.loseAnswerThenRefuse(func(_ context.Context, _ commit) error {
 					_, err := other.Post(t.Context(), transfer("t-1", "jane", "shop", quantity))
-					return time.Time{}, errors.Join(errUnknown, err)
+					return errors.Join(errUnknown, err)
 				})
 				posted, err := r.post(transfer("t-1", "jane", "shop", "100"))
 				if quantity != "100" {

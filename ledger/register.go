@@ -16,20 +16,12 @@ func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, 
 	if asset, ok := l.assets.get(id); ok {
 		return *asset, nil
 	}
-	found, err := l.lookupValid(ctx, id, LookupKeys{Assets: []string{id}})
-	asset, ok := found.Assets[id]
+	found, err := l.lookupValid(ctx, id, lookupKeys{assets: []string{id}})
+	asset, ok := found.assets[id]
 	if err == nil && !ok {
 		err = &Error{Code: CodeAssetNotFound, Detail: "There is no such asset."}
 	}
 	return asset, err
-}
-
-// lookupValid is lookup, without a request if id is not a valid id.
-func (l *Ledger) lookupValid(ctx context.Context, id string, keys LookupKeys) (LookupResult, error) {
-	if !events.ValidID(id) {
-		return LookupResult{}, nil
-	}
-	return l.lookup(ctx, keys)
 }
 
 // RegisterAsset registers an asset. created is false if it was registered before with the same body.
@@ -192,11 +184,11 @@ func (l *Ledger) missingAssets(ctx context.Context, ids []string) (missing []str
 	if ids = slices.DeleteFunc(ids, cached); len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := l.lookup(ctx, LookupKeys{Assets: ids})
+	found, err := l.lookup(ctx, lookupKeys{assets: ids})
 	if err != nil {
 		return nil, err
 	}
-	registered := func(id string) bool { _, ok := found.Assets[id]; return ok }
+	registered := func(id string) bool { _, ok := found.assets[id]; return ok }
 	return slices.DeleteFunc(ids, registered), nil
 }
 

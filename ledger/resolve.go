@@ -12,7 +12,7 @@ import (
 // whose currency was not cached. Errors: those of definitions.check, and of the store.
 func (l *Ledger) resolve(ctx context.Context, d draft) (*definitions, error) {
 	known, keys := l.cachedDefinitions(d)
-	keys.Credits = l.uncachedCredits(d, known)
+	keys.credits = l.uncachedCredits(d, known)
 	warm := keys.empty()
 	if !warm {
 		if err := l.lookupInto(ctx, keys, known); err != nil {
@@ -25,7 +25,7 @@ func (l *Ledger) resolve(ctx context.Context, d draft) (*definitions, error) {
 	if warm {
 		return known, nil
 	}
-	if keys = (LookupKeys{Credits: l.uncachedCredits(d, known)}); !keys.empty() {
+	if keys = (lookupKeys{credits: l.uncachedCredits(d, known)}); !keys.empty() {
 		if err := l.lookupInto(ctx, keys, known); err != nil {
 			return nil, err
 		}
@@ -34,21 +34,21 @@ func (l *Ledger) resolve(ctx context.Context, d draft) (*definitions, error) {
 }
 
 // cachedDefinitions returns the cached definitions of a draft, and the keys of the others.
-func (l *Ledger) cachedDefinitions(d draft) (known *definitions, keys LookupKeys) {
+func (l *Ledger) cachedDefinitions(d draft) (known *definitions, keys lookupKeys) {
 	known = newDefinitions()
 	for _, leg := range d.legs {
 		if known.account(leg.Account) == nil {
 			if account := l.accounts.fresh(leg.Account, d.debits(leg.Account), d.credits(leg.Account)); account != nil {
 				known.accounts = append(known.accounts, account)
-			} else if !slices.Contains(keys.Accounts, leg.Account) {
-				keys.Accounts = append(keys.Accounts, leg.Account)
+			} else if !slices.Contains(keys.accounts, leg.Account) {
+				keys.accounts = append(keys.accounts, leg.Account)
 			}
 		}
 		if known.asset(leg.Asset) == nil {
 			if asset, ok := l.assets.get(leg.Asset); ok {
 				known.assets = append(known.assets, asset)
-			} else if !slices.Contains(keys.Assets, leg.Asset) {
-				keys.Assets = append(keys.Assets, leg.Asset)
+			} else if !slices.Contains(keys.assets, leg.Asset) {
+				keys.assets = append(keys.assets, leg.Asset)
 			}
 		}
 	}
@@ -71,28 +71,26 @@ func (l *Ledger) uncachedCredits(d draft, known *definitions) (pairs []events.Pa
 }
 
 // lookupInto looks up the keys and adds the results to known and to the caches.
-func (l *Ledger) lookupInto(ctx context.Context, keys LookupKeys, known *definitions) error {
+func (l *Ledger) lookupInto(ctx context.Context, keys lookupKeys, known *definitions) error {
 	found, err := l.lookup(ctx, keys)
 	if err != nil {
 		return err
 	}
-	for _, id := range keys.Accounts {
-		if account, ok := found.Accounts[id]; ok {
+	for _, id := range keys.accounts {
+		if account, ok := found.accounts[id]; ok {
 			known.accounts = append(known.accounts, &account)
 		}
 	}
-	for _, id := range keys.Assets {
-		if asset, ok := found.Assets[id]; ok {
+	for _, id := range keys.assets {
+		if asset, ok := found.assets[id]; ok {
 			known.assets = append(known.assets, &asset)
 		}
 	}
-	for _, p := range keys.Credits {
+	for _, p := range keys.credits {
 		if account := known.account(p.Account); account != nil && !account.Overdraft.Unlimited {
 			// Credits are zero if there is no balance yet. That is a lower bound, too, and saves the next lookup.
-			l.credits.addLookup(p, found.Credits[p], found.Guards[p])
+			l.credits.addLookup(p, found.credits[p], found.guards[p])
 		}
 	}
 	return nil
 }
-
-func (k LookupKeys) empty() bool { return len(k.Accounts)+len(k.Assets)+len(k.Credits) == 0 }

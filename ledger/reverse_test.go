@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -169,14 +170,14 @@ func TestConcurrentReversals(t *testing.T) {
 			t.Run(name+how, func(t *testing.T) {
 				inBubble(t, func(t *testing.T, r *rig) {
 					r.paid()
-					r.journal.steps = []appended{func(ctx context.Context, commit ledger.Commit, b *book) (time.Time, error) {
+					r.journal.steps = []appended{func(ctx context.Context, ours commit) error {
 						if _, err := r.another().Reverse(t.Context(), reversal("other", "t-1", c.other)); err != nil {
 							t.Error(err)
 						}
 						if lost {
-							return late(20*time.Second)(ctx, commit, b)
+							return late(20*time.Second)(ctx, ours)
 						}
-						return b.Append(ctx, commit)
+						return ours.apply(ctx)
 					}}
 					got, err := r.Reverse(t.Context(), reversal("r-1", "t-1", c.ours))
 					if c.took == "" {
@@ -207,13 +208,13 @@ func TestReversalIsPlannedAgainInAnOutage(t *testing.T) {
 		r.mustPost(transfer("t-1", "jane", "market", "100"))
 		time.Sleep(ledger.DebitAge - time.Second)
 		r.journal.forget()
-		r.journal.steps = []appended{func(_ context.Context, commit ledger.Commit, b *book) (time.Time, error) {
+		r.journal.steps = []appended{func(_ context.Context, c commit) error {
 			if _, err := r.another().Reverse(t.Context(), reversal("other", "t-1", some("1"))); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Second)
 			r.journal.fail = failing("Lookup", errUnavailable)
-			return b.Append(t.Context(), commit)
+			return c.apply(t.Context())
 		}}
 		_, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("30")))
 		r.refused(err, ledger.CodeUnavailable)
@@ -237,9 +238,7 @@ func TestReversalIsNotRefusedByItsOwnAttempt(t *testing.T) {
 						t.Fatal(err)
 					}
 				} else {
-					r.journal.steps = []appended{applied(errUnknown), cancelled(ledger.Cancelled{
-						Heads: []ledger.HeadReason{{Is: ledger.HeadNone}, {Is: ledger.HeadConflict}},
-					})}
+					r.journal.steps = []appended{applied(errUnknown), cancelled(head(1, store.CauseConflict))}
 				}
 				looks := 0
 				r.journal.fail = func(method string) error {
@@ -281,25 +280,25 @@ func TestBoundsOfReversalsNeverFall(t *testing.T) {
 			Asset: "AAPL", Buyer: "jane", Seller: "bob", Quantity: amount("10"), Cost: amount("100"), Settle: true})
 		r.restart()
 		r.CacheOnePair()
-		conflict := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadNone}, {Is: ledger.HeadConflict}}})
+		conflict := cancelled(head(1, store.CauseConflict))
 		exact := 0 // how often credits were read exactly
-		r.journal.forever = func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+		r.journal.forever = func(ctx context.Context, c commit) error {
 			if r.journal.count("Funds") > exact { // the funds are known now: let the reversal be planned again
 				exact = r.journal.count("Funds")
-				return conflict(ctx, c, b)
+				return conflict(ctx, c)
 			}
-			return b.Append(ctx, c)
+			return c.apply(ctx)
 		}
 		if _, err := r.Reverse(t.Context(), reversal("r-1", "trade", ledger.Part{})); err != nil {
 			t.Fatal(err)
 		}
 		bounds := map[events.Pair]events.Amount{}
 		for i, c := range r.journal.sent {
-			for _, d := range c.Debits {
-				if before, ok := bounds[d.Pair]; ok && d.Bound.Cmp(before) < 0 {
-					t.Errorf("attempt %d of %d has the bound %v of %v, after %v", i, len(r.journal.sent), d.Bound, d.Pair, before)
+			for _, d := range c.debits {
+				if before, ok := bounds[d.pair]; ok && d.bound.Cmp(before) < 0 {
+					t.Errorf("attempt %d of %d has the bound %v of %v, after %v", i, len(r.journal.sent), d.bound, d.pair, before)
 				}
-				bounds[d.Pair] = d.Bound
+				bounds[d.pair] = d.bound
 			}
 		}
 		if exact == 0 {

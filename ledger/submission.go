@@ -14,7 +14,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// submission appends items to the journal in one transaction of the store: one item for a single request, one for each
+// submission appends items to the events in one transaction of the store: one item for a single request, one for each
 // request of an atomic batch. It retries until all items are posted, one is refused, or the deadline is near.
 type submission struct {
 	attempts
@@ -130,14 +130,13 @@ func (s *submission) run(c *command) error {
 		case err == nil:
 			return s.acknowledgeAll(c, commit, at)
 		case cancelled != nil:
-			retryNow, refused := s.handleCancelled(c, cancelled)
+			retryNow, refused := s.handleCancelled(c, commit, cancelled)
 			if refused != nil {
 				return refused
 			}
 			if retryNow {
 				continue
 			}
-			err = cancelled.cause()
 		case declined(err), errors.Is(err, store.ErrConflict):
 		case errors.Is(err, store.ErrUnknownOutcome):
 			s.unknown = true
@@ -169,7 +168,7 @@ func (s *submission) id() string { return s.pending[0].draft.ID }
 
 // commit builds the commit of one attempt. It mints the KSUIDs right before the attempt, and the id of an item that has
 // none. minted is the monotonic time of minting.
-func (s *submission) commit(ctx context.Context) (c Commit, minted time.Time, err error) {
+func (s *submission) commit(ctx context.Context) (c commit, minted time.Time, err error) {
 	if err := s.prepare(ctx, s.ledger); err != nil {
 		return c, minted, err
 	}
@@ -196,24 +195,27 @@ func (s *submission) commit(ctx context.Context) (c Commit, minted time.Time, er
 		ids = ids[n:]
 	}
 	if reversal != nil {
-		c.Heads = append(c.Heads, reversal.head(s.pending[0].draft.reverses, s.id()))
+		c.heads = append(c.heads, reversal.head(s.pending[0].draft.reverses, s.id()))
 	}
-	c.Debits = s.debits()
+	c.debits = s.debits()
 	return c, minted, nil
 }
 
 // handleCancelled uses the reasons of a cancellation: it answers items whose header exists, and brings the limits up to
 // date. retryNow is true when the next attempt need not wait. An error is final.
-func (s *submission) handleCancelled(c *command, why *Cancelled) (retryNow bool, _ error) {
+func (s *submission) handleCancelled(c *command, sent commit, why *store.Cancelled) (retryNow bool, _ error) {
 	allAbsent := true
 	for n, it := range slices.Clone(s.pending) {
-		head := why.head(n)
-		allAbsent = allAbsent && head.Is == HeadNone
-		if head.Is != HeadExists {
+		head := why.Reasons[n]
+		allAbsent = allAbsent && head.Is == store.CauseNone
+		if head.Is != store.CauseCondition {
 			continue
 		}
 		retryNow = true
-		stored, _ := head.Stored.(events.TransactionPosted)
+		stored, err := storedHead[events.TransactionPosted](head)
+		if err != nil {
+			return false, s.fail(c, internalError(err))
+		}
 		if err := s.alreadyPosted(c, it, stored); err != nil {
 			return false, err
 		}
@@ -221,17 +223,21 @@ func (s *submission) handleCancelled(c *command, why *Cancelled) (retryNow bool,
 	if retryNow {
 		return true, nil
 	}
-	if r := s.pending[0].reversal; r != nil && why.head(1).Is != HeadNone {
+	if r := s.pending[0].reversal; r != nil && why.Reasons[1].Is != store.CauseNone {
 		r.stale = true // another reversal has this number, or is about to
 		return false, nil
 	}
-	if !allAbsent || len(why.Refused) == 0 {
+	refused, err := sent.refusals(why)
+	if err != nil {
+		return false, s.fail(c, internalError(err))
+	}
+	if !allAbsent || len(refused) == 0 {
 		return false, nil
 	}
-	short, err := s.resolveRefusals(c, s.ledger, why.Refused)
+	short, failed := s.resolveRefusals(c, s.ledger, refused)
 	switch {
-	case err != nil:
-		return false, s.fail(c, err)
+	case failed != nil:
+		return false, s.fail(c, failed)
 	case short != nil:
 		return true, s.failUnlessPosted(c, s.shortfallError(short))
 	}

@@ -10,6 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 )
 
@@ -23,13 +26,12 @@ const (
 
 // Sweeper ends expired holds. Several may run at once, because a hold ends once.
 type Sweeper struct {
-	ledger  *Ledger
-	journal Journal
-	log     *slog.Logger
+	ledger *Ledger
+	log    *slog.Logger
 }
 
 // Sweeper returns the sweeper of l's holds.
-func (l *Ledger) Sweeper() *Sweeper { return &Sweeper{ledger: l, journal: l.journal, log: l.log} }
+func (l *Ledger) Sweeper() *Sweeper { return &Sweeper{ledger: l, log: l.log} }
 
 // Swept is the result of one sweep.
 type Swept struct {
@@ -50,7 +52,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 	listing, stop := context.WithTimeout(ctx, sweepTime)
 	defer stop()
 
-	due := make(chan DueHold)
+	due := make(chan dueHold)
 	lists := make([]error, table.Shards)
 	var listers, enders errgroup.Group
 	for shard := range lists {
@@ -91,43 +93,67 @@ func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 // errTimeUp is the error of a list that was not read to its end within sweepTime.
 var errTimeUp = errors.New("time is up")
 
-// list sends the due holds of a shard, by expiry.
-func (s *Sweeper) list(ctx context.Context, shard int, due chan<- DueHold) error {
+// duePage is how many due holds are listed in one request.
+const duePage = 100
+
+// dueHold is an entry in the list of open holds by expiry.
+type dueHold struct {
+	id        string
+	expiresAt time.Time
+}
+
+// list sends the due holds of a shard, by expiry. The list is a projection and eventually consistent: a listed hold may
+// have ended. Malformed entries are skipped: the audit reports them.
+func (s *Sweeper) list(ctx context.Context, shard int, due chan<- dueHold) error {
 	until := s.ledger.now().Add(-clockTolerance)
-	var last DueHold
-	for more := true; more; {
-		var page []DueHold
-		err := s.ledger.read(ctx, func(ctx context.Context) (_ time.Time, err error) {
-			page, more, err = s.journal.DueHolds(ctx, shard, until, last)
-			return time.Time{}, err
-		})
+	q := store.Query{
+		Index: table.IndexInverse, Partition: table.OpenHoldsPK2(shard),
+		Within: table.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
+	}
+	for more := true; more; more = q.After != nil {
+		page, err := s.ledger.queryPage(ctx, q)
 		switch {
 		case ctx.Err() != nil:
 			return errTimeUp
 		case err != nil:
 			return fmt.Errorf("shard %d of the open holds: %w", shard, err)
 		}
-		for _, hold := range page {
+		for _, item := range page.Items {
+			hold, ok := parseDueHold(item)
+			if !ok {
+				continue
+			}
 			select {
 			case due <- hold:
-				last = hold
 			case <-ctx.Done():
 				return errTimeUp
 			}
 		}
+		q.After = page.Next
 	}
 	return nil
 }
 
+// parseDueHold parses the key of an entry.
+func parseDueHold(item store.Item) (dueHold, bool) {
+	key, err := ddb.KeyOf(item)
+	if err != nil {
+		return dueHold{}, false
+	}
+	text, id, ok := table.OpenHold.Parse(key)
+	expires, err := events.ParseTime(text)
+	return dueHold{id: id, expiresAt: expires}, ok && err == nil
+}
+
 // end ends one hold.
-func (s *Sweeper) end(ctx context.Context, hold DueHold) Swept {
-	ended, err := s.ledger.Expire(ctx, hold.ID)
-	delay := s.ledger.now().Sub(hold.ExpiresAt.Add(clockTolerance))
+func (s *Sweeper) end(ctx context.Context, hold dueHold) Swept {
+	ended, err := s.ledger.Expire(ctx, hold.id)
+	delay := s.ledger.now().Sub(hold.expiresAt.Add(clockTolerance))
 	if e, ok := errors.AsType[*Error](err); ended.Replayed || ok && e.Code == CodeHoldEnded {
 		return Swept{Due: 1, Ended: 1}
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "hold is due and was not ended", "transaction", hold.ID, "expires_at", hold.ExpiresAt,
+		s.log.WarnContext(ctx, "hold is due and was not ended", "transaction", hold.id, "expires_at", hold.expiresAt,
 			"error", err)
 		return Swept{Due: 1, Failed: 1, Delay: delay}
 	}

@@ -93,11 +93,11 @@ func TestSweepRetriesFailedHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(20)
 		time.Sleep(7 * 24 * time.Hour)
-		broken := func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
-			if c.Postings[0].Transaction < "h-005" {
-				return time.Time{}, errThrottled
+		broken := func(ctx context.Context, c commit) error {
+			if c.postings[0].Transaction < "h-005" {
+				return errThrottled
 			}
-			return b.Append(ctx, c)
+			return c.apply(ctx)
 		}
 		r.journal.forever = broken
 		swept, err := r.Sweeper().Sweep(t.Context())

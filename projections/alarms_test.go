@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -81,17 +82,18 @@ func TestCreditAfterCloseRaisesAlarmIfADebitIsProjectedLate(t *testing.T) {
 	}
 }
 
-// lostAnswers is a store that applies writes but returns an unknown outcome.
-type lostAnswers struct{ *viewstest.Store }
+// lostAnswers is a table that applies transactions but returns an unknown outcome.
+type lostAnswers struct{ store.Table }
 
-func (s lostAnswers) Write(ctx context.Context, c projections.Change) error {
-	return cmp.Or(s.Store.Write(ctx, c), store.ErrUnknownOutcome)
+func (t lostAnswers) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
+	at, err := t.Table.Transact(ctx, writes)
+	return at, cmp.Or(err, store.ErrUnknownOutcome)
 }
 
 // A write with an unknown outcome must raise the alarm: when the record is redelivered, the credit is already counted.
 func TestCreditAfterCloseRaisesAlarmOnUnknownOutcome(t *testing.T) {
 	b := newBook(t)
-	b.on(lostAnswers{b.Store})
+	b.on(lostAnswers{b.Table})
 	b.Must(b.Change(t.Context(), events.AccountChanged{
 		ID: "jane", Number: 1, State: events.StateClosed, Actor: "test", At: b.Time,
 	}))
@@ -102,15 +104,20 @@ func TestCreditAfterCloseRaisesAlarmOnUnknownOutcome(t *testing.T) {
 	}
 }
 
-// unreadableAccounts is a store that fails to read whether an account is closed.
-type unreadableAccounts struct{ *viewstest.Store }
+// unreadableAccounts is a table that fails to read the newest changes of accounts.
+type unreadableAccounts struct{ store.Table }
 
-func (unreadableAccounts) IsClosed(context.Context, string) (bool, error) { return false, errBroken }
+func (t unreadableAccounts) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
+	if _, ok := table.Current.Parse(k); ok {
+		return nil, time.Time{}, errBroken
+	}
+	return t.Table.Get(ctx, k, c)
+}
 
 // If the account cannot be read, the refold writes nothing and fails, so that the record is redelivered.
 func TestNoCreditIsCountedIfTheAccountCannotBeRead(t *testing.T) {
 	b := newBook(t)
-	b.on(unreadableAccounts{b.Store})
+	b.on(unreadableAccounts{b.Table})
 	ids := b.PostOnes(jane, 1)
 	if _, err := b.Projector.Project(t.Context(), records(keysOf(jane, ids...)...)); !errors.Is(err, errBroken) {
 		t.Error(err)
@@ -201,7 +208,7 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 			for _, asset := range []string{"A", "B", "C"} {
 				b.PostOnes(events.Pair{Account: "jane", Asset: asset}, 1, 2)
 			}
-			b.on(brokenFor(b.Store, c.broken))
+			b.on(brokenFor(b.Table, c.broken))
 			failed, err := b.Projector.Project(t.Context(), records(c.batch...))
 			if failed != c.failed || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
 				t.Errorf("failed from %q, error %v; wanted %q, %v", failed, err, c.failed, c.err)
@@ -221,7 +228,7 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 	}
 	// An empty sequence number would mean success.
 	b := newBook(t)
-	b.on(brokenFor(b.Store, assets{"B": errBroken}))
+	b.on(brokenFor(b.Table, assets{"B": errBroken}))
 	batch := records(a1, b1)
 	batch[1].SequenceNumber = ""
 	if _, err := b.Projector.Project(t.Context(), batch); !errors.Is(err, errBroken) {

@@ -63,7 +63,7 @@ func TestBackdatedPostingIsSealedWhenCounted(t *testing.T) {
 			ids := b.PostBackdated(jane, 20_000, 50_000)
 			b.readers(2)
 			if !c.warm {
-				b.on(b.Store)
+				b.on(b.Table)
 			}
 			b.project(c.record(ids[1]))
 			viewstest.Same(t, "head", b.Stored(jane).Head, ones(55_000, 4))
@@ -83,7 +83,7 @@ func TestBackdatedPostingThatIsNotSettled(t *testing.T) {
 		b.project(oneRecords(jane, b.PostOnes(jane, 10_000)...))
 		before := b.Stored(jane)
 		if !warm {
-			b.on(b.Store)
+			b.on(b.Table)
 		}
 		batch := slices.Concat(oneRecords(jane, b.PostOnes(jane, 59_000)...),
 			backdatedRecords(b.PostBackdated(jane, 50_001)...))
@@ -110,6 +110,6 @@ func TestReadsOfOtherBackdatedPostings(t *testing.T) {
 	}
 	b.Refold(jane, ids...)
 	b.readers(2)
-	b.on(&viewstest.Hooked{Store: b.Store, BeforeBalance: func(events.Pair) error { return store.ErrMalformedItem }})
+	b.on(&viewstest.Hooked{Table: b.Table, BeforeBalance: func(events.Pair) error { return store.ErrMalformedItem }})
 	b.readers(2)
 }

@@ -60,9 +60,9 @@ func TestBatchRefoldsEachBalanceOnce(t *testing.T) {
 
 var errBroken = errors.New("cannot be read")
 
-// brokenFor returns a store that fails every read of the balances of some assets.
-func brokenFor(store *viewstest.Store, assets map[string]error) *viewstest.Hooked {
-	return &viewstest.Hooked{Store: store, BeforeBalance: func(k events.Pair) error { return assets[k.Asset] }}
+// brokenFor returns a table that fails every read of the balances of some assets.
+func brokenFor(t store.Table, assets map[string]error) *viewstest.Hooked {
+	return &viewstest.Hooked{Table: t, BeforeBalance: func(k events.Pair) error { return assets[k.Asset] }}
 }
 
 func TestBatchStopsBeforeItsDeadline(t *testing.T) {
@@ -86,7 +86,7 @@ func TestBatchWaitsForAThrottledStore(t *testing.T) {
 	for _, throttled := range []int{50, 1 << 30} {
 		b := newBook(t)
 		ids := b.PostOnes(jane, 1)
-		b.on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
+		b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 			if write <= throttled {
 				return fmt.Errorf("wrapped: %w", store.ErrThrottled)
 			}
@@ -110,7 +110,7 @@ func TestBatchRefoldsBalancesOfOneAccountInTurn(t *testing.T) {
 				batch = append(batch, keysOf(k, b.PostOnes(k, 1)...)...)
 			}
 		}
-		b.on(&viewstest.Hooked{Store: b.Store, BeforeBalance: func(events.Pair) error {
+		b.on(&viewstest.Hooked{Table: b.Table, BeforeBalance: func(events.Pair) error {
 			time.Sleep(time.Second)
 			return nil
 		}})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -24,24 +25,18 @@ type book struct {
 
 func newBook(t *testing.T) *book {
 	b := &book{Book: viewstest.NewBook(t)}
-	b.on(b.Store)
+	b.on(b.Table)
 	return b
 }
 
-// views are both ports of package projections.
-type views interface {
-	projections.ProjectorViews
-	projections.ReaderViews
-}
-
-// on replaces the projector and the reader by new ones on other views of the same store.
-func (b *book) on(views views) {
+// on replaces the projector and the reader by new ones on another table, usually one that decorates the book's.
+func (b *book) on(t store.Table) {
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	pause := func(ctx context.Context, _ int) error { b.pauses++; return ctx.Err() }
-	b.Projector = projections.NewProjector(views, b.Clock, log)
+	b.Projector = projections.NewProjector(t, b.Clock, log)
 	b.Projector.Pause(pause)
-	b.Projector.RepairWith(repair.NewRebuilder(views.(repair.Views), b.Clock, log))
-	b.Reader = projections.NewReader(views, log)
+	b.Projector.RepairWith(repair.NewRebuilder(t, b.Clock, log))
+	b.Reader = projections.NewReader(t, log)
 	b.Reader.Pause(pause)
 }
 

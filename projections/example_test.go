@@ -39,7 +39,7 @@ func ExampleProjector() {
 		panic(err)
 	}
 
-	projector := projections.NewProjector(store, time.Now, quiet)
+	projector := projections.NewProjector(store.Table, time.Now, quiet)
 	key := table.Posting.Key(jane.Account, jane.Asset, string(posted.ID))
 	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
 	failed, err := projector.Project(ctx, []projections.Record{record, record})
@@ -62,7 +62,7 @@ func ExampleReader() {
 		panic(err)
 	}
 
-	reader := projections.NewReader(store, quiet)
+	reader := projections.NewReader(store.Table, quiet)
 	stored, _, _ := store.Balance(ctx, jane)
 	strong, _ := reader.Balance(ctx, jane, nil)
 	fmt.Println("stored", stored.Head.Quantity(), "strong", strong.Head.Quantity())
@@ -82,7 +82,7 @@ func ExampleReader_Balances() {
 			panic(err)
 		}
 	}
-	reader := projections.NewReader(store, quiet)
+	reader := projections.NewReader(store.Table, quiet)
 	for s := (projections.Slice{Limit: 2}); ; {
 		page, err := reader.Balances(ctx, "jane", nil, s)
 		if err != nil {

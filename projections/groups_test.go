@@ -11,7 +11,6 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // grouping returns the change that adds jane to a group, or removes her if she is in it.

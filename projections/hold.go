@@ -72,7 +72,7 @@ func (h Hold) HasEntry(key table.Key) bool {
 }
 
 // RefreshHold writes all entries of a hold from its header and its end. An entry never replaces a newer one, so late
-// and repeated calls are safe. Errors: those of the ports; store.ErrConflict when the header is not visible yet.
+// and repeated calls are safe. Errors: those of Views; store.ErrConflict when the header is not visible yet.
 func (p *Projector) RefreshHold(ctx context.Context, id string) error {
 	return p.refreshHold(ctx, id, false)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -19,18 +21,6 @@ const (
 	// the maximum in its second request.
 	journalFirst, journalPages = 2, 25
 )
-
-// JournalViews is the store as a JournalReader needs it. All reads are strongly consistent. Errors: ErrThrottled,
-// ErrUnavailable, ErrMalformedItem of package store.
-type JournalViews interface {
-	// JournalPages reads at most limit pages of the journal in the order of their KSUIDs. It begins after `after`,
-	// which may be any text; "" begins with the first page. It also returns the store's clock.
-	JournalPages(ctx context.Context, after string, limit int) ([]JournalPage, time.Time, error)
-	// TransactionsByID reads the headers of the transactions whose ids are keys of ended. Where the value is true, it
-	// also reads the end of the hold. It makes one request for each hundred items. Absent transactions are left out,
-	// and so is an end without its header.
-	TransactionsByID(ctx context.Context, ended map[string]bool) (map[string]Transaction, error)
-}
 
 // ResolvedEntry is an entry of the journal with its transaction as of that event.
 type ResolvedEntry struct {
@@ -46,16 +36,16 @@ type ResolvedEntry struct {
 // read. It only moves to entries that were read, so a consumer that resumes at its last position misses nothing. It may
 // see an entry twice, because a retry writes an entry again under another KSUID.
 type JournalReader struct {
-	views JournalViews
+	table store.Table
 	now   func() time.Time
 }
 
-// NewJournalReader returns a reader on views. A nil now is time.Now.
-func NewJournalReader(views JournalViews, now func() time.Time) *JournalReader {
+// NewJournalReader returns a reader on a table. A nil now is time.Now.
+func NewJournalReader(t store.Table, now func() time.Time) *JournalReader {
 	if now == nil {
 		now = time.Now
 	}
-	return &JournalReader{views: views, now: now}
+	return &JournalReader{table: t, now: now}
 }
 
 // JournalFrom returns a position before all entries at t or later. t is truncated to microseconds.
@@ -79,7 +69,7 @@ func JournalPosition(text string) (page events.KSUID, read int, ok bool) {
 // After returns at most s.Limit entries after the position s.After. It trails the clocks by JournalTrail. Next is set
 // even at the end. A result may be short before the end. After makes one request when nothing is new, and else
 // two. It makes a third when the first pages have too few entries: it estimates from their mean size how many more
-// pages to read. Errors: those of the views; one for a malformed position.
+// pages to read. Errors: those of TransactionsByID; one for a malformed position.
 func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry], error) {
 	listed := Page[ResolvedEntry]{Next: s.After}
 	page, read, ok := JournalPosition(s.After)
@@ -91,7 +81,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry]
 		after = after[:len(after)-1] // sorts before this page, and after nearly every other
 	}
 	asked := min(s.Limit, journalFirst)
-	pages, storeTime, err := r.views.JournalPages(ctx, after, asked)
+	pages, storeTime, err := r.pages(ctx, after, asked)
 	if err != nil {
 		return listed, fmt.Errorf("read journal: %w", err)
 	}
@@ -100,7 +90,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry]
 	if missing := s.Limit - len(entries); missing > 0 && len(pages) == asked && pages[asked-1].ID < bound {
 		mean := max(1, len(entries)/asked)
 		after = string(pages[asked-1].ID)
-		pages, _, err = r.views.JournalPages(ctx, after, min((missing+mean-1)/mean, journalPages))
+		pages, _, err = r.pages(ctx, after, min((missing+mean-1)/mean, journalPages))
 		if err != nil {
 			return listed, fmt.Errorf("read more of the journal: %w", err)
 		}
@@ -113,7 +103,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry]
 	for _, e := range entries {
 		wanted[e.entry.Transaction] = wanted[e.entry.Transaction] || e.entry.ends()
 	}
-	found, err := r.views.TransactionsByID(ctx, wanted)
+	found, err := TransactionsByID(ctx, r.table, wanted, store.Strong)
 	if err != nil {
 		return listed, fmt.Errorf("read transactions of the journal: %w", err)
 	}
@@ -124,6 +114,15 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry]
 		}
 	}
 	return listed, nil
+}
+
+// pages reads at most limit pages of the journal in the order of their KSUIDs. It begins after `after`, which may be
+// any text; "" begins with the first page. It also returns the store's clock.
+func (r *JournalReader) pages(ctx context.Context, after string, limit int) ([]JournalPage, time.Time, error) {
+	pages, _, at, err := decodePage(ctx, r.table, store.Query{
+		Partition: table.Journal.PK(), Within: table.Journal.All().After(after), Limit: limit, Consistency: store.Strong,
+	}, decodeJournal)
+	return pages, at, err
 }
 
 // placedEntry is an entry with its position.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -27,10 +28,10 @@ func TestJournalCursorContinuesWithinAPage(t *testing.T) {
 			p.Entries = append(p.Entries, projections.EntryOf(h))
 			wanted = append(wanted, id)
 		}
-		_, err := b.WriteJournal(t.Context(), p)
+		_, err := b.Table.Write(t.Context(), store.Write{Item: projections.JournalForm.Item(p)})
 		b.Must(err)
 	}
-	reader := projections.NewJournalReader(b.Lists, b.Clock)
+	reader := projections.NewJournalReader(b.Table, b.Clock)
 	// follow reads the rest of the journal, and returns the ids and the position of each.
 	follow := func(after string, limit int) (ids, positions []string) {
 		for range len(wanted) + 1 {

@@ -1,10 +1,10 @@
 package projections_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -13,19 +13,23 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
 	"ledger.example/tests/full"
 )
 
-// journalStore is the store of one history of the journal. Its requests take time on the clock of the history's
+// journalStore is the table of one history of the journal. Its requests take time on the clock of the history's
 // synctest bubble, which is also the store's clock. Puts may be lost, applied late, or answered late.
 type journalStore struct {
+	store.Table // nil: a lister and a reader make no other requests
+
 	mu     sync.Mutex
 	random *rand.Rand
-	events map[table.Key]events.Event
-	pages  []projections.JournalPage // by ID
+	events map[table.Key]store.Item
+	pages  map[string]store.Item // by SK
 }
 
 // chance draws a number below n.
@@ -47,31 +51,31 @@ func (s *journalStore) takes(d time.Duration) { time.Sleep(s.within(d)) }
 func date() time.Time { return time.Now().UTC().Truncate(store.DateStep) }
 
 // commit makes an event visible.
-func (s *journalStore) commit(k table.Key, event events.Event) {
+func (s *journalStore) commit(event events.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events[k] = event
+	s.events[ddb.EventKey(event)] = ddb.EventItem(event)
 }
 
-func (s *journalStore) Event(_ context.Context, k table.Key) (events.Event, error) {
+// Get reads an event or, of an item that never exists, only the clock.
+func (s *journalStore) Get(_ context.Context, k table.Key, _ store.Consistency) (store.Item, time.Time, error) {
+	if k.PK == table.Journal.PK() {
+		s.takes(2 * time.Second)
+		at := date()
+		s.takes(2 * time.Second)
+		return nil, at, nil
+	}
 	s.takes(100 * time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if event, ok := s.events[k]; ok {
-		return event, nil
+	return s.events[k], date(), nil
+}
+
+// Write puts an entry in a list or a page of the journal.
+func (s *journalStore) Write(ctx context.Context, w store.Write) (time.Time, error) {
+	if ddb.TextOf(w.Item[table.AttrType]) == table.Journal.Type {
+		return s.writePage(ctx, w.Item)
 	}
-	return nil, store.ErrAbsent
-}
-
-func (s *journalStore) Clock(context.Context) (time.Time, error) {
-	s.takes(2 * time.Second)
-	at := date()
-	s.takes(2 * time.Second)
-	return at, nil
-}
-
-// WriteListed is sometimes slow or throttled.
-func (s *journalStore) WriteListed(context.Context, table.Key, projections.ListedEntry) (time.Time, error) {
 	switch s.chance(8) {
 	case 0:
 		s.takes(30 * time.Second)
@@ -81,16 +85,13 @@ func (s *journalStore) WriteListed(context.Context, table.Key, projections.Liste
 	return date(), nil
 }
 
-// WriteJournal puts a page: at once, late with or without an answer, or never.
-func (s *journalStore) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
+// writePage puts a page: at once, late with or without an answer, or never.
+func (s *journalStore) writePage(ctx context.Context, page store.Item) (time.Time, error) {
 	s.takes(200 * time.Millisecond)
 	put := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		at, _ := slices.BinarySearchFunc(s.pages, p.ID, func(p projections.JournalPage, id events.KSUID) int {
-			return cmp.Compare(p.ID, id)
-		})
-		s.pages = slices.Insert(s.pages, at, p)
+		s.pages[ddb.TextOf(page[table.AttrSK])] = page
 	}
 	switch late := s.within(time.Minute); s.chance(10) {
 	case 0: // lost
@@ -117,35 +118,33 @@ func (s *journalStore) WriteJournal(ctx context.Context, p projections.JournalPa
 	return date(), nil
 }
 
-// JournalPages reads the pages that are visible at one instant during the request.
-func (s *journalStore) JournalPages(_ context.Context, after string, limit int) ([]projections.JournalPage, time.Time, error) {
+// Query reads the pages of the journal that are visible at one instant during the request.
+func (s *journalStore) Query(_ context.Context, q store.Query) (page store.Page, err error) {
 	s.takes(1500 * time.Millisecond)
 	s.mu.Lock()
-	first := slices.IndexFunc(s.pages, func(p projections.JournalPage) bool { return string(p.ID) > after })
-	var pages []projections.JournalPage
-	if first >= 0 {
-		pages = slices.Clone(s.pages[first:min(first+limit, len(s.pages))])
+	for _, sk := range slices.Sorted(maps.Keys(s.pages)) {
+		if q.Within.From <= sk && sk <= q.Within.To && len(page.Items) < q.Limit {
+			page.Items = append(page.Items, s.pages[sk])
+		}
 	}
 	s.mu.Unlock()
 	s.takes(1500 * time.Millisecond)
-	return pages, date(), nil
+	page.At = date()
+	return page, nil
 }
 
-func (s *journalStore) TransactionsByID(_ context.Context, ended map[string]bool) (
-	map[string]projections.Transaction, error,
+// BatchGet reads headers and ends of holds.
+func (s *journalStore) BatchGet(_ context.Context, keys []table.Key, _ store.Consistency) (
+	items []store.Item, at time.Time, err error,
 ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := map[string]projections.Transaction{}
-	for id := range ended {
-		t := projections.Transaction{}
-		t.Header, _ = s.events[table.Transaction.Key(id)].(events.TransactionPosted)
-		if end, ok := s.events[table.Outcome.Key(id)].(events.HoldEnded); ok {
-			t.Ended = &end
+	for _, k := range keys {
+		if item, ok := s.events[k]; ok {
+			items = append(items, item)
 		}
-		found[id] = t
 	}
-	return found, nil
+	return items, date(), nil
 }
 
 // history is one random run: transactions are committed, their records are delivered to listers, and a reader follows
@@ -187,14 +186,14 @@ func (h *history) play(t *testing.T) (missed []string) {
 		twice := h.chance(4) == 0
 		working.Go(func() {
 			time.Sleep(time.Until(header.Recorded().Add(late)))
-			h.commit(table.Transaction.Key(header.ID), header)
+			h.commit(header)
 			working.Go(func() { h.deliver(lag[0], header, first) })
 			if twice {
 				working.Go(func() { h.deliver(lag[1], header, second) })
 			}
 			if end != nil {
 				time.Sleep(time.Second)
-				h.commit(table.Outcome.Key(header.ID), *end)
+				h.commit(*end)
 				working.Go(func() { h.deliver(lag[1], *end, second) })
 			}
 		})
@@ -227,34 +226,36 @@ func (h *history) lateness() time.Duration {
 // transaction returns a header posted at a time. At random it is backdated or a hold; end is the hold's end.
 func (h *history) transaction(id string, at time.Time) (events.TransactionPosted, *events.HoldEnded) {
 	at = at.Truncate(time.Microsecond)
-	header := events.TransactionPosted{ID: id, Legs: []events.Leg{{ID: events.FirstKSUID(at)}}}
+	header := posted(id, 0, map[string]string{})
+	header.Legs = legsAt(header.Legs, at)
 	event := projections.JournalPosted
 	var end *events.HoldEnded
 	switch h.chance(5) {
 	case 0:
 		header.RecordedAt = at
-		header.Legs[0].ID = events.FirstKSUID(at.Add(-h.within(1_000_000 * time.Second)))
+		header.Legs = legsAt(header.Legs, at.Add(-h.within(1_000_000*time.Second)))
 	case 1:
 		header.ExpiresAt, event = at.AddDate(0, 0, 7), projections.JournalHeld
-		end = &events.HoldEnded{Transaction: id, Outcome: events.OutcomeReleased,
-			Legs: []events.Leg{{ID: events.FirstKSUID(at.Add(time.Second))}}}
+		end = new(viewstest.Ended(header, events.OutcomeReleased, 0, 0))
+		end.Legs = legsAt(end.Legs, at.Add(time.Second))
 		h.posted = append(h.posted, string(end.Outcome)+" "+id)
 	}
 	h.posted = append(h.posted, event+" "+id)
 	return header, end
 }
 
+// legsAt returns two legs with KSUIDs of an instant.
+func legsAt(legs []events.Leg, at time.Time) []events.Leg {
+	legs = slices.Clone(legs)
+	legs[0].ID, legs[1].ID = events.FirstKSUID(at), events.LastKSUIDBefore(at.Add(time.Microsecond))
+	return legs
+}
+
 // deliver delivers the record of an event to the listers in turn until one has listed it. A lister may crash: then its
 // result is lost, and its puts may still be applied.
 func (h *history) deliver(lag time.Duration, e events.Event, order []int) {
 	time.Sleep(lag)
-	key := table.Key{}
-	switch e := e.(type) {
-	case events.TransactionPosted:
-		key = table.Transaction.Key(e.ID)
-	case events.HoldEnded:
-		key = table.Outcome.Key(e.Transaction)
-	}
+	key := ddb.EventKey(e)
 	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -318,7 +319,7 @@ func TestJournalMissesNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(journalMorning))
 			h := &history{begun: time.Now(), seen: map[string]bool{}, journalStore: &journalStore{
-				random: rand.New(rand.NewPCG(uint64(seed), 0)), events: map[table.Key]events.Event{},
+				random: rand.New(rand.NewPCG(uint64(seed), 0)), events: map[table.Key]store.Item{}, pages: map[string]store.Item{},
 			}}
 			if missed := h.play(t); len(missed) > 0 {
 				t.Fatalf("seed %d: missed %q", seed, missed)

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // ListedEntry is an entry in a list of transactions: by time, or by the value of an indexed metadata key. It points to
@@ -98,4 +101,79 @@ func JournalEvent(event string) bool {
 		return true
 	}
 	return false
+}
+
+// listedItem returns the item of an entry in the list of transactions in partition pk.
+func listedItem(pk string, e ListedEntry) store.Item {
+	item := ddb.Begin(table.Key{PK: pk, SK: table.Listed.SK(string(e.ID), e.Transaction)}, table.Listed.Type)
+	putFlag(item, table.AttrHeld, e.Held)
+	putFlag(item, table.AttrVoid, e.Void)
+	return item
+}
+
+// decodeListedEntry decodes an entry in any list of transactions, also a void one.
+func decodeListedEntry(item store.Item) (ListedEntry, error) {
+	r, key := open(item, table.Listed.Type)
+	id, transaction := table.FirstID(key.SK), table.LastID(key.SK)
+	if _, err := events.ParseKSUID(id); err != nil || key.SK != table.Listed.SK(id, transaction) {
+		r.Fail(table.AttrSK, "is not that of an entry in a list of transactions")
+	}
+	return decoded(ListedEntry{
+		ID: events.KSUID(id), Transaction: transaction,
+		Held: r.OptionalFlag(table.AttrHeld), Void: r.OptionalFlag(table.AttrVoid),
+	}, key, r)
+}
+
+// journalItem returns the item of a page of the journal.
+func journalItem(p JournalPage) store.Item {
+	item := ddb.Begin(table.Journal.Key(string(p.ID)), table.Journal.Type)
+	entries := make([]store.Item, len(p.Entries))
+	for i, e := range p.Entries {
+		entries[i] = store.Item{
+			table.AttrEvent: ddb.String(e.Event), table.AttrAt: ddb.String(events.FormatTime(e.At)),
+			table.AttrTransaction: ddb.String(e.Transaction),
+		}
+	}
+	item[table.AttrEntries] = ddb.Maps(entries)
+	item[table.AttrChecksum] = ddb.String(p.Checksum())
+	putFlag(item, table.AttrVoid, p.Void)
+	return item
+}
+
+func decodeJournal(item store.Item) (JournalPage, error) {
+	r, key := open(item, table.Journal.Type)
+	id, ok := table.Journal.Parse(key)
+	if _, err := events.ParseKSUID(id); !ok || err != nil {
+		r.Fail(table.AttrSK, "is not that of a page of the journal")
+	}
+	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(table.AttrVoid)}
+	list := r.Maps(table.AttrEntries)
+	p.Entries = make([]JournalEntry, len(list))
+	for i, element := range list {
+		entry, err := decodeJournalEntry(element)
+		if err != nil {
+			r.Fail(fmt.Sprintf("%s[%d]", table.AttrEntries, i), err.Error())
+		}
+		p.Entries[i] = entry
+	}
+	if r.Text(table.AttrChecksum) != p.Checksum() {
+		r.Fail(table.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
+	}
+	return decoded(p, key, r)
+}
+
+func decodeJournalEntry(element store.Item) (JournalEntry, error) {
+	r := ddb.Read(element)
+	e := JournalEntry{Event: r.Text(table.AttrEvent), Transaction: r.Text(table.AttrTransaction)}
+	at, err := events.ParseTime(r.Text(table.AttrAt))
+	if err != nil {
+		r.Fail(table.AttrAt, err.Error())
+	}
+	if e.At = at; !JournalEvent(e.Event) {
+		r.Fail(table.AttrEvent, "is not one of the journal's")
+	}
+	if !events.ValidID(e.Transaction) {
+		r.Fail(table.AttrTransaction, events.IDRule)
+	}
+	return e, r.Err()
 }

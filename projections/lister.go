@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/retry"
 	"ledger.example/internal/store"
 	"ledger.example/internal/table"
@@ -27,22 +28,9 @@ const (
 	answerTime = 3 * time.Second
 )
 
-// ListerViews is the store as a Lister needs it. Puts return the store's clock. Errors of reads: ErrThrottled,
-// ErrUnavailable, ErrMalformedItem. Errors of puts: also ErrUnknownOutcome.
-type ListerViews interface {
-	// Event reads an event, strongly consistent. Errors: also ErrAbsent, and those of events.Decode.
-	Event(ctx context.Context, k table.Key) (events.Event, error)
-	// Clock reads the store's clock.
-	Clock(ctx context.Context) (time.Time, error)
-	// WriteListed puts an entry under one of its transaction's ListedKeys. It replaces a stored entry.
-	WriteListed(ctx context.Context, key table.Key, e ListedEntry) (time.Time, error)
-	// WriteJournal puts a page of the journal. Error: also ErrConflict, if a page with that KSUID is stored.
-	WriteJournal(ctx context.Context, p JournalPage) (time.Time, error)
-}
-
 // Lister writes the lists of transactions and the journal. It is safe for concurrent use.
 type Lister struct {
-	views   ListerViews
+	table   store.Table
 	indexed []string // metadata keys
 	minter  *events.Minter
 	clock   store.Clock
@@ -51,14 +39,14 @@ type Lister struct {
 	pause   func(ctx context.Context, failed int) error
 }
 
-// NewLister returns a lister that lists transactions by time and by the indexed metadata keys; now is its own clock
-// (nil: time.Now). A nil log is slog.Default().
-func NewLister(views ListerViews, indexed []string, now func() time.Time, log *slog.Logger) *Lister {
+// NewLister returns a lister on a table. It lists transactions by time and by the indexed metadata keys. now is its
+// own clock (nil: time.Now). A nil log is slog.Default().
+func NewLister(t store.Table, indexed []string, now func() time.Time, log *slog.Logger) *Lister {
 	if now == nil {
 		now = time.Now
 	}
 	return &Lister{
-		views: views, indexed: indexed, minter: events.NewMinter(now, nil), now: now,
+		table: t, indexed: indexed, minter: events.NewMinter(now, nil), now: now,
 		log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
 	}
 }
@@ -126,7 +114,7 @@ func (l *Lister) listings(ctx context.Context, batch []Record) (all []*listing) 
 func (l *Lister) list(ctx context.Context, n *listing) error {
 	if n.event == nil {
 		err := l.retry(ctx, func() (err error) {
-			n.event, err = l.views.Event(ctx, n.key)
+			n.event, err = l.read(ctx, n.key)
 			return err
 		})
 		if err != nil {
@@ -143,6 +131,24 @@ func (l *Lister) list(ctx context.Context, n *listing) error {
 		return fmt.Errorf("%w: a %T is not listed", store.ErrMalformedItem, e)
 	}
 	return nil
+}
+
+// read reads an event. Errors: those of store.Table and of events.Decode; store.ErrAbsent.
+func (l *Lister) read(ctx context.Context, k table.Key) (events.Event, error) {
+	item, _, err := l.table.Get(ctx, k, store.Strong)
+	switch {
+	case err != nil:
+		return nil, err
+	case item == nil:
+		return nil, store.ErrAbsent
+	}
+	return ddb.DecodeEvent(item)
+}
+
+// readClock reads the store's clock, with an item that never exists. That costs half a read unit.
+func (l *Lister) readClock(ctx context.Context) (time.Time, error) {
+	_, at, err := l.table.Get(ctx, table.Journal.Key(""), store.Eventual)
+	return at, err
 }
 
 // EntryOf returns the journal entry of a transaction's header.
@@ -182,7 +188,7 @@ func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted
 	for _, key := range ListedKeys(header, l.indexed) {
 		err := l.retry(ctx, func() error {
 			sent := time.Now()
-			at, err := l.views.WriteListed(ctx, key, entry)
+			at, err := l.table.Write(ctx, store.Write{Item: listedItem(key.PK, entry)})
 			l.clock.Observe(at, sent, time.Now())
 			return err
 		})
@@ -238,7 +244,9 @@ func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
 	}
 	ctx, cancel := context.WithDeadline(ctx, sent.Add(answerTime))
 	defer cancel()
-	at, err := l.views.WriteJournal(ctx, JournalPage{ID: id, Entries: entries})
+	at, err := l.table.Write(ctx, store.Write{
+		Item: journalItem(JournalPage{ID: id, Entries: entries}), If: store.IfAbsent,
+	})
 	answered := time.Now()
 	l.clock.Observe(at, sent, answered)
 	if err == nil && (answered.Sub(sent) > answerTime || at.Sub(id.Time()) > answerTime+table.ClockTolerance) {
@@ -256,7 +264,7 @@ func (l *Lister) mint(ctx context.Context) (events.KSUID, time.Time, error) {
 	off, at := l.clock.Off(l.now(), time.Now())
 	if off {
 		sent := time.Now()
-		read, err := l.views.Clock(ctx)
+		read, err := l.readClock(ctx)
 		if err != nil {
 			return "", time.Time{}, err
 		}

@@ -41,33 +41,40 @@ type listerStore struct {
 func newListerStore(t viewstest.T, indexed ...string) *listerStore {
 	n := &listerStore{time: morning.Add(time.Hour)}
 	n.Store = viewstest.NewStore(t, func() time.Time { return n.time })
-	n.lister = projections.NewLister(n, indexed, func() time.Time { return n.time.Add(n.skew) },
+	n.lister = projections.NewLister(listerTable{n.Table, n}, indexed, func() time.Time { return n.time.Add(n.skew) },
 		slog.New(slog.NewTextHandler(&n.log, nil)))
 	n.lister.Pause(func(ctx context.Context, _ int) error { n.pauses++; return ctx.Err() })
 	return n
 }
 
-// WriteListed implements projections.ListerViews.
-func (n *listerStore) WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error) {
-	if n.beforeEntry != nil {
-		if err := n.beforeEntry(e); err != nil {
-			return time.Time{}, err
-		}
-	}
-	at, err := n.Store.WriteListed(ctx, key, e)
-	return at.Add(n.shift), err
+// listerTable is the table of a listerStore's lister.
+type listerTable struct {
+	store.Table
+	n *listerStore
 }
 
-// WriteJournal implements projections.ListerViews.
-func (n *listerStore) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
-	if n.beforePage != nil {
-		if err := n.beforePage(p); err != nil {
-			return time.Time{}, err
+// Write implements store.Table.
+func (l listerTable) Write(ctx context.Context, w store.Write) (time.Time, error) {
+	n, key := l.n, table.Key{PK: ddb.TextOf(w.Item[table.AttrPK])}
+	if entry, err := projections.ListedForm(key.PK).Decode(w.Item); err == nil {
+		if n.beforeEntry != nil {
+			if err := n.beforeEntry(entry); err != nil {
+				return time.Time{}, err
+			}
 		}
+		at, err := l.Table.Write(ctx, w)
+		return at.Add(n.shift), err
 	}
-	at, err := n.Store.WriteJournal(context.WithoutCancel(ctx), p)
+	page, err := projections.JournalForm.Decode(w.Item)
+	if err == nil && n.beforePage != nil {
+		err = n.beforePage(page)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	at, err := l.Table.Write(context.WithoutCancel(ctx), w)
 	if n.afterPage != nil && err == nil {
-		return n.afterPage(p, at)
+		return n.afterPage(page, at)
 	}
 	return at, err
 }

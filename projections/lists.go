@@ -2,9 +2,15 @@ package projections
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Reversal is a transaction that reversed another one. The reversals of one transaction are numbered from 1.
@@ -61,71 +67,6 @@ type AccountVersion struct {
 	Was *events.AccountChanged // the previous version; nil: Is is the opening
 }
 
-// Lists is the store as plain reads need it. Reads are eventually consistent and make one request each, unless stated
-// otherwise. All methods are safe for concurrent use. Errors: ErrThrottled, ErrUnavailable, ErrMalformedItem of
-// package store.
-type Lists interface {
-	// Balance reads one balance. It returns the zero balance if none is stored.
-	Balance(ctx context.Context, k events.Pair) (Holding, error)
-	// Balances reads an account, and lists its balances by asset. After the first page it makes two requests.
-	Balances(ctx context.Context, account string, s Slice) (Holder, Page[Balance], error)
-	// AccountPage reads an account, its summary and its first balances, at most limit.
-	AccountPage(ctx context.Context, account string, limit int) (AccountPage, error)
-	// Newest reads the account and its newest n postings of all assets. The account is nil if the history index does
-	// not have it.
-	Newest(ctx context.Context, account string, n int) (*events.AccountOpened, Page[events.PostingRecorded], error)
-	// History lists an account's postings of all assets, newest first.
-	History(ctx context.Context, account string, span Span, s Slice) (Page[events.PostingRecorded], error)
-	// HistoryOf lists an account's postings of one asset, newest first; if strong, by a consistent read.
-	HistoryOf(ctx context.Context, k events.Pair, span Span, s Slice, strong bool) (
-		Page[events.PostingRecorded], error)
-	// HoldsOf lists the holds that have legs on an account, newest first. status "" selects all of them.
-	HoldsOf(ctx context.Context, account, status string, s Slice) (Page[Hold], error)
-	// OpenHolds lists all open holds in the order of their expiry. Positions are the time of expiry, as
-	// events.FormatTime writes it, a # and the id. A page may be short. It makes one request for each partition of the
-	// list, and one for each hundred holds.
-	OpenHolds(ctx context.Context, s Slice) (Page[Hold], error)
-	// Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
-	Holders(ctx context.Context, asset string, s Slice) (Page[Holding], error)
-	// Assets lists the assets whose ids have a prefix, by id.
-	Assets(ctx context.Context, prefix string, s Slice) (Page[events.AssetRegistered], error)
-	// Accounts lists the accounts whose ids have a prefix, by id. An account that never changed comes without its
-	// profile. It makes two requests.
-	Accounts(ctx context.Context, prefix string, s Slice) (Page[Holder], error)
-	// Changes lists the versions of an account, newest first; positions are their numbers. It is strongly consistent,
-	// and makes a second request for the opening.
-	Changes(ctx context.Context, account string, s Slice) (Page[AccountVersion], error)
-	// ReversalsOf lists the reversals of a transaction, oldest first; positions are their numbers. It is strongly
-	// consistent, and makes two requests.
-	ReversalsOf(ctx context.Context, transaction string, s Slice) (Page[Reversal], error)
-	// Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
-	// request for each partition of the list (a metadata value has one), and one strongly consistent request for each
-	// hundred items found. A page may be short.
-	Transactions(ctx context.Context, by Search, s Slice) (Page[Transaction], error)
-	// Members lists the current members of an account by user.
-	Members(ctx context.Context, account string, s Slice) (Page[Membership], error)
-	// AccountsOf lists the accounts that a user has a role on: first its own memberships, by account, then the accounts
-	// of each of its groups, by group and account. An account may be listed several times. It makes two requests in
-	// parallel, and then one for each group. A page reads only a few groups, and may be short.
-	AccountsOf(ctx context.Context, user string, s Slice) (Page[AccountRole], error)
-
-	// Groups lists the groups whose ids have a prefix, by id.
-	Groups(ctx context.Context, prefix string, s Slice) (Page[events.GroupRegistered], error)
-	// GroupMembers lists the current members of a group by user.
-	GroupMembers(ctx context.Context, group string, s Slice) (Page[Membership], error)
-	// GroupsOf lists the current memberships of a user by group.
-	GroupsOf(ctx context.Context, user string, s Slice) (Page[Membership], error)
-	// GroupAccounts lists the accounts of a group.
-	GroupAccounts(ctx context.Context, group string, s Slice) (Page[GroupedAccount], error)
-	// AccountGroups lists the groups of an account.
-	AccountGroups(ctx context.Context, account string, s Slice) (Page[GroupedAccount], error)
-	// GroupTotals adds up the group's next s.Limit balances, in the order of their accounts and assets, and returns the
-	// totals by asset. The totals of all pages are those of the group; they are not a snapshot. A page reads at most
-	// s.Limit accounts, and may be short, even empty. It makes one request, and at least one for each account. Errors:
-	// also events.ErrOverflow.
-	GroupTotals(ctx context.Context, group string, s Slice) (Page[Total], error)
-}
-
 // AccountRole is an account on which a user has a role.
 type AccountRole struct {
 	Membership        // Account is the account, also if the role is a group's
@@ -137,4 +78,132 @@ type Total struct {
 	Asset    string
 	Accounts int // that hold or held it
 	Fold         // Through is empty
+}
+
+// Lists reads projections and events for plain reads. Reads are eventually consistent and make one request each, unless
+// stated otherwise. Errors: ErrThrottled, ErrUnavailable, ErrMalformedItem of package store. A Lists is safe for
+// concurrent use.
+//
+// A malformed Version of a balance or summary, or Number of a membership, is listed as 0: only writes need it. The
+// Number is always 0 in lists by user, as the inverse index does not have it.
+type Lists struct{ table store.Table }
+
+// NewLists returns the lists in a table.
+func NewLists(t store.Table) *Lists { return &Lists{t} }
+
+// Balance reads one balance. It returns the zero balance if none is stored.
+func (l *Lists) Balance(ctx context.Context, k events.Pair) (h Holding, err error) {
+	defer annotate(&err, "read balance")
+	found, err := l.holdings(ctx, []events.Pair{k})
+	if err != nil {
+		return h, err
+	}
+	h = found[k]
+	h.Pair = k
+	return h, nil
+}
+
+// Balances reads an account, and lists its balances by asset. After the first page it makes two requests. The account
+// sorts before its balances, so the first page is one query.
+func (l *Lists) Balances(ctx context.Context, account string, s Slice) (
+	holder Holder, balances Page[Balance], err error,
+) {
+	if s.After == "" {
+		page, err := l.AccountPage(ctx, account, s.Limit)
+		return page.Holder, page.Balances, err
+	}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		defer annotate(&err, "read account")
+		holder, err = l.holder(ctx, account, store.Eventual)
+		return err
+	})
+	both.Go(func() (err error) {
+		balances, err = l.balances(ctx, account, s)
+		return err
+	})
+	return holder, balances, both.Wait()
+}
+
+// balances lists the balances of an account by asset.
+func (l *Lists) balances(ctx context.Context, account string, s Slice) (Page[Balance], error) {
+	q := store.Query{Partition: table.Account.PK(account), Within: table.Balance.All().After(s.After)}
+	return list(ctx, l, "list balances", q, s.Limit, secondOf(table.Balance.Parse), decodeBalance)
+}
+
+// Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
+func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (
+	holders Page[Holding], err error,
+) {
+	q := store.Query{
+		Index: table.IndexInverse, Partition: table.Balance.PK2(asset), Within: table.Account.Partitions().After(s.After),
+		Attributes: keysOnly,
+	}
+	keys, err := list(ctx, l, "list holders", q, s.Limit, firstOf(table.Balance.Parse), ddb.KeyOf)
+	if err != nil {
+		return holders, err
+	}
+	defer annotate(&err, "read balances of holders")
+	pairs := make([]events.Pair, len(keys.Items))
+	for i, key := range keys.Items {
+		pairs[i].Account, pairs[i].Asset, _ = table.Balance.Parse(key)
+	}
+	found, err := l.holdings(ctx, pairs)
+	if err != nil {
+		return holders, err
+	}
+	holders.Items, holders.Next = make([]Holding, 0, len(pairs)), keys.Next
+	for _, k := range pairs {
+		if h := found[k]; h.Account != "" { // an eventually consistent read may be behind the index
+			holders.Items = append(holders.Items, h)
+		}
+	}
+	return holders, nil
+}
+
+// Assets lists the assets whose ids have a prefix, by id.
+func (l *Lists) Assets(ctx context.Context, prefix string, s Slice) (
+	Page[events.AssetRegistered], error,
+) {
+	r := table.Asset.Partitions().After(s.After).Beginning(prefix)
+	q := store.Query{Index: table.IndexInverse, Partition: table.Asset.PK2(), Within: r}
+	return list(ctx, l, "list assets", q, s.Limit, table.Asset.Parse, decodeListed[events.AssetRegistered])
+}
+
+// Members lists the current members of an account by user.
+func (l *Lists) Members(ctx context.Context, account string, s Slice) (
+	Page[Membership], error,
+) {
+	return l.members(ctx, table.Account.PK(account), s, table.Membership.Parse)
+}
+
+// members lists the current members in a partition, whose keys parse reads.
+func (l *Lists) members(ctx context.Context, partition string, s Slice,
+	parse func(table.Key) (string, string, bool),
+) (Page[Membership], error) {
+	r := table.Membership.All().After(s.After)
+	q := store.Query{Partition: partition, Within: r}
+	members, err := list(ctx, l, "list members", q, s.Limit, secondOf(parse), decodeMembership)
+	return withoutRevoked(members), err
+}
+
+// withoutRevoked drops revoked memberships from a page, which may then be short.
+func withoutRevoked(members Page[Membership]) Page[Membership] {
+	members.Items = slices.DeleteFunc(members.Items, func(m Membership) bool { return m.Role == "" })
+	return members
+}
+
+// firstOf and secondOf return positions of lists: the first or the second of the ids that parse reads from a key.
+func firstOf(parse func(table.Key) (string, string, bool)) func(table.Key) (string, bool) {
+	return func(k table.Key) (string, bool) {
+		id, _, ok := parse(k)
+		return id, ok
+	}
+}
+
+func secondOf(parse func(table.Key) (string, string, bool)) func(table.Key) (string, bool) {
+	return func(k table.Key) (string, bool) {
+		_, id, ok := parse(k)
+		return id, ok
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 )
 
@@ -36,7 +38,7 @@ func (m Membership) Key() table.Key {
 
 // RefreshMembership writes the membership of a user on an account or in a group from the newest grant or revocation. A
 // membership never replaces one with a higher number, so late and repeated calls are safe. Errors: store.ErrAbsent if
-// there is no grant; those of the ports; store.ErrConflict after too many conflicts.
+// there is no grant; those of Views; store.ErrConflict after too many conflicts.
 func (p *Projector) RefreshMembership(ctx context.Context, of Membership) error {
 	return p.retryOnConflict(ctx, func() error {
 		m, err := p.views.NewestGrant(ctx, of)
@@ -66,4 +68,66 @@ func (p *Projector) RefreshGrouped(ctx context.Context, account string, from int
 		}
 		return nil
 	})
+}
+
+// membershipItem returns the item of a membership. A revoked membership remains stored because of its number, but is
+// not in the inverse index.
+func membershipItem(m Membership) store.Item {
+	item := ddb.Begin(m.Key(), table.Membership.Type)
+	putText(item, table.AttrAccount, m.Account)
+	item[table.AttrUser] = ddb.String(m.User)
+	item[table.AttrNumber] = ddb.Integer(m.Number)
+	putText(item, table.AttrRole, string(m.Role))
+	if m.Role != "" {
+		item[table.AttrPK2] = ddb.String(table.Membership.PK2(m.User))
+	}
+	return item
+}
+
+// decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number.
+func decodeMembership(item store.Item) (Membership, error) {
+	r, key := open(item, table.Membership.Type)
+	account, user, ok := table.Membership.Parse(key)
+	m := Membership{
+		Account: account, User: user, Role: events.Role(r.OptionalText(table.AttrRole)), Number: numberOf(item),
+	}
+	if !ok {
+		if m.Group, m.User, ok = table.GroupMembership.Parse(key); !ok {
+			r.Fail(table.AttrSK, "is not that of a membership")
+		}
+	}
+	return decoded(m, key, r)
+}
+
+// numberOf returns the number of the event that an item was projected from, 0 if the item has none.
+func numberOf(item store.Item) int64 {
+	r := ddb.Read(item)
+	if number := r.Integer(table.AttrNumber); r.Err() == nil {
+		return number
+	}
+	return 0
+}
+
+// groupedItem returns the item of an account's place in a group. If the account was taken out, the item remains stored
+// because of its number, but is not in the inverse index.
+func groupedItem(g GroupedAccount) store.Item {
+	item := ddb.Begin(table.Grouped.Key(g.Account, g.Group), table.Grouped.Type)
+	item[table.AttrAccount] = ddb.String(g.Account)
+	item[table.AttrNumber] = ddb.Integer(g.Number)
+	if !g.Out {
+		item[table.AttrPK2] = ddb.String(table.Grouped.PK2(g.Group))
+	}
+	return item
+}
+
+// decodeGrouped decodes an account's place in a group. Its Number is 0 if the item is from the inverse index, which has
+// no Number.
+func decodeGrouped(item store.Item) (GroupedAccount, error) {
+	r, key := open(item, table.Grouped.Type)
+	account, group, ok := table.Grouped.Parse(key)
+	if !ok {
+		r.Fail(table.AttrSK, "is not that of a place in a group")
+	}
+	out := !r.Has(table.AttrPK2)
+	return decoded(GroupedAccount{Account: account, Group: group, Out: out, Number: numberOf(item)}, key, r)
 }

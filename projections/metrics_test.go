@@ -7,7 +7,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
 
@@ -57,7 +56,7 @@ func TestBatchLogsConflicts(t *testing.T) {
 	ids := b.PostOnes(jane, 5000)
 	b.Time = morning // the projector's clock is behind the KSUID's: the lag must not be negative
 	conflicts := 3
-	b.on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
+	b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 		if write <= conflicts {
 			return store.ErrConflict
 		}

@@ -7,23 +7,25 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Past computes balances as of a past time, and statements. A past balance is the sum of the closed segments up to that
 // time and of the postings after the last of them. It is safe for concurrent use.
 type Past struct {
-	strong, eventual PastViews
-	lists            Lists
+	strong, eventual *Views
+	lists            *Lists
 	now              func() time.Time
 }
 
-// NewPast returns a Past that reads through strongly and eventually consistent views of one store, and its lists. now
-// is the process's clock (nil: time.Now).
-func NewPast(strong, eventual PastViews, lists Lists, now func() time.Time) *Past {
+// NewPast returns a Past on a table. now is the process's clock (nil: time.Now).
+func NewPast(t store.Table, now func() time.Time) *Past {
 	if now == nil {
 		now = time.Now
 	}
-	return &Past{strong: strong, eventual: eventual, lists: lists, now: now}
+	views := NewViews(t)
+	return &Past{strong: views, eventual: views.Eventual(), lists: NewLists(t), now: now}
 }
 
 // PastBalance is a balance as of a time: the fold of every posting at that time or before. Postings are never removed,
@@ -37,7 +39,7 @@ type PastBalance struct {
 	Settled bool
 }
 
-func (p *Past) views(strong bool) PastViews {
+func (p *Past) views(strong bool) *Views {
 	if strong {
 		return p.strong
 	}
@@ -47,7 +49,7 @@ func (p *Past) views(strong bool) PastViews {
 // Balance returns the balance of k as of at, in whole microseconds. If strong, it includes every transaction
 // acknowledged before the call. One with an effective date may be missing, or disappear again, until it is projected.
 // It makes one request for each megabyte of segments (about 4,000), and one for the postings after the last segment.
-// Errors: those of the ports; events.ErrOverflow.
+// Errors: those of Views; events.ErrOverflow.
 func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
 	views, through, begun := p.views(strong), lastThrough(at), p.now()
 	b := PastBalance{Pair: k}
@@ -130,7 +132,7 @@ type timedSegment struct {
 
 // readSegments yields the segments of k that end at through or before, in order. It holds at most one page of them in
 // memory. The first error ends it. If there are no segments, it yields an empty one for the store's clock.
-func readSegments(ctx context.Context, views SegmentReader, k events.Pair, through events.KSUID,
+func readSegments(ctx context.Context, views *Views, k events.Pair, through events.KSUID,
 ) iter.Seq2[timedSegment, error] {
 	return func(yield func(timedSegment, error) bool) {
 		for after, more := events.KSUID(""), true; more; {
@@ -168,4 +170,22 @@ func extend(ctx context.Context, views PostingReader, f Fold, s Segment) (Fold, 
 	f, err := f.Plus(s.Fold)
 	f.Through = s.Through
 	return f, err
+}
+
+// Segments reads at most a page of the segments of k that end after `after` and at through or before ("": all),
+// ascending. more is as in Postings. It also returns the store's clock, zero if unknown.
+func (v *Views) Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
+	found []Segment, more bool, at time.Time, err error,
+) {
+	q := v.within(k.Account, table.Segment.All(k.Asset).After(string(after)).Through(string(through)))
+	return decodePage(ctx, v.table, q, decodeSegment)
+}
+
+// Entries reads at most limit complete postings. Otherwise it is like Postings. It also returns the store's clock.
+func (v *Views) Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (
+	found []events.PostingRecorded, more bool, at time.Time, err error,
+) {
+	q := v.within(k.Account, table.Posting.All(k.Asset).After(string(after)).Through(string(through)))
+	q.Limit = limit
+	return decodePage(ctx, v.table, q, decodeAs[events.PostingRecorded])
 }

@@ -27,8 +27,8 @@ func newPast(t viewstest.T) *past {
 	t.Helper()
 	clock := func() time.Time { return morning.Add(time.Hour) }
 	s := viewstest.NewStore(t, clock)
-	p := &past{Store: s, projector: projections.NewProjector(s, clock, slog.New(slog.DiscardHandler)),
-		past: projections.NewPast(s.Views, s.Views.Eventual(), s.Lists, clock)}
+	p := &past{Store: s, projector: projections.NewProjector(s.Table, clock, slog.New(slog.DiscardHandler)),
+		past: projections.NewPast(s.Table, clock)}
 	p.projector.Tune(projections.Tuning{Stretch: 3, Segments: 2, Unsealed: 2})
 	return p
 }
@@ -264,7 +264,7 @@ func TestPastSettles(t *testing.T) {
 		{0, 5 * time.Second, 9 * time.Second, false}, {-5 * time.Second, 5 * time.Second, 16 * time.Second, true},
 	} {
 		p.Now = func() time.Time { return now.Add(c.store) }
-		reads := projections.NewPast(p.Views, p.Views.Eventual(), p.Lists, func() time.Time { return now.Add(c.own) })
+		reads := projections.NewPast(p.Table, func() time.Time { return now.Add(c.own) })
 		b, err := reads.Balance(t.Context(), jane, now.Add(-c.age), true)
 		page, err2 := reads.Statement(t.Context(), jane,
 			projections.Span{From: now.Add(-time.Hour), To: now.Add(-c.age)}, nil, 1)

@@ -24,7 +24,7 @@ var backoff = retry.Backoff{First: 10 * time.Millisecond, Max: 640 * time.Millis
 // Projector folds postings into balances and summaries, grants into memberships, and changes of groups into
 // places in them. It is safe for concurrent use.
 type Projector struct {
-	views    ProjectorViews
+	views    *Views
 	repairer Repairer // nil: lost items are not detected
 	now      func() time.Time
 	log      *slog.Logger
@@ -33,13 +33,13 @@ type Projector struct {
 	cache    balanceCache
 }
 
-// NewProjector returns a projector on views. now is the process's clock (nil: time.Now). A nil log is slog.Default().
-func NewProjector(views ProjectorViews, now func() time.Time, log *slog.Logger) *Projector {
+// NewProjector returns a projector on a table. now is the process's clock (nil: time.Now). A nil log is slog.Default().
+func NewProjector(t store.Table, now func() time.Time, log *slog.Logger) *Projector {
 	if now == nil {
 		now = time.Now
 	}
 	return &Projector{
-		views: views, now: now, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
+		views: NewViews(t), now: now, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
 		tuning: Tuning{Stretch: StretchPostings, Segments: SegmentsMax, Unsealed: unsealedMax},
 		cache:  balanceCache{entries: make(map[events.Pair]*cacheEntry)},
 	}

@@ -26,21 +26,21 @@ const (
 // Reader computes strongly consistent balances. For commands, it ensures that their postings are visible to these
 // reads. It needs no clock: versions and counts decide what a strong read includes. It is safe for concurrent use.
 type Reader struct {
-	views ReaderViews
+	views *Views
 	log   *slog.Logger
 	pause func(ctx context.Context, failed int) error
 }
 
-// NewReader returns a reader on views. A nil log is slog.Default().
-func NewReader(views ReaderViews, log *slog.Logger) *Reader {
-	return &Reader{views: views, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep}
+// NewReader returns a reader on a table. A nil log is slog.Default().
+func NewReader(t store.Table, log *slog.Logger) *Reader {
+	return &Reader{views: NewViews(t), log: cmp.Or(log, slog.Default()), pause: backoff.Sleep}
 }
 
 // Balance returns the balance of k. Its Head and First include every posting that was acknowledged before the call, a
 // backdated one once it is projected. floor, if not nil, is the lowest quantity that the account's limit allows. A
 // query may see a debit before the credit that covers it. So a balance below the floor is read again, up to floorReads
 // times. If it stays below, it is returned and an alarm is logged: a real overdraft must not be hidden. Errors: those
-// of the ports.
+// of Views.
 func (r *Reader) Balance(ctx context.Context, k events.Pair, floor *events.Amount) (Balance, error) {
 	for try := 1; ; try++ {
 		b, err := r.read(ctx, k)
@@ -142,7 +142,7 @@ func readEach[T any](
 }
 
 // assetsOf returns one page of an account's assets. next is the last of them, or "" if the page is the last.
-func assetsOf(ctx context.Context, views AssetFinder, account string, s Slice) (
+func assetsOf(ctx context.Context, views *Views, account string, s Slice) (
 	assets []string, next string, err error,
 ) {
 	for after := s.After; ; {
@@ -161,7 +161,7 @@ func assetsOf(ctx context.Context, views AssetFinder, account string, s Slice) (
 }
 
 // Funds returns the total that account ever received of asset, by credits and from ended holds. It includes the same
-// transactions as Balance. Errors: those of the ports; events.ErrOverflow.
+// transactions as Balance. Errors: those of Views; events.ErrOverflow.
 func (r *Reader) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
 	b, err := r.read(ctx, events.Pair{Account: account, Asset: asset})
 	if err != nil {
@@ -175,7 +175,7 @@ const holdingsPage = 100
 
 // Holdings returns a page of account's holdings by asset, beginning after the asset `after` ("": from the first). It
 // includes the same transactions as Balance, and every asset with a posting. next is the asset to continue after, "" at
-// the end. Errors: those of the ports; events.ErrOverflow.
+// the end. Errors: those of Views; events.ErrOverflow.
 func (r *Reader) Holdings(ctx context.Context, account, after string) (page []events.Holding, next string, err error) {
 	listed, err := r.balances(ctx, account, nil, Slice{After: after, Limit: holdingsPage})
 	if err != nil {
@@ -203,7 +203,7 @@ const (
 )
 
 // CountPostings counts all postings of account in asset, in stretches between stored segments, side by side. The count
-// includes every posting that was visible before the call. Errors: those of the ports.
+// includes every posting that was visible before the call. Errors: those of Views.
 func (r *Reader) CountPostings(ctx context.Context, account, asset string) (int64, error) {
 	k, total := events.Pair{Account: account, Asset: asset}, atomic.Int64{}
 	counts, ctx := errgroup.WithContext(ctx)
@@ -242,7 +242,7 @@ func (r *Reader) CountPostings(ctx context.Context, account, asset string) (int6
 // may have moved the seal, or may still be in progress; in the latter case the balance is unfinished.
 //
 // If the posting is at or below the seal, EnsureVisible counts its stretch again. It never writes a fold. Errors:
-// store.ErrConflict when the posting is not counted yet, or after a conflicting write; those of the ports;
+// store.ErrConflict when the posting is not counted yet, or after a conflicting write; those of Views;
 // ErrPostingsMissing.
 func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id events.KSUID) error {
 	k := events.Pair{Account: account, Asset: asset}

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -86,10 +88,10 @@ func TestEnsureVisible(t *testing.T) {
 func TestEnsureVisibleStopsARefoldInProgress(t *testing.T) {
 	b := newBook(t)
 	ids := b.PostOnes(jane, 10, 30)
-	b.on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
+	b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 		if write == 1 { // the refold has read 10 and 30, and is about to seal them
 			b.PostOnes(jane, 20)
-			return projections.NewReader(b.Store, nil).EnsureVisible(t.Context(), "jane", "USD", ksuid(20))
+			return projections.NewReader(b.Table, nil).EnsureVisible(t.Context(), "jane", "USD", ksuid(20))
 		}
 		return nil
 	}})
@@ -111,29 +113,32 @@ func TestStrongList(t *testing.T) {
 	if log := b.log.String(); strings.Count(log, "below its limit") != 1 || !strings.Contains(log, "asset=B") {
 		t.Errorf("alarms: %s", log)
 	}
-	b.on(brokenFor(b.Store, map[string]error{"B": errBroken}))
+	b.on(brokenFor(b.Table, map[string]error{"B": errBroken}))
 	listed, err := b.Reader.Balances(t.Context(), "jane", nil, projections.Slice{Limit: 10})
 	if !errors.Is(err, errBroken) || listed.Items != nil {
 		t.Errorf("%+v, %v", listed, err)
 	}
 }
 
-// throttled is a store that throttles the first counts, and records the counted stretches.
+// throttled is a table that throttles the first counts, and records the counted ranges.
 type throttled struct {
-	*viewstest.Store
+	store.Table
 	mu      sync.Mutex
 	left    int
-	counted map[events.KSUID]events.KSUID // by through: after
+	counted map[table.Range]bool
 }
 
-func (s *throttled) CountPostings(ctx context.Context, k events.Pair, after, through events.KSUID) (int64, error) {
+func (s *throttled) Query(ctx context.Context, q store.Query) (store.Page, error) {
+	if !q.CountOnly {
+		return s.Table.Query(ctx, q)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.left--; s.left >= 0 {
-		return 0, store.ErrThrottled
+		return store.Page{}, store.ErrThrottled
 	}
-	s.counted[through] = after
-	return s.Store.CountPostings(ctx, k, after, through)
+	s.counted[q.Within] = true
+	return s.Table.Query(ctx, q)
 }
 
 // All postings are counted in stretches of about 2,560: those in segments, those above the seal, and those that no
@@ -141,7 +146,7 @@ func (s *throttled) CountPostings(ctx context.Context, k events.Pair, after, thr
 func TestCountPostings(t *testing.T) {
 	const most = 6_000
 	b := newBook(t)
-	s := &throttled{Store: b.Store, left: 3, counted: map[events.KSUID]events.KSUID{}}
+	s := &throttled{Table: b.Table, left: 3, counted: map[table.Range]bool{}}
 	reader := projections.NewReader(s, nil)
 	reader.Pause(func(context.Context, int) error { return nil })
 	count := func(want int64) {
@@ -155,8 +160,11 @@ func TestCountPostings(t *testing.T) {
 	clear(s.counted)
 	count(most)
 	segments := b.AllSegments(jane)
-	tenth, twentieth := segments[9].Through, segments[19].Through
-	if got, want := s.counted, (map[events.KSUID]events.KSUID{tenth: "", twentieth: tenth, "": twentieth}); !maps.Equal(got, want) {
+	tenth, twentieth := string(segments[9].Through), string(segments[19].Through)
+	if got, want := s.counted, (map[table.Range]bool{
+		table.Posting.All("USD").Through(tenth): true, table.Posting.All("USD").After(tenth).Through(twentieth): true,
+		table.Posting.All("USD").After(twentieth): true,
+	}); !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
 	}
 	b.PostOnes(jane, 1, 2, most+10)
@@ -172,7 +180,7 @@ func TestCountPostings(t *testing.T) {
 // rival returns a reader whose writes conflict: act runs right before each and raises the version.
 func rival(b *book, act func()) *projections.Reader {
 	return projections.NewReader(
-		&viewstest.Hooked{Store: b.Store, BeforeWrite: func(int, projections.Change) error { act(); return nil }},
+		&viewstest.Hooked{Table: b.Table, BeforeWrite: func(int, []store.Write) error { act(); return nil }},
 		nil,
 	)
 }
@@ -183,7 +191,7 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 		ids := b.PostOnes(jane, 10, 30)
 		b.PostOnes(jane, 20)
 		r := rival(b, func() {
-			b.on(without(b.Store, ksuid(20))) // read before 20 was committed
+			b.on(without(b.Table, ksuid(20))) // read before 20 was committed
 			b.Refold(jane, ids...)
 		})
 		if err := r.EnsureVisible(t.Context(), "jane", "USD", ksuid(20)); !errors.Is(err, store.ErrConflict) {
@@ -195,14 +203,14 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 		ids := b.PostOnes(jane, 10, 20, 40, 50)
 		var ensured error
 		saves := 0
-		b.on(&writing{b.Store, func(c projections.Change) error {
+		b.on(&writing{b.Table, func(c []store.Write) error {
 			if saves++; saves > 1 {
-				return b.Store.Write(t.Context(), c)
+				return apply(t.Context(), b.Table, c)
 			}
 			b.PostOnes(jane, 30)
 			ensured = rival(
 				b,
-				func() { b.Must(b.Store.Write(t.Context(), c)) },
+				func() { b.Must(apply(t.Context(), b.Table, c)) },
 			).EnsureVisible(t.Context(), "jane", "USD", ksuid(30))
 			return nil
 		}})
@@ -217,10 +225,22 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 	})
 }
 
-// writing is a store that calls write instead of Write.
+// writing is a table that calls write instead of writing.
 type writing struct {
-	*viewstest.Store
-	write func(projections.Change) error
+	store.Table
+	write func([]store.Write) error
 }
 
-func (w *writing) Write(_ context.Context, c projections.Change) error { return w.write(c) }
+func (w *writing) Write(_ context.Context, one store.Write) (time.Time, error) {
+	return time.Time{}, w.write([]store.Write{one})
+}
+
+func (w *writing) Transact(_ context.Context, all []store.Write) (time.Time, error) {
+	return time.Time{}, w.write(all)
+}
+
+// apply makes the writes that a writing got.
+func apply(ctx context.Context, t store.Table, all []store.Write) error {
+	_, err := t.Transact(ctx, all)
+	return err
+}

@@ -60,7 +60,7 @@ func (d dirtyPosting) lag(now time.Time) time.Duration {
 //     Refold rebuilds it.
 //   - For a cached balance, Refold reads only the postings that the seal passes.
 //
-// Errors: those of the ports; store.ErrConflict after too many conflicts; ErrPostingsMissing; ErrFiguresDiffer;
+// Errors: those of Views; store.ErrConflict after too many conflicts; ErrPostingsMissing; ErrFiguresDiffer;
 // events.ErrOverflow. Progress saved before an error stays.
 func (p *Projector) Refold(ctx context.Context, k events.Pair, ids []events.KSUID) error {
 	dirty := make([]dirtyPosting, len(ids))

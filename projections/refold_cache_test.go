@@ -107,7 +107,7 @@ func TestLongTailWithoutAWrite(t *testing.T) {
 	last := ids[len(ids)-1]
 	b.project(oneRecords(jane, last))
 	b.Time = morning.Add(11 * time.Second) // 99 postings are settled
-	b.on(b.Store)
+	b.on(b.Table)
 	b.project(oneRecords(jane, last)) // nothing new
 	b.project(oneRecords(jane, b.PostOnes(jane, 20_901)...))
 	viewstest.Same(t, "head", b.Stored(jane).Head, ones(20_901, 20_001))

@@ -43,7 +43,7 @@ func TestRefoldOfCountedPostingsClosesSegments(t *testing.T) {
 		t.Fatalf("%d segments of unsettled postings", n)
 	}
 	b.Time = b.Time.Add(time.Minute)
-	b.on(b.Store) // a projector with an empty cache
+	b.on(b.Table) // a projector with an empty cache
 	b.Refold(jane, ids[599])
 	viewstest.Same(t, "balance", b.Stored(jane), projections.Balance{Pair: jane, Version: version + 2,
 		Base: ones(512, 512), Seal: ones(600, 600), Head: ones(600, 600), First: ksuid(1)})
@@ -79,7 +79,7 @@ func TestRefoldRetries(t *testing.T) {
 	} {
 		b := newBook(t)
 		ids := b.PostOnes(jane, 1)
-		b.on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(n int, _ projections.Change) error { return c.write(n) }})
+		b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(n int, _ []store.Write) error { return c.write(n) }})
 		if err := b.Projector.Refold(ctx, jane, ids); !errors.Is(err, c.wanted) || b.pauses != c.pauses {
 			t.Errorf("%s: %v after %d pauses", c.name, err, b.pauses)
 		}

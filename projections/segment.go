@@ -28,7 +28,7 @@ type Segment struct {
 // or lies between base and seal. Transactions become visible item by item. So a segment is trusted only if it contains
 // id and was read in one transaction with the balance at b's version. Otherwise the error is store.ErrConflict, and the
 // caller must read the balance again.
-func stretchOf(ctx context.Context, views Balances, b Balance, id events.KSUID) (Segment, error) {
+func stretchOf(ctx context.Context, views *Views, b Balance, id events.KSUID) (Segment, error) {
 	if id > b.Base.Through {
 		open, err := b.Seal.Minus(b.Base)
 		return Segment{Pair: b.Pair, After: b.Base.Through, Fold: open}, err

@@ -36,7 +36,7 @@ func (b Balance) share() share {
 }
 
 // summarize returns the account's new summary after a balance changed from was to is, nil if it need not be written.
-func summarize(ctx context.Context, views ProjectorViews, was, is Balance) (*Summary, error) {
+func summarize(ctx context.Context, views *Views, was, is Balance) (*Summary, error) {
 	before, after := was.share(), is.share()
 	if before == after {
 		return nil, nil

@@ -1,38 +1,33 @@
 package projections
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
-// The ports of this package. Every method makes one request to the store, or one for each page, is safe for concurrent
-// use and honours ctx. All reads are strongly consistent. Errors wrap those of package store: reads return
-// ErrThrottled, ErrUnavailable or ErrMalformedItem (for events, the errors of package events); writes return
-// ErrConflict, ErrThrottled, ErrUnavailable or ErrUnknownOutcome. Their texts do not name the operation: callers add
-// it.
-
-// Balances reads and writes balances. Refolds and strong reads share it.
-type Balances interface {
-	// Balance reads the balance of k. It returns the zero balance if none is stored. It also returns the store's clock
-	// in whole seconds, zero if unknown.
-	Balance(ctx context.Context, k events.Pair) (Balance, time.Time, error)
-
-	PostingReader
-
-	// SegmentFrom reads the first segment of k whose Through is at or after id. The segment may begin after id. Error:
-	// also ErrAbsent.
-	SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (Segment, error)
-
-	// BalanceWithSegment reads the balance of k and the segment that ends at through in one serializable request.
-	// Errors: also ErrConflict, and ErrAbsent if no such segment is stored.
-	BalanceWithSegment(ctx context.Context, k events.Pair, through events.KSUID) (Balance, Segment, error)
-
-	// Write writes c atomically: in one plain conditional write if c is a balance alone, else in a transaction.
-	// ErrConflict: a version had changed, or another transaction was in flight.
-	Write(ctx context.Context, c Change) error
+// Views reads and writes projections, and reads the events that they are computed from, as items of a table. Every
+// method makes one request to the table, or one for each page, unless it says otherwise. Queries are strongly
+// consistent, or eventually if the Views is Eventual; all other reads are strongly consistent. Errors wrap those of
+// package store, and are those of store.Table; reads also return ErrMalformedItem and, for events, the errors of
+// package events. Their texts do not name the operation: callers add it. A Views is safe for concurrent use.
+type Views struct {
+	table   store.Table
+	queries store.Consistency
 }
+
+// NewViews returns the views in a table.
+func NewViews(t store.Table) *Views { return &Views{table: t, queries: store.Strong} }
+
+// Eventual returns views of the same table whose queries are eventually consistent, for plain reads of the past.
+func (v *Views) Eventual() *Views { return &Views{table: v.table, queries: store.Eventual} }
 
 // PostingReader reads postings.
 type PostingReader interface {
@@ -41,79 +36,7 @@ type PostingReader interface {
 	Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (found []Posting, more bool, err error)
 }
 
-// ProjectorViews is the store as a Projector needs it.
-type ProjectorViews interface {
-	Balances
-
-	// Summary reads an account's summary. It returns the zero summary if none is stored.
-	Summary(ctx context.Context, account string) (Summary, error)
-
-	// IsClosed reports whether account is closed.
-	IsClosed(ctx context.Context, account string) (bool, error)
-
-	// NewestGrant reads the newest grant or revocation of a user on an account or in a group as a membership. Error:
-	// also ErrAbsent.
-	NewestGrant(ctx context.Context, of Membership) (Membership, error)
-
-	// GroupedSince reads the changes of account's groups from the number `from` on. For each group that they name, it
-	// returns the account's place according to the newest change that names it, by group. It makes one request for
-	// each page. Error: also ErrAbsent, if there are no such changes.
-	GroupedSince(ctx context.Context, account string, from int64) ([]GroupedAccount, error)
-
-	// WriteGrouped writes g. If a place with the same or a higher number is stored, it writes nothing and returns nil.
-	// If the account was taken out, the item leaves the inverse index.
-	WriteGrouped(ctx context.Context, g GroupedAccount) error
-
-	// Hold reads a hold's header and its end. Error: also ErrAbsent, without a header.
-	Hold(ctx context.Context, id string) (Hold, error)
-
-	// WriteHold writes each entry of h, unless one with the same or a higher h.Version() is stored. It makes one
-	// request for each account in the legs, and one more. An ended hold leaves the list by expiry.
-	WriteHold(ctx context.Context, h Hold) error
-
-	// WriteMembership writes m. If a membership with the same or a higher number is stored, it writes nothing and
-	// returns nil. A revoked membership leaves the inverse index.
-	WriteMembership(ctx context.Context, m Membership) error
-}
-
-// ReaderViews is the store as a Reader needs it.
-type ReaderViews interface {
-	Balances
-	AssetFinder
-	SegmentReader
-
-	// CountPostings counts the postings of k after `after` and through `through` ("": to the end). It makes one request
-	// for each megabyte of postings.
-	CountPostings(ctx context.Context, k events.Pair, after, through events.KSUID) (int64, error)
-}
-
-// SegmentReader reads segments.
-type SegmentReader interface {
-	// Segments reads at most a page of the segments of k that end after `after` and at through or before ("": all),
-	// ascending. more is as in Postings. It also returns the store's clock, zero if unknown.
-	Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
-		found []Segment, more bool, at time.Time, err error)
-}
-
-// AssetFinder finds the assets of an account through its postings.
-type AssetFinder interface {
-	// NextAsset returns the first asset after `after` ("": the first of all) in which account has postings. It makes
-	// one request, and one more for each malformed key that it skips. Error: also ErrAbsent, if there is none.
-	NextAsset(ctx context.Context, account, after string) (string, error)
-}
-
-// PastViews is the store as Past needs it. Its reads may be eventually consistent.
-type PastViews interface {
-	PostingReader
-	AssetFinder
-	SegmentReader
-
-	// Entries reads at most limit complete postings. Otherwise it is like Postings. It also returns the store's clock.
-	Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (
-		found []events.PostingRecorded, more bool, at time.Time, err error)
-}
-
-// Repairer rebuilds balances that a refold finds lost. Errors are those of the ports above.
+// Repairer rebuilds balances that a refold finds lost. Errors are those of Views.
 type Repairer interface {
 	// IsLost reports whether the item of b was lost. b counts nothing yet or is unfinished. Its item was lost if there
 	// are segments that b does not count. ErrConflict: the balance changed in between.
@@ -125,25 +48,201 @@ type Repairer interface {
 	CountSummary(ctx context.Context, c *Change) error
 }
 
-// SegmentsMax is the maximum number of segments in one Change. With the balance and the summary they stay below the 100
-// actions of a DynamoDB transaction.
-const SegmentsMax = 90
-
-// Change is one write of a refold or a rebuild. Balance and Summary carry the version that was read. The write stores
-// the next version.
-type Change struct {
-	Balance  Balance   // written if the stored version is unchanged
-	Segments []Segment // at most SegmentsMax, all of the balance's pair; written unconditionally
-	Summary  *Summary  // written if the stored version is unchanged; nil: not written
-
-	// Revision and SummaryRevision, if not nil, are compared instead of the version: for items without a usable
-	// version.
-	Revision, SummaryRevision *Revision
+// Balance reads the balance of k. It returns the zero balance if none is stored. It also returns the store's clock in
+// whole seconds, zero if unknown.
+func (v *Views) Balance(ctx context.Context, k events.Pair) (Balance, time.Time, error) {
+	item, at, err := v.table.Get(ctx, table.Balance.Key(k.Account, k.Asset), store.Strong)
+	if err != nil {
+		return Balance{}, at, err
+	}
+	b, err := decodeOr(Balance{Pair: k}, item, BalanceForm)
+	return b, at, err
 }
 
-// Revision identifies one state of a stored item, which may be absent or lack a usable version. It changes with every
-// write.
-type Revision string
+// Summary reads an account's summary. It returns the zero summary if none is stored.
+func (v *Views) Summary(ctx context.Context, account string) (Summary, error) {
+	item, _, err := v.table.Get(ctx, table.Summary.Key(account), store.Strong)
+	if err != nil {
+		return Summary{}, err
+	}
+	return decodeOr(Summary{Account: account}, item, SummaryForm)
+}
 
-// RevisionAbsent is the revision of an item that is not stored.
-const RevisionAbsent Revision = ""
+// IsClosed reports whether account is closed. It decodes only the state: a fault of the rest is left to the audit.
+func (v *Views) IsClosed(ctx context.Context, account string) (bool, error) {
+	item, _, err := v.table.Get(ctx, table.Current.Key(account), store.Strong)
+	if err != nil || item == nil {
+		return false, err
+	}
+	r := ddb.Open(item, table.Current.Type)
+	return r.Text("State") == string(events.StateClosed), r.Err()
+}
+
+// decodeOr decodes an item. It returns absent if the item is nil.
+func decodeOr[T any](absent T, item store.Item, form Form[T]) (T, error) {
+	if item == nil {
+		return absent, nil
+	}
+	return form.Decode(item)
+}
+
+// SegmentFrom reads the first segment of k whose Through is at or after id. The segment may begin after id. Error: also
+// ErrAbsent.
+func (v *Views) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (Segment, error) {
+	item, err := store.First(ctx, v.table, v.within(k.Account, table.Segment.All(k.Asset).Since(string(id))))
+	if err != nil {
+		return Segment{}, err
+	}
+	return decodeSegment(item)
+}
+
+// BalanceWithSegment reads the balance of k and the segment that ends at through in one serializable request. Errors:
+// also ErrConflict, and ErrAbsent if no such segment is stored.
+func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through events.KSUID) (
+	b Balance, s Segment, err error,
+) {
+	items, _, err := v.table.Snapshot(ctx, []table.Key{
+		table.Balance.Key(k.Account, k.Asset), table.Segment.Key(k.Account, k.Asset, string(through)),
+	})
+	if err != nil {
+		return b, s, err
+	}
+	if items[1] == nil {
+		return b, s, store.ErrAbsent
+	}
+	if b, err = decodeOr(Balance{Pair: k}, items[0], BalanceForm); err != nil {
+		return b, s, err
+	}
+	s, err = decodeSegment(items[1])
+	return b, s, err
+}
+
+// NextAsset returns the first asset after `after` ("": the first of all) in which account has postings. It makes one
+// request, and one more for each malformed key that it skips: the projector and the audit report these. It continues
+// right after such a key, since well-formed postings of the same asset may follow. Error: also ErrAbsent, if there is
+// none.
+func (v *Views) NextAsset(ctx context.Context, account, after string) (string, error) {
+	q := v.within(account, table.Posting.NextAfter(after))
+	q.Attributes = keysOnly
+	for {
+		item, err := store.First(ctx, v.table, q)
+		if err != nil {
+			return "", err
+		}
+		key, err := ddb.KeyOf(item)
+		if err != nil {
+			return "", err
+		}
+		_, asset, id, ok := table.Posting.Parse(key)
+		if _, err := events.ParseKSUID(id); ok && err == nil {
+			return asset, nil
+		}
+		q.After = ddb.Key(key)
+	}
+}
+
+// NewestGrant reads the newest grant or revocation of a user on an account or in a group as a membership. Error: also
+// ErrAbsent.
+func (v *Views) NewestGrant(ctx context.Context, of Membership) (m Membership, err error) {
+	item, err := store.First(ctx, v.table, store.Query{
+		Partition: of.Key().PK, Within: table.Grant.All(of.User), Descending: true, Consistency: store.Strong,
+	})
+	if err != nil {
+		return m, err
+	}
+	newest, err := decodeAs[events.MemberGranted](item)
+	if err != nil {
+		return m, err
+	}
+	return Membership{
+		Account: of.Account, Group: of.Group, User: of.User, Role: newest.Role, Number: newest.Number, At: newest.At,
+	}, nil
+}
+
+// GroupedSince reads the changes of account's groups from the number `from` on. For each group that they name, it
+// returns the account's place according to the newest change that names it, by group. It makes one request for each
+// page. Error: also ErrAbsent, if there are no such changes.
+func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([]GroupedAccount, error) {
+	places := make(map[string]GroupedAccount)
+	q := v.within(account, table.Grouping.All().Since(table.Number(from)))
+	for more := true; more; {
+		page, err := store.NextPage(ctx, v.table, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range page.Items {
+			change, err := decodeAs[events.AccountGrouped](item)
+			if err != nil {
+				return nil, err
+			}
+			group := change.Changed()
+			places[group] = GroupedAccount{
+				Account: account, Group: group, Out: !change.Has(group), Number: change.Number, At: change.At,
+			}
+		}
+		q.After, more = page.Next, page.Next != nil
+	}
+	if len(places) == 0 {
+		return nil, store.ErrAbsent
+	}
+	return slices.SortedFunc(maps.Values(places), func(a, b GroupedAccount) int {
+		return cmp.Compare(a.Group, b.Group)
+	}), nil
+}
+
+// keysOnly projects an item to its key.
+var keysOnly = []string{table.AttrPK, table.AttrSK}
+
+// within returns a query of r in an account's partition.
+func (v *Views) within(account string, r table.Range) store.Query {
+	return store.Query{Partition: table.Account.PK(account), Within: r, Consistency: v.queries}
+}
+
+// decodePage reads and decodes a page of a query, of which only the last may be empty. more reports whether there may
+// be another page. It also returns the store's clock. If the range is empty it makes no request, and the clock is zero.
+func decodePage[T any](ctx context.Context, t store.Table, q store.Query, decode func(store.Item) (T, error)) (
+	found []T, more bool, at time.Time, err error,
+) {
+	if q.Within.Empty() {
+		return nil, false, at, nil
+	}
+	page, err := store.NextPage(ctx, t, q)
+	if err != nil {
+		return nil, false, at, err
+	}
+	found = make([]T, len(page.Items))
+	for i, item := range page.Items {
+		if found[i], err = decode(item); err != nil {
+			return nil, false, at, err
+		}
+	}
+	return found, page.Next != nil, page.At, nil
+}
+
+// forEach reads the items of keys, and calls add for each. Errors: also those of add.
+func forEach(ctx context.Context, t store.Table, keys []table.Key, c store.Consistency,
+	add func(key table.Key, item store.Item) error,
+) error {
+	items, _, err := t.BatchGet(ctx, keys, c)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		key, err := ddb.KeyOf(item)
+		if err != nil {
+			return err
+		}
+		if err := add(key, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeAs decodes an event of one type.
+func decodeAs[E events.Event](item store.Item) (E, error) { return ddb.Only[E](ddb.DecodeEvent(item)) }
+
+// decodeListed decodes an event of one type from the inverse index.
+func decodeListed[E events.Event](item store.Item) (E, error) {
+	return ddb.Only[E](ddb.DecodeListed(item))
+}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ledger.example/internal/ddb"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 )
 
@@ -94,9 +94,9 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	if err != nil {
 		return err
 	}
-	v := views.NewViews(client, o.table)
-	config.Views, config.Lists, config.Indexed, config.Log = v, v, keys, env.logger(slog.LevelError)
-	config.Journal = projections.NewLister(v, keys, nil, config.Log)
+	config.Table = ddb.NewTable(client, o.table)
+	config.Indexed, config.Log = keys, env.logger(slog.LevelError)
+	config.Append = projections.NewLister(config.Table, keys, nil, config.Log).Append
 	dryRun := config.Scope.DryRun
 	// Calls of Report never overlap. Wrong items are data, for standard output. Problems are messages.
 	config.Report = func(r repair.Report) {

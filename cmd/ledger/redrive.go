@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ledger.example/internal/ddb"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair/redrive"
 )
 
@@ -64,10 +64,10 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 	if err != nil {
 		return err
 	}
-	v := views.NewViews(client, o.table)
+	t := ddb.NewTable(client, o.table)
 	run := redrive.New(redrive.Config{
-		Views: v, DryRun: dryRun,
-		List: projections.NewLister(v, keys, nil, env.logger(slog.LevelError)).List,
+		Table: t, DryRun: dryRun,
+		List: projections.NewLister(t, keys, nil, env.logger(slog.LevelError)).List,
 		Open: func(ctx context.Context, name string) (io.ReadCloser, error) {
 			f, _, err := env.openInput(ctx, name)
 			return f, err

@@ -69,7 +69,7 @@ type Config struct {
 	// Resources is required for reads and writes.
 	Resources Resources
 	// Lists, Strong, Past and Journal answer reads. They are nil in a function that only writes.
-	Lists   projections.Lists
+	Lists   *projections.Lists
 	Strong  Strong
 	Past    Past
 	Journal Journal

@@ -21,9 +21,7 @@ import (
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 )
 
 // instant is the time of all events in the tests.
@@ -107,18 +105,18 @@ func unprojected(t testing.TB) *fixture {
 	if _, err := dynamolocal.CreateTable(t.Context(), client, name); err != nil {
 		t.Fatal(err)
 	}
-	v := views.NewViews(client, name)
+	v := ddb.NewTable(client, name)
 	reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
 	f.projector = projections.NewProjector(v, now, slog.New(slog.DiscardHandler))
-	c := ledger.Config{Journal: journal.NewJournal(client, name), Projections: reader, Now: now}
+	c := ledger.Config{Table: ddb.NewTable(client, name), Projections: reader, Now: now}
 	commands := ledger.New(c)
 	f.commands = &spied{Commands: commands}
 	f.config = Config{ // two ledgers, so that reads have an empty cache
-		Commands: f.commands, DryRun: commands.DryRun(), Resources: ledger.New(c), Lists: views.NewLists(client, name), Strong: reader,
-		Past: projections.NewPast(v, v.Eventual(), views.NewLists(client, name), now), Now: now,
+		Commands: f.commands, DryRun: commands.DryRun(), Resources: ledger.New(c), Lists: projections.NewLists(v), Strong: reader,
+		Past: projections.NewPast(v, now), Now: now,
 		Grants:  ledger.New(c),
 		Caller:  LocalCaller,
-		Journal: projections.NewJournalReader(views.NewLists(client, name), now), Ledger: name,
+		Journal: projections.NewJournalReader(v, now), Ledger: name,
 		IndexedMetadata: []string{"order", "customer"},
 		Version:         "v1.2.3", Log: slog.New(slog.NewJSONHandler(f.log, nil)),
 	}

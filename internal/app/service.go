@@ -16,10 +16,9 @@ import (
 	"ledger.example/functions/metrics"
 	"ledger.example/functions/stream"
 	"ledger.example/internal/access"
+	"ledger.example/internal/ddb"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 )
 
@@ -41,9 +40,10 @@ type Config struct {
 type Service struct {
 	config    Config
 	ledger    *ledger.Ledger
-	lists     *views.Lists
+	lists     *projections.Lists
 	reader    *projections.Reader
 	past      *projections.Past
+	journal   *projections.JournalReader
 	projector *projections.Projector
 	lister    *projections.Lister
 }
@@ -59,21 +59,21 @@ func New(c Config) (*Service, error) {
 	if c.Metrics != "" {
 		c.Log = slog.New(metrics.NewHandler(c.Log.Handler(), c.Metrics))
 	}
-	v := views.NewViews(c.Client, c.Table)
-	reader := projections.NewReader(v, c.Log)
-	projector := projections.NewProjector(v, nil, c.Log)
-	projector.RepairWith(repair.NewRebuilder(v, nil, c.Log))
-	lists := views.NewLists(c.Client, c.Table)
+	t := ddb.NewTable(c.Client, c.Table)
+	reader := projections.NewReader(t, c.Log)
+	projector := projections.NewProjector(t, nil, c.Log)
+	projector.RepairWith(repair.NewRebuilder(t, nil, c.Log))
 	return &Service{
 		config: c,
 		ledger: ledger.New(ledger.Config{
-			Journal: journal.NewJournal(c.Client, c.Table), Projections: reader, Log: c.Log,
+			Table: ddb.NewTable(c.Client, c.Table), Projections: reader, Log: c.Log,
 		}),
-		lists:     lists,
+		lists:     projections.NewLists(t),
 		reader:    reader,
-		past:      projections.NewPast(v, v.Eventual(), lists, nil),
+		past:      projections.NewPast(t, nil),
+		journal:   projections.NewJournalReader(t, nil),
 		projector: projector,
-		lister:    projections.NewLister(v, c.Indexed, nil, c.Log),
+		lister:    projections.NewLister(t, c.Indexed, nil, c.Log),
 	}, nil
 }
 
@@ -96,7 +96,7 @@ func (s *Service) serve(writes, reads bool) http.Handler {
 	}
 	if reads {
 		c.Lists, c.Strong, c.Past = s.lists, s.reader, s.past
-		c.Journal = projections.NewJournalReader(s.lists, nil)
+		c.Journal = s.journal
 	}
 	if s.config.Local {
 		return api.OwnHost(api.New(c))

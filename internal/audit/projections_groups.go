@@ -18,7 +18,7 @@ func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
 	a.confirm(ctx, memberRounds, memberPause, func() []Finding {
 		partition := table.Account.PK(account)
 		return a.comparePlaces(ctx, account, a.itemsOf(partition, table.Grouped.All()),
-			a.itemsOf(partition, table.Grouping.All().Since(table.Number(1))))
+			a.itemsOf(partition, table.Grouping.All()))
 	})
 }
 

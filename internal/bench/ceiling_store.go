@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 )
 
@@ -46,7 +47,7 @@ func (r *Run) ceilings(ctx context.Context, s slot, m *measured, out *round, ans
 func (i *inside) beginTwin(ctx context.Context) error {
 	_, err := i.store.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &i.Twin, Item: ddb.Key(table.Transaction.Key("first")),
-		ConditionExpression: aws.String(ddb.IfAbsent),
+		ConditionExpression: aws.String(store.IfAbsent),
 	}, ddb.Once)
 	if err != nil {
 		return fmt.Errorf("the table of the STORE ceiling: %w", err)

@@ -20,11 +20,8 @@ const emptyAnswers = 4
 // backoff is the delay between reads of unprocessed keys.
 var backoff = retry.Backoff{First: 50 * time.Millisecond, Max: 400 * time.Millisecond}
 
-// BatchGet reads the items of distinct keys, table.BatchGetKeys in a request, and requests unprocessed keys again. It
-// returns the existing items in any order, and the store's time of the last reply. Errors: store.ErrThrottled,
-// ErrUnavailable.
-func BatchGet(ctx context.Context, client *dynamodb.Client, tableName string, keys []table.Key, strong bool) ([]Item,
-	time.Time, error) {
+// BatchGet implements store.Table. It requests unprocessed keys again. The time is that of the last reply.
+func (t *Table) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) ([]Item, time.Time, error) {
 	var (
 		items   = make([]Item, 0, len(keys))
 		at      time.Time
@@ -38,18 +35,18 @@ func BatchGet(ctx context.Context, client *dynamodb.Client, tableName string, ke
 		}
 		keys = keys[fresh:]
 
-		out, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{
-				tableName: {Keys: pending, ConsistentRead: aws.Bool(strong)},
+				t.name: {Keys: pending, ConsistentRead: aws.Bool(bool(c))},
 			},
 		})
 		if err != nil {
 			return nil, time.Time{}, ReadError(err)
 		}
-		items = append(items, out.Responses[tableName]...)
+		items = append(items, out.Responses[t.name]...)
 		at = StoreTime(out.ResultMetadata)
 
-		unread := out.UnprocessedKeys[tableName].Keys
+		unread := out.UnprocessedKeys[t.name].Keys
 		if len(unread) == 0 {
 			pending, empty = nil, 0
 			continue
@@ -68,32 +65,27 @@ func BatchGet(ctx context.Context, client *dynamodb.Client, tableName string, ke
 	return items, at, nil
 }
 
-// Get reads one item, nil if it is absent. It also returns the store's time. Errors: store.ErrThrottled,
-// ErrUnavailable.
-func Get(ctx context.Context, client *dynamodb.Client, tableName string, k table.Key, strong bool) (
-	Item, time.Time, error,
-) {
-	out, err := client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &tableName, Key: Key(k), ConsistentRead: &strong})
+// Get implements store.Table.
+func (t *Table) Get(ctx context.Context, k table.Key, c store.Consistency) (Item, time.Time, error) {
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &t.name, Key: Key(k), ConsistentRead: aws.Bool(bool(c)),
+	})
 	if err != nil {
 		return nil, time.Time{}, ReadError(err)
 	}
 	return present(out.Item), StoreTime(out.ResultMetadata), nil
 }
 
-// TransactGet reads items in one serializable request. It returns them in the order of keys, nil for absent ones, with
-// the attributes of projection, or all attributes if that is "". It also returns the store's time. Errors:
-// store.ErrConflict, ErrThrottled, ErrUnavailable.
-func TransactGet(ctx context.Context, client *dynamodb.Client, tableName string, keys []table.Key, projection string) (
-	[]Item, time.Time, error,
-) {
+// Snapshot implements store.Table.
+func (t *Table) Snapshot(ctx context.Context, keys []table.Key, attributes ...string) ([]Item, time.Time, error) {
+	expression, names := projection(attributes)
 	in := &dynamodb.TransactGetItemsInput{TransactItems: make([]types.TransactGetItem, len(keys))}
 	for i, key := range keys {
-		in.TransactItems[i].Get = &types.Get{TableName: &tableName, Key: Key(key)}
-		if projection != "" {
-			in.TransactItems[i].Get.ProjectionExpression = &projection
+		in.TransactItems[i].Get = &types.Get{
+			TableName: &t.name, Key: Key(key), ProjectionExpression: expression, ExpressionAttributeNames: names,
 		}
 	}
-	out, err := client.TransactGetItems(ctx, in)
+	out, err := t.client.TransactGetItems(ctx, in)
 	if err != nil {
 		return nil, time.Time{}, ReadError(err)
 	}

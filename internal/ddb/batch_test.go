@@ -46,7 +46,7 @@ func TestBatchGetReadsAll(t *testing.T) {
 	} {
 		fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply { return answer(r, c.most) })
 		wanted := keys(c.keys)
-		items, at, err := ddb.BatchGet(t.Context(), client, "books", wanted, true)
+		items, at, err := ddb.NewTable(client, "books").BatchGet(t.Context(), wanted, store.Strong)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestBatchGetReadsAll(t *testing.T) {
 // A store that leaves all keys unprocessed is throttling. BatchGet fails after some attempts, or when its context ends.
 func TestBatchGetGivesUp(t *testing.T) {
 	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply { return answer(r, 0) })
-	if _, _, err := ddb.BatchGet(t.Context(), client, "books", keys(3), false); !errors.Is(err, store.ErrThrottled) {
+	if _, _, err := ddb.NewTable(client, "books").BatchGet(t.Context(), keys(3), store.Eventual); !errors.Is(err, store.ErrThrottled) {
 		t.Errorf("error %v", err)
 	}
 	if n := len(fake.Requests()); n < 2 || n > 10 {
@@ -92,7 +92,7 @@ func TestBatchGetGivesUp(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	_, client = ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply { cancel(); return answer(r, 1) })
-	if _, _, err := ddb.BatchGet(ctx, client, "books", keys(3), false); !errors.Is(err, store.ErrUnavailable) {
+	if _, _, err := ddb.NewTable(client, "books").BatchGet(ctx, keys(3), store.Eventual); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("after its context: %v", err)
 	}
 }

@@ -1,6 +1,5 @@
-// Package ddb is the code that the adapters ledger/dynamo and projections/dynamo share. It translates items, keys and
-// errors between the AWS SDK and the domain, encodes and decodes events, and reads DynamoDB's clock. The adapters
-// build their own requests with it. All functions are safe for concurrent use.
+// Package ddb translates between the AWS SDK and the domain: items, keys and errors. It implements store.Table, encodes
+// and decodes events, and reads DynamoDB's clock. All functions are safe for concurrent use.
 package ddb
 
 import (
@@ -12,9 +11,6 @@ import (
 
 // Item is an item in the SDK's form.
 type Item = map[string]types.AttributeValue
-
-// IfAbsent is the condition of every write of an event: no item has its key.
-const IfAbsent = "attribute_not_exists(" + table.AttrPK + ")"
 
 // Key returns k in the SDK's form.
 func Key(k table.Key) Item {

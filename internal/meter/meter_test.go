@@ -15,6 +15,7 @@ import (
 
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/meter"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 )
 
@@ -78,7 +79,7 @@ func TestUnitsOfWritesThatFail(t *testing.T) {
 	} {
 		m := meter.New(books)
 		if c.there > 0 {
-			put(t, m, large(c.there), ddb.IfAbsent, nil)
+			put(t, m, large(c.there), store.IfAbsent, nil)
 		}
 		got := put(t, m, large(2500), "#version = :version", c.err)
 		c.want.Requests, c.want.WriteUnits = map[string]int64{"PutItem": 1}, c.units
@@ -110,11 +111,11 @@ func TestGuessedUnits(t *testing.T) {
 	check := func(m *meter.Meter, err error) meter.Tally { // two checks and a put
 		checks := types.ConditionCheck{
 			TableName: aws.String(books), Key: ddb.Key(table.Grant.Key("jane", "ann", 2)),
-			ConditionExpression: aws.String(ddb.IfAbsent),
+			ConditionExpression: aws.String(store.IfAbsent),
 		}
 		_, _ = client(m, &dynamodb.TransactWriteItemsOutput{}, err).TransactWriteItems(t.Context(),
 			&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-				{Put: &types.Put{TableName: aws.String(books), Item: large(10), ConditionExpression: aws.String(ddb.IfAbsent)}},
+				{Put: &types.Put{TableName: aws.String(books), Item: large(10), ConditionExpression: aws.String(store.IfAbsent)}},
 				{ConditionCheck: &checks}, {ConditionCheck: &checks},
 			}})
 		return m.Take()
@@ -132,18 +133,18 @@ func TestGuessedUnits(t *testing.T) {
 		guessed int64
 		units   int64 // written, or halves read
 	}{
-		{"made", func(m *meter.Meter) meter.Tally { return put(t, m, listed, ddb.IfAbsent, nil) }, 0, 2},
+		{"made", func(m *meter.Meter) meter.Tally { return put(t, m, listed, store.IfAbsent, nil) }, 0, 2},
 		{"made or older", func(m *meter.Meter) meter.Tally {
 			return put(t, m, listed,
-				ddb.IfAbsent+" OR #number < :number", nil)
+				store.IfAbsent+" OR #number < :number", nil)
 		}, 1, 2},
 		{"replaced", func(m *meter.Meter) meter.Tally { return put(t, m, listed, "#version = :version", nil) }, 1, 1},
 		{"replaced, seen", func(m *meter.Meter) meter.Tally {
-			put(t, m, listed, ddb.IfAbsent, nil)
+			put(t, m, listed, store.IfAbsent, nil)
 			return put(t, m, listed, "#version = :version", nil)
 		}, 0, 1},
 		{"moved, seen", func(m *meter.Meter) meter.Tally {
-			put(t, m, listed, ddb.IfAbsent, nil)
+			put(t, m, listed, store.IfAbsent, nil)
 			return put(t, m.Sibling(), moved, "", nil)
 		}, 0, 3},
 		{"replaced, in no index", func(m *meter.Meter) meter.Tally { return put(t, m, large(10), "", nil) }, 0, 1},

@@ -128,14 +128,14 @@ func (m *Meter) applied(t *Tally, w write, transactional bool) {
 	}
 	before, known := m.cache.swap(w.key, w.after)
 	switch {
-	case w.condition == ddb.IfAbsent:
+	case w.condition == store.IfAbsent:
 		before = image{}
 	case !known:
 		before = w.after
 		units := w.after.units(before, transactional)
 		if created := w.after.units(image{}, transactional); created != units {
 			t.Guessed++
-			if strings.HasPrefix(w.condition, ddb.IfAbsent) { // any other condition requires an existing item
+			if strings.HasPrefix(w.condition, store.IfAbsent) { // any other condition requires an existing item
 				before = image{}
 			}
 		}

@@ -35,8 +35,7 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	if scope.DryRun {
 		b = b.dryRun()
 	}
-	recorder := &holdRecorder{Views: b.views, holds: make(map[string]bool)}
-	b = b.on(recorder)
+	b = b.recordHolds()
 	assets, strays, err := []string{scope.Asset}, []Stray(nil), error(nil)
 	if scope.Asset == "" {
 		assets, strays, err = b.namesIn(ctx, table.Account.PK(account), table.Posting.NextAfter,
@@ -74,7 +73,7 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	if err := b.places(ctx, uncanceled, account, report); err != nil {
 		return err
 	}
-	return b.accountHolds(ctx, uncanceled, scope, recorder.holds, report)
+	return b.accountHolds(ctx, uncanceled, scope, report)
 }
 
 // memberships rebuilds the memberships on an account or in a group, for each user with a grant or a stored membership.
@@ -103,13 +102,13 @@ func (b *Rebuilder) memberships(
 // on the item being unchanged.
 //
 // While a wrong, too high number was stored, a projector may have skipped a grant that was made after the rebuild read
-// the grants. So a membership that was wrong is rebuilt a second time. Errors in the report: those of Views;
+// the grants. So a membership that was wrong is rebuilt a second time. Errors in the report: those of store.Table;
 // store.ErrConflict after too many conflicts.
 func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) Report {
 	report := Report{Account: of.Account, Group: of.Group, User: of.User}
 	return rebuildNewest(ctx, b, report, newestOf[projections.Membership]{
 		key:    of.Key(),
-		stored: func() (Stored[projections.Membership], error) { return b.views.StoredMembership(ctx, of) },
+		stored: func() (Stored[projections.Membership], error) { return b.storedMembership(ctx, of) },
 		newest: func() (projections.Membership, time.Time, error) {
 			m, err := b.views.NewestGrant(ctx, of)
 			at := m.At
@@ -118,7 +117,15 @@ func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) R
 		},
 		number: func(m projections.Membership) int64 { return m.Number },
 		none:   of,
-		put:    b.views.PutMembership,
+		put:    projections.MembershipForm.Replace,
+	})
+}
+
+func (b *Rebuilder) storedMembership(ctx context.Context, of projections.Membership) (
+	Stored[projections.Membership], error,
+) {
+	return readStored(ctx, b.table, of.Key(), projections.MembershipForm, func(m *projections.Membership) {
+		m.Account, m.Group, m.User = of.Account, of.Group, of.User
 	})
 }
 
@@ -130,7 +137,7 @@ type newestOf[T comparable] struct {
 	number func(T) int64                         // of the event that it shows
 	none   T                                     // the value without any event
 	stray  string                                // if not "": why an item without any event is a stray
-	put    func(ctx context.Context, v T, read projections.Revision) error
+	put    func(v T, read projections.Revision) store.Write
 }
 
 // rebuildNewest rebuilds a projection from its newest event, as Membership describes.
@@ -162,7 +169,7 @@ func rebuildNewest[T comparable](ctx context.Context, b *Rebuilder, report Repor
 		number := of.number(found.Value)
 		d.Behind = !isAbsent && b.isYoung(at) && (!found.Exists || number > 0 && number < of.number(v))
 		report.Differences = []Difference{d}
-		if err := of.put(ctx, v, found.Revision); err != nil {
+		if _, err := b.table.Write(ctx, of.put(v, found.Revision)); err != nil {
 			return fmt.Errorf("write projection: %w", err)
 		}
 		return nil
@@ -183,7 +190,7 @@ func (b *Rebuilder) namesIn(
 		for name := ""; ; {
 			var key table.Key
 			err := b.retry(ctx, func() (err error) {
-				key, err = b.views.FirstKey(ctx, partition, after(name))
+				key, err = b.firstKey(ctx, partition, after(name))
 				return err
 			})
 			if errors.Is(err, store.ErrAbsent) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -51,7 +52,7 @@ func TestRebuildKeepsBackdatedPostingsShown(t *testing.T) {
 			}
 			seal := b.Stored(jane).Seal.Through
 			writes := 0
-			_, rebuilder := on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
+			_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 				shown = max(shown, strong(fmt.Sprintf("before write %d", write)))
 				writes++
 				return nil

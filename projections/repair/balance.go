@@ -39,7 +39,7 @@ import (
 // the rebuild read its stretch. So a balance that was wrong is rebuilt a second time, now with correct counts stored.
 //
 // The summary changes by the difference of the balance's share. Account recomputes it afterwards. Errors in the report:
-// those of Views; store.ErrConflict after too many conflicts.
+// those of store.Table; store.ErrConflict after too many conflicts.
 func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 	r := &rebuild{
 		Rebuilder: b, key: k, counted: make(map[events.KSUID]stretch),
@@ -82,19 +82,24 @@ type rebuild struct {
 	walked   int                   // stretches beyond the seal since the last save
 }
 
-// Postings implements projections.PostingReader, and counts the postings read.
+// Postings implements projections.PostingReader. It counts the postings read, and records their holds.
 func (r *rebuild) Postings(
 	ctx context.Context, k events.Pair, after, through events.KSUID,
 ) ([]projections.Posting, bool, error) {
 	found, more, err := r.views.Postings(ctx, k, after, through)
 	r.report.Postings += int64(len(found))
+	for _, p := range found {
+		if p.Hold != "" && r.holds != nil {
+			r.holds[p.Hold] = true
+		}
+	}
 	return found, more, err
 }
 
 // attempt reads the stored balance and segments, and writes those that differ from their postings.
 func (r *rebuild) attempt(ctx context.Context) error {
 	begun, saves := r.now(), r.saves
-	c, err := readChain(ctx, r.views, r.key)
+	c, err := r.readChain(ctx, r.key)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -26,8 +27,8 @@ type book struct {
 
 func newBook(t *testing.T) *book {
 	b := &book{Book: viewstest.NewBook(t)}
-	b.Projector, b.rebuilder = on(b.Store, b.Clock, tuning)
-	b.Reader = projections.NewReader(b.Store, quietly)
+	b.Projector, b.rebuilder = on(b.Table, b.Clock, tuning)
+	b.Reader = projections.NewReader(b.Table, quietly)
 	return b
 }
 
@@ -38,18 +39,12 @@ func segmented(t *testing.T) *book {
 	return b
 }
 
-// views are the ports of refolds and of repairs.
-type views interface {
-	projections.ProjectorViews
-	repair.Views
-}
-
-// on returns a projector and a rebuilder on views.
-func on(views views, clock func() time.Time, t projections.Tuning) (*projections.Projector, *repair.Rebuilder) {
-	p, b := projections.NewProjector(views, clock, quietly), repair.NewRebuilder(views, clock, quietly)
+// on returns a projector and a rebuilder on a table.
+func on(t store.Table, clock func() time.Time, tuning projections.Tuning) (*projections.Projector, *repair.Rebuilder) {
+	p, b := projections.NewProjector(t, clock, quietly), repair.NewRebuilder(t, clock, quietly)
 	p.RepairWith(b)
-	p.Tune(t)
-	b.Tune(t)
+	p.Tune(tuning)
+	b.Tune(tuning)
 	b.Pause(func(ctx context.Context, _ int) error { return ctx.Err() })
 	return p, b
 }

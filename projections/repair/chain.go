@@ -21,8 +21,8 @@ type chain struct {
 // transaction, so it only finds the segments, and snapshots read them. readChain also reads segments that the query did
 // not see: those that must end where the base ends, or where another segment begins. A change of the balance's version
 // between snapshots is a conflict.
-func readChain(ctx context.Context, views Views, k events.Pair) (chain, error) {
-	balance, _, at, err := views.Snapshot(ctx, k, nil)
+func (b *Rebuilder) readChain(ctx context.Context, k events.Pair) (chain, error) {
+	balance, _, at, err := b.snapshot(ctx, k, nil)
 	if err != nil {
 		return chain{}, fmt.Errorf("read balance: %w", err)
 	}
@@ -39,7 +39,7 @@ func readChain(ctx context.Context, views Views, k events.Pair) (chain, error) {
 	}
 	for after, more := events.KSUID(""), true; more; {
 		var listed []Stored[projections.Segment]
-		if listed, more, err = views.StoredSegments(ctx, k, after); err != nil {
+		if listed, more, err = b.segmentsAfter(ctx, k, after); err != nil {
 			return chain{}, fmt.Errorf("list segments: %w", err)
 		}
 		for _, s := range listed {
@@ -51,9 +51,9 @@ func readChain(ctx context.Context, views Views, k events.Pair) (chain, error) {
 		ask(base)
 	}
 	for len(ends) > 0 {
-		some := ends[:min(len(ends), SnapshotItems)]
+		some := ends[:min(len(ends), snapshotItems)]
 		ends = ends[len(some):]
-		again, found, _, err := views.Snapshot(ctx, k, some)
+		again, found, _, err := b.snapshot(ctx, k, some)
 		if err != nil {
 			return chain{}, fmt.Errorf("read balance and segments: %w", err)
 		}

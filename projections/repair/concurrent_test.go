@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -14,8 +15,8 @@ import (
 func (b *book) rebuildWith(then func()) {
 	b.Helper()
 	var once sync.Once
-	_, rebuilder := on(&viewstest.Hooked{Store: b.Store,
-		AfterPostings: func(page []projections.Posting) ([]projections.Posting, error) {
+	_, rebuilder := on(&viewstest.Hooked{Table: b.Table,
+		AfterPostings: func(page []store.Item) ([]store.Item, error) {
 			once.Do(then)
 			return page, nil
 		}}, b.Clock, tuning)
@@ -70,14 +71,14 @@ func TestRebuildRepeatsAfterAWrongNumber(t *testing.T) {
 	b.Damage().Membership(wrong)
 	m.Role, m.Number = events.RoleOwner, 2
 	var once sync.Once
-	_, rebuilder := on(&viewstest.Hooked{Store: b.Store, AfterGrant: func() {
+	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, AfterGrant: func() {
 		once.Do(func() {
 			b.Must(b.Grant(t.Context(), m))
 			b.Must(b.Projector.RefreshMembership(t.Context(), projections.Membership{Account: "jane", User: "ann"}))
 		})
 	}}, b.Clock, tuning)
 	b.Must(rebuilder.Membership(t.Context(), projections.Membership{Account: "jane", User: "ann"}).Err)
-	found, err := b.StoredMembership(t.Context(), projections.Membership{Account: "jane", User: "ann"})
+	found, err := b.rebuilder.StoredMembership(t.Context(), projections.Membership{Account: "jane", User: "ann"})
 	b.Must(err)
 	viewstest.Same(t, "membership", found.Value, m)
 }
@@ -87,7 +88,7 @@ func TestRebuildRepeatsAfterAWrongNumber(t *testing.T) {
 func TestInterruptedRebuildLeavesNoOverlappingSegments(t *testing.T) {
 	b := segmented(t)
 	b.PostOnes(jane, 1, 3, 5, 7)
-	_, rebuilder := on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
+	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 		if write > 1 {
 			return errCut
 		}

@@ -46,7 +46,7 @@ func newDamaged(t *rapid.T) *damaged {
 	}
 	d.store = viewstest.NewStore(t, func() time.Time { return d.now })
 	d.store.Page = 3
-	d.projector, d.rebuilder = on(d.store, d.store.Now, projections.Tuning{Stretch: d.stretch, Segments: d.segments, Unsealed: d.settled})
+	d.projector, d.rebuilder = on(d.store.Table, d.store.Now, projections.Tuning{Stretch: d.stretch, Segments: d.segments, Unsealed: d.settled})
 	for range rapid.IntRange(1, 5).Draw(t, "rounds") {
 		for _, k := range damagedKeys {
 			for range rapid.IntRange(0, 9).Draw(t, "postings") {
@@ -98,7 +98,7 @@ func (d *damaged) refold(k events.Pair) {
 }
 
 func (d *damaged) balance(k events.Pair) repair.Stored[projections.Balance] {
-	found, _, _, err := d.store.Snapshot(d.Context(), k, nil)
+	found, _, _, err := d.rebuilder.Snapshot(d.Context(), k, nil)
 	d.must(err)
 	return found
 }
@@ -169,7 +169,7 @@ func (d *damaged) one(hows ...func()) { hows[rapid.IntRange(0, len(hows)-1).Draw
 
 func (d *damaged) damageSummary(account string) {
 	damage := d.store.Damage()
-	found, _, _, err := d.store.SnapshotAccount(d.Context(), account, nil)
+	found, _, _, err := d.rebuilder.SnapshotAccount(d.Context(), account, nil)
 	d.must(err)
 	switch how := rapid.IntRange(0, 3).Draw(d.T, "how to the summary"); {
 	case how == 0:
@@ -226,7 +226,7 @@ func (d *damaged) exact() {
 		}
 	}
 	for _, user := range []string{"ann", "ann.b", "bob", "eve"} {
-		found, err := d.store.StoredMembership(d.Context(), projections.Membership{Account: "jane", User: user})
+		found, err := d.rebuilder.StoredMembership(d.Context(), projections.Membership{Account: "jane", User: user})
 		d.must(err)
 		m, granted := d.members[user]
 		if !granted {
@@ -246,7 +246,7 @@ func (d *damaged) exactPair(k events.Pair) {
 	for _, s := range d.store.AllSegments(k) {
 		wanted, _ := naive(d.posted[k], s.After, s.Through)
 		wanted.Through = s.Through
-		_, found, _, err := d.store.Snapshot(d.Context(), k, []events.KSUID{s.Through})
+		_, found, _, err := d.rebuilder.Snapshot(d.Context(), k, []events.KSUID{s.Through})
 		d.must(err)
 		if s.After != sum.Through || s.Fold != wanted || found[0].Fault != nil {
 			d.Errorf("%v: segment %+v after %s, wanted %+v", k, s, sum.Through, wanted)

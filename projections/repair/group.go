@@ -49,9 +49,10 @@ func (b *Rebuilder) places(ctx, uncanceled context.Context, account string, repo
 func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
 	none := projections.GroupedAccount{Account: account, Group: group, Out: true}
 	return rebuildNewest(ctx, b, Report{Account: account, Group: group}, newestOf[projections.GroupedAccount]{
-		key: table.Grouped.Key(account, group), none: none, put: b.views.PutGrouped,
+		key: table.Grouped.Key(account, group), none: none, put: projections.GroupedForm.Replace,
 		stored: func() (Stored[projections.GroupedAccount], error) {
-			return b.views.StoredGrouped(ctx, account, group)
+			return readStored(ctx, b.table, table.Grouped.Key(account, group), projections.GroupedForm,
+				func(g *projections.GroupedAccount) { g.Account, g.Group = account, group })
 		},
 		number: func(g projections.GroupedAccount) int64 { return g.Number },
 		newest: func() (projections.GroupedAccount, time.Time, error) {
@@ -80,7 +81,7 @@ func (r *Run) groups(ctx context.Context) error {
 	for after, more := "", true; more; {
 		var groups []string
 		err := r.rebuilder.retry(ctx, func() (err error) {
-			groups, after, err = r.rebuilder.views.GroupsAfter(ctx, after)
+			groups, after, err = r.rebuilder.groupsAfter(ctx, after)
 			return err
 		})
 		if err != nil {

@@ -28,12 +28,12 @@ func TestRunRebuildsGroups(t *testing.T) {
 	// A place without a change, and a membership without a grant.
 	must(m.WriteGrouped(ctx, projections.GroupedAccount{Account: "a01", Group: "desk", Number: 7}))
 	must(m.WriteMembership(ctx, projections.Membership{Group: "desk", User: "bob", Role: events.RoleViewer, Number: 3}))
-	ran(t, repair.Config{Views: m, Scope: repair.Scope{Account: "a19"}}) // does not rebuild groups
+	ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{Account: "a19"}}) // does not rebuild groups
 	for _, c := range []struct {
 		dry       bool
 		different int64
 	}{{true, 4 + 19}, {false, 4 + 19}, {false, 0}} { // and the balances of the other accounts
-		n := ran(t, repair.Config{Views: m, Scope: repair.Scope{DryRun: c.dry}}).Counts()
+		n := ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{DryRun: c.dry}}).Counts()
 		if n.Different != c.different || n.Memberships != 4 || n.Failed+n.Strays > 0 {
 			t.Errorf("%+v: %+v", c, n)
 		}

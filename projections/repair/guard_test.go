@@ -14,7 +14,7 @@ import (
 // A balance that counts more postings than exist is rebuilt only with DropMissing. Other wrong balances are rebuilt.
 func TestBalanceThatCountsTooManyPostingsIsNotRebuilt(t *testing.T) {
 	m, accounts := books(t)
-	ran(t, repair.Config{Views: m})
+	ran(t, repair.Config{Table: m.Table})
 	head := func(k events.Pair) projections.Fold {
 		b, _, err := m.Balance(t.Context(), k)
 		if err != nil {
@@ -46,7 +46,7 @@ func TestBalanceThatCountsTooManyPostingsIsNotRebuilt(t *testing.T) {
 			}
 		}
 		scope := repair.Scope{DryRun: c.dry, DropMissing: c.drop}
-		failed := ran(t, repair.Config{Views: m, Report: collectReport, Scope: scope}).Counts().Failed
+		failed := ran(t, repair.Config{Table: m.Table, Report: collectReport, Scope: scope}).Counts().Failed
 		if head(more).Count != c.count || failed != c.failed || int64(refused) != failed || int64(reported) != 1-failed {
 			t.Errorf("%+v: %+v, %d failed, %d reported, %d refused", c, head(more), failed, reported, refused)
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"ledger.example/events"
 	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
@@ -19,32 +18,13 @@ type HoldEntry struct {
 	Version int64 // see projections.Hold; 0: the entry is void
 }
 
-// holdRecorder is a Views that records the holds whose postings are read. It is not safe for concurrent use.
-type holdRecorder struct {
-	Views
-	holds map[string]bool
-}
-
-// Postings implements Views.
-func (w *holdRecorder) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
-	[]projections.Posting, bool, error,
-) {
-	page, more, err := w.Views.Postings(ctx, k, after, through)
-	for _, p := range page {
-		if p.Hold != "" {
-			w.holds[p.Hold] = true
-		}
-	}
-	return page, more, err
-}
-
-// accountHolds rebuilds the entries of an account's holds with these ids, and judges all its other entries. Error: that
-// of listing the entries.
+// accountHolds rebuilds the entries of the account's holds whose postings were read, and judges all its other entries.
+// Error: that of listing the entries.
 func (b *Rebuilder) accountHolds(
-	ctx, uncanceled context.Context, scope Scope, ids map[string]bool, report func(Report),
+	ctx, uncanceled context.Context, scope Scope, report func(Report),
 ) error {
-	account, judged := scope.Account, make(map[table.Key]bool, len(ids))
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
+	account, judged := scope.Account, make(map[table.Key]bool, len(b.holds))
+	for _, id := range slices.Sorted(maps.Keys(b.holds)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -55,7 +35,7 @@ func (b *Rebuilder) accountHolds(
 	for last := ""; ; {
 		var key table.Key
 		err := b.retry(uncanceled, func() (err error) {
-			key, err = b.views.FirstKey(uncanceled, table.Account.PK(account), table.Hold.All().After(last))
+			key, err = b.firstKey(uncanceled, table.Account.PK(account), table.Hold.All().After(last))
 			return err
 		})
 		if errors.Is(err, store.ErrAbsent) {
@@ -94,14 +74,14 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (Report, table
 	return report, key
 }
 
-// entry rebuilds one entry of the hold with that id (see Views.StoredHold) from the hold's header and end, as
+// entry rebuilds one entry of the hold with that id (see storedHold) from the hold's header and end, as
 // Membership does from grants. An entry that the hold does not have becomes void if drop is true, else it is a stray.
 func (b *Rebuilder) entry(ctx context.Context, report Report, key table.Key, id string, drop bool) Report {
 	var h projections.Hold
 	of := newestOf[HoldEntry]{
 		key: key,
 		stored: func() (found Stored[HoldEntry], err error) {
-			found, h, err = b.views.StoredHold(ctx, key, id)
+			found, h, err = b.storedHold(ctx, key, id)
 			return found, err
 		},
 		newest: func() (HoldEntry, time.Time, error) {
@@ -114,8 +94,8 @@ func (b *Rebuilder) entry(ctx context.Context, report Report, key table.Key, id 
 			return HoldEntry{h.Version()}, h.Header.PostedAt(), nil
 		},
 		number: func(e HoldEntry) int64 { return e.Version },
-		put: func(ctx context.Context, _ HoldEntry, read projections.Revision) error {
-			return b.views.PutHold(ctx, key, h, read)
+		put: func(_ HoldEntry, read projections.Revision) store.Write {
+			return read.Replace(projections.HoldEntry(key, h), table.AttrVersion)
 		},
 	}
 	if !drop {

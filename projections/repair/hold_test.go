@@ -74,30 +74,30 @@ func TestHoldsAreRebuilt(t *testing.T) {
 // keyOf is the key of jane's entry of a hold.
 func keyOf(h events.TransactionPosted) table.Key { return table.Hold.Key("jane", string(h.Legs[0].ID)) }
 
-// hookedHolds is a store that calls afterHold after each read of a hold, and before and after each read of an entry.
-// Its error replaces what was read.
+// hookedHolds is a table that calls afterHold after each read of a hold, and before each read of an entry. Its error
+// replaces what was read.
 type hookedHolds struct {
-	*viewstest.Store
+	store.Table
 	afterHold func() error
 }
 
-// Hold implements repair.Views.
-func (m hookedHolds) Hold(ctx context.Context, id string) (projections.Hold, error) {
-	h, err := m.Store.Hold(ctx, id)
-	if e := m.afterHold(); e != nil {
-		return projections.Hold{}, e
+// Get implements store.Table.
+func (m hookedHolds) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
+	_, _, ofAccount := table.Hold.Parse(k)
+	if _, _, ok := table.OpenHold.Parse(k); ok || ofAccount {
+		if err := m.afterHold(); err != nil {
+			return nil, time.Time{}, err
+		}
 	}
-	return h, err
+	return m.Table.Get(ctx, k, c)
 }
 
-// StoredHold implements repair.Views.
-func (m hookedHolds) StoredHold(ctx context.Context, key table.Key, id string) (
-	found repair.Stored[repair.HoldEntry], h projections.Hold, err error,
+// BatchGet implements store.Table.
+func (m hookedHolds) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) (
+	[]store.Item, time.Time, error,
 ) {
-	if err = m.afterHold(); err == nil {
-		found, h, err = m.Store.StoredHold(ctx, key, id)
-	}
-	return found, h, cmp.Or(m.afterHold(), err)
+	items, at, err := m.Table.BatchGet(ctx, keys, c)
+	return items, at, cmp.Or(m.afterHold(), err)
 }
 
 // A rebuild retries any read of a hold that the store throttles.
@@ -105,7 +105,7 @@ func TestHoldsAreRebuiltWhileTheStoreThrottles(t *testing.T) {
 	for nth := range 8 {
 		b, reads := newBook(t), 0
 		b.Place(viewstest.Held("h1", 1))
-		_, b.rebuilder = on(hookedHolds{b.Store, func() error {
+		_, b.rebuilder = on(hookedHolds{b.Table, func() error {
 			if reads++; reads == nth+1 {
 				return store.ErrThrottled
 			}
@@ -126,9 +126,9 @@ func TestHoldThatEndsDuringARebuildStaysEnded(t *testing.T) {
 			b.Place(h)
 			if damaged {
 				ended := projections.Hold{Header: h, Ended: new(viewstest.Ended(h, events.OutcomeReleased, 0, 9))}
-				b.Must(b.PutHold(t.Context(), keyOf(h), ended, projections.RevisionAbsent))
+				b.putEntry(keyOf(h), ended)
 			}
-			_, b.rebuilder = on(hookedHolds{b.Store, func() error {
+			_, b.rebuilder = on(hookedHolds{b.Table, func() error {
 				if reads++; reads == nth+1 {
 					b.End(h, viewstest.Ended(h, events.OutcomeCaptured, 20, 10))
 					b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
@@ -153,12 +153,10 @@ func TestWrongEntriesOfHolds(t *testing.T) {
 	b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
 	b.rebuilt(false)
 	stray := viewstest.Held("h9", 9)
-	b.Must(b.PutHold(t.Context(), keyOf(stray), projections.Hold{Header: stray}, projections.RevisionAbsent))
+	b.putEntry(keyOf(stray), projections.Hold{Header: stray})
 	damaged := projections.Hold{Header: h}
 	damaged.Ended = new(viewstest.Ended(h, events.OutcomeReleased, 0, 10))
-	found, _, err := b.StoredHold(t.Context(), keyOf(h), h.ID)
-	b.Must(err)
-	b.Must(b.PutHold(t.Context(), keyOf(h), damaged, found.Revision))
+	b.putEntry(keyOf(h), damaged)
 
 	wrong := b.rebuilt(false)
 	if len(wrong) != 2 || wrong[0].Hold != "h1" || len(wrong[0].Differences) != 1 || len(wrong[1].Strays) != 1 ||
@@ -173,7 +171,7 @@ func TestHoldThatIsPlacedDuringARebuildIsNoStray(t *testing.T) {
 	for nth := 0; ; nth++ {
 		b, reads := newBook(t), 0
 		b.Place(viewstest.Held("h1", 1))
-		_, b.rebuilder = on(hookedHolds{b.Store, func() error {
+		_, b.rebuilder = on(hookedHolds{b.Table, func() error {
 			if reads++; reads == nth+1 {
 				b.Place(viewstest.Held("h2", 2))
 				b.Must(b.Projector.RefreshHold(t.Context(), "h2"))

@@ -13,50 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
-
-// ListViews is the store as a rebuild of the lists of transactions and of the journal needs it. The rules for the ports
-// of package projections apply.
-type ListViews interface {
-	// Listable scans a page of one of `parts` parts of the table. from is "" for the first page.
-	Listable(ctx context.Context, part, parts int, from string) (Listable, error)
-
-	// TransactionsByID is as in projections.JournalViews.
-	TransactionsByID(ctx context.Context, ended map[string]bool) (map[string]projections.Transaction, error)
-
-	// StoredEntries reads the list entries with these keys, at most table.BatchGetKeys. Absent ones are not in the map.
-	StoredEntries(ctx context.Context, keys []table.Key) (map[table.Key]Stored[projections.ListedEntry], error)
-
-	// WriteListed is as in projections.ListerViews.
-	WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error)
-
-	// JournalPages reads some of the journal's pages after a KSUID. more reports whether the caller must continue after
-	// the last one.
-	JournalPages(ctx context.Context, after events.KSUID) (
-		pages []Stored[projections.JournalPage], more bool, err error)
-
-	// PutPage writes a page of the journal unconditionally.
-	PutPage(ctx context.Context, p projections.JournalPage) error
-}
-
-// Journal appends entries to the journal, in a page that no reader's cursor has passed. Errors: those of the ports of
-// package projections.
-type Journal interface {
-	Append(ctx context.Context, entries []projections.JournalEntry) error
-}
-
-// Listable has the transactions and list entries in one page of the table.
-type Listable struct {
-	Headers []events.TransactionPosted
-	Ends    []events.HoldEnded
-	Entries map[table.Key]Stored[projections.ListedEntry]
-	Expiry  map[table.Key]string // the holds that entries by expiry name, by the keys of these entries
-	Faults  []error              // of events that cannot be decoded
-	Read    int                  // items scanned
-	Next    string               // where the next page begins; "" after the last
-}
 
 // listParts is how many parts of the table are scanned in parallel.
 const listParts = 4
@@ -115,18 +75,18 @@ func (l *lists) request(ctx context.Context, send func() (items int, err error))
 
 // part scans one part of the table.
 func (l *lists) part(ctx context.Context, part int) error {
-	for from, more := "", true; more; {
-		var page Listable
+	for from, more := store.Item(nil), true; more; {
+		var page listable
 		err := l.request(ctx, func() (read int, err error) {
-			page, err = l.run.Lists.Listable(ctx, part, listParts, from)
-			return page.Read, err
+			page, err = readListable(ctx, l.run.Table, part, listParts, from)
+			return page.read, err
 		})
 		if err != nil {
 			return err
 		}
-		from, more = page.Next, page.Next != ""
-		l.run.count(func(n *Counts) { n.Transactions += int64(len(page.Headers)) })
-		for _, fault := range page.Faults {
+		from, more = page.next, page.next != nil
+		l.run.count(func(n *Counts) { n.Transactions += int64(len(page.headers)) })
+		for _, fault := range page.faults {
 			l.run.report(Report{Err: fault})
 		}
 		if err := l.page(ctx, page); err != nil {
@@ -137,21 +97,21 @@ func (l *lists) part(ctx context.Context, part int) error {
 }
 
 // page compares a page of the table with the lists and the journal.
-func (l *lists) page(ctx context.Context, p Listable) error {
+func (l *lists) page(ctx context.Context, p listable) error {
 	wanted, recorded := make(map[table.Key]projections.ListedEntry), make(map[table.Key]time.Time)
-	for _, h := range p.Headers {
+	for _, h := range p.headers {
 		l.find(projections.EntryOf(h), table.Transaction.Key(h.ID))
 		for _, key := range projections.ListedKeys(h, l.run.Indexed) {
 			wanted[key], recorded[key] = projections.ListedOf(h), h.Recorded()
 		}
 	}
-	for _, e := range p.Ends {
+	for _, e := range p.ends {
 		l.find(projections.EntryOfEnd(e), table.Outcome.Key(e.Transaction))
 	}
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
 		var stored map[table.Key]Stored[projections.ListedEntry]
 		err := l.request(ctx, func() (_ int, err error) {
-			stored, err = l.run.Lists.StoredEntries(ctx, keys)
+			stored, err = storedEntries(ctx, l.run.Table, keys)
 			return len(keys), err
 		})
 		if err != nil {
@@ -163,10 +123,10 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 			}
 		}
 	}
-	if err := l.entries(ctx, p.Entries); err != nil {
+	if err := l.entries(ctx, p.entries); err != nil {
 		return err
 	}
-	if err := l.expiry(ctx, p.Expiry); err != nil {
+	if err := l.expiry(ctx, p.expiry); err != nil {
 		return err
 	}
 	return l.append(ctx, entriesPerPage)
@@ -181,16 +141,17 @@ func (l *lists) put(ctx context.Context, key table.Key, found Stored[projections
 	}
 	d := differenceOf(key, found, becomes)
 	d.Behind = !found.Exists && isYoung
-	return l.write(ctx, d, func() error {
-		_, err := l.run.Lists.WriteListed(ctx, key, becomes)
-		return err
-	})
+	return l.write(ctx, d, projections.ListedForm(key.PK).Item(becomes))
 }
 
-// write reports a difference, and sends the write unless this is a dry run.
-func (l *lists) write(ctx context.Context, d Difference, send func() error) error {
+// write reports a difference, and puts the correct item unless this is a dry run.
+func (l *lists) write(ctx context.Context, d Difference, item store.Item) error {
 	if !l.run.Scope.DryRun {
-		if err := l.run.rebuilder.retry(ctx, send); err != nil {
+		err := l.run.rebuilder.retry(ctx, func() error {
+			_, err := l.run.Table.Write(ctx, store.Write{Item: item})
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("write %s %s: %w", d.Key.PK, d.Key.SK, err)
 		}
 	}
@@ -261,7 +222,7 @@ func (l *lists) entries(ctx context.Context, stored map[table.Key]Stored[project
 // transactions reads the transactions with these ids.
 func (l *lists) transactions(ctx context.Context, ids map[string]bool) (found map[string]projections.Hold, err error) {
 	err = l.request(ctx, func() (_ int, err error) {
-		found, err = l.run.Lists.TransactionsByID(ctx, ids)
+		found, err = projections.TransactionsByID(ctx, l.run.Table, ids, store.Strong)
 		return len(ids), err
 	})
 	return found, err

@@ -44,7 +44,7 @@ func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 	for more := true; more; {
 		err := l.request(ctx, func() (int, error) {
-			pages, further, err := l.run.Lists.JournalPages(ctx, after)
+			pages, further, err := journalPages(ctx, l.run.Table, after)
 			if err != nil {
 				return 0, fmt.Errorf("read the journal: %w", err)
 			}
@@ -133,7 +133,7 @@ func (l *lists) appendPage(ctx context.Context, page []missingEntry) error {
 		report.Differences[i] = Difference{Key: e.event, Fault: faultUnlisted, Behind: l.run.rebuilder.isYoung(e.At)}
 	}
 	if !l.run.Scope.DryRun {
-		err := l.run.rebuilder.retry(ctx, func() error { return l.run.Journal.Append(ctx, entries) })
+		err := l.run.rebuilder.retry(ctx, func() error { return l.run.Append(ctx, entries) })
 		if err != nil {
 			return fmt.Errorf("write a page of the journal: %w", err)
 		}
@@ -157,7 +157,7 @@ func (l *lists) voidPages(ctx context.Context) error {
 	for after, more := events.KSUID(""), !allFound; more; {
 		var pages []Stored[projections.JournalPage]
 		err := l.request(ctx, func() (_ int, err error) {
-			pages, more, err = l.run.Lists.JournalPages(ctx, after)
+			pages, more, err = journalPages(ctx, l.run.Table, after)
 			return len(pages), err
 		})
 		if err != nil {
@@ -208,7 +208,5 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 
 func (l *lists) void(ctx context.Context, id events.KSUID) error {
 	d := Difference{Key: table.Journal.Key(string(id)), Fault: faultPage}
-	return l.write(ctx, d, func() error {
-		return l.run.Lists.PutPage(ctx, projections.JournalPage{ID: id, Void: true})
-	})
+	return l.write(ctx, d, projections.JournalForm.Item(projections.JournalPage{ID: id, Void: true}))
 }

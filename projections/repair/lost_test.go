@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -27,7 +28,7 @@ func TestRefoldRestoresALostBalance(t *testing.T) {
 		}
 		d.store.Damage().LoseBalance(k)
 		if rapid.Bool().Draw(t, "ensure visible") {
-			reader := projections.NewReader(d.store, nil)
+			reader := projections.NewReader(d.store.Table, nil)
 			d.post(k)
 			d.must(reader.EnsureVisible(t.Context(), k.Account, k.Asset, d.posted[k][len(d.posted[k])-1].ID))
 		}
@@ -40,7 +41,7 @@ func TestRefoldRestoresALostBalance(t *testing.T) {
 			d.must(d.projector.Refold(t.Context(), k, []events.KSUID{last}))
 		}
 		all, _ := naive(d.posted[k], "", "")
-		reader := projections.NewReader(d.store, nil)
+		reader := projections.NewReader(d.store.Table, nil)
 		strong, err := reader.Balance(t.Context(), k, nil)
 		d.must(err)
 		credits, err := reader.Funds(t.Context(), k.Account, k.Asset)
@@ -60,7 +61,7 @@ func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	segments := b.AllSegments(jane)
 	b.Damage().LoseBalance(jane)
 	twoAtOnce := projections.Tuning{Stretch: 4, Segments: 2}
-	projector, _ := on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
+	projector, _ := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 		return map[bool]error{true: errCut}[write > 1]
 	}}, b.Clock, twoAtOnce)
 	if err := projector.Refold(t.Context(), jane, late); !errors.Is(err, errCut) {
@@ -69,7 +70,7 @@ func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	if saved := b.Stored(jane); !saved.Unfinished || saved.Base.Count == 0 || saved.Base.Count >= 20 {
 		t.Fatalf("saved %+v", saved)
 	}
-	b.Projector, _ = on(b.Store, b.Clock, twoAtOnce)
+	b.Projector, _ = on(b.Table, b.Clock, twoAtOnce)
 	b.Refold(jane, b.PostOnes(jane, 50)...)
 	viewstest.Same(t, "postings", b.Stored(jane).Head, ones(50, 22))
 	viewstest.Same(t, "segments", b.AllSegments(jane), segments)

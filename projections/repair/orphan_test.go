@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -22,13 +23,20 @@ func (b *book) orphan(h projections.Hold) []table.Key {
 	other.Header.Legs[1].Account = "bank"
 	keys := []table.Key{table.Hold.Key("bank", string(h.Header.Legs[0].ID)), other.ExpiryKey()}
 	for _, key := range keys {
-		b.Must(b.PutHold(b.Context(), key, other, projections.RevisionAbsent))
+		b.putEntry(key, other)
 	}
 	return keys
 }
 
+// putEntry puts the entry of a hold under key.
+func (b *book) putEntry(key table.Key, h projections.Hold) {
+	b.Helper()
+	_, err := b.Table.Write(b.Context(), store.Write{Item: projections.HoldEntry(key, h)})
+	b.Must(err)
+}
+
 // rebuildAll rebuilds bank's projections and all lists. It returns the keys of strays and of differences.
-func (b *book) rebuildAll(v repair.Views, scope repair.Scope) (strays, different []table.Key) {
+func (b *book) rebuildAll(t store.Table, scope repair.Scope) (strays, different []table.Key) {
 	b.Helper()
 	add := func(r repair.Report) {
 		b.Must(r.Err)
@@ -43,7 +51,7 @@ func (b *book) rebuildAll(v repair.Views, scope repair.Scope) (strays, different
 	b.Must(b.rebuilder.Account(b.Context(), scope, add))
 	scope.Account = ""
 	b.Must(repair.New(repair.Config{
-		Views: v, Lists: b.Store, Journal: projections.NewLister(b.Store, nil, b.Clock, quietly), ListsOnly: true,
+		Table: t, Append: projections.NewLister(b.Table, nil, b.Clock, quietly).Append, ListsOnly: true,
 		Scope: scope, Report: add, Log: quietly,
 	}).Run(b.Context()))
 	return strays, different
@@ -67,7 +75,7 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 	h := projections.Hold{Header: viewstest.Held("h1", 1)}
 	b.Place(h.Header)
 	b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
-	b.rebuildAll(b.Store, repair.Scope{}) // lists the transaction
+	b.rebuildAll(b.Table, repair.Scope{}) // lists the transaction
 	orphans := b.orphan(h)
 	viewstest.Same(t, "open with an orphan", b.openHolds(), []string{"h1", "h1"})
 	for _, c := range []struct {
@@ -80,7 +88,7 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 		{repair.Scope{DropMissing: true}, nil, orphans},
 		{repair.Scope{}, nil, nil},
 	} {
-		strays, different := b.rebuildAll(b.Store, c.scope)
+		strays, different := b.rebuildAll(b.Table, c.scope)
 		viewstest.Same(t, "strays", strays, c.strays)
 		viewstest.Same(t, "differences", different, c.different)
 	}
@@ -90,18 +98,29 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 	viewstest.Same(t, "holds of bank", len(page.Items), 0)
 }
 
-// lateHold is a store that calls afterEntry after each read of an entry of a hold.
+// lateHold is a table that calls afterEntry after each read of an entry by expiry and of its hold.
 type lateHold struct {
-	*viewstest.Store
+	store.Table
 	afterEntry func()
+	read       bool // the entry, but not yet its hold
 }
 
-// StoredHold implements repair.Views.
-func (m lateHold) StoredHold(ctx context.Context, key table.Key, id string) (
-	found repair.Stored[repair.HoldEntry], h projections.Hold, err error,
+// Get implements store.Table.
+func (l *lateHold) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
+	_, _, l.read = table.OpenHold.Parse(k)
+	return l.Table.Get(ctx, k, c)
+}
+
+// BatchGet implements store.Table.
+func (l *lateHold) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) (
+	[]store.Item, time.Time, error,
 ) {
-	defer m.afterEntry()
-	return m.Store.StoredHold(ctx, key, id)
+	items, at, err := l.Table.BatchGet(ctx, keys, c)
+	if l.read {
+		l.read = false
+		l.afterEntry()
+	}
+	return items, at, err
 }
 
 // A hold may be placed under the id and the expiry of an orphan just before the orphan becomes void. The projector
@@ -109,9 +128,9 @@ func (m lateHold) StoredHold(ctx context.Context, key table.Key, id string) (
 func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
 	b := newBook(t)
 	h := projections.Hold{Header: viewstest.Held("h1", 1)}
-	b.Must(b.PutHold(t.Context(), h.ExpiryKey(), h, projections.RevisionAbsent))
+	b.putEntry(h.ExpiryKey(), h)
 	placed := false
-	b.rebuildAll(lateHold{b.Store, func() {
+	b.rebuildAll(&lateHold{Table: b.Table, afterEntry: func() {
 		if !placed {
 			placed = true
 			b.Place(h.Header)

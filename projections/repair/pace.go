@@ -2,58 +2,57 @@ package repair
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
-	"ledger.example/events"
 	"ledger.example/internal/retry"
-	"ledger.example/projections"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
-// paced is a Views with a rate limit for reading postings and for scanning. Other reads are few and not limited.
+// paced is a store.Table with a rate limit for reading postings and for scanning. Other reads are few and not limited.
 //
 // Most waits are before a balance begins, or begins again. While a balance is read, reads may exceed the rate by one
 // second's worth: a hot balance is written often, and a wait between reading its version and writing it would cause a
 // conflict.
 type paced struct {
-	Views
+	store.Table
 	rate int // items per second; 0: unlimited
 
 	mu   sync.Mutex
 	paid time.Time // when the items read so far are within the rate
 }
 
-// Postings implements Views.
-func (p *paced) Postings(
-	ctx context.Context, k events.Pair, after, through events.KSUID,
-) (found []projections.Posting, more bool, err error) {
+// Query implements store.Table.
+func (p *paced) Query(ctx context.Context, q store.Query) (page store.Page, err error) {
+	if q.Limit == 1 || !strings.HasPrefix(q.Within.From, table.Posting.Prefix()) {
+		return p.Table.Query(ctx, q)
+	}
 	if err = p.wait(ctx, time.Second); err == nil {
-		found, more, err = p.Views.Postings(ctx, k, after, through)
-		p.charge(len(found))
+		page, err = p.Table.Query(ctx, q)
+		p.charge(len(page.Items))
 	}
-	return found, more, err
+	return page, err
 }
 
-// Accounts implements Views.
-func (p *paced) Accounts(ctx context.Context, from string) (accounts []string, read int, next string, err error) {
+// Scan implements store.Table.
+func (p *paced) Scan(ctx context.Context, s store.Scan) (page store.Page, err error) {
 	if err = p.wait(ctx, 0); err == nil {
-		accounts, read, next, err = p.Views.Accounts(ctx, from)
-		p.charge(read)
+		page, err = p.Table.Scan(ctx, s)
+		p.charge(page.Count)
 	}
-	return accounts, read, next, err
+	return page, err
 }
 
-// Snapshot implements Views. A snapshot of a balance alone begins an attempt to rebuild it.
-func (p *paced) Snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
-	balance Stored[projections.Balance], segments []Stored[projections.Segment], at time.Time, err error,
-) {
-	if len(throughs) == 0 {
-		err = p.wait(ctx, 0)
+// Get implements store.Table. The read of a balance alone begins an attempt to rebuild it.
+func (p *paced) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
+	if _, _, ok := table.Balance.Parse(k); ok {
+		if err := p.wait(ctx, 0); err != nil {
+			return nil, time.Time{}, err
+		}
 	}
-	if err != nil {
-		return balance, nil, at, err
-	}
-	return p.Views.Snapshot(ctx, k, throughs)
+	return p.Table.Get(ctx, k, c)
 }
 
 // wait sleeps until owed before paid. Error: that of ctx.

@@ -30,21 +30,23 @@ var backoff = retry.Backoff{First: 10 * time.Millisecond, Max: 640 * time.Millis
 
 // Rebuilder rebuilds projections. It is safe for concurrent use.
 type Rebuilder struct {
-	views  Views
-	dry    bool // views write nothing
+	table  store.Table
+	views  *projections.Views // of table
+	dry    bool               // table writes nothing
+	holds  map[string]bool    // records the holds whose postings are read; nil: it does not
 	now    func() time.Time
 	log    *slog.Logger
 	tuning projections.Tuning
 	pause  func(ctx context.Context, failed int) error
 }
 
-// NewRebuilder returns a rebuilder on views. now is the process's clock (nil: time.Now). A nil log is slog.Default().
-func NewRebuilder(views Views, now func() time.Time, log *slog.Logger) *Rebuilder {
+// NewRebuilder returns a rebuilder on a table. now is the process's clock (nil: time.Now). A nil log is slog.Default().
+func NewRebuilder(t store.Table, now func() time.Time, log *slog.Logger) *Rebuilder {
 	if now == nil {
 		now = time.Now
 	}
 	return &Rebuilder{
-		views: views, now: now, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
+		table: t, views: projections.NewViews(t), now: now, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
 		tuning: projections.Tuning{Stretch: projections.StretchPostings, Segments: projections.SegmentsMax},
 	}
 }
@@ -56,16 +58,16 @@ func (b *Rebuilder) Tune(t projections.Tuning) { b.tuning = t }
 // dryRun returns a copy of b that writes nothing. It is not safe for concurrent use.
 func (b *Rebuilder) dryRun() *Rebuilder {
 	dry := *b
-	dry.dry, dry.views = true, &dryRun{b.views, make(map[events.Pair]projections.Balance),
-		make(map[string]projections.Summary)}
+	dry.dry, dry.table = true, store.NewOverlay(b.table)
+	dry.views = projections.NewViews(dry.table)
 	return &dry
 }
 
-// on returns a copy of b on other views.
-func (b *Rebuilder) on(views Views) *Rebuilder {
-	other := *b
-	other.views = views
-	return &other
+// recordHolds returns a copy of b that records the holds whose postings it reads. It is not safe for concurrent use.
+func (b *Rebuilder) recordHolds() *Rebuilder {
+	recording := *b
+	recording.holds = make(map[string]bool)
+	return &recording
 }
 
 // Report is the result of rebuilding one projection: a balance (Account and Asset are set), a membership (Account or
@@ -87,12 +89,12 @@ func (b *Rebuilder) retry(ctx context.Context, attempt func() error) error {
 
 // IsLost implements projections.Repairer. The balance's item was lost if a segment lies beyond its base.
 func (b *Rebuilder) IsLost(ctx context.Context, balance projections.Balance) (bool, error) {
-	beyond, _, err := b.views.StoredSegments(ctx, balance.Pair, balance.Base.Through)
+	beyond, _, err := b.segmentsAfter(ctx, balance.Pair, balance.Base.Through)
 	if err != nil || len(beyond) == 0 {
 		return false, err
 	}
 	// A refold's transaction becomes visible item by item: the segment may be newer than the balance.
-	now, segments, _, err := b.views.Snapshot(ctx, balance.Pair, []events.KSUID{beyond[0].Value.Through})
+	now, segments, _, err := b.snapshot(ctx, balance.Pair, []events.KSUID{beyond[0].Value.Through})
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read balance and segment: %w", err)

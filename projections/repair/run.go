@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/projections"
 )
 
 // accountsAtOnce is how many accounts are rebuilt in parallel. A rebuild mostly waits for the store.
@@ -18,15 +20,16 @@ const accountsAtOnce = 8
 
 // Config says what a run rebuilds.
 type Config struct {
-	Views Views
+	Table store.Table
 	Scope Scope  // an empty Scope.Account: all accounts
 	From  string // with all accounts: the first one, in byte order
 	Rate  int    // maximum items read per second; 0: unlimited
 
-	Lists     ListViews // with all accounts: also rebuild the lists of transactions and the journal; nil: do not
-	Journal   Journal   // appends to the journal
-	Indexed   []string  // the metadata keys by which transactions are listed
-	ListsOnly bool      // rebuild no accounts
+	// Append appends entries to the journal, in a page that no reader's cursor has passed, like projections.Lister.
+	// With all accounts, the run also rebuilds the lists of transactions and the journal; nil: it does not.
+	Append    func(ctx context.Context, entries []projections.JournalEntry) error
+	Indexed   []string // the metadata keys by which transactions are listed
+	ListsOnly bool     // rebuild no accounts
 	// Report is called for each projection that has a problem, never concurrently.
 	Report func(Report)
 	Log    *slog.Logger
@@ -63,7 +66,7 @@ type Run struct {
 
 // New returns a run that has not begun.
 func New(c Config) *Run {
-	return &Run{Config: c, rebuilder: NewRebuilder(&paced{Views: c.Views, rate: c.Rate}, nil, c.Log)}
+	return &Run{Config: c, rebuilder: NewRebuilder(&paced{Table: c.Table, rate: c.Rate}, nil, c.Log)}
 }
 
 // Counts returns the progress. It may be called at any time.
@@ -93,7 +96,7 @@ func (r *Run) Run(ctx context.Context) (err error) {
 	if !r.ListsOnly {
 		err = r.all(ctx)
 	}
-	if err != nil || r.Lists == nil || r.Scope.Account != "" {
+	if err != nil || r.Append == nil || r.Scope.Account != "" {
 		return err
 	}
 	return r.lists(ctx)
@@ -137,9 +140,9 @@ func (r *Run) count(change func(*Counts)) {
 // list returns the accounts from From on, ascending.
 func (r *Run) list(ctx context.Context) ([]string, error) {
 	known := make(map[string]bool)
-	for from, more := "", true; more; {
+	for from, more := store.Item(nil), true; more; {
 		err := r.rebuilder.retry(ctx, func() error {
-			accounts, read, next, err := r.rebuilder.views.Accounts(ctx, from)
+			accounts, read, next, err := r.rebuilder.accounts(ctx, from)
 			if err != nil {
 				return err
 			}
@@ -149,7 +152,7 @@ func (r *Run) list(ctx context.Context) ([]string, error) {
 				}
 			}
 			r.count(func(n *Counts) { n.Listed += int64(read); n.Accounts = int64(len(known)) })
-			from, more = next, next != ""
+			from, more = next, next != nil
 			return nil
 		})
 		if err != nil {

@@ -68,7 +68,7 @@ func TestRunRebuildsEveryAccount(t *testing.T) {
 		different int64
 	}{{true, 20}, {false, 20}, {true, 0}, {false, 0}} { // creating a balance corrects the summary, too
 		var list []string
-		r := ran(t, repair.Config{Views: m, Report: collect(&list), Scope: repair.Scope{DryRun: c.dry}})
+		r := ran(t, repair.Config{Table: m.Table, Report: collect(&list), Scope: repair.Scope{DryRun: c.dry}})
 		n := r.Counts()
 		if n.Done != 20 || n.Accounts != 20 || n.Balances != 20 || n.Different != c.different ||
 			n.Failed+n.Behind+n.Strays > 0 || r.Next() != "" || r.FoundNothing() {
@@ -92,7 +92,7 @@ func TestRunResumesWhereItWasStopped(t *testing.T) {
 	for ; runs < 50; runs++ {
 		ctx, stop := context.WithCancel(t.Context())
 		n := 0
-		r := quiet(repair.Config{Views: m, From: from, Report: func(p repair.Report) {
+		r := quiet(repair.Config{Table: m.Table, From: from, Report: func(p repair.Report) {
 			collect(&list)(p)
 			if n++; n == 3 {
 				stop()
@@ -121,8 +121,8 @@ func TestRunResumesWhereItWasStopped(t *testing.T) {
 func TestRunEndsWhenTheTableIsUnavailable(t *testing.T) {
 	m, accounts := books(t)
 	var pages atomic.Int32
-	r := quiet(repair.Config{Views: &viewstest.Hooked{Store: m,
-		AfterPostings: func(page []projections.Posting) ([]projections.Posting, error) {
+	r := quiet(repair.Config{Table: &viewstest.Hooked{Table: m.Table,
+		AfterPostings: func(page []store.Item) ([]store.Item, error) {
 			if pages.Add(1) > 10 {
 				return nil, fmt.Errorf("postings: %w", store.ErrUnavailable)
 			}
@@ -135,8 +135,8 @@ func TestRunEndsWhenTheTableIsUnavailable(t *testing.T) {
 	if from == "" {
 		t.Fatal("the run reports that all accounts are done")
 	}
-	ran(t, repair.Config{Views: m, From: from})
-	after := ran(t, repair.Config{Views: m, Scope: repair.Scope{DryRun: true}}).Counts()
+	ran(t, repair.Config{Table: m.Table, From: from})
+	after := ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{DryRun: true}}).Counts()
 	if after.Different > 0 || after.Done != int64(len(accounts)) {
 		t.Errorf("still different: %+v", after)
 	}
@@ -146,7 +146,7 @@ func TestRunEndsWhenTheTableIsUnavailable(t *testing.T) {
 func TestRunOfOneAccount(t *testing.T) {
 	m, _ := books(t)
 	for account, nothing := range map[string]bool{"a03": false, "b": true} {
-		r := ran(t, repair.Config{Views: m, Scope: repair.Scope{Account: account, Asset: "USD"}})
+		r := ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{Account: account, Asset: "USD"}})
 		if r.FoundNothing() != nothing || r.Counts().Balances != 1 {
 			t.Errorf("%s: %+v, nothing %v", account, r.Counts(), r.FoundNothing())
 		}
@@ -163,7 +163,7 @@ func TestRunKeepsItsRate(t *testing.T) {
 		m, accounts := books(t)
 		const rate = 10
 		began := time.Now()
-		r := ran(t, repair.Config{Views: m, Rate: rate})
+		r := ran(t, repair.Config{Table: m.Table, Rate: rate})
 		n := r.Counts()
 		took := time.Since(began)
 		least := time.Duration(n.Postings+n.Listed)*time.Second/rate - 2*time.Second // the last reads are not waited for
@@ -171,7 +171,7 @@ func TestRunKeepsItsRate(t *testing.T) {
 			t.Errorf("%d postings and %d items in %v, wanted at least %v", n.Postings, n.Listed, took, least)
 		}
 		began = time.Now()
-		if ran(t, repair.Config{Views: m}); time.Since(began) > time.Second {
+		if ran(t, repair.Config{Table: m.Table}); time.Since(began) > time.Second {
 			t.Errorf("without a rate it took %v", time.Since(began))
 		}
 	})

@@ -32,7 +32,8 @@ func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 			return err
 		}
 		report.Differences = []Difference{differenceOf(table.Summary.Key(account), found, s)}
-		if err := b.views.WriteSummary(ctx, s, found.Revision); err != nil {
+		s.Version++
+		if _, err := b.table.Write(ctx, projections.SummaryForm.Replace(s, found.Revision)); err != nil {
 			return fmt.Errorf("write summary: %w", err)
 		}
 		return nil
@@ -42,7 +43,7 @@ func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 
 // countSummary computes an account's summary from its balances at the version of the stored summary. It leaves out the
 // balance of the asset except ("": none). It makes a few requests for each asset. It finds assets also through
-// postings: a balance that is being created may not be visible yet. Errors: errMalformedBalance; those of Views;
+// postings: a balance that is being created may not be visible yet. Errors: errMalformedBalance; those of store.Table;
 // store.ErrConflict if the summary changed.
 func (b *Rebuilder) countSummary(
 	ctx context.Context, stored Stored[projections.Summary], except string,
@@ -52,8 +53,8 @@ func (b *Rebuilder) countSummary(
 	if err != nil {
 		return s, err
 	}
-	for some := range slices.Chunk(assets, SnapshotItems) {
-		now, balances, _, err := b.views.SnapshotAccount(ctx, s.Account, some)
+	for some := range slices.Chunk(assets, snapshotItems) {
+		now, balances, _, err := b.snapshotAccount(ctx, s.Account, some)
 		if err != nil {
 			return s, fmt.Errorf("read summary and balances: %w", err)
 		}
@@ -99,7 +100,7 @@ func (b *Rebuilder) CountSummary(ctx context.Context, c *projections.Change) err
 
 // storedSummary reads an account's stored summary. If its version is not usable, it gets one from FirstVersion.
 func (b *Rebuilder) storedSummary(ctx context.Context, account string) (Stored[projections.Summary], error) {
-	found, _, at, err := b.views.SnapshotAccount(ctx, account, nil)
+	found, _, at, err := b.snapshotAccount(ctx, account, nil)
 	if err != nil {
 		return found, fmt.Errorf("read summary: %w", err)
 	}

@@ -1,9 +1,7 @@
 package viewstest
 
 import (
-	"context"
 	"reflect"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +20,7 @@ func ID(n int) events.KSUID {
 	return events.FirstKSUID(Morning.Add(time.Duration(n) * time.Millisecond))
 }
 
-// Book is an in-memory store with a projector and a reader, which tests set. All have the same clock.
+// Book is a store with a projector and a reader, which tests set. All have the same clock.
 type Book struct {
 	*testing.T
 	*Store
@@ -112,57 +110,4 @@ func Same[T any](t testing.TB, what string, got, wanted T) {
 	if !reflect.DeepEqual(got, wanted) {
 		t.Errorf("%s:\n got    %+v\n wanted %+v", what, got, wanted)
 	}
-}
-
-// Hooked is a store that calls hooks before or after some requests, if they are not nil.
-type Hooked struct {
-	*Store
-	BeforeBalance func(events.Pair) error
-	AfterPostings func(page []projections.Posting) ([]projections.Posting, error)
-	AfterGrant    func()
-	BeforeWrite   func(write int, c projections.Change) error // write counts from 1; an error prevents the write
-
-	writes atomic.Int32
-}
-
-// Balance implements projections.Balances.
-func (h *Hooked) Balance(ctx context.Context, k events.Pair) (projections.Balance, time.Time, error) {
-	if h.BeforeBalance != nil {
-		if err := h.BeforeBalance(k); err != nil {
-			return projections.Balance{}, time.Time{}, err
-		}
-	}
-	return h.Store.Balance(ctx, k)
-}
-
-// Postings implements projections.PostingReader.
-func (h *Hooked) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
-	[]projections.Posting, bool, error,
-) {
-	page, more, err := h.Store.Postings(ctx, k, after, through)
-	if h.AfterPostings != nil && err == nil {
-		page, err = h.AfterPostings(page)
-	}
-	return page, more, err
-}
-
-// NewestGrant implements projections.ProjectorViews.
-func (h *Hooked) NewestGrant(
-	ctx context.Context, of projections.Membership,
-) (projections.Membership, error) {
-	m, err := h.Store.NewestGrant(ctx, of)
-	if h.AfterGrant != nil {
-		h.AfterGrant()
-	}
-	return m, err
-}
-
-// Write implements projections.Balances.
-func (h *Hooked) Write(ctx context.Context, c projections.Change) error {
-	if write := h.writes.Add(1); h.BeforeWrite != nil {
-		if err := h.BeforeWrite(int(write), c); err != nil {
-			return err
-		}
-	}
-	return h.Store.Write(ctx, c)
 }

@@ -8,10 +8,8 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
-	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/dynamo"
 )
 
 // Damage changes stored projections directly, bypassing the ledger's rules. It stores versions as given.
@@ -22,8 +20,7 @@ func (s *Store) Damage() Damage { return Damage{s} }
 
 // Balance stores b.
 func (d Damage) Balance(b projections.Balance) {
-	b.Version--
-	d.store(projections.Change{Balance: b}, table.Balance.Key(b.Account, b.Asset))
+	d.put(projections.BalanceForm.Item(b))
 }
 
 // LoseBalance deletes a balance.
@@ -31,8 +28,7 @@ func (d Damage) LoseBalance(k events.Pair) { d.lose(table.Balance.Key(k.Account,
 
 // Segment stores s.
 func (d Damage) Segment(s projections.Segment) {
-	change := projections.Change{Balance: projections.Balance{Pair: s.Pair}, Segments: []projections.Segment{s}}
-	d.store(change, table.Segment.Key(s.Account, s.Asset, string(s.Through)))
+	d.put(projections.SegmentForm.Item(s))
 }
 
 // LoseSegment deletes the segment that ends at s.Through.
@@ -42,12 +38,7 @@ func (d Damage) LoseSegment(s projections.Segment) {
 
 // Summary stores s.
 func (d Damage) Summary(s projections.Summary) {
-	s.Version--
-	change := projections.Change{
-		Balance: projections.Balance{Pair: events.Pair{Account: s.Account, Asset: "X"}},
-		Summary: &s,
-	}
-	d.store(change, table.Summary.Key(s.Account))
+	d.put(projections.SummaryForm.Item(s))
 }
 
 // LoseSummary deletes a summary.
@@ -55,13 +46,7 @@ func (d Damage) LoseSummary(account string) { d.lose(table.Summary.Key(account))
 
 // Membership stores m.
 func (d Damage) Membership(m projections.Membership) {
-	d.t.Helper()
-	scratch := d.scratch()
-	views := dynamo.NewViews(scratch.DynamoDB(), tableName)
-	if err := views.PutMembership(context.Background(), m, projections.RevisionAbsent); err != nil {
-		d.t.Fatal(err)
-	}
-	d.copyFrom(scratch, table.Membership.Key(m.Account, m.User))
+	d.put(projections.MembershipForm.Item(m))
 }
 
 // LoseMembership deletes a membership.
@@ -86,31 +71,6 @@ func (d Damage) Spoil(key table.Key) {
 			}
 		}
 	})
-}
-
-// store writes a change to a scratch table, and copies the item of key from there.
-func (d Damage) store(c projections.Change, key table.Key) {
-	d.t.Helper()
-	scratch := d.scratch()
-	absent := projections.RevisionAbsent
-	c.Revision, c.SummaryRevision = &absent, &absent
-	if err := dynamo.NewViews(scratch.DynamoDB(), tableName).Write(context.Background(), c); err != nil {
-		d.t.Fatal(err)
-	}
-	d.copyFrom(scratch, key)
-}
-
-func (d Damage) scratch() *memdb.Store {
-	d.t.Helper()
-	scratch := memdb.New(memdb.Options{Now: d.Now})
-	createTable(d.t, scratch.DynamoDB())
-	return scratch
-}
-
-func (d Damage) copyFrom(scratch *memdb.Store, key table.Key) {
-	d.t.Helper()
-	item, _ := scratch.Item(key)
-	d.put(item)
 }
 
 // change changes a stored item.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
@@ -34,8 +33,8 @@ func (s Seed) JournalText(t T) (pages []string) {
 	byKey := make(map[string]string)
 	for _, item := range s.ofKind(t, table.Journal.Type) {
 		var entries []string
-		for _, e := range item[table.AttrEntries].(*types.AttributeValueMemberL).Value {
-			r := ddb.Read(e.(*types.AttributeValueMemberM).Value)
+		for _, e := range ddb.Read(item).Maps(table.AttrEntries) {
+			r := ddb.Read(e)
 			entries = append(entries, r.Text(table.AttrEvent)+" "+r.Text(table.AttrTransaction))
 		}
 		byKey[ddb.Read(item).Text(table.AttrSK)] = strings.Join(entries, ", ")
@@ -49,7 +48,7 @@ func (s Seed) JournalText(t T) (pages []string) {
 // ofKind scans a small table for the items of one type.
 func (s Seed) ofKind(t T, kind string) []ddb.Item {
 	t.Helper()
-	all, err := s.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.Table})
+	all, err := s.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.Name})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,8 @@
-// Package viewstest supports tests of projections. It has a conformance suite for the adapter projections/dynamo on any
-// DynamoDB, and an in-memory table that tests fill, observe and damage.
+// Package viewstest supports tests of projections: a table of the built-in store that tests fill, observe and damage.
 package viewstest
 
 import (
 	"context"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,8 +15,6 @@ import (
 	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/dynamo"
-	"ledger.example/projections/repair"
 )
 
 const tableName = "ledger"
@@ -31,24 +26,23 @@ type T interface {
 	Context() context.Context
 }
 
-// Store is an in-memory table with the adapter projections/dynamo on it. It is safe for concurrent use, except for
-// setting its exported fields.
+// Store is a table of the built-in store, with its projections. It is safe for concurrent use, except for setting its
+// exported fields.
 type Store struct {
-	*dynamo.Views
+	*projections.Views
 	Seed
-	Lists *dynamo.Lists // of the same table
+	Table store.Table        // counts its requests
+	Lists *projections.Lists // of Table
 
 	Now  func() time.Time // the store's clock; it must not go back
 	Page int              // maximum items in a page; 0: as DynamoDB
 
-	t  T
-	db *memdb.Store
-
-	mu       sync.Mutex
-	requests Requests
+	t      T
+	db     *memdb.Store
+	counts *counted
 }
 
-// Requests counts the requests to a Store through its Views and Lists.
+// Requests counts the requests to a Store through its Table.
 type Requests struct {
 	Gets, Queries, TransactGets int // reads
 	Postings                    int // postings that queries returned
@@ -73,17 +67,10 @@ func NewStore(t T, now func() time.Time) *Store {
 	})
 	s.Seed = Seed{s.db.DynamoDB(), tableName}
 	createTable(t, s.Client)
-	s.Views = dynamo.NewViews(s.db.DynamoDB(s.counted), tableName)
-	s.Lists = dynamo.NewLists(s.db.DynamoDB(s.counted), tableName)
+	s.counts = &counted{Table: ddb.NewTable(s.Client, tableName)}
+	s.Table = s.counts
+	s.Views, s.Lists = projections.NewViews(s.Table), projections.NewLists(s.Table)
 	return s
-}
-
-// NewTable returns a client of an empty in-memory table with pages of seven items, and the table's name.
-func NewTable(t T) (*dynamodb.Client, string) {
-	db := memdb.New(memdb.Options{Page: func(_ context.Context, n int) int { return min(n, 7) }})
-	client := db.DynamoDB()
-	createTable(t, client)
-	return client, tableName
 }
 
 func createTable(t T, client *dynamodb.Client) {
@@ -93,100 +80,49 @@ func createTable(t T, client *dynamodb.Client) {
 	}
 }
 
-// counted makes a client count its requests.
-func (s *Store) counted(o *dynamodb.Options) {
-	ddb.Observe("CountRequests", func(_ context.Context, in, out any, err error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.requests.count(in, out, err)
-	})(o)
-}
-
-func (r *Requests) count(in, out any, err error) {
-	switch in.(type) {
-	case *dynamodb.GetItemInput:
-		r.Gets++
-	case *dynamodb.TransactGetItemsInput:
-		r.TransactGets++
-	case *dynamodb.QueryInput:
-		r.Queries++
-		if page, ok := out.(*dynamodb.QueryOutput); ok {
-			for _, item := range page.Items {
-				if sk := ddb.Read(item).OptionalText(table.AttrSK); strings.HasPrefix(sk, table.Posting.Prefix()) {
-					r.Postings++
-				}
-			}
-		}
-	case *dynamodb.PutItemInput:
-		if err == nil {
-			r.Puts++
-		}
-	case *dynamodb.TransactWriteItemsInput:
-		if err == nil {
-			r.TransactWrites++
-		}
-	}
-}
-
 // Requests returns the counts since its last call.
 func (s *Store) Requests() Requests {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.requests
-	s.requests = Requests{}
+	s.counts.mu.Lock()
+	defer s.counts.mu.Unlock()
+	r := s.counts.requests
+	s.counts.requests = Requests{}
 	return r
 }
 
-// AllSegments returns the stored segments of k, in order. Its requests are not counted.
+// AllSegments returns the stored segments of k, in order, as far as they can be decoded. Its requests are not counted.
 func (s *Store) AllSegments(k events.Pair) (all []projections.Segment) {
 	s.t.Helper()
-	return segmentsOf(s.t, dynamo.NewViews(s.Client, tableName), k)
-}
-
-func segmentsOf(t T, views *dynamo.Views, k events.Pair) (all []projections.Segment) {
-	t.Helper()
-	found := pages(t, "", func(after events.KSUID) ([]repair.Stored[projections.Segment], bool, error) {
-		return views.StoredSegments(context.Background(), k, after)
-	}, func(s repair.Stored[projections.Segment]) events.KSUID { return s.Value.Through })
-	for _, s := range found {
-		all = append(all, s.Value)
+	q := store.Query{
+		Partition: table.Account.PK(k.Account), Within: table.Segment.All(k.Asset), Consistency: store.Strong,
+	}
+	for more := true; more; {
+		page, err := s.counts.Table.Query(context.Background(), q)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, item := range page.Items {
+			found, _ := projections.SegmentForm.Decode(item)
+			found.Pair, found.Through = k, events.KSUID(table.LastID(ddb.TextOf(item[table.AttrSK])))
+			all = append(all, found)
+		}
+		q.After, more = page.Next, page.Next != nil
 	}
 	return all
 }
 
-// pages reads all pages, each after the last element of the previous one. id returns an element's position.
-func pages[E any](
-	t T, after events.KSUID, read func(after events.KSUID) (page []E, more bool, err error), id func(E) events.KSUID,
-) (all []E) {
-	t.Helper()
-	for {
-		page, more, err := read(after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all = append(all, page...); !more {
-			return all
-		}
-		if len(page) > 0 {
-			after = id(page[len(page)-1])
-		}
-	}
-}
-
-// Seed puts events directly into a table, in the form in which commands store them. It also reads items for which the
-// ports have only writes.
+// Seed puts events directly into a table, in the form in which commands store them. It also reads memberships.
 type Seed struct {
 	Client *dynamodb.Client
-	Table  string
+	Name   string // of the table
 }
 
 // Put puts events.
 func (s Seed) Put(ctx context.Context, all ...events.Event) error {
 	for _, e := range all {
 		_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName:           &s.Table,
+			TableName:           &s.Name,
 			Item:                ddb.EventItem(e),
-			ConditionExpression: aws.String(ddb.IfAbsent),
+			ConditionExpression: aws.String(store.IfAbsent),
 		})
 		if err != nil {
 			return err
@@ -198,7 +134,7 @@ func (s Seed) Put(ctx context.Context, all ...events.Event) error {
 // Change puts c as the newest change of its account.
 func (s Seed) Change(ctx context.Context, c events.AccountChanged) error {
 	item := ddb.NewItemEncoder(1).Current(c)
-	_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: item})
+	_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Name, Item: item})
 	return err
 }
 
@@ -230,10 +166,12 @@ func (s Seed) Grant(ctx context.Context, m projections.Membership) error {
 
 // Membership reads the stored membership of user on account. Error: store.ErrAbsent.
 func (s Seed) Membership(ctx context.Context, account, user string) (projections.Membership, error) {
-	found, err := dynamo.NewViews(s.Client, s.Table).StoredMembership(
-		ctx, projections.Membership{Account: account, User: user})
-	if err == nil && !found.Exists {
-		err = store.ErrAbsent
+	item, _, err := ddb.NewTable(s.Client, s.Name).Get(ctx, table.Membership.Key(account, user), store.Strong)
+	switch {
+	case err != nil:
+		return projections.Membership{}, err
+	case item == nil:
+		return projections.Membership{}, store.ErrAbsent
 	}
-	return found.Value, err
+	return projections.MembershipForm.Decode(item)
 }

@@ -19,11 +19,10 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/internal/access"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/tests/full"
 	"ledger.example/tests/setup"
 )
@@ -50,7 +49,7 @@ func newFleet(t testing.TB, plant func(*api.Config)) *fleet {
 	return newFleetOn(t, setup.Memory(memdb.Options{}), plant)
 }
 
-// newFleetOn is newFleet on a store. Its journals are pausingJournals.
+// newFleetOn is newFleet on a store. Its tables are pausingTables.
 func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet {
 	t.Helper()
 	books := fmt.Sprintf("access-%d", tables.Add(1))
@@ -58,11 +57,11 @@ func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet
 	var grants access.Grants
 	process := func(plant func(*api.Config)) http.Handler {
 		client := store.Client()
-		v := views.NewViews(client, books)
+		v := ddb.NewTable(client, books)
 		reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
-		l := ledger.New(ledger.Config{Journal: pausingJournal{journal.NewJournal(client, books)}, Projections: reader})
+		l := ledger.New(ledger.Config{Table: pausingTable{ddb.NewTable(client, books)}, Projections: reader})
 		c := api.Config{
-			Commands: l, DryRun: l.DryRun(), Resources: l, Lists: views.NewLists(client, books), Strong: reader, Caller: callerOf, Grants: l,
+			Commands: l, DryRun: l.DryRun(), Resources: l, Lists: projections.NewLists(v), Strong: reader, Caller: callerOf, Grants: l,
 		}
 		grants = l
 		if plant != nil {
@@ -71,7 +70,7 @@ func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet
 		return api.New(c)
 	}
 	f := &fleet{t: t, admin: process(nil), grants: grants}
-	f.projector = projections.NewProjector(views.NewViews(store.Client(), books), nil, slog.New(slog.DiscardHandler))
+	f.projector = projections.NewProjector(ddb.NewTable(store.Client(), books), nil, slog.New(slog.DiscardHandler))
 	for range processes {
 		f.all = append(f.all, process(plant))
 	}

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/ledger"
+	"ledger.example/internal/store"
 	"ledger.example/tests/full"
 	"ledger.example/tests/setup"
 )
@@ -21,15 +22,24 @@ import (
 // These tests check that concurrent grants and revocations of owners and administrators are linearizable: they have the
 // same effect as if they were done one after the other, each with the role that its sender has at that time.
 
-// pausingJournal is a journal that pauses each request before its first write.
-type pausingJournal struct{ ledger.Journal }
+// pausingTable is a table that pauses each request before its first write.
+type pausingTable struct{ store.Table }
 
-func (j pausingJournal) Put(ctx context.Context, e events.Event, unless ...events.Event) (events.Event, error) {
+func (p pausingTable) Write(ctx context.Context, w store.Write) (time.Time, error) {
+	pauseOnce(ctx)
+	return p.Table.Write(ctx, w)
+}
+
+func (p pausingTable) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
+	pauseOnce(ctx)
+	return p.Table.Transact(ctx, writes)
+}
+
+func pauseOnce(ctx context.Context) {
 	if t, ok := ctx.Value(pausedRequestKey{}).(*pausedRequest); ok && t.put.CompareAndSwap(false, true) {
 		close(t.ready)
 		<-t.start
 	}
-	return j.Journal.Put(ctx, e, unless...)
 }
 
 // pausedRequest is a request that can be paused after its reads, before its write.

@@ -3,12 +3,12 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -42,7 +42,7 @@ func (s *listSuite) listedTransaction(number int) (projections.Transaction, stri
 		s.must(s.Put(s.t.Context(), *t.Ended))
 	}
 	for _, key := range projections.ListedKeys(t.Header, []string{"order"}) {
-		_, err := s.views.WriteListed(s.t.Context(), key, e)
+		_, err := s.table.Write(s.t.Context(), store.Write{Item: projections.ListedForm(key.PK).Item(e)})
 		s.must(err)
 	}
 	return t, listedText(t)
@@ -89,41 +89,6 @@ func TestTransactions(t *testing.T) {
 			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "2"}), "")
 			reversed := projections.Span{From: span.To, To: span.From}
 			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Span: reversed}), "")
-		}
-	})
-}
-
-// The journal is read in order, in pages of every size, and each read returns the time of the store's clock.
-func TestJournalPages(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *listSuite) {
-		var wanted []projections.JournalPage
-		for i := range 10 {
-			p := projections.JournalPage{ID: events.FirstKSUID(s.from.Add(time.Duration(i) * time.Second)),
-				Void: i == 3}
-			for n := range 1 + 33*(i%4) {
-				p.Entries = append(p.Entries, projections.JournalEntry{
-					Event: projections.JournalPosted, At: s.from, Transaction: fmt.Sprintf("t-%d-%d", i, n)})
-			}
-			_, err := s.views.WriteJournal(s.t.Context(), p)
-			s.must(err)
-			wanted = append(wanted, p)
-		}
-		for _, limit := range []int{1, 3, 100} {
-			var got []projections.JournalPage
-			for after := ""; ; {
-				some, at, err := s.JournalPages(t.Context(), after, limit)
-				s.must(err)
-				if age := time.Since(at); age < -time.Minute || age > time.Minute || len(some) > limit {
-					t.Fatalf("%d pages at %v", len(some), at)
-				}
-				if len(some) == 0 {
-					break
-				}
-				got, after = append(got, some...), string(some[len(some)-1].ID)
-			}
-			if !reflect.DeepEqual(got, wanted) {
-				t.Errorf("by %d: %v, want %v", limit, got, wanted)
-			}
 		}
 	})
 }

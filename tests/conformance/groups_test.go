@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/projections"
 )
+
+var instant = time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
 
 // Lists of groups, of their accounts and of their members are right in pages of every size, and leave out what was
 // removed.

@@ -12,16 +12,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
-	projectionsdynamo "ledger.example/projections/dynamo"
 	"ledger.example/projections/viewstest"
 )
 
 // listSuite is a table with items, and the lists under test.
 type listSuite struct {
 	viewstest.Seed
-	*projectionsdynamo.Lists
-	views *projectionsdynamo.Views
+	*projections.Lists
+	table store.Table
+	views *projections.Views
 	t     *testing.T
 	from  time.Time // time of the first posting; each next one is a microsecond later
 	count int
@@ -33,9 +35,10 @@ func onBothStores(t *testing.T, test func(*testing.T, *listSuite)) {
 		t.Run(name, func(t *testing.T) {
 			client, plain, table := open(t)
 			test(t, &listSuite{
-				Seed:  viewstest.Seed{Client: plain, Table: table},
-				Lists: projectionsdynamo.NewLists(client, table),
-				views: projectionsdynamo.NewViews(plain, table),
+				Seed:  viewstest.Seed{Client: plain, Name: table},
+				Lists: projections.NewLists(ddb.NewTable(client, table)),
+				table: ddb.NewTable(plain, table),
+				views: projections.NewViews(ddb.NewTable(plain, table)),
 				t:     t,
 				from:  time.Date(2026, 11, 21, 9, 6, 39, 999_990_000, time.UTC), // postings reach into the next second
 			})

@@ -1,5 +1,5 @@
-// Package conformance tests that the storage adapters keep their contracts, on DynamoDB Local and in memory, and that
-// the in-memory store answers as DynamoDB Local does.
+// Package conformance tests that the port to the table and the views keep their contracts, on DynamoDB Local and in
+// memory, and that the in-memory store answers as DynamoDB Local does.
 package conformance
 
 import (
@@ -13,7 +13,6 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/projections/viewstest"
 	"ledger.example/tests/setup"
 )
 
@@ -35,15 +34,4 @@ func cutPagesTable(t testing.TB) (cut, plain *dynamodb.Client, name string) {
 	store := memdb.New(memdb.Options{})
 	setup.Table(t, store.DynamoDB(), "books")
 	return store.DynamoDB(ddbtest.Cut), store.DynamoDB(), "books"
-}
-
-// The views keep their contract, also if a query returns empty pages before its end.
-func TestViews(t *testing.T) {
-	t.Run("DynamoDB Local", func(t *testing.T) { viewstest.Conform(t, newTable) })
-	t.Run("memory, with cut pages", func(t *testing.T) {
-		viewstest.Conform(t, func(t testing.TB) (*dynamodb.Client, string) {
-			cut, _, name := cutPagesTable(t)
-			return cut, name
-		})
-	})
 }

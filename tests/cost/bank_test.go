@@ -14,18 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/meter"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/tests/system"
 )
 
@@ -90,8 +86,8 @@ func (b *bank) now() time.Time { return time.Unix(0, b.clock.Load()) }
 // coldLedger returns a ledger with cold caches and the store's clock.
 func (b *bank) coldLedger() *ledger.Ledger {
 	return ledger.New(ledger.Config{
-		Journal: journal.NewJournal(b.Client, b.Table), Now: b.now,
-		Projections: projections.NewReader(views.NewViews(b.Client, b.Table), nil),
+		Table: ddb.NewTable(b.Client, b.Table), Now: b.now,
+		Projections: projections.NewReader(ddb.NewTable(b.Client, b.Table), nil),
 	})
 }
 
@@ -146,11 +142,10 @@ func (b *bank) put(postings ...events.PostingRecorded) {
 
 // meterRead reads the first items of an account in a range, so that the meter knows their sizes again. Its cache of
 // sizes is bounded.
-func (b *bank) meterRead(account string, r table.Range, most int32) {
+func (b *bank) meterRead(account string, r table.Range, most int) {
 	b.t.Helper()
-	q := ddb.Within(table.Account.PK(account), r, &dynamodb.QueryInput{TableName: &b.Table, Limit: &most,
-		ConsistentRead: aws.Bool(true)})
-	if out, err := b.Client.Query(b.t.Context(), q); err != nil || len(out.Items) == 0 {
+	q := store.Query{Partition: table.Account.PK(account), Within: r, Limit: most, Consistency: store.Strong}
+	if page, err := ddb.NewTable(b.Client, b.Table).Query(b.t.Context(), q); err != nil || len(page.Items) == 0 {
 		b.t.Fatalf("no items are read: %v", err)
 	}
 }
@@ -159,7 +154,7 @@ func (b *bank) meterRead(account string, r table.Range, most int32) {
 func (b *bank) meterAbsent(keys ...table.Key) {
 	b.t.Helper()
 	for _, key := range keys {
-		if item, _, err := ddb.Get(b.t.Context(), b.Client, b.Table, key, true); err != nil || item != nil {
+		if item, _, err := ddb.NewTable(b.Client, b.Table).Get(b.t.Context(), key, store.Strong); err != nil || item != nil {
 			b.t.Fatalf("%v exists already, or %v", key, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/tests/system"
@@ -97,7 +98,7 @@ func (b *limitedBank) guard(p events.Pair) {
 	item := ddb.Begin(table.Spend.Key(p.Account, p.Asset), table.Spend.Type)
 	item[table.AttrSpent], item[table.AttrChange] = ddb.Integer(125_000), ddb.Integer(1)
 	if _, err := b.Client.PutItem(b.t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: item,
-		ConditionExpression: aws.String(ddb.IfAbsent)}); err != nil {
+		ConditionExpression: aws.String(store.IfAbsent)}); err != nil {
 		b.t.Fatal(err)
 	}
 }

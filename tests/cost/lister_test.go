@@ -11,7 +11,6 @@ import (
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 )
 
 // Listing a transaction takes one write unit, and one for each of its indexed metadata keys. Each batch also takes one
@@ -20,7 +19,7 @@ import (
 func TestCostOfLists(t *testing.T) {
 	t.Parallel()
 	b := newLimitedBank(t)
-	lister := projections.NewLister(views.NewViews(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
+	lister := projections.NewLister(ddb.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
 	deliver := func(keys ...table.Key) {
 		t.Helper()
 		all := b.Contents()

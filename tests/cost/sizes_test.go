@@ -12,7 +12,6 @@ import (
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 )
 
 // inputs has the values that callers choose, of a certain length.
@@ -122,7 +121,7 @@ func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
 		Count: f.count}
 	balance := projections.Balance{Pair: events.Pair{Account: id, Asset: asset}, Base: fold, Seal: fold, Head: fold,
 		First: leg.ID}
-	v := views.NewViews(b.Plain, b.Table)
+	v := projections.NewViews(ddb.NewTable(b.Plain, b.Table))
 	if err := v.Write(t.Context(), projections.Change{
 		Balance:  balance,
 		Segments: []projections.Segment{{Pair: balance.Pair, After: leg.ID, Fold: fold}},

@@ -11,7 +11,6 @@ import (
 	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 	"ledger.example/tests/system"
 )
@@ -54,8 +53,8 @@ func TestItemsOfNewerFormsAreLeftAlone(t *testing.T) {
 					s.Must(500, request[0], request[1], request[2])
 				}
 
-				v, refused := views.NewViews(s.Client, s.Table), 0
-				run := repair.New(repair.Config{Views: v, Lists: v, Journal: projections.NewLister(v, nil, nil, nil),
+				v, refused := ddb.NewTable(s.Client, s.Table), 0
+				run := repair.New(repair.Config{Table: v, Append: projections.NewLister(v, nil, nil, nil).Append,
 					Report: func(r repair.Report) {
 						if errors.Is(r.Err, store.ErrNewerForm) {
 							refused++

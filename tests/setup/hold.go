@@ -9,7 +9,6 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
 	"ledger.example/projections"
-	viewsdynamo "ledger.example/projections/dynamo"
 )
 
 // DueHold puts a hold and its list entry directly into a table. It is a transfer of 1 USD from payer to payee that
@@ -35,7 +34,7 @@ func DueHold(t testing.TB, client *dynamodb.Client, table, id string, ago time.D
 			t.Fatal(err)
 		}
 	}
-	if err := viewsdynamo.NewViews(client, table).WriteHold(t.Context(), projections.Hold{Header: hold}); err != nil {
+	if err := projections.NewViews(ddb.NewTable(client, table)).WriteHold(t.Context(), projections.Hold{Header: hold}); err != nil {
 		t.Fatal(err)
 	}
 	return hold

@@ -11,12 +11,11 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 )
 
 // Histories with fixed timing, for interleavings that random histories hardly ever produce.
@@ -68,9 +67,9 @@ func (s *stage) process(wait func(any) time.Duration) (
 	*ledger.Ledger, *projections.Reader, *projections.Projector,
 ) {
 	client := delayed(s.store, wait)
-	v := views.NewViews(client, tableName)
+	v := ddb.NewTable(client, tableName)
 	reader := projections.NewReader(v, nil)
-	return ledger.New(ledger.Config{Journal: journal.NewJournal(client, tableName), Projections: reader}), reader,
+	return ledger.New(ledger.Config{Table: ddb.NewTable(client, tableName), Projections: reader}), reader,
 		projections.NewProjector(v, time.Now, nil)
 }
 

@@ -11,9 +11,9 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
+	"ledger.example/internal/ddb"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 )
 
@@ -42,9 +42,9 @@ func (h *history) checkEnd() {
 
 // rebuildLists rebuilds the lists of transactions and the journal after the stream lost records.
 func (h *history) rebuildLists() {
-	v, quiet := views.NewViews(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
+	v, quiet := ddb.NewTable(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
 	err := repair.New(repair.Config{
-		Views: v, Lists: v, Journal: projections.NewLister(v, nil, nil, quiet), ListsOnly: true, Log: quiet,
+		Table: v, Append: projections.NewLister(v, nil, nil, quiet).Append, ListsOnly: true, Log: quiet,
 	}).Run(as("rebuild of lists"))
 	if err != nil {
 		h.fail("rebuild of lists: %w", err)

@@ -11,12 +11,11 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 )
 
@@ -38,7 +37,7 @@ type process struct {
 	ledger    *ledger.Ledger
 	reader    *projections.Reader
 	past      *projections.Past
-	lists     projections.Lists
+	lists     *projections.Lists
 	projector *projections.Projector
 	rebuilder *repair.Rebuilder
 	handle    stream.Function
@@ -51,12 +50,12 @@ func (h *history) newProcess(name string, n int) *process {
 	random := h.plan.draw("ksuids of "+p.name, 0)
 	log := slog.New(logWatcher{h, p})
 	client := h.client(p)
-	v := views.NewViews(client, tableName)
+	v := ddb.NewTable(client, tableName)
 	p.reader = projections.NewReader(v, log)
-	p.lists = views.NewLists(client, tableName)
-	p.past = projections.NewPast(v, v.Eventual(), p.lists, p.clock)
+	p.lists = projections.NewLists(v)
+	p.past = projections.NewPast(v, p.clock)
 	p.ledger = ledger.New(ledger.Config{
-		Journal:     journal.NewJournal(client, tableName),
+		Table:       ddb.NewTable(client, tableName),
 		Projections: p.reader,
 		Now:         p.clock,
 		Log:         log,

@@ -16,7 +16,6 @@ import (
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 )
 
 const (
@@ -271,7 +270,7 @@ func (h *history) deliverToLister(batch []record) {
 			if d.chance(.2) && !h.sleep(d.between(0, time.Minute)) {
 				return
 			}
-			v := views.NewViews(h.store.DynamoDB(), tableName)
+			v := ddb.NewTable(h.store.DynamoDB(), tableName)
 			lister := projections.NewLister(v, nil, nil, slog.New(slog.DiscardHandler))
 			answer, err := stream.Handler(lister.List)(ctx, event(wanted))
 			if err != nil || len(answer.BatchItemFailures) > 0 {

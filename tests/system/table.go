@@ -18,6 +18,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 )
 
@@ -109,7 +110,7 @@ func (s *System) PutPostings(postings []events.PostingRecorded) {
 		in := &dynamodb.TransactWriteItemsInput{}
 		for _, p := range some {
 			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{
-				TableName: &s.Table, Item: ddb.EventItem(p), ConditionExpression: aws.String(ddb.IfAbsent),
+				TableName: &s.Table, Item: ddb.EventItem(p), ConditionExpression: aws.String(store.IfAbsent),
 			}})
 		}
 		puts.Go(func() error {

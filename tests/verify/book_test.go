@@ -21,9 +21,7 @@ import (
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 	"ledger.example/tests/setup"
 	"ledger.example/tests/system"
@@ -44,8 +42,8 @@ func newTable(t testing.TB, now func() time.Time) *dynamodb.Client {
 
 // newLedger returns the real write side on a table. now may be nil.
 func newLedger(client *dynamodb.Client, now func() time.Time) *ledger.Ledger {
-	return ledger.New(ledger.Config{Journal: journal.NewJournal(client, books),
-		Projections: projections.NewReader(views.NewViews(client, books), nil), Now: now})
+	return ledger.New(ledger.Config{Table: ddb.NewTable(client, books),
+		Projections: projections.NewReader(ddb.NewTable(client, books), nil), Now: now})
 }
 
 func about(id string) ledger.Annotation { return ledger.Annotation{ID: id, Actor: "tester"} }
@@ -62,7 +60,7 @@ func newBook(t testing.TB) book {
 	pass := func(d time.Duration) time.Time { return began.Add(time.Duration(after.Add(int64(d)))) }
 	now := func() time.Time { return pass(time.Millisecond) }
 	client := newTable(t, now)
-	p := projections.NewProjector(views.NewViews(client, books), now, nil)
+	p := projections.NewProjector(ddb.NewTable(client, books), now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	w := writer{t, newLedger(client, now)}
 	w.openAccounts()
@@ -105,8 +103,8 @@ var indexed = []string{"order", "by"}
 func list(t testing.TB, client *dynamodb.Client, now func() time.Time, scope repair.Scope, report func(repair.Report),
 ) error {
 	t.Helper()
-	v := views.NewViews(client, books)
-	c := repair.Config{Views: v, Lists: v, Journal: projections.NewLister(v, nil, now, nil), Indexed: indexed,
+	v := ddb.NewTable(client, books)
+	c := repair.Config{Table: v, Append: projections.NewLister(v, nil, now, nil).Append, Indexed: indexed,
 		ListsOnly: true, Scope: scope, Report: report}
 	return repair.New(c).Run(t.Context())
 }

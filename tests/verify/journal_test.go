@@ -11,9 +11,9 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/audit"
 	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 	"ledger.example/tests/system"
 )
@@ -31,7 +31,8 @@ func pagedBook(t *testing.T) book {
 	for entries := range slices.Chunk(all, 5) {
 		at = at.Add(time.Second)
 		page := projections.JournalPage{ID: events.FirstKSUID(at), Entries: entries}
-		if _, err := views.NewViews(client, books).WriteJournal(t.Context(), page); err != nil {
+		write := store.Write{Item: projections.JournalForm.Item(page)}
+		if _, err := ddb.NewTable(client, books).Write(t.Context(), write); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 	"ledger.example/tests/system"
 )
@@ -164,9 +163,9 @@ func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dry := range []bool{true, false, false} {
-		v := views.NewViews(client, books)
+		v := ddb.NewTable(client, books)
 		before := book(system.Contents(t, client, books))
-		run := repair.New(repair.Config{Views: v, Lists: v, Journal: projections.NewLister(v, nil, nil, nil),
+		run := repair.New(repair.Config{Table: v, Append: projections.NewLister(v, nil, nil, nil).Append,
 			Indexed: indexed, ListsOnly: true, Scope: repair.Scope{DryRun: dry}})
 		if err := run.Run(t.Context()); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/tests/system"
 )
 
@@ -161,7 +160,7 @@ func TestAlteredPostingIsNotCounted(t *testing.T) {
 	b.add(postings[len(postings)-1], "Quantity", 1_000_000)
 	b.set(janeUSD, table.AttrHead, b[janeUSD][table.AttrSeal]) // the head has not counted it yet
 	client := b.client(t)
-	v := views.NewViews(client, books)
+	v := ddb.NewTable(client, books)
 	key := events.Pair{Account: "jane", Asset: "USD"}
 	_, _, id, _ := table.Posting.Parse(postings[len(postings)-1])
 	if err := projections.NewProjector(v, time.Now, nil).Refold(t.Context(), key,

@@ -15,7 +15,6 @@ import (
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 	"ledger.example/tests/full"
 )
@@ -35,7 +34,7 @@ var projectionCodes = []audit.Code{
 // the error of list.
 func rebuild(t *testing.T, client *dynamodb.Client, dropMissing bool) (strays int, err error) {
 	t.Helper()
-	p := repair.NewRebuilder(views.NewViews(client, books), time.Now, nil)
+	p := repair.NewRebuilder(ddb.NewTable(client, books), time.Now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	count := func(part repair.Report) { strays += len(part.Strays) }
 	for _, account := range []string{"bank", "jane", "ann", "shop"} {
@@ -81,9 +80,9 @@ func TestRebuildRepairsProjections(t *testing.T) {
 // A rebuild raises no false alarm while clients place and end holds, and change roles and groups.
 func TestRebuildUnderLoad(t *testing.T) {
 	underLoad(t, copyOfBook(t), func(client *dynamodb.Client, posted func() int64) {
-		v, rebuilds := views.NewViews(client, books), 0
+		v, rebuilds := ddb.NewTable(client, books), 0
 		for ; !t.Failed() && (posted() < *transactions || rebuilds < 8); rebuilds++ {
-			c := repair.Config{Views: v, Scope: repair.Scope{Account: []string{"ann", "shop"}[rebuilds%2]},
+			c := repair.Config{Table: v, Scope: repair.Scope{Account: []string{"ann", "shop"}[rebuilds%2]},
 				Report: func(r repair.Report) {
 					isWrong := func(d repair.Difference) bool { return !d.Behind }
 					if r.Err != nil || len(r.Strays) > 0 || slices.ContainsFunc(r.Differences, isWrong) {
@@ -92,7 +91,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 				}}
 			if c.Scope.DryRun = rebuilds%4 > 1; rebuilds%8 == 7 {
 				c.Scope.Account, c.ListsOnly = "", true
-				c.Lists, c.Journal, c.Indexed = v, projections.NewLister(v, nil, nil, nil), indexed
+				c.Append, c.Indexed = projections.NewLister(v, nil, nil, nil).Append, indexed
 			}
 			if err := repair.New(c).Run(t.Context()); err != nil {
 				t.Error(err)

@@ -11,6 +11,7 @@ import (
 
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 )
 
@@ -32,12 +33,13 @@ func membership(user string) ddb.Item {
 // ofUser counts a user's items in the inverse index.
 func ofUser(t testing.TB, client *dynamodb.Client, user string) int {
 	t.Helper()
-	in := &dynamodb.QueryInput{TableName: tableName}
-	out, err := client.Query(t.Context(), ddb.WithinInverse(table.Membership.PK2(user), table.Account.Partitions(), in))
+	page, err := ddb.NewTable(client, *tableName).Query(t.Context(), store.Query{
+		Index: table.IndexInverse, Partition: table.Membership.PK2(user), Within: table.Account.Partitions(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(out.Items)
+	return len(page.Items)
 }
 
 // Eventually consistent reads and indexes lag. Strongly consistent reads are current.

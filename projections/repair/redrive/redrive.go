@@ -22,9 +22,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
 )
 
 const (
@@ -44,18 +44,9 @@ const Stdin = "-"
 var ErrNotInTable = errors.New("not in the table: check that it is the right one. If it is, the items were deleted, " +
 	"and `ledger verify` names them")
 
-// Views is the store as refolds and rebuilds of lost balances need it.
-type Views interface {
-	projections.ProjectorViews
-	repair.Views
-
-	// Present returns which of these distinct keys have an item in the table. Reads are strongly consistent.
-	Present(ctx context.Context, keys []table.Key) (map[table.Key]bool, error)
-}
-
 // Config configures a run.
 type Config struct {
-	Views Views
+	Table store.Table
 	// List lists transactions like projections.Lister.List. A batch has at most listedAtOnce records.
 	List func(ctx context.Context, batch []projections.Record) (failed string, err error)
 	// Open opens a file; its name may be Stdin.
@@ -233,7 +224,7 @@ func (r *Run) process(ctx context.Context, target projections.Target, records []
 	for i, found := range records {
 		keys[i] = found.key
 	}
-	present, err := r.config.Views.Present(ctx, keys)
+	present, err := r.present(ctx, keys)
 	if err != nil {
 		return fmt.Errorf("look up the items of the records: %w", err)
 	}

@@ -14,34 +14,43 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
 
-// world is an in-memory table. Its Present returns the keys in present.
+// world is a store, and a table that decorates it.
 type world struct {
-	viewstest.Hooked
-	t          *testing.T
-	present    map[table.Key]bool
-	presentErr error // error of Present
+	*viewstest.Store
+	t     *testing.T
+	table *hooked
 }
 
-// Present implements Views.
-func (w *world) Present(_ context.Context, keys []table.Key) (map[table.Key]bool, error) {
-	present := make(map[table.Key]bool)
-	for _, k := range keys {
-		if w.present[k] {
-			present[k] = true
-		}
+// hooked is a viewstest.Hooked in which the look-up of records may fail, or not find some items.
+type hooked struct {
+	viewstest.Hooked
+	lookUp error
+	gone   map[table.Key]bool
+}
+
+// BatchGet implements store.Table.
+func (h *hooked) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) (
+	[]store.Item, time.Time, error,
+) {
+	if h.lookUp != nil {
+		return nil, time.Time{}, h.lookUp
 	}
-	return present, w.presentErr
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k table.Key) bool { return h.gone[k] })
+	return h.Hooked.BatchGet(ctx, keys, c)
 }
 
 func newWorld(t *testing.T) *world {
-	store := viewstest.NewStore(t, time.Now)
-	return &world{Hooked: viewstest.Hooked{Store: store}, t: t, present: make(map[table.Key]bool)}
+	s := viewstest.NewStore(t, time.Now)
+	return &world{Store: s, t: t, table: &hooked{
+		Hooked: viewstest.Hooked{Table: s.Table}, gone: make(map[table.Key]bool),
+	}}
 }
 
 // post puts n settled postings of quantity 1, and returns their keys.
@@ -56,9 +65,6 @@ func (w *world) post(account, asset string, n int) (keys []table.Key) {
 		}
 		keys = append(keys, table.Posting.Key(account, asset, string(id)))
 	}
-	for _, k := range keys {
-		w.present[k] = true
-	}
 	return keys
 }
 
@@ -68,9 +74,7 @@ func (w *world) grant(account, user string) table.Key {
 		projections.Membership{Account: account, User: user, Role: events.RoleViewer, Number: 1}); err != nil {
 		w.t.Fatal(err)
 	}
-	k := table.Grant.Key(account, user, 1)
-	w.present[k] = true
-	return k
+	return table.Grant.Key(account, user, 1)
 }
 
 // run is a run over files, with the calls of its callbacks.
@@ -82,7 +86,7 @@ type run struct {
 func (w *world) run(batch int, change func(*Config)) *run {
 	r := &run{}
 	c := Config{
-		Views:     w,
+		Table:     w.table,
 		Open:      func(_ context.Context, name string) (io.ReadCloser, error) { return os.Open(name) },
 		OnProblem: func(at Place, err error) { r.problems = append(r.problems, at.String()+": "+err.Error()) },
 		OnRefold:  func(p projections.Target) { r.behind = append(r.behind, p.String()) },
@@ -100,7 +104,7 @@ func (w *world) run(batch int, change func(*Config)) *run {
 // wantPostings fails the test unless a balance counts n postings.
 func (w *world) wantPostings(account, asset string, n int64) {
 	w.t.Helper()
-	b, _, err := w.Store.Balance(w.t.Context(), events.Pair{Account: account, Asset: asset})
+	b, _, err := w.Balance(w.t.Context(), events.Pair{Account: account, Asset: asset})
 	if err != nil || b.Head.Count != n {
 		w.t.Errorf("%s %s counts %d postings, %v; want %d", account, asset, b.Head.Count, err, n)
 	}
@@ -168,9 +172,9 @@ func TestRunReportsProblemsAndContinues(t *testing.T) {
 	usd, poison, gone, partly := w.post("jane", "USD", 2), w.post("jane", "BAD", 1), w.post("joe", "USD", 2),
 		w.post("joe", "EUR", 2)
 	for _, k := range append(gone, partly[1]) {
-		delete(w.present, k) // the item does not exist in this table
+		w.table.gone[k] = true
 	}
-	w.BeforeBalance = func(k events.Pair) error {
+	w.table.BeforeBalance = func(k events.Pair) error {
 		if k.Asset == "BAD" {
 			return errors.New("an item that cannot be decoded")
 		}
@@ -209,7 +213,9 @@ func TestTransactionsAreListed(t *testing.T) {
 	}
 	keys = append(keys, table.Outcome.Key("t-0"))
 	for _, k := range keys {
-		w.present[k] = true
+		if _, err := w.Table.Write(t.Context(), store.Write{Item: ddb.Key(k)}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	gone := table.Transaction.Key("gone")
 	name := file(t, line(append(keys, usd[0])...), line(keys[0], gone))
@@ -242,14 +248,14 @@ func TestTransactionsAreListed(t *testing.T) {
 func TestRunEndsWhenTheStoreIsUnavailable(t *testing.T) {
 	w := newWorld(t)
 	name := file(t, line(w.post("jane", "USD", 1)...), line(w.post("joe", "USD", 1)...))
-	w.BeforeBalance = func(events.Pair) error { return store.ErrUnavailable }
+	w.table.BeforeBalance = func(events.Pair) error { return store.ErrUnavailable }
 	r := w.run(0, nil)
 	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, store.ErrUnavailable) || len(r.problems) > 0 {
 		t.Errorf("%v, problems %q", err, r.problems)
 	}
-	w.presentErr = errors.New("refused")
+	w.table.lookUp = errors.New("refused")
 	r = w.run(1, nil)
-	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, w.presentErr) || len(r.problems) > 0 {
+	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, w.table.lookUp) || len(r.problems) > 0 {
 		t.Errorf("%v, problems %q", err, r.problems)
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -35,13 +38,33 @@ func (r *Run) list(ctx context.Context, keys map[table.Key]bool) error {
 	return err
 }
 
+// present returns which of these distinct keys have an item in the table. Reads are strongly consistent.
+func (r *Run) present(ctx context.Context, keys []table.Key) (map[table.Key]bool, error) {
+	items, _, err := r.config.Table.BatchGet(ctx, keys, store.Strong)
+	if err != nil {
+		return nil, err
+	}
+	present := make(map[table.Key]bool, len(items))
+	for _, item := range items {
+		key, err := ddb.KeyOf(item)
+		if err != nil {
+			return nil, err
+		}
+		present[key] = true
+	}
+	return present, nil
+}
+
 // refold updates a target: it refolds a balance for the postings ids, or refreshes a membership or places in groups. It
 // reports whether a balance was written. Without ids it does nothing.
 func (r *Run) refold(ctx context.Context, target projections.Target, ids []events.KSUID) (wrote bool, err error) {
-	views := &watchedViews{Views: r.config.Views, dry: r.config.DryRun, holds: make(map[string]bool)}
+	watched := &watchedTable{Table: r.config.Table, holds: make(map[string]bool)}
+	if r.config.DryRun {
+		watched.Table = store.NewOverlay(r.config.Table)
+	}
 	quiet := slog.New(slog.DiscardHandler)
-	p := projections.NewProjector(views, nil, quiet)
-	p.RepairWith(repair.NewRebuilder(views, nil, quiet))
+	p := projections.NewProjector(watched, nil, quiet)
+	p.RepairWith(repair.NewRebuilder(watched, nil, quiet))
 	err = p.RetryThrottled(ctx, func() error {
 		switch {
 		case len(ids) == 0:
@@ -54,68 +77,54 @@ func (r *Run) refold(ctx context.Context, target projections.Target, ids []event
 		if err := p.Refold(ctx, events.Pair{Account: target.Account, Asset: target.Asset}, ids); err != nil {
 			return err
 		}
-		for hold := range views.holds {
+		for hold := range watched.holds {
 			if err := p.RefreshHold(ctx, hold); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return views.wrote, err
+	return watched.wrote, err
 }
 
-// watchedViews is a Views that records whether a balance was written. If dry, it writes nothing. It is not safe for
-// concurrent use.
-type watchedViews struct {
-	Views
-	dry, wrote bool
-	holds      map[string]bool // whose postings were read
+// watchedTable is a store.Table that records whether a balance was written, and the holds whose postings were read. It
+// is for one refold, which queries and writes balances one request at a time.
+type watchedTable struct {
+	store.Table
+	wrote bool
+	holds map[string]bool
 }
 
-// Postings implements projections.PostingReader.
-func (w *watchedViews) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
-	[]projections.Posting, bool, error,
-) {
-	page, more, err := w.Views.Postings(ctx, k, after, through)
-	for _, p := range page {
-		if p.Hold != "" {
-			w.holds[p.Hold] = true
+// Query implements store.Table.
+func (w *watchedTable) Query(ctx context.Context, q store.Query) (store.Page, error) {
+	page, err := w.Table.Query(ctx, q)
+	for _, item := range page.Items {
+		if ddb.TextOf(item[events.FigurePhase]) != "" { // the transaction of such a posting is the hold
+			w.holds[ddb.TextOf(item[events.FigureTransaction])] = true
 		}
 	}
-	return page, more, err
+	return page, err
 }
 
-// WriteHold implements projections.ProjectorViews.
-func (w *watchedViews) WriteHold(ctx context.Context, h projections.Hold) error {
-	if w.dry {
-		return nil
-	}
-	return w.Views.WriteHold(ctx, h)
+// Write implements store.Table.
+func (w *watchedTable) Write(ctx context.Context, write store.Write) (time.Time, error) {
+	at, err := w.Table.Write(ctx, write)
+	w.watch(err, write)
+	return at, err
 }
 
-// Write implements projections.Views.
-func (w *watchedViews) Write(ctx context.Context, c projections.Change) error {
-	if w.dry {
-		w.wrote = true
-		return nil
-	}
-	err := w.Views.Write(ctx, c)
-	w.wrote = w.wrote || err == nil
-	return err
+// Transact implements store.Table.
+func (w *watchedTable) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
+	at, err := w.Table.Transact(ctx, writes)
+	w.watch(err, writes...)
+	return at, err
 }
 
-// WriteMembership implements projections.Views.
-func (w *watchedViews) WriteMembership(ctx context.Context, m projections.Membership) error {
-	if w.dry {
-		return nil
+// watch records a balance among writes, if they were applied.
+func (w *watchedTable) watch(err error, writes ...store.Write) {
+	for _, write := range writes {
+		if err == nil && ddb.TextOf(write.Item[table.AttrType]) == table.Balance.Type {
+			w.wrote = true
+		}
 	}
-	return w.Views.WriteMembership(ctx, m)
-}
-
-// WriteGrouped implements projections.ProjectorViews.
-func (w *watchedViews) WriteGrouped(ctx context.Context, g projections.GroupedAccount) error {
-	if w.dry {
-		return nil
-	}
-	return w.Views.WriteGrouped(ctx, g)
 }

@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"fmt"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+// commit is written in one transaction of the store: all or nothing. Its conditions: every head and posting is absent,
+// and every debit passes its guard.
+type commit struct {
+	heads    []events.Event           // events under unique keys: headers, a reversal's number, the end of a hold
+	postings []events.PostingRecorded // of all heads
+	debits   []debit                  // one for each limited account and asset that is debited, distinct
+}
+
+// add adds a transaction.
+func (c *commit) add(header events.TransactionPosted) {
+	c.heads = append(c.heads, header)
+	if postings := header.Postings(); c.postings == nil {
+		c.postings = postings
+	} else {
+		c.postings = append(c.postings, postings...)
+	}
+}
+
+// writes returns the writes of the commit, in the order of its fields.
+func (c commit) writes() []store.Write {
+	size := len(c.heads) + len(c.postings) + len(c.debits)
+	all, maker := make([]store.Write, 0, size), ddb.NewItemEncoder(size)
+	for _, head := range c.heads {
+		all = append(all, putAbsent(maker, head))
+	}
+	for i := range c.postings {
+		all = append(all, putAbsent(maker, &c.postings[i]))
+	}
+	for _, d := range c.debits {
+		all = append(all, d.spend(maker))
+	}
+	return all
+}
+
+// putAbsent returns the put of an event on the condition that its key is absent.
+func putAbsent(m *ddb.ItemEncoder, e events.Event) store.Write {
+	return store.Write{Item: m.Event(e), If: store.IfAbsent, ReturnOld: true}
+}
+
+// storedHead decodes the event that a head found under its key. It is zero if the store did not return it.
+func storedHead[E events.Event](head store.Reason) (stored E, err error) {
+	if head.Old == nil {
+		return stored, nil
+	}
+	if stored, err = ddb.Only[E](ddb.DecodeEvent(head.Old)); err != nil {
+		return stored, fmt.Errorf("stored event: %w", err)
+	}
+	return stored, nil
+}
+
+// refusals returns the guards that refused the commit, in the order of debits. An existing posting is no refusal:
+// either its head exists, too, or its KSUID was minted twice.
+func (c commit) refusals(why *store.Cancelled) (refused []refusal, err error) {
+	for i, reason := range why.Reasons[len(c.heads)+len(c.postings):] {
+		if reason.Is != store.CauseCondition {
+			continue
+		}
+		r := refusal{guard: guard{pair: c.debits[i].pair}, absent: reason.Old == nil}
+		if !r.absent {
+			if r.guard, err = readGuard(r.pair, reason.Old); err != nil {
+				return nil, err
+			}
+		}
+		refused = append(refused, r)
+	}
+	return refused, nil
+}
+
+// debit is one update of a guard. It adds gross to the amount spent, on the condition that the guard exists, has the
+// form that is known here and this version, and that the amount spent so far is at most bound. So a negative bound
+// never passes. It is sent nevertheless, because the refusal returns the amount spent.
+type debit struct {
+	pair    events.Pair
+	version int64
+	gross   events.Amount // above zero: the sum of the transaction's debits of the pair
+	bound   events.Amount // known credits + own credits + overdraft − gross; bound + gross has at most 38 digits
+}
+
+// A comparison with an absent attribute is false. So no debit passes a guard that is absent or has no version.
+const (
+	addGross    = "ADD #spent :gross"
+	withinBound = "#form = :form AND #change = :change AND #spent <= :bound"
+)
+
+// The names in the expressions of guards.
+var (
+	spendNames   = map[string]string{"#form": table.AttrForm, "#change": table.AttrChange, "#spent": table.AttrSpent}
+	versionNames = map[string]string{"#form": table.AttrForm, "#change": table.AttrChange}
+)
+
+// spend returns the update.
+func (d debit) spend(m *ddb.ItemEncoder) store.Write {
+	return store.Write{
+		Key:    table.Spend.Key(d.pair.Account, d.pair.Asset),
+		Update: addGross,
+		If:     withinBound,
+		Names:  spendNames,
+		Values: store.Item{
+			":gross":  m.Amount(d.gross),
+			":bound":  m.Amount(d.bound),
+			":change": m.Amount(events.NewAmount(d.version)),
+			":form":   m.Amount(events.NewAmount(events.Form)),
+		},
+		ReturnOld: true,
+	}
+}

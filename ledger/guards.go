@@ -1,0 +1,119 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+// guard is the total that an account has ever spent or held of an asset. Each debit of a limited account updates it.
+type guard struct {
+	pair    events.Pair
+	spent   events.Amount
+	version int64 // of the account, as set last; 0 for none
+}
+
+// refusal is a guard whose condition failed, as it was at the refusal.
+type refusal struct {
+	guard
+	absent bool // the guard does not exist
+}
+
+// readGuard decodes the guard of a pair.
+func readGuard(pair events.Pair, item store.Item) (guard, error) {
+	r := ddb.Open(item, table.Spend.Type)
+	g := guard{pair: pair, spent: r.Amount(table.AttrSpent)}
+	if r.Has(table.AttrChange) {
+		g.version = r.Integer(table.AttrChange)
+	}
+	if r.Err() != nil {
+		return g, fmt.Errorf("guard of %s in %s: %w", pair.Asset, pair.Account, r.Err())
+	}
+	return g, nil
+}
+
+// createGuard writes the guard of a pair, without an account version, unless it exists, with retries.
+func (l *Ledger) createGuard(ctx context.Context, pair events.Pair) error {
+	item := ddb.Begin(table.Spend.Key(pair.Account, pair.Asset), table.Spend.Type)
+	item[table.AttrSpent] = ddb.Integer(0)
+	return l.retryWrite(ctx, func(ctx context.Context) error {
+		_, err := l.table.Write(ctx, store.Write{Item: item, If: store.IfAbsent})
+		if _, exists := errors.AsType[*store.Refused](err); err == nil || exists {
+			return nil
+		}
+		return fmt.Errorf("create guard: %w", err)
+	})
+}
+
+const (
+	setVersion = "SET #change = :version"
+	isOlder    = "#form = :form AND attribute_not_exists(#change) OR #form = :form AND #change < :version"
+)
+
+// setGuardVersion sets the account version of a guard, unless the guard has it or a newer one, with retries. It marks
+// the guard as existing. Error: also ErrAbsent.
+func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version int64) error {
+	w := store.Write{
+		Key: table.Spend.Key(pair.Account, pair.Asset), Update: setVersion, If: isOlder, Names: versionNames,
+		Values:    store.Item{":version": ddb.Integer(version), ":form": ddb.Integer(events.Form)},
+		ReturnOld: true,
+	}
+	err := l.retryWrite(ctx, func(ctx context.Context) error {
+		_, err := l.table.Write(ctx, w)
+		if refused, ok := errors.AsType[*store.Refused](err); ok {
+			if err = store.ErrAbsent; refused.Old != nil {
+				_, err = readGuard(pair, refused.Old)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("set guard version: %w", err)
+		}
+		return nil
+	})
+	if err == nil {
+		l.credits.markGuarded(pair)
+	}
+	return err
+}
+
+// eachGuard calls do for every guard of an account, by asset, one after the other.
+func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) error {
+	q := store.Query{
+		Partition: table.Account.PK(account), Within: table.Spend.All(), Consistency: store.Strong,
+	}
+	for {
+		page, err := l.queryPage(ctx, q)
+		if err != nil {
+			return fmt.Errorf("read guards: %w", err)
+		}
+		for _, item := range page.Items {
+			g, err := listedGuard(account, item)
+			if err != nil {
+				return fmt.Errorf("read guards: %w", err)
+			}
+			do(g)
+		}
+		if page.Next == nil {
+			return nil
+		}
+		q.After = page.Next
+	}
+}
+
+// listedGuard decodes a guard in the partition of an account.
+func listedGuard(account string, item store.Item) (guard, error) {
+	key, err := ddb.KeyOf(item)
+	if err != nil {
+		return guard{}, err
+	}
+	_, asset, ok := table.Spend.Parse(key)
+	if !ok {
+		return guard{}, fmt.Errorf("%w: %s %s", store.ErrMalformedItem, key.PK, key.SK)
+	}
+	return readGuard(events.Pair{Account: account, Asset: asset}, item)
+}

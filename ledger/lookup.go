@@ -1,0 +1,175 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+// lookupKeys are the keys of a lookup. Entries may repeat.
+type lookupKeys struct {
+	accounts, assets, groups []string      // ids
+	credits                  []events.Pair // with their guards
+}
+
+func (k lookupKeys) empty() bool { return len(k.accounts)+len(k.assets)+len(k.credits) == 0 }
+
+// tableKeys returns each key once.
+func (k lookupKeys) tableKeys() []table.Key {
+	size := 2*len(k.accounts) + len(k.assets) + len(k.groups) + 2*len(k.credits)
+	keys, seen := make([]table.Key, 0, size), make(map[table.Key]bool, size)
+	add := func(k table.Key) {
+		if !seen[k] {
+			seen[k] = true
+			keys = append(keys, k)
+		}
+	}
+	for _, account := range k.accounts {
+		add(table.Account.Key(account))
+		add(table.Current.Key(account))
+	}
+	for _, asset := range k.assets {
+		add(table.Asset.Key(asset))
+	}
+	for _, group := range k.groups {
+		add(table.Group.Key(group))
+	}
+	for _, pair := range k.credits {
+		add(table.Balance.Key(pair.Account, pair.Asset))
+		add(table.Spend.Key(pair.Account, pair.Asset))
+	}
+	return keys
+}
+
+// lookupResult is the result of a lookup. It omits absent items.
+type lookupResult struct {
+	accounts map[string]Account
+	assets   map[string]events.AssetRegistered
+	groups   map[string]events.GroupRegistered
+	credits  map[events.Pair]events.Amount // funds as projected: a lower bound; no entry without a balance
+	guards   map[events.Pair]guard         // of the pairs of lookupKeys.credits; no entry without a guard
+}
+
+// lookup reads definitions and projected credits, strongly consistent, with retries, and caches the definitions. It
+// does not cache missing ones. Its error is an *Error.
+func (l *Ledger) lookup(ctx context.Context, keys lookupKeys) (f lookupResult, err error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	var read readTime
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		read = readTimeNow(l.now)
+		items, at, err := l.table.BatchGet(ctx, keys.tableKeys(), store.Strong)
+		if err == nil {
+			f, err = decodeLookup(keys, items)
+		}
+		if err != nil {
+			return time.Time{}, fmt.Errorf("look up definitions: %w", err)
+		}
+		return at, nil
+	})
+	if err != nil {
+		return lookupResult{}, storeError(err)
+	}
+	for _, account := range f.accounts {
+		l.accounts.add(&account, read)
+	}
+	for id, asset := range f.assets {
+		l.assets.put(id, &asset)
+	}
+	for id, group := range f.groups {
+		l.groups.put(id, &group)
+	}
+	return f, nil
+}
+
+// lookupValid is lookup, without a request if id is not a valid id.
+func (l *Ledger) lookupValid(ctx context.Context, id string, keys lookupKeys) (lookupResult, error) {
+	if !events.ValidID(id) {
+		return lookupResult{}, nil
+	}
+	return l.lookup(ctx, keys)
+}
+
+func decodeLookup(keys lookupKeys, items []store.Item) (lookupResult, error) {
+	f := lookupResult{
+		accounts: make(map[string]Account, len(keys.accounts)),
+		assets:   make(map[string]events.AssetRegistered, len(keys.assets)),
+		groups:   make(map[string]events.GroupRegistered, len(keys.groups)),
+		credits:  make(map[events.Pair]events.Amount, len(keys.credits)),
+		guards:   make(map[events.Pair]guard, len(keys.credits)),
+	}
+	var accounts openings
+	for _, item := range items {
+		if err := f.add(item, &accounts); err != nil {
+			return lookupResult{}, err
+		}
+	}
+	for _, opening := range accounts.opened {
+		f.accounts[opening.ID] = NewAccount(opening, accounts.changed[opening.ID])
+	}
+	return f, nil
+}
+
+// openings are the items of accounts.
+type openings struct {
+	opened  []events.AccountOpened
+	changed map[string]*events.AccountChanged // the newest change, by account; may be nil
+}
+
+// add adds an item to f, or to accounts.
+func (f *lookupResult) add(item store.Item, accounts *openings) error {
+	key, err := ddb.KeyOf(item)
+	if err != nil {
+		return err
+	}
+	if account, asset, ok := table.Balance.Parse(key); ok {
+		f.credits[events.Pair{Account: account, Asset: asset}] = projectedFunds(item)
+		return nil
+	}
+	if account, asset, ok := table.Spend.Parse(key); ok {
+		pair := events.Pair{Account: account, Asset: asset}
+		f.guards[pair], err = readGuard(pair, item)
+		return err
+	}
+	if account, ok := table.Current.Parse(key); ok {
+		newest, err := ddb.DecodeCurrent(item)
+		if accounts.changed == nil {
+			accounts.changed = make(map[string]*events.AccountChanged)
+		}
+		accounts.changed[account] = &newest
+		return err
+	}
+	e, err := ddb.DecodeEvent(item)
+	if err != nil {
+		return err
+	}
+	switch e := e.(type) {
+	case events.AccountOpened:
+		accounts.opened = append(accounts.opened, e)
+	case events.AssetRegistered:
+		f.assets[e.ID] = e
+	case events.GroupRegistered:
+		f.groups[e.ID] = e
+	}
+	return nil
+}
+
+// projectedFunds decodes the funds in a balance's head. It returns 0 if they are absent or malformed: a valid lower
+// bound. If it is too low for a debit, the exact funds are read from the postings.
+func projectedFunds(balance store.Item) events.Amount {
+	r := ddb.Open(balance, table.Balance.Type)
+	if !r.Has(table.AttrHead) {
+		return events.Amount{}
+	}
+	head := ddb.Read(r.Map(table.AttrHead))
+	funds, err := head.Amount(table.AttrCredits).Add(head.OptionalAmount(table.AttrReturned))
+	if r.Err() != nil || head.Err() != nil || err != nil {
+		return events.Amount{}
+	}
+	return funds
+}

@@ -1,0 +1,168 @@
+package projections
+
+import (
+	"context"
+	"strconv"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+// holder reads an account and its newest change. Items that are not visible are left out.
+func (l *Lists) holder(ctx context.Context, account string, c store.Consistency) (Holder, error) {
+	found, err := l.holdersAt(ctx, []table.Key{table.Account.Key(account), table.Current.Key(account)}, c)
+	return found[account], err
+}
+
+// holdersAt reads accounts from the items of keys: openings and newest changes.
+func (l *Lists) holdersAt(ctx context.Context, keys []table.Key, c store.Consistency) (map[string]Holder, error) {
+	found := make(map[string]Holder, len(keys))
+	err := forEach(ctx, l.table, keys, c, func(key table.Key, item store.Item) error {
+		return addHolder(found, key, item)
+	})
+	return found, err
+}
+
+// addHolder adds an item, an opening or a newest change, to its account in found.
+func addHolder(found map[string]Holder, key table.Key, item store.Item) error {
+	if account, ok := table.Current.Parse(key); ok {
+		newest, err := ddb.DecodeCurrent(item)
+		h := found[account]
+		h.Newest = &newest
+		found[account] = h
+		return err
+	}
+	opened, err := decodeAs[events.AccountOpened](item)
+	h := found[opened.ID]
+	h.Opened = &opened
+	found[opened.ID] = h
+	return err
+}
+
+// holdings reads balances with their accounts. A missing balance is zero.
+func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.Pair]Holding, error) {
+	keys, asked := make([]table.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
+	for _, k := range pairs {
+		if keys = append(keys, table.Balance.Key(k.Account, k.Asset)); !asked[k.Account] {
+			asked[k.Account] = true
+			keys = append(keys, table.Account.Key(k.Account), table.Current.Key(k.Account))
+		}
+	}
+	found := make(map[events.Pair]Holding, len(pairs))
+	holders := make(map[string]Holder, len(pairs))
+	err := forEach(ctx, l.table, keys, store.Eventual, func(key table.Key, item store.Item) error {
+		if _, _, ok := table.Balance.Parse(key); !ok {
+			return addHolder(holders, key, item)
+		}
+		b, err := decodeBalance(item)
+		found[b.Pair] = Holding{Balance: b}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range pairs {
+		h := found[k]
+		h.Holder = holders[k.Account]
+		found[k] = h
+	}
+	return found, nil
+}
+
+// Accounts lists the accounts whose ids have a prefix, by id. An account that never changed comes without its profile.
+// It makes two requests.
+func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (
+	accounts Page[Holder], err error,
+) {
+	r := table.Account.Partitions().After(s.After).Beginning(prefix)
+	q := store.Query{Index: table.IndexInverse, Partition: table.Account.PK2(), Within: r}
+	opened, err := list(ctx, l, "list accounts", q, s.Limit, table.Account.Parse, decodeListed[events.AccountOpened])
+	if err != nil {
+		return accounts, err
+	}
+	defer annotate(&err, "read changes of accounts")
+	keys := make([]table.Key, len(opened.Items))
+	for i, e := range opened.Items {
+		keys[i] = table.Current.Key(e.ID)
+	}
+	changed, err := l.holdersAt(ctx, keys, store.Eventual)
+	if err != nil {
+		return accounts, err
+	}
+	accounts.Items, accounts.Next = make([]Holder, len(opened.Items)), opened.Next
+	for i, e := range opened.Items {
+		accounts.Items[i] = Holder{Opened: &e, Newest: changed[e.ID].Newest}
+	}
+	return accounts, nil
+}
+
+// Changes lists the versions of an account, newest first; positions are their numbers. It is strongly consistent, and
+// makes a second request for the opening. The opening is version 1. It is read if it is on the page, or is the version
+// before the page's last.
+func (l *Lists) Changes(ctx context.Context, account string, s Slice) (
+	page Page[AccountVersion], err error,
+) {
+	defer annotate(&err, "list changes of an account")
+	before := int64(0)
+	if s.After != "" {
+		if before, err = strconv.ParseInt(s.After, 10, 64); err != nil {
+			return page, err
+		}
+	}
+	versions, err := l.changes(ctx, account, before, s.Limit+1)
+	if err != nil {
+		return page, err
+	}
+	if n := len(versions); n <= s.Limit && before != 1 {
+		holder, err := l.holder(ctx, account, store.Strong)
+		if err != nil || holder.Opened == nil {
+			return page, err
+		}
+		versions = append(versions, firstVersion(*holder.Opened))
+	}
+	for i := range min(len(versions), s.Limit) {
+		v := AccountVersion{Is: versions[i]}
+		if i+1 < len(versions) {
+			v.Was = &versions[i+1]
+		}
+		page.Items = append(page.Items, v)
+	}
+	if len(versions) > s.Limit {
+		page.Next = strconv.FormatInt(versions[s.Limit-1].Number, 10)
+	}
+	return page, nil
+}
+
+// changes reads at most limit changes with numbers below before (0: all), newest first.
+func (l *Lists) changes(ctx context.Context, account string, before int64, limit int) ([]events.AccountChanged, error) {
+	r := table.Change.All()
+	if before != 0 {
+		r = r.Before(table.Number(before))
+	}
+	if before == 1 || r.Empty() {
+		return nil, nil
+	}
+	q := store.Query{Partition: table.Account.PK(account), Within: r, Descending: true}
+	q.Consistency = store.Strong
+	items, _, err := l.query(ctx, q, limit)
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]events.AccountChanged, len(items))
+	for i, item := range items {
+		if changes[i], err = decodeAs[events.AccountChanged](item); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
+}
+
+// firstVersion returns the opening of an account as its version 1.
+func firstVersion(e events.AccountOpened) events.AccountChanged {
+	return events.AccountChanged{
+		ID: e.ID, Number: 1, Name: e.Name, Profile: e.Profile, Overdraft: e.Overdraft, State: events.StateOpen,
+		Actor: e.Actor, At: e.At,
+	}
+}

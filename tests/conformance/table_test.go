@@ -1,0 +1,346 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/tests/setup"
+)
+
+// The adapter to DynamoDB keeps the contract of store.Table, in memory and on DynamoDB Local.
+func TestTable(t *testing.T) {
+	for name, open := range map[string]func(testing.TB) (*dynamodb.Client, string){
+		"DynamoDB Local": newTable,
+		"memory": func(t testing.TB) (*dynamodb.Client, string) {
+			client := memdb.New(memdb.Options{Violation: func(err error) { t.Error(err) }}).DynamoDB()
+			setup.Table(t, client, "books")
+			return client, "books"
+		},
+	} {
+		for what, test := range map[string]func(*tableSuite){
+			"reads": (*tableSuite).reads, "batches": (*tableSuite).batches, "queries": (*tableSuite).queries,
+			"indexes": (*tableSuite).indexes, "scans": (*tableSuite).scans, "writes": (*tableSuite).writes,
+			"transactions": (*tableSuite).transactions, "most actions": (*tableSuite).mostActions,
+			"numbers": (*tableSuite).numbers, "final errors": (*tableSuite).finalErrors,
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				client, name := open(t)
+				test(&tableSuite{t, ddb.NewTable(client, name), t.Context(), ddb.NewTable(client, "missing")})
+			})
+		}
+	}
+}
+
+// tableSuite is a test on a table of its own.
+type tableSuite struct {
+	*testing.T
+	table   store.Table
+	ctx     context.Context
+	missing store.Table
+}
+
+func (s *tableSuite) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *tableSuite) same(got, want any) {
+	s.Helper()
+	if !reflect.DeepEqual(got, want) {
+		s.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// clock fails the test unless at is a time of the store: whole seconds, and about now.
+func (s *tableSuite) clock(at time.Time) {
+	s.Helper()
+	if at.Nanosecond() != 0 || time.Since(at).Abs() > time.Minute {
+		s.Errorf("the store's time is %v, at %v", at, time.Now())
+	}
+}
+
+func key(n int) table.Key { return table.Key{PK: "P", SK: fmt.Sprintf("S#%03d", n)} }
+
+// item returns an item of type Odd or Even with the attributes N and Name.
+func item(n int) store.Item {
+	i := ddb.Begin(key(n), []string{"Even", "Odd"}[n%2])
+	i["N"], i["Name"] = ddb.Integer(int64(n)), ddb.String("x") // a reserved word
+	return i
+}
+
+func (s *tableSuite) put(items ...store.Item) {
+	s.Helper()
+	for _, i := range items {
+		at, err := s.table.Write(s.ctx, store.Write{Item: i})
+		s.must(err)
+		s.clock(at)
+	}
+}
+
+func (s *tableSuite) get(n int) store.Item {
+	s.Helper()
+	i, at, err := s.table.Get(s.ctx, key(n), store.Strong)
+	s.must(err)
+	s.clock(at)
+	return i
+}
+
+// figures returns N of items.
+func figures(items []store.Item) (all []int64) {
+	for _, i := range items {
+		all = append(all, ddb.Read(i).Integer("N"))
+	}
+	return all
+}
+
+func (s *tableSuite) reads() {
+	s.put(item(1), item(2))
+	s.same(s.get(1), item(1))
+	s.same(s.get(3), store.Item(nil))
+	all, at, err := s.table.Snapshot(s.ctx, []table.Key{key(2), key(3), key(1)})
+	s.must(err)
+	s.clock(at)
+	s.same(all, []store.Item{item(2), nil, item(1)})
+	all, _, err = s.table.Snapshot(s.ctx, []table.Key{key(2), key(3)}, "PK", "N")
+	s.must(err)
+	s.same(all, []store.Item{{"PK": ddb.String("P"), "N": ddb.Integer(2)}, nil})
+}
+
+func (s *tableSuite) batches() {
+	var keys []table.Key
+	var want []int64
+	for n := range table.BatchGetKeys + 30 {
+		keys = append(keys, key(n))
+		if n%3 > 0 {
+			one := item(n)
+			one["Note"] = ddb.String(strings.Repeat("n", 200_000)) // all together are more than a reply holds
+			want = append(want, int64(n))
+			s.put(one)
+		}
+	}
+	items, at, err := s.table.BatchGet(s.ctx, keys, store.Strong)
+	s.must(err)
+	s.clock(at)
+	s.same(slices.Sorted(slices.Values(figures(items))), want)
+}
+
+// pages returns N of all items of a query, and how many pages had items.
+func (s *tableSuite) pages(q store.Query) (all []int64, pages int) {
+	s.Helper()
+	for more := true; more; more = q.After != nil {
+		page, err := s.table.Query(s.ctx, q)
+		s.must(err)
+		s.clock(page.At)
+		s.same(page.Count, len(page.Items))
+		if len(page.Items) > 0 {
+			pages++
+		}
+		all, q.After = append(all, figures(page.Items)...), page.Next
+	}
+	return all, pages
+}
+
+func (s *tableSuite) queries() {
+	for n := range 10 {
+		s.put(item(n))
+	}
+	other := item(4)
+	other["PK"] = ddb.String("Q")
+	s.put(other)
+	q := store.Query{Partition: "P", Within: table.Range{From: key(3).SK, To: key(7).SK}, Consistency: store.Strong}
+	none := q
+	none.Partition = "R"
+	reversed := q
+	reversed.Descending = true
+	limited := reversed
+	limited.Limit = 2
+	for _, c := range []struct {
+		q     store.Query
+		want  []int64
+		pages int
+	}{
+		{q, []int64{3, 4, 5, 6, 7}, 1}, {none, nil, 0}, {reversed, []int64{7, 6, 5, 4, 3}, 1},
+		{limited, []int64{7, 6, 5, 4, 3}, 3},
+	} {
+		all, pages := s.pages(c.q)
+		s.same(all, c.want)
+		s.same(pages, c.pages)
+	}
+	q.CountOnly = true
+	page, err := s.table.Query(s.ctx, q)
+	s.must(err)
+	s.same([]any{page.Count, page.Items, page.Next}, []any{5, []store.Item(nil), store.Item(nil)})
+	q.CountOnly, q.Attributes, q.Limit = false, []string{"N", "Name"}, 1
+	page, err = s.table.Query(s.ctx, q)
+	s.must(err)
+	s.same(page.Items, []store.Item{{"N": ddb.Integer(3), "Name": ddb.String("x")}})
+	s.same(page.Next, ddb.Key(key(3)))
+}
+
+func (s *tableSuite) indexes() {
+	for n := range 4 {
+		i := item(n)
+		i["SK2"] = ddb.String(fmt.Sprint("H", 9-n))
+		if n > 0 {
+			i["PK2"] = ddb.String("I")
+		}
+		i["PK"] = ddb.String(fmt.Sprint("P", n%2))
+		s.put(i)
+	}
+	for _, c := range []struct {
+		q    store.Query
+		want []string
+	}{
+		{store.Query{Index: table.IndexHistory, Partition: "P1", Within: table.Range{From: "H", To: "I"}, Limit: 1},
+			[]string{"S#003", "S#001"}},
+		{store.Query{Index: table.IndexInverse, Partition: "I", Within: table.Range{From: "P1", To: "P1"}},
+			[]string{"S#001", "S#003"}},
+	} {
+		var got []string
+		for more := true; more; more = c.q.After != nil {
+			page, err := s.table.Query(s.ctx, c.q)
+			s.must(err)
+			for _, i := range page.Items {
+				got = append(got, ddb.Read(i).Text("SK"))
+			}
+			c.q.After = page.Next
+		}
+		if c.q.Index == table.IndexInverse {
+			slices.Sort(got) // the items have the same PK
+		}
+		s.same(got, c.want)
+	}
+}
+
+func (s *tableSuite) scans() {
+	for n := range 40 {
+		i := item(n)
+		i["PK"], i["Note"] = ddb.String(fmt.Sprint("P", n)), ddb.String(strings.Repeat("n", 60_000))
+		s.put(i)
+	}
+	for _, parts := range []int{0, 1, 3} {
+		var got []int64
+		read, pages := 0, 0
+		for part := range max(parts, 1) {
+			q := store.Scan{Part: part, Parts: parts, Types: []string{"Odd", "None"}, Attributes: []string{"N"},
+				Consistency: store.Strong}
+			for more := true; more; more = q.After != nil {
+				page, err := s.table.Scan(s.ctx, q)
+				s.must(err)
+				s.clock(page.At)
+				for _, i := range page.Items {
+					s.same(len(i), 1)
+				}
+				got, q.After = append(got, figures(page.Items)...), page.Next
+				read, pages = read+page.Count, pages+1
+			}
+		}
+		slices.Sort(got)
+		if len(got) != 20 || got[0] != 1 || got[19] != 39 || read != 40 || pages < 3 {
+			s.Errorf("in %d parts: %v of %d items in %d pages", parts, got, read, pages)
+		}
+	}
+}
+
+// refused returns the error of a write whose condition failed, with its old item.
+func (s *tableSuite) refused(w store.Write) store.Item {
+	s.Helper()
+	_, err := s.table.Write(s.ctx, w)
+	refused, ok := errors.AsType[*store.Refused](err)
+	if !ok || !errors.Is(err, store.ErrConflict) {
+		s.Fatalf("error %v", err)
+	}
+	s.clock(refused.At)
+	return refused.Old
+}
+
+func (s *tableSuite) writes() {
+	add := store.Write{Key: key(1), Update: "ADD N :n", If: "#n <= :most", Names: map[string]string{"#n": "N"},
+		Values: store.Item{":n": ddb.Integer(5), ":most": ddb.Integer(6)}, ReturnOld: true}
+	s.same(s.refused(add), store.Item(nil)) // a comparison with an absent attribute is false
+	put := store.Write{Item: item(1), If: store.IfAbsent, ReturnOld: true}
+	_, err := s.table.Write(s.ctx, put)
+	s.must(err)
+	again := put
+	again.Item = item(1)
+	again.Item["N"] = ddb.Integer(9)
+	s.same(s.refused(again), item(1))
+	again.ReturnOld = false
+	s.same(s.refused(again), store.Item(nil))
+	_, err = s.table.Write(s.ctx, add)
+	s.must(err)
+	_, err = s.table.Write(s.ctx, add)
+	s.must(err)
+	s.same(figures([]store.Item{s.refused(add), s.get(1)}), []int64{11, 11})
+}
+
+func (s *tableSuite) transactions() {
+	s.put(item(1), item(2))
+	writes := []store.Write{
+		{Item: item(3), If: store.IfAbsent, ReturnOld: true},
+		{Item: item(1), If: store.IfAbsent, ReturnOld: true},
+		{Key: key(4), Update: "SET N = :n", If: "N = :n", Values: store.Item{":n": ddb.Integer(4)}, ReturnOld: true},
+		{Key: key(2), If: store.IfAbsent},
+		{Key: key(5), If: store.IfAbsent},
+	}
+	at, err := s.table.Transact(s.ctx, writes)
+	cancelled, ok := errors.AsType[*store.Cancelled](err)
+	if !ok || !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrThrottled) {
+		s.Fatalf("error %v", err)
+	}
+	s.clock(at)
+	s.same(*cancelled, store.Cancelled{At: at, Reasons: []store.Reason{{}, {Is: store.CauseCondition, Old: item(1)},
+		{Is: store.CauseCondition}, {Is: store.CauseCondition}, {}}})
+	s.same(s.get(3), store.Item(nil))
+
+	writes[1], writes[2].If, writes[3].Key = store.Write{Item: item(6)}, "", key(7)
+	at, err = s.table.Transact(s.ctx, writes)
+	s.must(err)
+	s.clock(at)
+	s.same(figures([]store.Item{s.get(3), s.get(6), s.get(4)}), []int64{3, 6, 4})
+	s.same(s.get(7), store.Item(nil))
+}
+
+func (s *tableSuite) mostActions() {
+	var writes []store.Write
+	var keys []table.Key
+	for n := range table.TransactionActions {
+		writes, keys = append(writes, store.Write{Item: item(n), If: store.IfAbsent}), append(keys, key(n))
+	}
+	_, err := s.table.Transact(s.ctx, append(writes, store.Write{Item: item(999)}))
+	isFinal(s.T, err)
+	_, err = s.table.Transact(s.ctx, writes)
+	s.must(err)
+	items, _, err := s.table.Snapshot(s.ctx, keys)
+	s.must(err)
+	s.same(figures(items)[99], int64(99))
+}
+
+// DynamoDB trims trailing zeros. Amounts with many zeros are read back exactly all the same, at every width.
+func (s *tableSuite) numbers() {
+	for _, digits := range []int{1, 19, 20, events.PostedDigits, events.FoldedDigits} {
+		for _, text := range []string{"1" + strings.Repeat("0", digits-1), strings.Repeat("9", digits)} {
+			a, err := events.ParseAmount(text, events.FoldedDigits)
+			s.must(err)
+			i := item(1)
+			i["N"] = ddb.Amount(a.Neg())
+			s.put(i)
+			s.same(ddb.Read(s.get(1)).Amount("N"), a.Neg())
+		}
+	}
+}
