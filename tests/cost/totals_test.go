@@ -26,6 +26,11 @@ func TestUnitsOfAPageOfTotals(t *testing.T) {
 		"none":              {250, func(int) int { return 0 }, 101, 60},
 		"many behind a few": {70, func(n int) int { return []int{1, 1, 1, 1, 1, 1, 60}[n%7] }, 101, 60},
 		"three each":        {250, func(int) int { return 3 }, 101, 60},
+		"the first of five": {100, func(n int) int { return []int{7, 0, 0, 0, 0}[n%5] }, 131, 70},
+		"fewer and fewer": {100, func(n int) int {
+			return []int{7, 6, 6, 6, 5, 5, 5, 5, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3}[n/5] * (1 - min(n%5, 1))
+		}, 131, 70},
+		"the most requests": {101, exceedingShares, 131, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,4 +71,22 @@ func TestUnitsOfAPageOfTotals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// exceedingShares returns the balances of the accounts of the page with the most requests: from turn to turn, as many
+// accounts as possible have one balance more than their share.
+func exceedingShares(account int) int {
+	switch n := account; {
+	case n == 21:
+		return 7
+	case n >= 37 && n < 42:
+		return 6
+	case n >= 53 && n < 57:
+		return 4
+	case n >= 69 && n < 75:
+		return 3
+	case n >= 85 && n < 99:
+		return 2
+	}
+	return 0
 }
