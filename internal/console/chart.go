@@ -17,8 +17,8 @@ import (
 
 const (
 	// Up to chartLines postings, a chart has the balance after each posting. Beyond, it has chartTimes balances at
-	// equal intervals.
-	chartLines, chartTimes    = 300, 48
+	// equal intervals: a statement of a year may have a thousand pages.
+	chartLines, chartTimes    = 300, 12
 	chartWidth, chartHeight   = 1100, 260
 	chartNarrow               = 420 // the width on a phone
 	chartPoints               = 240 // points of the line, at equal intervals
@@ -63,47 +63,54 @@ func (v *curve) add(at, balance string) {
 }
 
 // curveOf returns the balance after each posting of a statement, or at equal intervals if the statement has more than
-// chartLines postings. The number of requests is bounded.
+// chartLines postings. It takes at most chartTimes requests.
 func (c *Console) curveOf(ctx context.Context, s client.StatementQuery) (v curve, err error) {
 	for page, err := range c.api.StatementPages(ctx, s) {
 		if err != nil {
 			return v, err
 		}
-		if page.Value.Closing.Postings-page.Value.Opening.Postings > chartLines {
-			if first := page.Value.Data; page.Value.Opening.Quantity.IsZero() && len(first) > 0 {
-				if s.From, err = time.Parse(time.RFC3339Nano, first[0].PostedAt); err != nil {
-					return v, err
-				}
-			}
-			return c.curveSampled(ctx, s)
+		p := page.Value
+		if len(v.since) == 0 && (!p.Opening.Quantity.IsZero() || len(p.Data) == 0) {
+			v.add(p.From, c.units.Quantity(s.Asset, p.Opening.Quantity))
 		}
-		if len(v.since) == 0 && (!page.Value.Opening.Quantity.IsZero() || len(page.Value.Data) == 0) {
-			v.add(page.Value.From, c.units.Quantity(s.Asset, page.Value.Opening.Quantity))
+		if p.Closing.Postings-p.Opening.Postings > chartLines {
+			return c.curveSampled(ctx, s, p, v)
 		}
-		for _, l := range page.Value.Data {
+		for _, l := range p.Data {
 			v.add(l.PostedAt, c.units.Quantity(s.Asset, l.BalanceAfter))
 		}
 	}
 	return v, nil
 }
 
-// curveSampled returns the balances at chartTimes equally spaced times of a statement.
-func (c *Console) curveSampled(ctx context.Context, s client.StatementQuery) (v curve, err error) {
+// curveSampled returns the balances at chartTimes equally spaced times of a statement, from its opening or, if that is
+// zero, its first posting, to its closing. first is its first page, and v has the opening unless it is zero.
+func (c *Console) curveSampled(ctx context.Context, s client.StatementQuery, first client.Statement, v curve) (
+	curve, error,
+) {
+	if len(v.since) == 0 && len(first.Data) > 0 {
+		v.add(first.Data[0].PostedAt, c.units.Quantity(s.Asset, first.Data[0].BalanceAfter))
+	}
+	from := s.From
+	if len(v.since) > 0 {
+		from = v.since[0]
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(units.LoadingAtOnce)
-	balances := make([]client.PastBalance, chartTimes)
+	balances := make([]client.PastBalance, chartTimes-2)
 	for i := range balances {
 		g.Go(func() error {
-			at := s.From.Add(s.To.Sub(s.From) / (chartTimes - 1) * time.Duration(i))
+			at := from.Add(s.To.Sub(from) / (chartTimes - 1) * time.Duration(i+1))
 			b, err := c.api.BalanceAt(ctx, s.Account, s.Asset, at, false)
 			balances[i] = b.Value
 			return err
 		})
 	}
-	err = g.Wait()
+	err := g.Wait()
 	for _, b := range balances {
 		v.add(b.At, c.units.Quantity(s.Asset, b.Quantity))
 	}
+	v.add(first.To, c.units.Quantity(s.Asset, first.Closing.Quantity))
 	return v, err
 }
 
