@@ -82,7 +82,7 @@ func (a *api) group(r *request, out bool) (reply, error) {
 
 // listGroupAccounts lists the accounts of a group by id. Users see the accounts on which they have a role.
 func (a *api) listGroupAccounts(r *request) (reply, error) {
-	read := shownTo(r, a.config.Lists.GroupAccounts, r.viewerRights,
+	read := shownTo(r, a.config.Lists.GroupAccounts, accountsListed, r.viewerRights,
 		func(g projections.GroupedAccount) string { return g.Account })
 	return answerList(r, r.list(), r.ids["group"], read, a.groupExists, showGrouped)
 }
@@ -94,14 +94,15 @@ func (a *api) listGroupMembers(r *request) (reply, error) {
 
 // listAccountGroups lists the groups of an account by id. Users see the groups in which they have a role.
 func (a *api) listAccountGroups(r *request) (reply, error) {
-	read := shownTo(r, a.config.Lists.AccountGroups, r.groupRights,
+	read := shownTo(r, a.config.Lists.AccountGroups, limitMax, r.groupRights,
 		func(g projections.GroupedAccount) string { return g.Group })
 	return answerList(r, r.list(), r.ids["account"], read, a.accountExists, showGrouped)
 }
 
 // listGroupsOf lists the groups of a user by id. Users see the groups in which they have a role.
 func (a *api) listGroupsOf(r *request) (reply, error) {
-	read := shownTo(r, a.config.Lists.GroupsOf, r.groupRights, func(m projections.Membership) string { return m.Group })
+	read := shownTo(r, a.config.Lists.GroupsOf, limitMax, r.groupRights,
+		func(m projections.Membership) string { return m.Group })
 	return answerList(r, r.list(), r.ids["user"], read, nil, showMembership)
 }
 

@@ -103,7 +103,7 @@ func (a *api) listMembers(r *request) (reply, error) {
 // listAccountsOf lists the accounts on which a user has a role, directly or through groups. Users are not registered,
 // so a user without roles has an empty list. The list omits accounts whose role was revoked but is still projected.
 func (a *api) listAccountsOf(r *request) (reply, error) {
-	read := shownTo(r, a.config.Lists.AccountsOf, r.viewerRights,
+	read := shownTo(r, a.config.Lists.AccountsOf, accountsListed, r.viewerRights,
 		func(m projections.AccountRole) string { return m.Account })
 	return answerList(r, r.list().by(isAccountRolePosition), r.ids["user"], read, nil, showAccountRole)
 }

@@ -79,12 +79,17 @@ func (a *api) getPast(r *request, k events.Pair, at time.Time) (reply, error) {
 	return reply{status: http.StatusOK, body: showPast(consistency)(b)}, err
 }
 
+// pastListed is the most past balances on a page. Each takes two requests, of about a megabyte if the account has a
+// million postings.
+const pastListed = 20
+
 // listPast lists the past balances of an account, by asset.
 func (a *api) listPast(r *request, account string, at time.Time) (reply, error) {
 	consistency := r.consistency()
 	l := r.list(paramAt, events.FormatTime(at))
 	return answerPage(r, l, showPast(consistency),
 		func(ctx context.Context, s projections.Slice) (projections.Page[projections.PastBalance], error) {
+			s.Limit = min(s.Limit, pastListed)
 			listed, err := a.config.Past.Balances(ctx, account, at, consistency == strong, s)
 			if err == nil && len(listed.Items) == 0 {
 				err = a.accountExists(ctx, account)

@@ -42,16 +42,20 @@ func (r *request) look(ctx context.Context, legs []events.Leg, need func(events.
 // toRead returns the role that is needed to read a leg.
 func toRead(events.Leg) access.Role { return access.Viewer }
 
-// shownTo returns a reading of a list without the items on which a user has no role now. name returns the account or
-// the group of an item, and roles returns the caller's rights on these.
+// accountsListed is the most accounts on a page for a user. Each takes two queries, and one for each of its groups.
+const accountsListed = 20
+
+// shownTo returns a reading of a list without the items on which a user has no role now, with at most `most` items a
+// page. name returns the account or the group of an item, and roles returns the caller's rights on these.
 func shownTo[T any](
-	r *request, read reading[T], roles func(context.Context, ...string) (map[string]access.Right, error),
+	r *request, read reading[T], most int, roles func(context.Context, ...string) (map[string]access.Right, error),
 	name func(T) string,
 ) reading[T] {
 	if r.caller.Admin {
 		return read
 	}
 	return func(ctx context.Context, of string, s projections.Slice) (projections.Page[T], error) {
+		s.Limit = min(s.Limit, most)
 		listed, err := read(ctx, of, s)
 		if err != nil {
 			return listed, err
