@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -34,10 +35,11 @@ func costText(c meter.Tally) string {
 // notMeasured is the cost of a step that does not exist for an account of a size.
 const notMeasured = "–"
 
-// figures is a table of docs/performance.md, with a line for each step, and a column for each measured size.
+// figures is a table of docs/performance.md or another document, with a line for each step, and a column for each measured size.
 type figures struct {
 	heading, of string // the heading in the document, and the title of the first column
 	columns     []column
+	document    string // "": that of the package
 }
 
 type column struct {
@@ -68,6 +70,7 @@ const document = "../../docs/performance.md"
 func (f *figures) check(t *testing.T) {
 	t.Helper()
 	t.Logf("%s\n\n%s", f.heading, f.markdown())
+	document := cmp.Or(f.document, document)
 	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
