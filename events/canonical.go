@@ -1,105 +1,127 @@
 package events
 
-import "cmp"
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"sync"
+)
 
-// canonical is a FieldEncoder that writes the canonical form of an event. Any program can compute it from what is
-// stored, with a library for RFC 8785 (JCS):
+// The canonical form of an event can be computed by any program from what is stored, with a library for RFC 8785 (JCS):
 //
 //   - It is the JSON object of the event's fields as they are stored, with its name as Type and its version as V.
 //     Absent fields are absent. The keys in the table are not included: they follow from the fields.
 //   - A number is a JSON string of its digits, because a JSON number is a double. A flag is true.
 //   - Members are in the order of the UTF-16 code units of their names, without white space. In texts, only quotation
 //     marks, backslashes and control characters are escaped.
-type canonical struct {
-	text   []byte
-	name   string  // of the event, until it is written among the outermost members
-	depth  int     // how many containers are open
-	closer [4]byte // ends each of them; the deepest is a leg in a header's list
-}
-
-// The names of the members that are not fields.
+//
+// The checksum of an event is the first 16 bytes of the SHA-256 of its canonical form, in base64 for URLs (RFC 4648)
+// without padding: 22 characters. With it every reader detects an alteration.
+//
+// 128 bits are enough: among 10^18 altered events none is expected to keep its checksum, and it is infeasible to find
+// another event with a given checksum. More bits would not protect better, because the checksum has no key: anybody who
+// can write to the table can compute it. A full SHA-256 would add 21 bytes to each event, and twice that to postings,
+// which are also in an index.
 const (
-	memberType    = "Type"
-	memberVersion = "V" // sorts after the names of all fields
+	checksumBytes = 16
+	// ChecksumChars is the length of a checksum.
+	ChecksumChars = 22
 )
 
-func (c *canonical) begin(name string) {
-	c.text, c.name, c.depth = c.text[:0], name, 0
-	c.open('{', '}')
+// AppendCanonical appends the canonical form of e to b.
+func AppendCanonical(b []byte, e Event) []byte {
+	f, _ := new(Encoder).Encode(e)
+	return appendCanonical(b, e.EventName(), f)
 }
 
-// finish ends the object, and returns it.
-func (c *canonical) finish() []byte {
-	c.Number(memberVersion, NewAmount(Form))
-	c.End()
-	return c.text
+// Checksum returns the checksum that is stored with e.
+func Checksum(e Event) string {
+	_, checksum := new(Encoder).Encode(e)
+	return checksum
 }
 
-// member begins a member of an object, or an element of a list, which has no name.
-func (c *canonical) member(name string) {
-	if c.depth == 1 && c.name != "" && name > memberType {
-		c.writeType()
+// appendChecksum appends the checksum of the sorted fields of the named event to b. It allocates nothing else.
+func appendChecksum(b []byte, name string, f Fields) []byte {
+	form := forms.Get().(*[]byte)
+	defer forms.Put(form)
+	*form = appendCanonical((*form)[:0], name, f)
+	hash := sha256.Sum256(*form)
+	return base64.RawURLEncoding.AppendEncode(b, hash[:checksumBytes])
+}
+
+// forms has arrays for canonical forms.
+var forms = sync.Pool{New: func() any {
+	form := make([]byte, 0, 1024)
+	return &form
+}}
+
+// compareChecksum returns ErrChecksum unless the checksum is that of the sorted fields of the named event.
+func compareChecksum(name string, f Fields, checksum string) error {
+	var room [ChecksumChars]byte
+	if string(appendChecksum(room[:0], name, f)) != checksum {
+		return fmt.Errorf("%w: %s", ErrChecksum, name)
 	}
-	if last := c.text[len(c.text)-1]; last != '{' && last != '[' {
-		c.text = append(c.text, ',')
+	return nil
+}
+
+// The names of the members that are not fields. The names of all fields are before memberVersion.
+const (
+	memberType    = "Type"
+	memberVersion = "V"
+)
+
+func appendCanonical(b []byte, name string, f Fields) []byte {
+	b = append(b, '{')
+	before := 0
+	for before < len(f) && f[before].Name < memberType {
+		before++
 	}
-	if c.closer[c.depth-1] == '}' {
-		c.quote(name)
-		c.text = append(c.text, ':')
+	b = appendMembers(b, f[:before])
+	b = appendQuoted(appendName(b, memberType), name)
+	b = appendMembers(b, f[before:])
+	b = append(appendName(b, memberVersion), '"')
+	return append(strconv.AppendInt(b, Form, 10), '"', '}')
+}
+
+func appendMembers(b []byte, f Fields) []byte {
+	for i := range f {
+		b = appendValue(appendName(b, f[i].Name), &f[i])
 	}
+	return b
 }
 
-func (c *canonical) writeType() {
-	name := c.name
-	c.name = ""
-	c.Text(memberType, name)
+// appendName appends the name of a member, after a comma if it is not the first one of its object.
+func appendName(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(appendQuoted(b, name), ':')
 }
 
-// Text implements FieldEncoder.
-func (c *canonical) Text(name, text string) {
-	c.member(name)
-	c.quote(text)
+func appendValue(b []byte, f *Field) []byte {
+	switch f.Type {
+	case TextField, NumberField:
+		return appendQuoted(b, f.Text)
+	case MapField:
+		return append(appendMembers(append(b, '{'), f.Of), '}')
+	case ListField:
+		b = append(b, '[')
+		for i := range f.Of {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(b, &f.Of[i])
+		}
+		return append(b, ']')
+	}
+	return append(b, f.Text...) // true
 }
 
-// Number implements FieldEncoder.
-func (c *canonical) Number(name string, n Amount) {
-	c.member(name)
-	c.text = append(n.append(append(c.text, '"')), '"')
-}
-
-// Flag implements FieldEncoder.
-func (c *canonical) Flag(name string) {
-	c.member(name)
-	c.text = append(c.text, "true"...)
-}
-
-// BeginMap implements FieldEncoder.
-func (c *canonical) BeginMap(name string, _ int) {
-	c.member(name)
-	c.open('{', '}')
-}
-
-// BeginList implements FieldEncoder.
-func (c *canonical) BeginList(name string, _ int) {
-	c.member(name)
-	c.open('[', ']')
-}
-
-func (c *canonical) open(opener, closer byte) {
-	c.text = append(c.text, opener)
-	c.closer[c.depth] = closer
-	c.depth++
-}
-
-// End implements FieldEncoder.
-func (c *canonical) End() {
-	c.depth--
-	c.text = append(c.text, c.closer[c.depth])
-}
-
-// quote appends a JSON string.
-func (c *canonical) quote(s string) {
-	b := append(c.text, '"')
+// appendQuoted appends a JSON string.
+func appendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
 	from := 0
 	for i := range len(s) {
 		if s[i] >= ' ' && s[i] != '"' && s[i] != '\\' {
@@ -125,7 +147,7 @@ func (c *canonical) quote(s string) {
 			b = append(b, 'u', '0', '0', hex[s[i]>>4], hex[s[i]&15])
 		}
 	}
-	c.text = append(append(b, s[from:]...), '"')
+	return append(append(b, s[from:]...), '"')
 }
 
 // compareUTF16 compares two texts in UTF-8 by their UTF-16 code units. This is the order of their bytes but for

@@ -22,7 +22,11 @@ const drawnEvents = 500
 // in other encodings. One process gets all events.
 func TestCanonicalFormInPython(t *testing.T) {
 	var all []events.Event
-	for _, e := range golden {
+	for _, file := range goldenFiles(t) {
+		e, err := readGolden(t, file).decode()
+		if err != nil {
+			t.Fatal(err)
+		}
 		all = append(all, e)
 	}
 	for seed := range drawnEvents {

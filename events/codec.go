@@ -3,26 +3,18 @@ package events
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"sync"
 )
 
-// An Event is one of the immutable facts of this package.
+// An Event is one of the immutable facts of this package. Its tags say how it is stored: see plan.go.
 type Event interface {
 	// EventName returns the stored name of the event, such as "PostingRecorded".
 	EventName() string
-	// write passes the stored fields to f. It is unexported so that no other package can add events.
-	write(f FieldEncoder)
+	// check returns the field that breaks a rule over several fields, and the rule; both are empty if none does. The
+	// fields' own rules hold. It is unexported so that no other package can add events.
+	check() (field, rule string)
 }
-
-// Fields is an event in its stored form: attribute names (CamelCase) to values, free of any SDK. A value is a string, a
-// Number, a bool, a List or a Fields. An optional attribute with its zero value is absent, so that an event has exactly
-// one stored form.
-type Fields map[string]any
-
-// Number is a whole number in canonical decimal form. It is stored as a number, and never converted to a float.
-type Number string
-
-// List is an ordered list of values.
-type List []any
 
 // Form is the version of every stored form, stored with each event. Every reader refuses another one.
 //
@@ -44,84 +36,91 @@ var (
 	ErrChecksum = fmt.Errorf("%w: checksum does not match", ErrMalformedEvent)
 )
 
+// kinds has every event by its stored name.
+var kinds = register(
+	AssetRegistered{}, AccountOpened{}, AccountChanged{}, GroupRegistered{}, AccountGrouped{},
+	MemberGranted{}, MemberGranted{Role: RoleOwner}, PostingRecorded{}, TransactionReversed{},
+	TransactionPosted{}, TransactionPosted{ExpiresAt: Epoch()},
+	HoldEnded{Outcome: OutcomeCaptured}, HoldEnded{Outcome: OutcomeReleased}, HoldEnded{Outcome: OutcomeExpired},
+)
+
+// kind is how an event of one name is stored.
+type kind struct {
+	sample reflect.Value // an event of that name: what is not stored follows from the name
+	plan   plan
+	rooms  sync.Pool // pointers to such events: fields can be set, and read without an allocation, only behind one
+}
+
+func register(samples ...Event) map[string]*kind {
+	all := make(map[string]*kind, len(samples))
+	for _, e := range samples {
+		k := &kind{sample: reflect.ValueOf(e), plan: compile(reflect.TypeOf(e))}
+		k.rooms.New = func() any { return reflect.New(k.sample.Type()).Interface() }
+		all[e.EventName()] = k
+	}
+	return all
+}
+
+// room returns a copy of e behind a pointer. Free it after use.
+func (k *kind) room(e reflect.Value) reflect.Value {
+	v := reflect.ValueOf(k.rooms.Get()).Elem()
+	v.Set(e)
+	return v
+}
+
+func (k *kind) free(v reflect.Value) {
+	v.SetZero()
+	k.rooms.Put(v.Addr().Interface())
+}
+
 // Decode decodes a stored form into the event's value type (never a pointer). It is strict: it checks every field and
-// the checksum, and rejects unknown fields. It never panics, and retains only the texts of f.
+// the checksum, and rejects unknown fields. It never panics. It sorts f, and retains only its texts.
 // Errors: ErrUnknownEvent, ErrNewerEvent, ErrMalformedEvent, ErrChecksum.
 func Decode(name string, version int, checksum string, f Fields) (Event, error) {
-	e, err := decode(name, version, f)
-	if err != nil {
-		return nil, err
+	e, err := decode(name, version, f, false)
+	if err == nil {
+		err = compareChecksum(name, f, checksum)
 	}
-	c := newCanonical(name)
-	defer c.free()
-	e.write(c)
-	if err := c.compare(name, checksum); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// decode is Decode without the checksum. It is the one switch over names.
-func decode(name string, version int, f Fields) (e Event, _ error) {
-	c := coder{stored: f}
-	switch name {
-	case postingRecorded:
-		var p PostingRecorded // the hot path of every refold: only the event is allocated
-		p.fields(&c)
-		e = p
-	case transactionPosted, transactionHeld:
-		var t TransactionPosted
-		t.fields(&c)
-		e = t
-	case accountOpened:
-		var a AccountOpened
-		a.fields(&c)
-		e = a
-	case assetRegistered:
-		var a AssetRegistered
-		a.fields(&c)
-		e = a
-	case holdCaptured, holdReleased, holdExpired:
-		h := HoldEnded{Outcome: outcomes[name]}
-		h.fields(&c)
-		e = h
-	case transactionReversed:
-		var r TransactionReversed
-		r.fields(&c)
-		e = r
-	case accountChanged:
-		var a AccountChanged
-		a.fields(&c)
-		e = a
-	case groupRegistered:
-		var g GroupRegistered
-		g.fields(&c)
-		e = g
-	case accountGrouped:
-		var a AccountGrouped
-		a.fields(&c)
-		e = a
-	case memberGranted, memberRevoked:
-		var m MemberGranted
-		m.fields(&c)
-		e = m
-	default:
+// DecodeListed decodes an AssetRegistered, AccountOpened or GroupRegistered from the part of its stored form that an
+// index has. Actor and Profile are missing there, and stay empty. The checksum covers them, so it cannot be checked.
+// Everything else is as strict as Decode. Errors: those of Decode except ErrChecksum.
+func DecodeListed(name string, version int, f Fields) (Event, error) {
+	if k := kinds[name]; k == nil || !k.plan.isListed() {
+		return nil, fmt.Errorf("%w: no list shows %q", ErrUnknownEvent, name)
+	}
+	return decode(name, version, f, true)
+}
+
+// decode is Decode without the checksum. listed leaves out the fields that lists do not have.
+func decode(name string, version int, f Fields, listed bool) (Event, error) {
+	k := kinds[name]
+	if k == nil {
 		return nil, fmt.Errorf("%w: %q, version %d", ErrUnknownEvent, name, version)
 	}
 	if err := checkVersion(name, version); err != nil {
 		return nil, err
 	}
-	if err := c.err(name); err != nil {
-		return nil, err
+	f.sort()
+	v := k.room(k.sample)
+	defer k.free(v)
+	field, rule := k.plan.decode(f, v, listed)
+	e := v.Interface().(Event)
+	if rule == "" {
+		field, rule = e.check()
 	}
-	if written := e.EventName(); written != name {
-		return nil, fmt.Errorf("%w: %s has the fields of %s", ErrMalformedEvent, name, written)
+	if rule != "" {
+		return nil, fmt.Errorf("%w: %s: %s %s", ErrMalformedEvent, name, field, rule)
+	}
+	if stored := e.EventName(); stored != name {
+		return nil, fmt.Errorf("%w: %s has the fields of %s", ErrMalformedEvent, name, stored)
 	}
 	return e, nil
-}
-
-var outcomes = map[string]Outcome{
-	holdCaptured: OutcomeCaptured, holdReleased: OutcomeReleased, holdExpired: OutcomeExpired,
 }
 
 // checkVersion returns ErrNewerEvent for a newer version, and ErrUnknownEvent for one that no code writes.

@@ -12,7 +12,12 @@ func (d *Decimals) Grow(chars int) { d.all.Grow(chars) }
 // Of returns a.String().
 func (d *Decimals) Of(a Amount) string {
 	var digits [FoldedDigits + 1]byte
+	return d.keep(a.append(digits[:0]))
+}
+
+// keep returns a text in the shared array.
+func (d *Decimals) keep(text []byte) string {
 	from := d.all.Len()
-	d.all.Write(a.append(digits[:0]))
+	d.all.Write(text)
 	return d.all.String()[from:]
 }

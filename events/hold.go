@@ -2,19 +2,13 @@ package events
 
 import "time"
 
-const (
-	holdCaptured = "HoldCaptured"
-	holdReleased = "HoldReleased"
-	holdExpired  = "HoldExpired"
-)
-
 // HoldEnded: a hold was captured, released or expired. A hold has at most one. Its stored name depends on its outcome.
 type HoldEnded struct {
-	Transaction string  // id of the hold
-	Outcome     Outcome // how it ended
-	Legs        []Leg   // the hold's legs in their order with the posted amounts; KSUIDs after those of the hold
-	Description string  // why it was released, 0 to DescriptionChars characters
-	Actor       string  // who ended it, 1 to ActorChars characters
+	Transaction string  `stored:"id"`                   // id of the hold
+	Outcome     Outcome `stored:"-"`                    // how it ended; it follows from the stored name
+	Legs        []Leg   `stored:"legs"`                 // those of the hold with the posted amounts, and later KSUIDs
+	Description string  `stored:"description,optional"` // why it was released, 0 to DescriptionChars characters
+	Actor       string  `stored:"actor"`                // who ended it, 1 to ActorChars characters
 }
 
 // Outcome is how a hold ended.
@@ -31,11 +25,11 @@ const (
 func (e HoldEnded) EventName() string {
 	switch e.Outcome {
 	case OutcomeCaptured:
-		return holdCaptured
+		return "HoldCaptured"
 	case OutcomeReleased:
-		return holdReleased
+		return "HoldReleased"
 	}
-	return holdExpired
+	return "HoldExpired"
 }
 
 // EndedAt returns the instant of the end, in UTC. All KSUIDs of the legs have it.
@@ -53,12 +47,4 @@ func (e HoldEnded) Postings(hold TransactionPosted) []PostingRecorded {
 	return postings
 }
 
-func (e HoldEnded) write(f FieldEncoder) { e.fields(&coder{out: f}) }
-
-// fields leaves out the outcome, which follows from the name.
-func (e *HoldEnded) fields(c *coder) {
-	text(c, "Actor", &e.Actor, actor)
-	text(c, "Description", &e.Description, description)
-	c.legs("Legs", &e.Legs)
-	text(c, "Transaction", &e.Transaction, requiredID)
-}
+func (e HoldEnded) check() (field, rule string) { return checkLegs(e.Legs) }

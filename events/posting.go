@@ -6,12 +6,12 @@ const postingRecorded = "PostingRecorded"
 // of them: one when the hold is placed and one when it ends.
 type PostingRecorded struct {
 	Leg
-	Pending     Amount // signed change of the pending amounts; 0 without a phase
-	Phase       Phase  // "" unless the transaction is a hold
-	Transaction string // id of its header
-	Kind        Kind   // of its header
-	Description string // of its header
-	Backdated   bool   // the transaction has an effective date, so the KSUID is older than the posting
+	Pending     Amount `stored:"amount,with Phase"`    // signed change of the pending amounts; 0 without a phase
+	Phase       Phase  `stored:"phase,optional"`       // "" unless the transaction is a hold
+	Transaction string `stored:"id"`                   // id of its header
+	Kind        Kind   `stored:"kind"`                 // of its header
+	Description string `stored:"description,optional"` // of its header
+	Backdated   bool   `stored:"flag"`                 // of its header: the KSUID is older than the posting
 }
 
 // Phase is the step of a hold that a posting records. It is stored because it does not follow from the signs: the
@@ -50,28 +50,12 @@ func (e PostingRecorded) Figures() Figures {
 	return f
 }
 
-func (e PostingRecorded) write(f FieldEncoder) { e.fields(&coder{out: f}) }
-
-func (e *PostingRecorded) fields(c *coder) {
-	text(c, "Account", &e.Account, requiredID)
-	text(c, "Asset", &e.Asset, requiredID)
-	c.flag("Backdated", &e.Backdated)
-	c.amount("Cost", &e.Cost)
-	text(c, "Description", &e.Description, description)
-	text(c, "ID", &e.ID, ksuidText)
-	text(c, "Kind", &e.Kind, kind)
-	if e.Phase != "" || c.has("Phase") {
-		c.amount("Pending", &e.Pending)
-		text(c, "Phase", &e.Phase, phase)
+func (e PostingRecorded) check() (field, rule string) {
+	if !e.Figures().valid() {
+		return "Pending", ruleSign
 	}
-	c.amount("Quantity", &e.Quantity)
-	text(c, "Transaction", &e.Transaction, requiredID)
-	if c.out == nil && !e.Figures().valid() {
-		c.fail("Pending", ruleSign)
-	}
+	return "", ""
 }
-
-var phase = oneOf(PhasePlaced, PhaseCaptured, PhaseReleased, PhaseExpired)
 
 // valid reports whether the amounts fit the phase: a placed leg posts nothing, and a captured one posts at most the
 // placed amount, with its sign. A hold is not backdated.

@@ -1,10 +1,15 @@
 package events_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"ledger.example/events"
+	"ledger.example/events/eventstest"
 )
 
 // A time that was given has two digits in each field, and an offset below a day.
@@ -23,4 +28,46 @@ func TestReadTime(t *testing.T) {
 			t.Errorf("%q: %v, %t", text, got, ok)
 		}
 	}
+}
+
+func TestFormatTime(t *testing.T) {
+	zone := time.FixedZone("", -5*3600)
+	for _, test := range []struct {
+		at   time.Time
+		want string
+	}{
+		{time.Date(2026, 11, 21, 9, 6, 39, 123456999, time.UTC), "2026-11-21T09:06:39.123456Z"},
+		{time.Date(2026, 11, 21, 4, 6, 39, 0, zone), "2026-11-21T09:06:39.000000Z"},
+		{time.Date(2026, 12, 31, 23, 59, 59, 1000, zone), "2027-01-01T04:59:59.000001Z"},
+		{time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC), "9999-12-31T23:59:59.999999Z"},
+	} {
+		if got := events.FormatTime(test.at); got != test.want {
+			t.Errorf("FormatTime(%v) = %s, want %s", test.at, got, test.want)
+		}
+		back, err := events.ParseTime(test.want)
+		if err != nil || !back.Equal(test.at.Truncate(time.Microsecond)) || back.Location() != time.UTC {
+			t.Errorf("ParseTime(%s) = %v, %v", test.want, back, err)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := eventstest.Time().Draw(t, "a"), eventstest.Time().Draw(t, "b")
+		if a.Compare(b) != strings.Compare(events.FormatTime(a), events.FormatTime(b)) {
+			t.Fatalf("%v and %v are ordered otherwise than their texts", a, b)
+		}
+	})
+}
+
+// FuzzParseTime: accepted is exactly an RFC 3339 time of six decimals in UTC, and is written as it was read.
+func FuzzParseTime(f *testing.F) {
+	form := regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$`)
+	f.Fuzz(func(t *testing.T, s string) {
+		at, err := events.ParseTime(s)
+		standard, standardErr := time.Parse(time.RFC3339, s)
+		if wanted := standardErr == nil && form.MatchString(s); wanted != (err == nil) {
+			t.Fatalf("ParseTime(%q) = %v, %v; RFC 3339 says %v", s, at, err, standardErr)
+		}
+		if err == nil && (!at.Equal(standard) || events.FormatTime(at) != s) || err != nil && (err != events.ErrTimeText || !at.IsZero()) {
+			t.Fatalf("ParseTime(%q) = %v, %v", s, at, err)
+		}
+	})
 }

@@ -232,13 +232,16 @@ func lifecycle() *rapid.Generator[events.Event] {
 			}
 			return e
 		}
-		return events.AccountChanged{
+		e := events.AccountChanged{
 			ID: id, Name: draw.text("name", 0, events.NameChars), Profile: draw.profile(), Overdraft: draw.overdraft(),
 			Number: rapid.Int64Range(2, events.ChangesMax).Draw(t, "number"), Actor: actor, At: Time().Draw(t, "at"),
 			State: rapid.SampledFrom([]events.AccountState{
 				events.StateOpen, events.StateFrozen, events.StateClosed,
 			}).Draw(t, "state"),
+			Highest: draw.limits("highest"),
 		}
+		e.Closing = e.State == events.StateFrozen && rapid.Bool().Draw(t, "closing")
+		return e
 	})
 }
 
@@ -261,11 +264,17 @@ func (d drawing) overdraft() (o events.Overdraft) {
 	if o.Unlimited = rapid.Bool().Draw(d.t, "unlimited"); o.Unlimited {
 		return o
 	}
-	limit := rapid.Map(Amount(events.PostedDigits), events.Amount.Abs)
-	if limits := rapid.MapOfN(ID(), limit, 0, 5).Draw(d.t, "limits"); len(limits) > 0 {
-		o.Limits = limits
-	}
+	o.Limits = d.limits("limits")
 	return o
+}
+
+// limits are nil if there are none.
+func (d drawing) limits(label string) map[string]events.Amount {
+	limit := rapid.Map(Amount(events.PostedDigits), events.Amount.Abs)
+	if limits := rapid.MapOfN(ID(), limit, 0, 5).Draw(d.t, label); len(limits) > 0 {
+		return limits
+	}
+	return nil
 }
 
 func (d drawing) role() events.Role {

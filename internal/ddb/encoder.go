@@ -1,8 +1,6 @@
 package ddb
 
 import (
-	"strings"
-
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
@@ -12,30 +10,20 @@ import (
 // An ItemEncoder builds the items of one request. The SDK needs a pointer to each value. The encoder points into arrays
 // of many values, because separate allocations would be most of the cost of an item. It is not safe for concurrent use.
 type ItemEncoder struct {
-	texts     []types.AttributeValueMemberS
-	numbers   []types.AttributeValueMemberN
-	maps      []types.AttributeValueMemberM
-	digits    events.Decimals // backs all numbers
-	checksums strings.Builder // backs all checksums
-	open      []container     // the item being built, and the nested maps and lists that have not ended
-	nested    [4]container    // backs open; the deepest nesting is a leg in a header's list
-}
-
-// container is a map or, if item is nil, a list.
-type container struct {
-	name string
-	item Item
-	list []types.AttributeValue
+	texts   []types.AttributeValueMemberS
+	numbers []types.AttributeValueMemberN
+	maps    []types.AttributeValueMemberM
+	events  events.Encoder // also backs all numbers
 }
 
 const (
-	// eventAttributes is the maximum number of attributes of an event's item: nine fields of a posting, three keys,
-	// type, version and checksum; or six fields of an opening, four keys and these three.
-	eventAttributes = 15
+	// besideFields is how many attributes an event's item has in addition to its fields: up to four keys, type, version
+	// and checksum.
+	besideFields = 7
 	// textsEach and numbersEach are estimates of the values of one item of a transaction. A leg is also in the header.
 	textsEach, numbersEach = 13, 4
-	digitsEach             = 32 // an estimate of the characters of an item's numbers
-	mapsFirst              = 4  // initial capacity for maps: the legs of a settled trade
+	charsEach              = 32 + events.ChecksumChars // an estimate of the numbers and the checksum of an item
+	mapsFirst              = 4                         // initial capacity for maps: the legs of a settled trade
 )
 
 // NewItemEncoder returns an encoder with room for a number of items of a transaction. It grows if there are more.
@@ -44,9 +32,7 @@ func NewItemEncoder(items int) *ItemEncoder {
 		texts:   make([]types.AttributeValueMemberS, 0, textsEach*items),
 		numbers: make([]types.AttributeValueMemberN, 0, numbersEach*items),
 	}
-	e.open = e.nested[:0]
-	e.digits.Grow(digitsEach * items)
-	e.checksums.Grow(events.ChecksumChars * items)
+	e.events.Grow(charsEach * items)
 	return e
 }
 
@@ -66,8 +52,10 @@ func (e *ItemEncoder) String(s string) types.AttributeValue {
 }
 
 // Amount returns a number attribute.
-func (e *ItemEncoder) Amount(a events.Amount) types.AttributeValue {
-	return next(&e.numbers, types.AttributeValueMemberN{Value: e.digits.Of(a)}, numbersEach)
+func (e *ItemEncoder) Amount(a events.Amount) types.AttributeValue { return e.number(e.events.Of(a)) }
+
+func (e *ItemEncoder) number(digits string) types.AttributeValue {
+	return next(&e.numbers, types.AttributeValueMemberN{Value: digits}, numbersEach)
 }
 
 // Key returns k in the SDK's form.
@@ -78,9 +66,8 @@ func (e *ItemEncoder) Key(k table.Key) Item {
 // Event returns the stored item of an event: its keys, type, version, checksum and fields. A posting may be passed as
 // a pointer.
 func (e *ItemEncoder) Event(event events.Event) Item {
-	item := make(Item, eventAttributes)
-	e.open = append(e.open[:0], container{item: item})
-	events.Write(event, (*fieldEncoder)(e))
+	fields, checksum := e.events.Encode(event)
+	item := e.item(fields, besideFields)
 	a := addressOf(event)
 	item[table.AttrPK], item[table.AttrSK] = e.String(a.key.PK), e.String(a.key.SK)
 	if a.sk2 != "" {
@@ -90,60 +77,37 @@ func (e *ItemEncoder) Event(event events.Event) Item {
 		item[table.AttrPK2] = e.String(a.pk2)
 	}
 	item[table.AttrType], item[table.AttrForm] = e.String(event.EventName()), form
-	item[table.AttrChecksum] = e.String(e.checksum(event))
+	item[table.AttrChecksum] = e.String(checksum)
 	return item
-}
-
-func (e *ItemEncoder) checksum(event events.Event) string {
-	var room [events.ChecksumChars]byte
-	from := e.checksums.Len()
-	e.checksums.Write(events.AppendChecksum(room[:0], event))
-	return e.checksums.String()[from:]
 }
 
 // EventItem returns the stored item of one event.
 func EventItem(e events.Event) Item { return NewItemEncoder(1).Event(e) }
 
-// fieldEncoder receives the fields of an event and puts them into the encoder's innermost open container.
-type fieldEncoder ItemEncoder
-
-var _ events.FieldEncoder = (*fieldEncoder)(nil)
-
-// Text implements events.FieldEncoder.
-func (f *fieldEncoder) Text(name, text string) { f.put(name, (*ItemEncoder)(f).String(text)) }
-
-// Number implements events.FieldEncoder.
-func (f *fieldEncoder) Number(name string, n events.Amount) { f.put(name, (*ItemEncoder)(f).Amount(n)) }
-
-// Flag implements events.FieldEncoder.
-func (f *fieldEncoder) Flag(name string) { f.put(name, Flag(true)) }
-
-// BeginMap implements events.FieldEncoder.
-func (f *fieldEncoder) BeginMap(name string, size int) {
-	f.open = append(f.open, container{name: name, item: make(Item, size)})
-}
-
-// BeginList implements events.FieldEncoder.
-func (f *fieldEncoder) BeginList(name string, size int) {
-	f.open = append(f.open, container{name: name, list: make([]types.AttributeValue, 0, size)})
-}
-
-// End implements events.FieldEncoder.
-func (f *fieldEncoder) End() {
-	last := f.open[len(f.open)-1]
-	f.open[len(f.open)-1] = container{}
-	f.open = f.open[:len(f.open)-1]
-	if last.item != nil {
-		f.put(last.name, next(&f.maps, types.AttributeValueMemberM{Value: last.item}, max(mapsFirst, 2*cap(f.maps))))
-	} else {
-		f.put(last.name, &types.AttributeValueMemberL{Value: last.list})
+// item returns the attributes of fields, with room for more.
+func (e *ItemEncoder) item(fields events.Fields, more int) Item {
+	item := make(Item, len(fields)+more)
+	for i := range fields {
+		item[fields[i].Name] = e.value(&fields[i])
 	}
+	return item
 }
 
-func (f *fieldEncoder) put(name string, v types.AttributeValue) {
-	if in := &f.open[len(f.open)-1]; in.item != nil {
-		in.item[name] = v
-	} else {
-		in.list = append(in.list, v)
+func (e *ItemEncoder) value(f *events.Field) types.AttributeValue {
+	switch f.Type {
+	case events.NumberField:
+		return e.number(f.Text)
+	case events.FlagField:
+		return Flag(true)
+	case events.MapField:
+		m := types.AttributeValueMemberM{Value: e.item(f.Of, 0)}
+		return next(&e.maps, m, max(mapsFirst, 2*cap(e.maps)))
+	case events.ListField:
+		list := make([]types.AttributeValue, len(f.Of))
+		for i := range f.Of {
+			list[i] = e.value(&f.Of[i])
+		}
+		return &types.AttributeValueMemberL{Value: list}
 	}
+	return e.String(f.Text)
 }

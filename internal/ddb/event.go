@@ -94,16 +94,8 @@ type stored struct {
 	fields   events.Fields
 }
 
-// besideFields is how many attributes an event's item has in addition to its fields: two keys, type, version and
-// checksum.
-const besideFields = 5
-
 func split(i Item) (stored, error) {
-	size := len(i) - besideFields
-	if i[table.AttrSK2] != nil {
-		size--
-	}
-	s := stored{fields: make(events.Fields, max(size, 0))}
+	s := stored{fields: make(events.Fields, 0, len(i))}
 	var version string
 	for name, v := range i {
 		var text *string
@@ -128,7 +120,7 @@ func split(i Item) (stored, error) {
 			version = n.Value
 			continue
 		default:
-			s.fields[name] = field(v)
+			s.fields = append(s.fields, field(name, v))
 			continue
 		}
 		t, ok := v.(*types.AttributeValueMemberS)
@@ -153,30 +145,29 @@ func (s stored) checkAddress(a address) error {
 	return nil
 }
 
-// field returns an attribute's value in the form of events.Fields. Events have no sets, binaries or nulls: those are
-// returned unchanged, and the codec rejects their type.
-func field(v types.AttributeValue) any {
+// field returns an attribute in the form of events. Events have no sets, binaries or nulls: those have no type, which
+// the codec rejects.
+func field(name string, v types.AttributeValue) events.Field {
+	f := events.Field{Name: name}
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return v.Value
+		f.Type, f.Text = events.TextField, v.Value
 	case *types.AttributeValueMemberN:
-		return events.Number(v.Value)
+		f.Type, f.Text = events.NumberField, v.Value
 	case *types.AttributeValueMemberBOOL:
-		return v.Value
+		f.Type, f.Text = events.FlagField, strconv.FormatBool(v.Value)
 	case *types.AttributeValueMemberM:
-		fields := make(events.Fields, len(v.Value))
+		f.Type, f.Of = events.MapField, make(events.Fields, 0, len(v.Value))
 		for name, element := range v.Value {
-			fields[name] = field(element)
+			f.Of = append(f.Of, field(name, element))
 		}
-		return fields
 	case *types.AttributeValueMemberL:
-		list := make(events.List, len(v.Value))
+		f.Type, f.Of = events.ListField, make(events.Fields, len(v.Value))
 		for i, element := range v.Value {
-			list[i] = field(element)
+			f.Of[i] = field("", element)
 		}
-		return list
 	}
-	return v
+	return f
 }
 
 // Only returns e, the result of a decoder, as an event of type E. Error: also store.ErrMalformedItem, for an event of

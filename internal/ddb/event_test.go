@@ -179,3 +179,18 @@ func BenchmarkDecodePosting(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkEncodeTrade encodes a settled trade: a header with four legs, and their postings.
+func BenchmarkEncodeTrade(b *testing.B) {
+	header := facts(b)[0].(events.TransactionPosted)
+	header.Legs = append(header.Legs, header.Legs...)
+	postings := header.Postings()
+	b.ReportAllocs()
+	for b.Loop() {
+		encoder := ddb.NewItemEncoder(1 + len(postings))
+		encoder.Event(header)
+		for i := range postings {
+			encoder.Event(&postings[i])
+		}
+	}
+}
