@@ -32,9 +32,7 @@ func (l *Ledger) PostBatch(ctx context.Context, requests []PostingRequest, atomi
 	return l.postBatch(ctx, requests, atomic, false)
 }
 
-func (l *Ledger) postBatch(
-	ctx context.Context, requests []PostingRequest, atomic, dry bool,
-) ([]BatchResult, error) {
+func (l *Ledger) postBatch(ctx context.Context, requests []PostingRequest, atomic, dry bool) ([]BatchResult, error) {
 	var f faults
 	f.check(Field{Name: "requests"}, BatchViolation(len(requests)))
 	if f != nil {

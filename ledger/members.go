@@ -67,9 +67,7 @@ func (l *Ledger) ownerExists(ctx context.Context, g events.MemberGranted) error 
 // putNext writes the next event of a numbered series. next reads the newest event and returns the following one, or nil
 // if there is nothing to write. Its error is the store's or an *Error. Each number is written once, so a delayed write
 // cannot overwrite a newer one. Nothing is written if any of unless is stored: see put.
-func (l *Ledger) putNext(
-	c *command, next func() (events.Event, error), unless ...events.Event,
-) (put bool, _ error) {
+func (l *Ledger) putNext(c *command, next func() (events.Event, error), unless ...events.Event) (put bool, _ error) {
 	var last error // of the attempt before
 	for failed := 1; ; failed++ {
 		e, err := next()

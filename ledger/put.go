@@ -16,9 +16,7 @@ import (
 // put writes an event if its key is absent. It retries, also after an unknown outcome, because the write is idempotent.
 // It writes nothing once the caller is gone. It returns the stored event; created is true if this command wrote it. The
 // error is an *Error. If any of unless is stored, it is CodeContention and wraps store.ErrOutdated.
-func (l *Ledger) put(
-	c *command, e events.Event, unless ...events.Event,
-) (stored events.Event, created bool, _ error) {
+func (l *Ledger) put(c *command, e events.Event, unless ...events.Event) (stored events.Event, created bool, _ error) {
 	unknown, outdated, declines := false, false, 0
 	failure := func(err error) error {
 		if unknown {

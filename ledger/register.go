@@ -150,9 +150,7 @@ func cloneOverdraft(o events.Overdraft) events.Overdraft {
 
 // define writes a definition unless its id is cached or stored. It returns the stored definition, and whether this
 // command wrote it.
-func define[E events.Event](
-	c *command, l *Ledger, known *cache[string, *E], id string, wanted E,
-) (*E, bool, error) {
+func define[E events.Event](c *command, l *Ledger, known *cache[string, *E], id string, wanted E) (*E, bool, error) {
 	if stored, ok := known.get(id); ok {
 		return stored, false, nil
 	}

@@ -73,9 +73,7 @@ func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.P
 
 // Accounts lists the accounts whose ids have a prefix, by id. An account that never changed comes without its profile.
 // It makes two requests.
-func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (
-	accounts Page[Holder], err error,
-) {
+func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (accounts Page[Holder], err error) {
 	r := table.Account.Partitions().After(s.After).Beginning(prefix)
 	q := store.Query{Index: table.IndexInverse, Partition: table.Account.PK2(), Within: r}
 	opened, err := list(ctx, l, "list accounts", q, s.Limit, table.Account.Parse, decodeListed[events.AccountOpened])
@@ -101,9 +99,7 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (
 // Changes lists the versions of an account, newest first; positions are their numbers. It is strongly consistent, and
 // makes a second request for the opening. The opening is version 1. It is read if it is on the page, or is the version
 // before the page's last.
-func (l *Lists) Changes(ctx context.Context, account string, s Slice) (
-	page Page[AccountVersion], err error,
-) {
+func (l *Lists) Changes(ctx context.Context, account string, s Slice) (page Page[AccountVersion], err error) {
 	defer annotate(&err, "list changes of an account")
 	before := int64(0)
 	if s.After != "" {

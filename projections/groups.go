@@ -21,31 +21,23 @@ const (
 )
 
 // Groups lists the groups whose ids have a prefix, by id.
-func (l *Lists) Groups(ctx context.Context, prefix string, s Slice) (
-	Page[events.GroupRegistered], error,
-) {
+func (l *Lists) Groups(ctx context.Context, prefix string, s Slice) (Page[events.GroupRegistered], error) {
 	r := table.Group.Partitions().After(s.After).Beginning(prefix)
 	q := store.Query{Index: table.IndexInverse, Partition: table.Group.PK2(), Within: r}
 	return list(ctx, l, "list groups", q, s.Limit, table.Group.Parse, decodeListed[events.GroupRegistered])
 }
 
 // GroupMembers lists the current members of a group by user.
-func (l *Lists) GroupMembers(ctx context.Context, group string, s Slice) (
-	Page[Membership], error,
-) {
+func (l *Lists) GroupMembers(ctx context.Context, group string, s Slice) (Page[Membership], error) {
 	return l.members(ctx, table.Group.PK(group), s, table.GroupMembership.Parse)
 }
 
 // GroupsOf lists the current memberships of a user by group.
-func (l *Lists) GroupsOf(ctx context.Context, user string, s Slice) (
-	Page[Membership], error,
-) {
+func (l *Lists) GroupsOf(ctx context.Context, user string, s Slice) (Page[Membership], error) {
 	return l.groupsOf(ctx, user, table.Group.Partitions().After(s.After), s.Limit)
 }
 
-func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit int) (
-	Page[Membership], error,
-) {
+func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit int) (Page[Membership], error) {
 	q := store.Query{Index: table.IndexInverse, Partition: table.Membership.PK2(user), Within: r}
 	group := firstOf(table.GroupMembership.Parse)
 	groups, err := list(ctx, l, "list groups of a user", q, limit, group, decodeMembership)
@@ -53,9 +45,7 @@ func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit 
 }
 
 // GroupAccounts lists the accounts of a group.
-func (l *Lists) GroupAccounts(ctx context.Context, group string, s Slice) (
-	Page[GroupedAccount], error,
-) {
+func (l *Lists) GroupAccounts(ctx context.Context, group string, s Slice) (Page[GroupedAccount], error) {
 	return l.groupAccounts(ctx, group, table.Account.Partitions().After(s.After), s.Limit)
 }
 
@@ -67,9 +57,7 @@ func (l *Lists) groupAccounts(ctx context.Context, group string, r table.Range, 
 }
 
 // AccountGroups lists the groups of an account.
-func (l *Lists) AccountGroups(ctx context.Context, account string, s Slice) (
-	Page[GroupedAccount], error,
-) {
+func (l *Lists) AccountGroups(ctx context.Context, account string, s Slice) (Page[GroupedAccount], error) {
 	r := table.Grouped.All().After(s.After)
 	q := store.Query{Partition: table.Account.PK(account), Within: r}
 	groups, err := list(ctx, l, "list groups of an account", q, s.Limit, secondOf(table.Grouped.Parse), decodeGrouped)
@@ -85,9 +73,7 @@ func (l *Lists) AccountGroups(ctx context.Context, account string, s Slice) (
 //	#               before the first group
 //	#group#account  after an account of a group
 //	#group          after the last account of a group
-func (l *Lists) AccountsOf(ctx context.Context, user string, s Slice) (
-	page Page[AccountRole], err error,
-) {
+func (l *Lists) AccountsOf(ctx context.Context, user string, s Slice) (page Page[AccountRole], err error) {
 	defer annotate(&err, "list accounts of a user")
 	position, inGroups := strings.CutPrefix(s.After, "#")
 	group, account, withinGroup := strings.Cut(position, "#")
@@ -125,9 +111,7 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s Slice) (
 }
 
 // directOf lists the current memberships of a user by account.
-func (l *Lists) directOf(ctx context.Context, user string, s Slice) (
-	Page[Membership], error,
-) {
+func (l *Lists) directOf(ctx context.Context, user string, s Slice) (Page[Membership], error) {
 	r := table.Account.Partitions().After(s.After)
 	q := store.Query{Index: table.IndexInverse, Partition: table.Membership.PK2(user), Within: r}
 	account := firstOf(table.Membership.Parse)
@@ -187,9 +171,7 @@ func (l *Lists) through(ctx context.Context, groups Page[Membership], begun, aft
 // are left for the page, divided among its accounts. If an account has more, the others are read by one more request.
 // A page of 100 balances takes at most 131 requests: one for the list of accounts, 100 for their balances, and 30 for
 // the rest of accounts that have more than their share.
-func (l *Lists) GroupTotals(ctx context.Context, group string, s Slice) (
-	totals Page[Total], err error,
-) {
+func (l *Lists) GroupTotals(ctx context.Context, group string, s Slice) (totals Page[Total], err error) {
 	defer annotate(&err, "add up balances of a group")
 	account, asset, within := strings.Cut(s.After, "#")
 	r := table.Account.Partitions().After(account)
@@ -237,9 +219,7 @@ func (l *Lists) GroupTotals(ctx context.Context, group string, s Slice) (
 }
 
 // balancesOf reads a page of balances of each account in parallel. s.After is of the first account.
-func (l *Lists) balancesOf(ctx context.Context, accounts []GroupedAccount, s Slice) (
-	[]Page[Balance], error,
-) {
+func (l *Lists) balancesOf(ctx context.Context, accounts []GroupedAccount, s Slice) ([]Page[Balance], error) {
 	held := make([]Page[Balance], len(accounts))
 	reads, ctx := errgroup.WithContext(ctx)
 	for i, g := range accounts {
@@ -254,9 +234,7 @@ func (l *Lists) balancesOf(ctx context.Context, accounts []GroupedAccount, s Sli
 }
 
 // filled makes a page of an account's balances as long as the account allows, up to limit.
-func (l *Lists) filled(ctx context.Context, account string, page Page[Balance], limit int) (
-	Page[Balance], error,
-) {
+func (l *Lists) filled(ctx context.Context, account string, page Page[Balance], limit int) (Page[Balance], error) {
 	if left := limit - len(page.Items); left < 0 {
 		page.Items, page.Next = page.Items[:limit], page.Items[limit-1].Asset
 	} else if left > 0 && page.Next != "" {

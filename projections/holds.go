@@ -121,9 +121,7 @@ func DecodeHold(item store.Item) (h Hold, err error) {
 }
 
 // HoldsOf lists the holds that have legs on an account, newest first. status "" selects all of them.
-func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (
-	Page[Hold], error,
-) {
+func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (Page[Hold], error) {
 	q := store.Query{Partition: table.Account.PK(account), Within: table.Hold.All().Before(s.After), Descending: true}
 	if status != "" {
 		q.Index, q.Within = table.IndexHistory, table.Hold.History(status).Before(s.After)
@@ -136,9 +134,7 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (
 // OpenHolds lists all open holds in the order of their expiry. Positions are the time of expiry, as events.FormatTime
 // writes it, a # and the id. A page may be short. It makes one request for each partition of the list, and one for each
 // hundred holds. It merges the partitions of the list, and then reads the holds.
-func (l *Lists) OpenHolds(ctx context.Context, s Slice) (
-	page Page[Hold], err error,
-) {
+func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[Hold], err error) {
 	defer annotate(&err, "list open holds")
 	queries := make([]store.Query, table.Shards)
 	for shard := range queries {

@@ -132,9 +132,7 @@ func (l *Lists) balances(ctx context.Context, account string, s Slice) (Page[Bal
 }
 
 // Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
-func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (
-	holders Page[Holding], err error,
-) {
+func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (holders Page[Holding], err error) {
 	q := store.Query{
 		Index: table.IndexInverse, Partition: table.Balance.PK2(asset), Within: table.Account.Partitions().After(s.After),
 		Attributes: keysOnly,
@@ -162,18 +160,14 @@ func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (
 }
 
 // Assets lists the assets whose ids have a prefix, by id.
-func (l *Lists) Assets(ctx context.Context, prefix string, s Slice) (
-	Page[events.AssetRegistered], error,
-) {
+func (l *Lists) Assets(ctx context.Context, prefix string, s Slice) (Page[events.AssetRegistered], error) {
 	r := table.Asset.Partitions().After(s.After).Beginning(prefix)
 	q := store.Query{Index: table.IndexInverse, Partition: table.Asset.PK2(), Within: r}
 	return list(ctx, l, "list assets", q, s.Limit, table.Asset.Parse, decodeListed[events.AssetRegistered])
 }
 
 // Members lists the current members of an account by user.
-func (l *Lists) Members(ctx context.Context, account string, s Slice) (
-	Page[Membership], error,
-) {
+func (l *Lists) Members(ctx context.Context, account string, s Slice) (Page[Membership], error) {
 	return l.members(ctx, table.Account.PK(account), s, table.Membership.Parse)
 }
 

@@ -38,9 +38,7 @@ func annotate(err *error, what string) {
 
 // query returns the first limit items of q. last is the key to continue after, nil at the end. It makes one request,
 // and more only if DynamoDB returns a short page before the end.
-func (l *Lists) query(ctx context.Context, q store.Query, limit int) (
-	items []store.Item, last store.Item, err error,
-) {
+func (l *Lists) query(ctx context.Context, q store.Query, limit int) (items []store.Item, last store.Item, err error) {
 	for {
 		q.Limit = limit - len(items)
 		page, err := l.table.Query(ctx, q)

@@ -142,9 +142,7 @@ func readEach[T any](
 }
 
 // assetsOf returns one page of an account's assets. next is the last of them, or "" if the page is the last.
-func assetsOf(ctx context.Context, views *Views, account string, s Slice) (
-	assets []string, next string, err error,
-) {
+func assetsOf(ctx context.Context, views *Views, account string, s Slice) (assets []string, next string, err error) {
 	for after := s.After; ; {
 		asset, err := views.NextAsset(ctx, account, after)
 		switch {

@@ -12,9 +12,7 @@ import (
 
 // ReversalsOf lists the reversals of a transaction, oldest first; positions are their numbers. It is strongly
 // consistent, and makes two requests.
-func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s Slice) (
-	page Page[Reversal], err error,
-) {
+func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s Slice) (page Page[Reversal], err error) {
 	defer annotate(&err, "list reversals")
 	after := int64(0)
 	if s.After != "" {

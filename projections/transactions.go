@@ -13,9 +13,7 @@ import (
 // Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
 // request for each partition of the list (a metadata value has one), and one strongly consistent request for each
 // hundred items found. A page may be short. It skips entries that are void or contradict their header.
-func (l *Lists) Transactions(ctx context.Context, by Search, s Slice) (
-	page Page[Transaction], err error,
-) {
+func (l *Lists) Transactions(ctx context.Context, by Search, s Slice) (page Page[Transaction], err error) {
 	defer annotate(&err, "list transactions")
 	entries, next, err := l.listedEntries(ctx, by, s)
 	if err != nil {

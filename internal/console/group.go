@@ -101,9 +101,7 @@ type members struct {
 }
 
 // memberPage reads the page of members at the cursor in the request.
-func memberPage(
-	ctx context.Context, r *http.Request, of string, list client.Listing[client.Member],
-) (members, error) {
+func memberPage(ctx context.Context, r *http.Request, of string, list client.Listing[client.Member]) (members, error) {
 	page, err := list.Page(ctx, r.URL.Query().Get("members"), membersShown)
 	return members{page.Value, pageURL{r.URL}, of, r.PathValue("id")}, err
 }

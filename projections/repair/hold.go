@@ -20,9 +20,7 @@ type HoldEntry struct {
 
 // accountHolds rebuilds the entries of the account's holds whose postings were read, and judges all its other entries.
 // Error: that of listing the entries.
-func (b *Rebuilder) accountHolds(
-	ctx, uncanceled context.Context, scope Scope, report func(Report),
-) error {
+func (b *Rebuilder) accountHolds(ctx, uncanceled context.Context, scope Scope, report func(Report)) error {
 	account, judged := scope.Account, make(map[table.Key]bool, len(b.holds))
 	for _, id := range slices.Sorted(maps.Keys(b.holds)) {
 		if err := ctx.Err(); err != nil {

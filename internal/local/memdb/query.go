@@ -153,9 +153,7 @@ func (s *Store) findPage(l listRequest, at time.Time) (*page, error) {
 
 // expressions parses the expressions and checks the limit. It returns the lowest and the highest entry to read, the
 // attributes to return, and the filter.
-func (l listRequest) expressions(x *index) (
-	from, to entry, projection map[string]bool, filter condition, err error,
-) {
+func (l listRequest) expressions(x *index) (from, to entry, projection map[string]bool, filter condition, err error) {
 	if l.Limit != nil && *l.Limit < 1 {
 		err = validation("Value '%d' at 'limit' failed to satisfy constraint: at least 1", *l.Limit)
 		return from, to, nil, nil, err

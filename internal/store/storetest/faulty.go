@@ -116,9 +116,7 @@ func (f *Faulty) Transact(ctx context.Context, writes []store.Write) (time.Time,
 		func(ctx context.Context) (time.Time, error) { return f.Table.Transact(ctx, writes) })
 }
 
-func (f *Faulty) write(
-	ctx context.Context, c Call, do func(context.Context) (time.Time, error),
-) (time.Time, error) {
+func (f *Faulty) write(ctx context.Context, c Call, do func(context.Context) (time.Time, error)) (time.Time, error) {
 	_, at, err := around(ctx, f, c, func(ctx context.Context) (struct{}, time.Time, error) {
 		at, err := do(ctx)
 		return struct{}{}, at, err
