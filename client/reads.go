@@ -77,9 +77,7 @@ type StatementQuery struct {
 // Statement reads one page of a statement, with at most limit (1 to PageLimit) postings. cursor is the NextCursor of
 // the previous page, "" for the first. The cursor carries the running balance, so pages stay consistent while others
 // post.
-func (c *Client) Statement(
-	ctx context.Context, s StatementQuery, cursor string, limit int,
-) (Reply[Statement], error) {
+func (c *Client) Statement(ctx context.Context, s StatementQuery, cursor string, limit int) (Reply[Statement], error) {
 	q := queryOf(false, cursor, limit)
 	q.Set("asset", s.Asset)
 	q.Set("from", s.From.Format(time.RFC3339Nano))

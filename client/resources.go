@@ -145,19 +145,13 @@ func (t Transaction) AsPosted() []Posting {
 
 // Balance is what one account holds of one asset.
 type Balance struct {
-	Account        string         `json:"account"`
-	Asset          string         `json:"asset"`
-	Quantity       events.Amount  `json:"quantity"`
-	NetExpenditure events.Amount  `json:"net_expenditure"` // in the minor units of the asset's currency
-	Credits        events.Amount  `json:"credits"`
-	Debits         events.Amount  `json:"debits"`          // not negative
-	PendingDebits  events.Amount  `json:"pending_debits"`  // debits reserved by open holds; not negative
-	PendingCredits events.Amount  `json:"pending_credits"` // credits planned by open holds; not negative
-	Available      *events.Amount `json:"available"`       // what can be spent, overdraft included; nil for no limit
-	Postings       int64          `json:"postings"`        // number of postings, those of holds included
-	AsOf           *string        `json:"as_of"`           // KSUID of the newest posting included; nil for none
-	AsOfTime       *string        `json:"as_of_time"`      // RFC 3339; the time of that posting
-	Consistency    string         `json:"consistency"`     // "strong" or "eventual"
+	Account string `json:"account"`
+	Asset   string `json:"asset"`
+	Sums
+	Available   *events.Amount `json:"available"`   // what can be spent, overdraft included; nil for no limit
+	AsOf        *string        `json:"as_of"`       // KSUID of the newest posting included; nil for none
+	AsOfTime    *string        `json:"as_of_time"`  // RFC 3339; the time of that posting
+	Consistency string         `json:"consistency"` // "strong" or "eventual"
 }
 
 // Sums are the sums of postings of one asset.
@@ -166,8 +160,8 @@ type Sums struct {
 	NetExpenditure events.Amount `json:"net_expenditure"` // in the minor units of the asset's currency
 	Credits        events.Amount `json:"credits"`
 	Debits         events.Amount `json:"debits"`          // not negative
-	PendingDebits  events.Amount `json:"pending_debits"`  // debits reserved by holds that were open; not negative
-	PendingCredits events.Amount `json:"pending_credits"` // credits planned by holds that were open; not negative
+	PendingDebits  events.Amount `json:"pending_debits"`  // debits reserved by open holds; not negative
+	PendingCredits events.Amount `json:"pending_credits"` // credits planned by open holds; not negative
 	Postings       int64         `json:"postings"`        // number of postings, those of holds included
 }
 

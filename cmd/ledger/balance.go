@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"ledger.example/client"
 )
 
 // balanceCommand is `ledger balance`, the simplest command that calls the API: flags, one call, and a list for people.
@@ -47,12 +49,7 @@ change the balance.`,
 			t := newList(env.out)
 			t.row("Account", b.Account)
 			t.row("Asset", b.Asset)
-			t.row("Quantity", u.Quantity(b.Asset, b.Quantity))
-			t.row("Net expenditure", u.CostCell(b.Asset, b.NetExpenditure))
-			t.row("Credits", u.Quantity(b.Asset, b.Credits))
-			t.row("Debits", u.Quantity(b.Asset, b.Debits))
-			t.row("Pending debits", u.Quantity(b.Asset, b.PendingDebits))
-			t.row("Pending credits", u.Quantity(b.Asset, b.PendingCredits))
+			env.sumRows(t, b.Asset, b.Sums)
 			t.row("Available", u.Available(b))
 			t.row("Postings", fmt.Sprint(b.Postings))
 			t.row("As of", orNone(b.AsOfTime))
@@ -67,18 +64,13 @@ func (env *environment) balanceAt(ctx context.Context, account, asset string, at
 	if err != nil {
 		return err
 	}
-	b, u := r.Value, env.units
+	b := r.Value
 	return env.print(ctx, r.Raw, []string{b.Asset}, func() error {
 		t := newList(env.out)
 		t.row("Account", b.Account)
 		t.row("Asset", b.Asset)
 		t.row("At", b.At)
-		t.row("Quantity", u.Quantity(b.Asset, b.Quantity))
-		t.row("Net expenditure", u.CostCell(b.Asset, b.NetExpenditure))
-		t.row("Credits", u.Quantity(b.Asset, b.Credits))
-		t.row("Debits", u.Quantity(b.Asset, b.Debits))
-		t.row("Pending debits", u.Quantity(b.Asset, b.PendingDebits))
-		t.row("Pending credits", u.Quantity(b.Asset, b.PendingCredits))
+		env.sumRows(t, b.Asset, b.Sums)
 		t.row("Newest posting", orNone(b.AsOfTime))
 		t.row("Revision", fmt.Sprint(b.Revision))
 		t.row("Settled", yesOrNo(b.Settled))
@@ -91,4 +83,14 @@ func yesOrNo(is bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// sumRows adds the rows of the sums of an asset.
+func (env *environment) sumRows(t *grid, asset string, s client.Sums) {
+	t.row("Quantity", env.units.Quantity(asset, s.Quantity))
+	t.row("Net expenditure", env.units.CostCell(asset, s.NetExpenditure))
+	t.row("Credits", env.units.Quantity(asset, s.Credits))
+	t.row("Debits", env.units.Quantity(asset, s.Debits))
+	t.row("Pending debits", env.units.Quantity(asset, s.PendingDebits))
+	t.row("Pending credits", env.units.Quantity(asset, s.PendingCredits))
 }

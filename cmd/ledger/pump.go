@@ -54,9 +54,7 @@ Ctrl-C or SIGTERM ends it after the batches in flight.`,
 
 // pump runs until ctx ends, which is success, or until the table or its stream is gone. It retries all other errors, so
 // that the store may be restarted while pump runs.
-func (env *environment) pump(
-	ctx context.Context, endpoint, table, deadLetters, indexed string, verbose bool,
-) error {
+func (env *environment) pump(ctx context.Context, endpoint, table, deadLetters, indexed string, verbose bool) error {
 	// This only connects to a running store, so there is nothing to stop.
 	s, err := env.openStore(ctx, stack.Options{Endpoint: endpoint})
 	if err != nil {

@@ -14,12 +14,9 @@ import (
 // showBalance returns a function that converts balances of an account. consistency is that of the read.
 func showBalance(of ledger.Account, consistency string) func(projections.Balance) client.Balance {
 	return func(b projections.Balance) client.Balance {
-		h := b.Head
 		return client.Balance{
-			Account: b.Account, Asset: b.Asset, Quantity: h.Quantity(), NetExpenditure: h.Expenditure,
-			Credits: h.Credits, Debits: h.Debits, PendingDebits: h.PendingDebits, PendingCredits: h.PendingCredits,
-			Available: available(h, of, b.Asset), Postings: h.Count, AsOf: orNull(string(h.Through)),
-			AsOfTime: timeOf(h.Through), Consistency: consistency,
+			Account: b.Account, Asset: b.Asset, Sums: showSums(b.Head), Available: available(b.Head, of, b.Asset),
+			AsOf: orNull(string(b.Head.Through)), AsOfTime: timeOf(b.Head.Through), Consistency: consistency,
 		}
 	}
 }

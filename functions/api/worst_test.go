@@ -229,9 +229,10 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 	legs := leg{events.KSUID(strings.Repeat("K", 27)), name, name, digits, digits}
 	for range limitMax {
 		accounts.Data = append(accounts.Data, listed)
-		balances.Data = append(balances.Data, client.Balance{Account: name, Asset: name, Quantity: amount,
-			NetExpenditure: amount, Credits: amount, Debits: amount, PendingDebits: amount, PendingCredits: amount,
-			Available: &amount, Postings: 1 << 62, AsOf: &name, AsOfTime: &at, Consistency: eventual})
+		balances.Data = append(balances.Data, client.Balance{Account: name, Asset: name,
+			Sums: client.Sums{Quantity: amount, NetExpenditure: amount, Credits: amount, Debits: amount,
+				PendingDebits: amount, PendingCredits: amount, Postings: 1 << 62},
+			Available: &amount, AsOf: &name, AsOfTime: &at, Consistency: eventual})
 		postings.Data = append(postings.Data, posting{legs, digits, ledger.StatusCaptured, name, events.KindTransaction,
 			text(events.DescriptionChars), at})
 	}
