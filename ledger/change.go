@@ -22,8 +22,8 @@ const maxGuardUpdates = 16
 // version, but it updates the guards: so a retry after CodeOutcomeUnknown completes the change.
 //
 // An account can be closed when it has no balances and no open holds. ChangeAccount freezes it first, and opens it
-// again if it is not empty. If it ends with CodeThrottled, CodeContention or CodeUnavailable, the account may be frozen;
-// the same request goes on. A change applies to debits of an account without a limit after at most debitAge, and the
+// again if it is not empty. With CodeThrottled, CodeContention or CodeUnavailable, the account may be frozen, and the
+// same request goes on. A change applies to debits of an account without a limit after at most debitAge, and the
 // closing of an account to its credits after at most creditAge.
 //
 // Errors: CodeInvalidRequest, CodeAccountNotFound, CodeAssetNotFound (of the overdraft), CodeVersionMismatch,

@@ -73,8 +73,7 @@ func (c *accountChange) planClose(
 // checkFirstAssets checks the first holdings of an account. It finds most accounts that cannot be closed, before
 // anything is written.
 func (c *accountChange) checkFirstAssets(ctx context.Context, a Account) error {
-	left := ""
-	seen := 0
+	left, seen := "", 0
 	err := c.ledger.eachHolding(ctx, a.ID, func(h events.Holding) bool {
 		if seen++; !h.IsEmpty() {
 			left = h.Asset

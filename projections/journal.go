@@ -120,7 +120,8 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry]
 // any text; "" begins with the first page. It also returns the store's clock.
 func (r *JournalReader) pages(ctx context.Context, after string, limit int) ([]JournalPage, time.Time, error) {
 	pages, _, at, err := decodePage(ctx, r.table, store.Query{
-		Partition: table.Journal.PK(), Within: table.Journal.All().After(after), Limit: limit, Consistency: store.Strong,
+		Partition: table.Journal.PK(), Within: table.Journal.All().After(after), Limit: limit,
+		Consistency: store.Strong,
 	}, decodeJournal)
 	return pages, at, err
 }

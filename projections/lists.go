@@ -134,8 +134,8 @@ func (l *Lists) balances(ctx context.Context, account string, s Slice) (Page[Bal
 // Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
 func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (holders Page[Holding], err error) {
 	q := store.Query{
-		Index: table.IndexInverse, Partition: table.Balance.PK2(asset), Within: table.Account.Partitions().After(s.After),
-		Attributes: keysOnly,
+		Index: table.IndexInverse, Partition: table.Balance.PK2(asset),
+		Within: table.Account.Partitions().After(s.After), Attributes: keysOnly,
 	}
 	keys, err := list(ctx, l, "list holders", q, s.Limit, firstOf(table.Balance.Parse), ddb.KeyOf)
 	if err != nil {

@@ -129,8 +129,8 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 	if err != nil {
 		n := a.Counts()
 		return fmt.Errorf("%w: the audit is not complete, and proves nothing; it read %s with %s, and %d of %d parts "+
-			"of the table to the end", err, counted(n.Items, "item", "items"), counted(n.Findings, "finding", "findings"),
-			n.Parts, a.Segments)
+			"of the table to the end", err, counted(n.Items, "item", "items"),
+			counted(n.Findings, "finding", "findings"), n.Parts, a.Segments)
 	}
 	err = errors.Join(env.printReport(report, o), env.plot(plots, auditPlots(report)))
 	if n := report.Counts.Findings; n > 0 {
