@@ -53,9 +53,10 @@ func (m *model) checkBackdated(k pair, read sums) {
 	}
 }
 
-// unprojected returns the credits of k that are backdated and not projected. Without sets, it returns 0.
+// unprojected returns the credits of k that are backdated and not projected. Without sets, it returns 0. It does so after
+// damage too: the model does not follow the repair of a projection.
 func (m *model) unprojected(k pair) (credits int64) {
-	if !m.sumsAreSets() {
+	if m.damaged || !m.sumsAreSets() {
 		return 0
 	}
 	for _, p := range m.postings[k] {
