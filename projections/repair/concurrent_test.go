@@ -106,3 +106,26 @@ func TestInterruptedRebuildLeavesNoOverlappingSegments(t *testing.T) {
 	}
 	viewstest.Same(t, "postings of the first segment", b.AllSegments(jane)[0].Count, 8)
 }
+
+// A rebuild that ends between two of its writes leaves the first posting that it counted, even if that one was late. The
+// projector finishes the balance from there, and does not look below the seal again.
+func TestInterruptedRebuildLeavesTheFirstPosting(t *testing.T) {
+	b := newBook(t)
+	for n := range 6 { // a segment and a half: with more, the projector would take the balance for lost
+		b.Refold(jane, b.PostBackdated(jane, 2*n+2)...)
+	}
+	first := b.PostBackdated(jane, 1, 11)[0]
+	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
+		if write > 1 {
+			return errCut
+		}
+		return nil
+	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 1})
+	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) || !b.Stored(jane).Unfinished {
+		t.Fatalf("%v: this proves nothing", err)
+	}
+	b.Refold(jane)
+	if now := b.Stored(jane); now.Unfinished || now.First != first {
+		t.Errorf("the first posting is %s, stored is %+v", first, now)
+	}
+}

@@ -25,6 +25,7 @@ func (r *rebuild) walk(ctx context.Context) (base projections.Fold, first events
 			return base, "", err
 		}
 		first = projections.Earlier(first, counted.first)
+		r.balance.First = first // also of a balance that is saved before all is counted
 		parts := counted.parts
 		if stored := r.chain.segments[end]; stored.Fault == nil && stored.Value.After == counted.After {
 			// A segment with the correct After is never split, even if late postings have made it long. If a rebuild
