@@ -32,7 +32,7 @@ func (h *history) checkEnd() {
 	}
 	if h.lostRecords > 0 || damaged {
 		for _, account := range accountIDs {
-			h.rebuild(as("rebuild at rest"), h.startProcess("rebuild at rest", 0), account, true)
+			h.rebuild(as(repairsAtRest), h.startProcess(repairsAtRest, 0), account, true)
 		}
 		h.observe()
 	}
