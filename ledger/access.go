@@ -7,35 +7,33 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // NewestGrant reads the role and the number of the newest grant or revocation of a user on an account, strongly
 // consistent. Before the first grant, it returns events.NoRole and 0. Errors: those of package store.
 func (l *Ledger) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	g, err := newest[events.MemberGranted](ctx, l, table.Account.PK(account), table.Grant.All(user))
+	g, err := newest[events.MemberGranted](ctx, l, store.Account.PK(account), store.Grant.All(user))
 	return g.Role, g.Number, err
 }
 
 // NewestGroupGrant is NewestGrant for a user in a group.
 func (l *Ledger) NewestGroupGrant(ctx context.Context, group, user string) (events.Role, int64, error) {
-	g, err := newest[events.MemberGranted](ctx, l, table.Group.PK(group), table.Grant.All(user))
+	g, err := newest[events.MemberGranted](ctx, l, store.Group.PK(group), store.Grant.All(user))
 	return g.Role, g.Number, err
 }
 
 // NewestGroups reads the groups of an account and the number of their newest change, strongly consistent. Before the
 // first change, it returns no groups and 0. Errors: those of package store.
 func (l *Ledger) NewestGroups(ctx context.Context, account string) ([]string, int64, error) {
-	g, err := newest[events.AccountGrouped](ctx, l, table.Account.PK(account),
-		table.Grouping.All().Since(table.Number(1)))
+	g, err := newest[events.AccountGrouped](ctx, l, store.Account.PK(account),
+		store.Grouping.All().Since(store.Number(1)))
 	return g.Groups, g.Number, err
 }
 
 // newest reads the last event of a range of a partition, strongly consistent, with retries. It is zero if there is
 // none.
-func newest[E events.Event](ctx context.Context, l *Ledger, partition string, within table.Range) (last E, err error) {
+func newest[E events.Event](ctx context.Context, l *Ledger, partition string, within store.Range) (last E, err error) {
 	q := store.Query{Partition: partition, Within: within, Descending: true, Consistency: store.Strong}
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
 		item, err := store.First(ctx, l.table, q)
@@ -43,7 +41,7 @@ func newest[E events.Event](ctx context.Context, l *Ledger, partition string, wi
 		case errors.Is(err, store.ErrAbsent):
 			err = nil
 		case err == nil:
-			last, err = ddb.Only[E](ddb.DecodeEvent(item))
+			last, err = store.Only[E](store.DecodeEvent(item))
 		}
 		return time.Time{}, err
 	})

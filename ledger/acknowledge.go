@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // alreadyPosted answers an item whose id has a stored transaction, and removes it from pending. It reads the header if
@@ -59,14 +57,14 @@ func (s *submission) verifyPosted(c *command, it *item, stored events.Transactio
 func (l *Ledger) verifyComplete(
 	ctx context.Context, head events.Event, postings []events.PostingRecorded,
 ) (at time.Time, err error) {
-	keys := make([]table.Key, 0, 1+len(postings))
-	keys = append(keys, ddb.EventKey(head))
+	keys := make([]store.Key, 0, 1+len(postings))
+	keys = append(keys, store.EventKey(head))
 	for i := range postings {
-		keys = append(keys, ddb.EventKey(&postings[i]))
+		keys = append(keys, store.EventKey(&postings[i]))
 	}
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
 		var items []store.Item
-		items, at, err = l.table.Snapshot(ctx, keys, table.AttrPK) // keys only, because events never change
+		items, at, err = l.table.Snapshot(ctx, keys, store.AttrPK) // keys only, because events never change
 		if i := slices.IndexFunc(items, func(item store.Item) bool { return item == nil }); err == nil && i >= 0 {
 			err = fmt.Errorf("%w: %s %s", store.ErrAbsent, keys[i].PK, keys[i].SK)
 		}

@@ -11,12 +11,11 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // visibleAge is how old a posting may be when it is acknowledged without EnsureVisible: half the settle window, less
 // the resolution of the store's Date.
-const visibleAge = table.SettleWindow/2 - store.DateStep
+const visibleAge = store.SettleWindow/2 - store.DateStep
 
 // attempts are the attempts of one command to append.
 type attempts struct {

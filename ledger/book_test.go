@@ -6,11 +6,9 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -33,7 +31,7 @@ func newBook(t testing.TB, now func() time.Time) *book {
 	if _, err := dynamolocal.CreateTable(t.Context(), client, tableName); err != nil {
 		t.Fatal(err)
 	}
-	items := ddb.NewTable(client, tableName)
+	items := store.NewTable(client, tableName)
 	return &book{
 		table: items, t: t, memory: memory, views: projections.NewViews(items), reader: projections.NewReader(items, nil),
 	}
@@ -82,11 +80,11 @@ func (b *book) Guard(p events.Pair) {
 
 // Spent returns the total of a guard, and whether the guard exists.
 func (b *book) Spent(p events.Pair) (events.Amount, bool) {
-	item, _ := b.memory.Item(table.Spend.Key(p.Account, p.Asset))
+	item, _ := b.memory.Item(store.Spend.Key(p.Account, p.Asset))
 	if item == nil {
 		return events.Amount{}, false
 	}
-	return ddb.Read(item).Amount(table.AttrSpent), true
+	return store.Read(item).Amount(store.AttrSpent), true
 }
 
 // Sums returns the sums over all postings of a pair.
@@ -104,8 +102,8 @@ func (b *book) Headers() map[string]events.TransactionPosted {
 	b.t.Helper()
 	headers := map[string]events.TransactionPosted{}
 	for _, change := range b.memory.Since(0) {
-		if _, ok := table.Transaction.Parse(change.Key); ok {
-			e, err := ddb.DecodeEvent(change.After)
+		if _, ok := store.Transaction.Parse(change.Key); ok {
+			e, err := store.DecodeEvent(change.After)
 			if err != nil {
 				b.t.Fatal(err)
 			}

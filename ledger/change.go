@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 )
 
@@ -217,11 +216,11 @@ func (c *accountChange) send(ctx context.Context, before Account, next events.Ac
 // putChange writes a change of an account, in one request, on the condition that the account's newest change has the
 // preceding number. Errors: ErrConflict when it has not; ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
 func (l *Ledger) putChange(ctx context.Context, c events.AccountChanged) error {
-	maker := ddb.NewItemEncoder(2)
+	maker := store.NewItemEncoder(2)
 	newest := store.Write{Item: maker.Current(c), If: store.IfAbsent}
 	if previous := c.Number - 1; previous > 1 {
 		newest.If, newest.Names = isPrevious, changeNames
-		newest.Values = store.Item{":previous": ddb.Integer(previous)}
+		newest.Values = store.Item{":previous": store.Integer(previous)}
 	}
 	if _, err := l.table.Transact(ctx, []store.Write{putAbsent(maker, c), newest}); err != nil {
 		return fmt.Errorf("put change: %w", err)

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -39,11 +37,11 @@ func (r *rig) state(account string, s events.AccountState) ledger.Account {
 
 // guardVersion returns the version of the guard of an account in USD, 0 if it is absent or has none.
 func (r *rig) guardVersion(account string) int64 {
-	item, _ := r.journal.memory.Item(table.Spend.Key(account, "USD"))
-	if item[table.AttrChange] == nil {
+	item, _ := r.journal.memory.Item(store.Spend.Key(account, "USD"))
+	if item[store.AttrChange] == nil {
 		return 0
 	}
-	return ddb.Read(item).Integer(table.AttrChange)
+	return store.Read(item).Integer(store.AttrChange)
 }
 
 func TestChangeAccount(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // clockTolerance is how far the process's clock may differ from the store's.
-const clockTolerance = table.ClockTolerance
+const clockTolerance = store.ClockTolerance
 
 // errClock is the cause of CodeUnavailable when the process's clock differs from the store's by more than
 // clockTolerance, or the store's time is unknown.
@@ -23,18 +23,18 @@ var errClock = errors.New("no KSUID can be minted by this clock")
 func (l *Ledger) mint(
 	ctx context.Context, n int, account string, after events.KSUID,
 ) ([]events.KSUID, time.Time, error) {
-	store, err := l.checkClock(ctx, account)
+	db, err := l.checkClock(ctx, account)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	start := time.Now()
 	ids, instant, err := l.minter.MintAfter(after, n)
 	if err != nil {
-		return nil, time.Time{}, l.clockError(ctx, "no KSUID can be minted", l.now(), store, err)
+		return nil, time.Time{}, l.clockError(ctx, "no KSUID can be minted", l.now(), db, err)
 	}
 	// A minter never goes back, so it may still be ahead after the process's clock was corrected.
-	if off, store := l.clock.Off(instant, start); off {
-		return nil, time.Time{}, l.clockError(ctx, "newest KSUID is off the store's clock", instant, store, nil)
+	if off, db := l.clock.Off(instant, start); off {
+		return nil, time.Time{}, l.clockError(ctx, "newest KSUID is off the store's clock", instant, db, nil)
 	}
 	return ids, start, nil
 }
@@ -42,22 +42,22 @@ func (l *Ledger) mint(
 // checkClock returns CodeUnavailable if the process's clock is off the store's. Before that it reads the store's clock
 // again, by looking up the account, because a suspended process has outdated times. Without an account it makes no
 // request: the caller read the store's clock just before. It also returns the earliest possible time of the store.
-func (l *Ledger) checkClock(ctx context.Context, account string) (store time.Time, _ error) {
-	off, store := l.clock.Off(l.now(), time.Now())
+func (l *Ledger) checkClock(ctx context.Context, account string) (db time.Time, _ error) {
+	off, db := l.clock.Off(l.now(), time.Now())
 	if off && account != "" {
 		if _, err := l.lookup(ctx, lookupKeys{accounts: []string{account}}); err != nil {
-			return store, err
+			return db, err
 		}
-		off, store = l.clock.Off(l.now(), time.Now())
+		off, db = l.clock.Off(l.now(), time.Now())
 	}
 	if off {
-		return store, l.clockError(ctx, "clock is off the store's", l.now(), store, nil)
+		return db, l.clockError(ctx, "clock is off the store's", l.now(), db, nil)
 	}
-	return store, nil
+	return db, nil
 }
 
-func (l *Ledger) clockError(ctx context.Context, message string, ours, store time.Time, err error) *Error {
-	l.log.LogAttrs(ctx, slog.LevelError, message, slog.Time("clock", ours.UTC()), slog.Time("store", store.UTC()),
+func (l *Ledger) clockError(ctx context.Context, message string, ours, db time.Time, err error) *Error {
+	l.log.LogAttrs(ctx, slog.LevelError, message, slog.Time("clock", ours.UTC()), slog.Time("store", db.UTC()),
 		slog.Any("error", err), slog.Int("ClockOff", 1)) // ClockOff is counted as a metric
 	cause := errClock
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -111,7 +110,7 @@ func TestMinterIsAhead(t *testing.T) {
 // mute is a table whose replies to lookups have no time.
 type mute struct{ store.Table }
 
-func (m mute) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) ([]store.Item, time.Time, error) {
+func (m mute) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) ([]store.Item, time.Time, error) {
 	items, _, err := m.Table.BatchGet(ctx, keys, c)
 	return items, time.Time{}, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// commandTimeout is how long a command may take. It is less than table.SettleWindow, so that no posting is settled
+	// commandTimeout is how long a command may take. It is less than store.SettleWindow, so that no posting is settled
 	// before its command answers.
 	commandTimeout = 8 * time.Second
 	// replyMargin is how long before its caller's deadline a command ends, to leave time for the reply.

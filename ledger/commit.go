@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // commit is written in one transaction of the store: all or nothing. Its conditions: every head and posting is absent,
@@ -30,7 +28,7 @@ func (c *commit) add(header events.TransactionPosted) {
 // writes returns the writes of the commit, in the order of its fields.
 func (c commit) writes() []store.Write {
 	size := len(c.heads) + len(c.postings) + len(c.debits)
-	all, maker := make([]store.Write, 0, size), ddb.NewItemEncoder(size)
+	all, maker := make([]store.Write, 0, size), store.NewItemEncoder(size)
 	for _, head := range c.heads {
 		all = append(all, putAbsent(maker, head))
 	}
@@ -44,7 +42,7 @@ func (c commit) writes() []store.Write {
 }
 
 // putAbsent returns the put of an event on the condition that its key is absent.
-func putAbsent(m *ddb.ItemEncoder, e events.Event) store.Write {
+func putAbsent(m *store.ItemEncoder, e events.Event) store.Write {
 	return store.Write{Item: m.Event(e), If: store.IfAbsent, ReturnOld: true}
 }
 
@@ -53,7 +51,7 @@ func storedHead[E events.Event](head store.Reason) (stored E, err error) {
 	if head.Old == nil {
 		return stored, nil
 	}
-	if stored, err = ddb.Only[E](ddb.DecodeEvent(head.Old)); err != nil {
+	if stored, err = store.Only[E](store.DecodeEvent(head.Old)); err != nil {
 		return stored, fmt.Errorf("stored event: %w", err)
 	}
 	return stored, nil
@@ -95,14 +93,14 @@ const (
 
 // The names in the expressions of guards.
 var (
-	spendNames   = map[string]string{"#form": table.AttrForm, "#change": table.AttrChange, "#spent": table.AttrSpent}
-	versionNames = map[string]string{"#form": table.AttrForm, "#change": table.AttrChange}
+	spendNames   = map[string]string{"#form": store.AttrForm, "#change": store.AttrChange, "#spent": store.AttrSpent}
+	versionNames = map[string]string{"#form": store.AttrForm, "#change": store.AttrChange}
 )
 
 // spend returns the update.
-func (d debit) spend(m *ddb.ItemEncoder) store.Write {
+func (d debit) spend(m *store.ItemEncoder) store.Write {
 	return store.Write{
-		Key:    table.Spend.Key(d.pair.Account, d.pair.Asset),
+		Key:    store.Spend.Key(d.pair.Account, d.pair.Asset),
 		Update: addGross,
 		If:     withinBound,
 		Names:  spendNames,

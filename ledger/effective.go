@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // EffectiveAge is how far in the past an effective date must be by the process's clock: the settle window and the clock
 // tolerance. So the postings are settled when they are committed, and the first refold that counts them can move the
 // seal past them.
-const EffectiveAge = table.SettleWindow + clockTolerance
+const EffectiveAge = store.SettleWindow + clockTolerance
 
 // The rules of an effective date, in words for callers.
 var (
@@ -60,14 +60,14 @@ func (l *Ledger) checkEffectiveDate(ctx context.Context, a Annotation) *Error {
 
 // backdate mints the KSUIDs of a header for its effective date, and sets its recording time. Errors: those of mint.
 func (l *Ledger) backdate(ctx context.Context, header *events.TransactionPosted, effective time.Time) error {
-	store, err := l.checkClock(ctx, header.Legs[0].Account)
+	db, err := l.checkClock(ctx, header.Legs[0].Account)
 	if err != nil {
 		return err
 	}
 	header.RecordedAt = l.instant()
 	ids, err := l.minter.MintAt(effective, len(header.Legs))
 	if err != nil || !isPast(effective, header.RecordedAt) { // the clock went back after checkEffectiveDate
-		return l.clockError(ctx, "no KSUID can be minted", header.RecordedAt, store, err)
+		return l.clockError(ctx, "no KSUID can be minted", header.RecordedAt, db, err)
 	}
 	for i := range header.Legs {
 		header.Legs[i].ID = ids[i]

@@ -7,9 +7,9 @@ import (
 	"log"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -22,8 +22,8 @@ func open(ctx context.Context) *ledger.Ledger {
 		log.Fatal(err)
 	}
 	l := ledger.New(ledger.Config{
-		Table:       ddb.NewTable(client, "ledger"),
-		Projections: projections.NewReader(ddb.NewTable(client, "ledger"), nil),
+		Table:       store.NewTable(client, "ledger"),
+		Projections: projections.NewReader(store.NewTable(client, "ledger"), nil),
 	})
 	for _, asset := range []ledger.RegisterAsset{
 		{ID: "USD", Name: "US dollar", Scale: 2, Actor: "setup"}, {ID: "AAPL", Name: "Apple Inc.", Currency: "USD", Actor: "setup"},

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 	"ledger.example/internal/store/storetest"
-	"ledger.example/internal/table"
 )
 
 // appended replaces one append of a commit. It may apply the commit.
@@ -54,11 +52,11 @@ func requestName(c storetest.Call) string {
 		return "VerifyComplete"
 	case "Query":
 		switch {
-		case c.Query.Index == table.IndexInverse:
+		case c.Query.Index == store.IndexInverse:
 			return "DueHolds"
-		case c.Query.Within == table.LifecycleRange():
+		case c.Query.Within == store.LifecycleRange():
 			return "Lifecycle"
-		case c.Query.Within == table.Spend.All():
+		case c.Query.Within == store.Spend.All():
 			return "Guards"
 		}
 		return "Newest"
@@ -66,7 +64,7 @@ func requestName(c storetest.Call) string {
 	if c.Writes[0].Item == nil {
 		return "SetGuardVersion"
 	}
-	switch e, _ := ddb.DecodeEvent(c.Writes[0].Item); e.(type) {
+	switch e, _ := store.DecodeEvent(c.Writes[0].Item); e.(type) {
 	case nil:
 		return "CreateGuard"
 	case events.AccountChanged:
@@ -233,12 +231,12 @@ func newCommit(t errorer, writes []store.Write, apply func(context.Context) erro
 	c, gross := commit{apply: apply}, map[events.Pair]events.Amount{}
 	for _, w := range writes {
 		if w.Item == nil {
-			account, asset, _ := table.Spend.Parse(w.Key)
-			values := ddb.Read(w.Values)
+			account, asset, _ := store.Spend.Parse(w.Key)
+			values := store.Read(w.Values)
 			c.debits = append(c.debits, debit{pair(account, asset), values.Amount(":gross"), values.Amount(":bound")})
 			continue
 		}
-		e, err := ddb.DecodeEvent(w.Item)
+		e, err := store.DecodeEvent(w.Item)
 		if err != nil {
 			t.Errorf("sent %v", err)
 		}
@@ -290,8 +288,8 @@ func head(i int, is store.Cause) mark {
 func refuses(account, spent string) mark {
 	return func(c commit, reasons []store.Reason) {
 		i := slices.IndexFunc(c.debits, func(d debit) bool { return d.pair == pair(account, "USD") })
-		guard := ddb.Begin(table.Spend.Key(account, "USD"), table.Spend.Type)
-		guard[table.AttrSpent], guard[table.AttrChange] = ddb.Amount(amount(spent)), ddb.Integer(1)
+		guard := store.Begin(store.Spend.Key(account, "USD"), store.Spend.Type)
+		guard[store.AttrSpent], guard[store.AttrChange] = store.Amount(amount(spent)), store.Integer(1)
 		reasons[c.heads+len(c.postings)+i] = store.Reason{Is: store.CauseCondition, Old: guard}
 	}
 }

@@ -6,9 +6,7 @@ import (
 	"fmt"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // guard is the total that an account has ever spent or held of an asset. Each debit of a limited account updates it.
@@ -26,10 +24,10 @@ type refusal struct {
 
 // readGuard decodes the guard of a pair.
 func readGuard(pair events.Pair, item store.Item) (guard, error) {
-	r := ddb.Open(item, table.Spend.Type)
-	g := guard{pair: pair, spent: r.Amount(table.AttrSpent)}
-	if r.Has(table.AttrChange) {
-		g.version = r.Integer(table.AttrChange)
+	r := store.Open(item, store.Spend.Type)
+	g := guard{pair: pair, spent: r.Amount(store.AttrSpent)}
+	if r.Has(store.AttrChange) {
+		g.version = r.Integer(store.AttrChange)
 	}
 	if r.Err() != nil {
 		return g, fmt.Errorf("guard of %s in %s: %w", pair.Asset, pair.Account, r.Err())
@@ -39,8 +37,8 @@ func readGuard(pair events.Pair, item store.Item) (guard, error) {
 
 // createGuard writes the guard of a pair, without an account version, unless it exists, with retries.
 func (l *Ledger) createGuard(ctx context.Context, pair events.Pair) error {
-	item := ddb.Begin(table.Spend.Key(pair.Account, pair.Asset), table.Spend.Type)
-	item[table.AttrSpent] = ddb.Integer(0)
+	item := store.Begin(store.Spend.Key(pair.Account, pair.Asset), store.Spend.Type)
+	item[store.AttrSpent] = store.Integer(0)
 	return l.retryWrite(ctx, func(ctx context.Context) error {
 		_, err := l.table.Write(ctx, store.Write{Item: item, If: store.IfAbsent})
 		if _, exists := errors.AsType[*store.Refused](err); err == nil || exists {
@@ -59,8 +57,8 @@ const (
 // the guard as existing. Error: also ErrAbsent.
 func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version int64) error {
 	w := store.Write{
-		Key: table.Spend.Key(pair.Account, pair.Asset), Update: setVersion, If: isOlder, Names: versionNames,
-		Values:    store.Item{":version": ddb.Integer(version), ":form": ddb.Integer(events.Form)},
+		Key: store.Spend.Key(pair.Account, pair.Asset), Update: setVersion, If: isOlder, Names: versionNames,
+		Values:    store.Item{":version": store.Integer(version), ":form": store.Integer(events.Form)},
 		ReturnOld: true,
 	}
 	err := l.retryWrite(ctx, func(ctx context.Context) error {
@@ -84,7 +82,7 @@ func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version 
 // eachGuard calls do for every guard of an account, by asset, one after the other.
 func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) error {
 	q := store.Query{
-		Partition: table.Account.PK(account), Within: table.Spend.All(), Consistency: store.Strong,
+		Partition: store.Account.PK(account), Within: store.Spend.All(), Consistency: store.Strong,
 	}
 	for {
 		page, err := l.queryPage(ctx, q)
@@ -107,11 +105,11 @@ func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) 
 
 // listedGuard decodes a guard in the partition of an account.
 func listedGuard(account string, item store.Item) (guard, error) {
-	key, err := ddb.KeyOf(item)
+	key, err := store.KeyOf(item)
 	if err != nil {
 		return guard{}, err
 	}
-	_, asset, ok := table.Spend.Parse(key)
+	_, asset, ok := store.Spend.Parse(key)
 	if !ok {
 		return guard{}, fmt.Errorf("%w: %s %s", store.ErrMalformedItem, key.PK, key.SK)
 	}

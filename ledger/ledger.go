@@ -22,9 +22,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Ledger carries out commands. It is safe for concurrent use. It caches definitions, accounts and credits.
@@ -90,12 +88,12 @@ func (l *Ledger) readHeader(ctx context.Context, id string) (t events.Transactio
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		item, at, err := l.table.Get(ctx, table.Transaction.Key(id), store.Strong)
+		item, at, err := l.table.Get(ctx, store.Transaction.Key(id), store.Strong)
 		if err == nil && item == nil {
 			err = store.ErrAbsent
 		}
 		if err == nil {
-			t, err = ddb.Only[events.TransactionPosted](ddb.DecodeEvent(item))
+			t, err = store.Only[events.TransactionPosted](store.DecodeEvent(item))
 		}
 		return at, err
 	})

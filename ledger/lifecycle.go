@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Lifecycle is a transaction with its end and its reversals.
@@ -120,7 +118,7 @@ func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle,
 // megabyte. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
 func (l *Ledger) readLifecycle(ctx context.Context, id string) (lifecycle Lifecycle, at time.Time, err error) {
 	q := store.Query{
-		Partition: table.Transaction.PK(id), Within: table.LifecycleRange(), Consistency: store.Strong,
+		Partition: store.Transaction.PK(id), Within: store.LifecycleRange(), Consistency: store.Strong,
 	}
 	for more := true; more; more = q.After != nil {
 		page, err := l.table.Query(ctx, q)
@@ -141,7 +139,7 @@ func (l *Ledger) readLifecycle(ctx context.Context, id string) (lifecycle Lifecy
 // add adds items of the transaction's partition.
 func (l *Lifecycle) add(items []store.Item) error {
 	for _, item := range items {
-		e, err := ddb.DecodeEvent(item)
+		e, err := store.DecodeEvent(item)
 		if err != nil {
 			return err
 		}

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // lookupKeys are the keys of a lookup. Entries may repeat.
@@ -20,28 +18,28 @@ type lookupKeys struct {
 func (k lookupKeys) empty() bool { return len(k.accounts)+len(k.assets)+len(k.credits) == 0 }
 
 // tableKeys returns each key once.
-func (k lookupKeys) tableKeys() []table.Key {
+func (k lookupKeys) tableKeys() []store.Key {
 	size := 2*len(k.accounts) + len(k.assets) + len(k.groups) + 2*len(k.credits)
-	keys, seen := make([]table.Key, 0, size), make(map[table.Key]bool, size)
-	add := func(k table.Key) {
+	keys, seen := make([]store.Key, 0, size), make(map[store.Key]bool, size)
+	add := func(k store.Key) {
 		if !seen[k] {
 			seen[k] = true
 			keys = append(keys, k)
 		}
 	}
 	for _, account := range k.accounts {
-		add(table.Account.Key(account))
-		add(table.Current.Key(account))
+		add(store.Account.Key(account))
+		add(store.Current.Key(account))
 	}
 	for _, asset := range k.assets {
-		add(table.Asset.Key(asset))
+		add(store.Asset.Key(asset))
 	}
 	for _, group := range k.groups {
-		add(table.Group.Key(group))
+		add(store.Group.Key(group))
 	}
 	for _, pair := range k.credits {
-		add(table.Balance.Key(pair.Account, pair.Asset))
-		add(table.Spend.Key(pair.Account, pair.Asset))
+		add(store.Balance.Key(pair.Account, pair.Asset))
+		add(store.Spend.Key(pair.Account, pair.Asset))
 	}
 	return keys
 }
@@ -123,28 +121,28 @@ type openings struct {
 
 // add adds an item to f, or to accounts.
 func (f *lookupResult) add(item store.Item, accounts *openings) error {
-	key, err := ddb.KeyOf(item)
+	key, err := store.KeyOf(item)
 	if err != nil {
 		return err
 	}
-	if account, asset, ok := table.Balance.Parse(key); ok {
+	if account, asset, ok := store.Balance.Parse(key); ok {
 		f.credits[events.Pair{Account: account, Asset: asset}] = projectedFunds(item)
 		return nil
 	}
-	if account, asset, ok := table.Spend.Parse(key); ok {
+	if account, asset, ok := store.Spend.Parse(key); ok {
 		pair := events.Pair{Account: account, Asset: asset}
 		f.guards[pair], err = readGuard(pair, item)
 		return err
 	}
-	if account, ok := table.Current.Parse(key); ok {
-		newest, err := ddb.DecodeCurrent(item)
+	if account, ok := store.Current.Parse(key); ok {
+		newest, err := store.DecodeCurrent(item)
 		if accounts.changed == nil {
 			accounts.changed = make(map[string]*events.AccountChanged)
 		}
 		accounts.changed[account] = &newest
 		return err
 	}
-	e, err := ddb.DecodeEvent(item)
+	e, err := store.DecodeEvent(item)
 	if err != nil {
 		return err
 	}
@@ -162,12 +160,12 @@ func (f *lookupResult) add(item store.Item, accounts *openings) error {
 // projectedFunds decodes the funds in a balance's head. It returns 0 if they are absent or malformed: a valid lower
 // bound. If it is too low for a debit, the exact funds are read from the postings.
 func projectedFunds(balance store.Item) events.Amount {
-	r := ddb.Open(balance, table.Balance.Type)
-	if !r.Has(table.AttrHead) {
+	r := store.Open(balance, store.Balance.Type)
+	if !r.Has(store.AttrHead) {
 		return events.Amount{}
 	}
-	head := ddb.Read(r.Map(table.AttrHead))
-	funds, err := head.Amount(table.AttrCredits).Add(head.OptionalAmount(table.AttrReturned))
+	head := store.Read(r.Map(store.AttrHead))
+	funds, err := head.Amount(store.AttrCredits).Add(head.OptionalAmount(store.AttrReturned))
 	if r.Err() != nil || head.Err() != nil || err != nil {
 		return events.Amount{}
 	}

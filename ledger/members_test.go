@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
@@ -87,7 +86,7 @@ func TestUnknownGrantIsWrittenOnce(t *testing.T) {
 // Other grants keep coming first.
 func TestGrantUnderContention(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.journal.putsForever = putAnswers(&store.Refused{Old: ddb.EventItem(events.MemberGranted{
+		r.journal.putsForever = putAnswers(&store.Refused{Old: store.EventItem(events.MemberGranted{
 			Account: "jane", User: "u", Role: events.RoleViewer, Number: 1, Actor: "another", At: storeNow(),
 		})})
 		start := time.Now()

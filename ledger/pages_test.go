@@ -5,10 +5,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/ddb/ddbtest"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/ledger"
 )
 
@@ -17,13 +15,13 @@ import (
 func TestListsAreReadToTheirEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(3)
-		odd := ddb.Key(table.Key{PK: table.Hold.Prefix() + "2020", SK: "ODD"})
-		odd[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.Shard("h-001")))
+		odd := store.KeyItem(store.Key{PK: store.Hold.Prefix() + "2020", SK: "ODD"})
+		odd[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard("h-001")))
 		if _, err := r.journal.book.table.Write(t.Context(), store.Write{Item: odd}); err != nil {
 			t.Fatal(err)
 		}
 		r.mustPost(transfer("t-1", "bank", "shop", "9"))
-		r.journal.book.table = ddb.NewTable(r.journal.memory.DynamoDB(ddbtest.Cut), tableName)
+		r.journal.book.table = store.NewTable(r.journal.memory.DynamoDB(storetest.Cut), tableName)
 		r.restart()
 
 		for _, id := range []string{"r-1", "r-2"} {

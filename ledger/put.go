@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 )
 
@@ -71,14 +70,14 @@ func (l *Ledger) putOnce(ctx context.Context, e events.Event, unless []events.Ev
 
 // writeUnless writes e, and checks in the same transaction that none of unless is stored.
 func (l *Ledger) writeUnless(ctx context.Context, e events.Event, unless []events.Event) error {
-	put := putAbsent(ddb.NewItemEncoder(1), e)
+	put := putAbsent(store.NewItemEncoder(1), e)
 	if len(unless) == 0 {
 		_, err := l.table.Write(ctx, put)
 		return err
 	}
 	writes := []store.Write{put}
 	for _, other := range unless {
-		writes = append(writes, store.Write{Key: ddb.EventKey(other), If: store.IfAbsent})
+		writes = append(writes, store.Write{Key: store.EventKey(other), If: store.IfAbsent})
 	}
 	_, err := l.table.Transact(ctx, writes)
 	return err
@@ -96,7 +95,7 @@ func storedInstead(err error) (events.Event, error) {
 	failed := func(r store.Reason) bool { return r.Is == store.CauseCondition }
 	switch {
 	case failed(put):
-		stored, err := ddb.DecodeEvent(put.Old)
+		stored, err := store.DecodeEvent(put.Old)
 		if err != nil {
 			return nil, fmt.Errorf("stored event: %w", err)
 		}

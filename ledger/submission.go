@@ -11,7 +11,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // submission appends items to the events in one transaction of the store: one item for a single request, one for each
@@ -94,7 +93,7 @@ func (s *submission) replayOrRefuse(c *command) error {
 
 // checkActions returns CodeBatchTooLarge if one transaction of the store cannot hold this number of actions.
 func checkActions(actions int) error {
-	over := actions - table.TransactionActions
+	over := actions - store.TransactionActions
 	if over <= 0 {
 		return nil
 	}

@@ -11,9 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 const (
@@ -53,7 +51,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 	defer stop()
 
 	due := make(chan dueHold)
-	lists := make([]error, table.Shards)
+	lists := make([]error, store.Shards)
 	var listers, enders errgroup.Group
 	for shard := range lists {
 		listers.Go(func() error {
@@ -107,8 +105,8 @@ type dueHold struct {
 func (s *Sweeper) list(ctx context.Context, shard int, due chan<- dueHold) error {
 	until := s.ledger.now().Add(-clockTolerance)
 	q := store.Query{
-		Index: table.IndexInverse, Partition: table.OpenHoldsPK2(shard),
-		Within: table.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
+		Index: store.IndexInverse, Partition: store.OpenHoldsPK2(shard),
+		Within: store.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
 	}
 	for more := true; more; more = q.After != nil {
 		page, err := s.ledger.queryPage(ctx, q)
@@ -136,11 +134,11 @@ func (s *Sweeper) list(ctx context.Context, shard int, due chan<- dueHold) error
 
 // parseDueHold parses the key of an entry.
 func parseDueHold(item store.Item) (dueHold, bool) {
-	key, err := ddb.KeyOf(item)
+	key, err := store.KeyOf(item)
 	if err != nil {
 		return dueHold{}, false
 	}
-	text, id, ok := table.OpenHold.Parse(key)
+	text, id, ok := store.OpenHold.Parse(key)
 	expires, err := events.ParseTime(text)
 	return dueHold{id: id, expiresAt: expires}, ok && err == nil
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -50,7 +49,7 @@ func TestSweep(t *testing.T) {
 			time.Sleep(pause)
 			r.journal.forget()
 			swept, err := r.Sweeper().Sweep(t.Context())
-			if err != nil || swept != (ledger.Swept{}) || len(r.journal.calls) != table.Shards {
+			if err != nil || swept != (ledger.Swept{}) || len(r.journal.calls) != store.Shards {
 				t.Errorf("%+v, %v, %d requests", swept, err, len(r.journal.calls))
 			}
 		}
@@ -62,7 +61,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%+v, %v", swept, err)
 		}
 		lists, reads, writes := r.journal.count("DueHolds"), r.journal.count("Lifecycle"), len(r.journal.sent)
-		if lists > 2*table.Shards+500/100 || reads != 500 || writes != 499 {
+		if lists > 2*store.Shards+500/100 || reads != 500 || writes != 499 {
 			t.Errorf("%d lists, %d reads, %d writes", lists, reads, writes)
 		}
 		for i, id := range ids {

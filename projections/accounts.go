@@ -5,30 +5,28 @@ import (
 	"strconv"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // holder reads an account and its newest change. Items that are not visible are left out.
 func (l *Lists) holder(ctx context.Context, account string, c store.Consistency) (Holder, error) {
-	found, err := l.holdersAt(ctx, []table.Key{table.Account.Key(account), table.Current.Key(account)}, c)
+	found, err := l.holdersAt(ctx, []store.Key{store.Account.Key(account), store.Current.Key(account)}, c)
 	return found[account], err
 }
 
 // holdersAt reads accounts from the items of keys: openings and newest changes.
-func (l *Lists) holdersAt(ctx context.Context, keys []table.Key, c store.Consistency) (map[string]Holder, error) {
+func (l *Lists) holdersAt(ctx context.Context, keys []store.Key, c store.Consistency) (map[string]Holder, error) {
 	found := make(map[string]Holder, len(keys))
-	err := forEach(ctx, l.table, keys, c, func(key table.Key, item store.Item) error {
+	err := forEach(ctx, l.table, keys, c, func(key store.Key, item store.Item) error {
 		return addHolder(found, key, item)
 	})
 	return found, err
 }
 
 // addHolder adds an item, an opening or a newest change, to its account in found.
-func addHolder(found map[string]Holder, key table.Key, item store.Item) error {
-	if account, ok := table.Current.Parse(key); ok {
-		newest, err := ddb.DecodeCurrent(item)
+func addHolder(found map[string]Holder, key store.Key, item store.Item) error {
+	if account, ok := store.Current.Parse(key); ok {
+		newest, err := store.DecodeCurrent(item)
 		h := found[account]
 		h.Newest = &newest
 		found[account] = h
@@ -43,17 +41,17 @@ func addHolder(found map[string]Holder, key table.Key, item store.Item) error {
 
 // holdings reads balances with their accounts. A missing balance is zero.
 func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.Pair]Holding, error) {
-	keys, asked := make([]table.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
+	keys, asked := make([]store.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
 	for _, k := range pairs {
-		if keys = append(keys, table.Balance.Key(k.Account, k.Asset)); !asked[k.Account] {
+		if keys = append(keys, store.Balance.Key(k.Account, k.Asset)); !asked[k.Account] {
 			asked[k.Account] = true
-			keys = append(keys, table.Account.Key(k.Account), table.Current.Key(k.Account))
+			keys = append(keys, store.Account.Key(k.Account), store.Current.Key(k.Account))
 		}
 	}
 	found := make(map[events.Pair]Holding, len(pairs))
 	holders := make(map[string]Holder, len(pairs))
-	err := forEach(ctx, l.table, keys, store.Eventual, func(key table.Key, item store.Item) error {
-		if _, _, ok := table.Balance.Parse(key); !ok {
+	err := forEach(ctx, l.table, keys, store.Eventual, func(key store.Key, item store.Item) error {
+		if _, _, ok := store.Balance.Parse(key); !ok {
 			return addHolder(holders, key, item)
 		}
 		b, err := decodeBalance(item)
@@ -74,16 +72,16 @@ func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.P
 // Accounts lists the accounts whose ids have a prefix, by id. An account that never changed comes without its profile.
 // It makes two requests.
 func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (accounts Page[Holder], err error) {
-	r := table.Account.Partitions().After(s.After).Beginning(prefix)
-	q := store.Query{Index: table.IndexInverse, Partition: table.Account.PK2(), Within: r}
-	opened, err := list(ctx, l, "list accounts", q, s.Limit, table.Account.Parse, decodeListed[events.AccountOpened])
+	r := store.Account.Partitions().After(s.After).Beginning(prefix)
+	q := store.Query{Index: store.IndexInverse, Partition: store.Account.PK2(), Within: r}
+	opened, err := list(ctx, l, "list accounts", q, s.Limit, store.Account.Parse, decodeListed[events.AccountOpened])
 	if err != nil {
 		return accounts, err
 	}
 	defer annotate(&err, "read changes of accounts")
-	keys := make([]table.Key, len(opened.Items))
+	keys := make([]store.Key, len(opened.Items))
 	for i, e := range opened.Items {
-		keys[i] = table.Current.Key(e.ID)
+		keys[i] = store.Current.Key(e.ID)
 	}
 	changed, err := l.holdersAt(ctx, keys, store.Eventual)
 	if err != nil {
@@ -133,14 +131,14 @@ func (l *Lists) Changes(ctx context.Context, account string, s Slice) (page Page
 
 // changes reads at most limit changes with numbers below before (0: all), newest first.
 func (l *Lists) changes(ctx context.Context, account string, before int64, limit int) ([]events.AccountChanged, error) {
-	r := table.Change.All()
+	r := store.Change.All()
 	if before != 0 {
-		r = r.Before(table.Number(before))
+		r = r.Before(store.Number(before))
 	}
 	if before == 1 || r.Empty() {
 		return nil, nil
 	}
-	q := store.Query{Partition: table.Account.PK(account), Within: r, Descending: true}
+	q := store.Query{Partition: store.Account.PK(account), Within: r, Descending: true}
 	q.Consistency = store.Strong
 	items, _, err := l.query(ctx, q, limit)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -107,8 +106,8 @@ func TestCreditAfterCloseRaisesAlarmOnUnknownOutcome(t *testing.T) {
 // unreadableAccounts is a table that fails to read the newest changes of accounts.
 type unreadableAccounts struct{ store.Table }
 
-func (t unreadableAccounts) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
-	if _, ok := table.Current.Parse(k); ok {
+func (t unreadableAccounts) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+	if _, ok := store.Current.Parse(k); ok {
 		return nil, time.Time{}, errBroken
 	}
 	return t.Table.Get(ctx, k, c)
@@ -129,12 +128,12 @@ func TestNoCreditIsCountedIfTheAccountCannotBeRead(t *testing.T) {
 // Altered projections and guards are normal and raise no alarm.
 func TestBatchRaisesAlarmsForAlteredAndDeletedItems(t *testing.T) {
 	posted := keysOf(jane, ksuid(1))[0]
-	kinds := []table.Key{
-		posted, table.Grant.Key("jane", "ann", 1), table.Transaction.Key("t-1"), table.Asset.Key("USD"),
-		table.Account.Key("jane"),
-		table.Spend.Key("jane", "USD"), table.Balance.Key("jane", "USD"),
-		table.Segment.Key("jane", "USD", string(ksuid(1))),
-		table.Summary.Key("jane"), table.Membership.Key("jane", "ann"),
+	kinds := []store.Key{
+		posted, store.Grant.Key("jane", "ann", 1), store.Transaction.Key("t-1"), store.Asset.Key("USD"),
+		store.Account.Key("jane"),
+		store.Spend.Key("jane", "USD"), store.Balance.Key("jane", "USD"),
+		store.Segment.Key("jane", "USD", string(ksuid(1))),
+		store.Summary.Key("jane"), store.Membership.Key("jane", "ann"),
 	}
 	const eventKinds = 5 // of kinds
 	for i, k := range kinds {
@@ -162,7 +161,7 @@ func TestBatchRaisesAlarmsForAlteredAndDeletedItems(t *testing.T) {
 // Project reports the first record whose group failed, as an error if it is the batch's first. A record that no retry
 // fixes does not block the others.
 func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
-	posting := func(asset string, n int) table.Key { return table.Posting.Key("jane", asset, string(ksuid(n))) }
+	posting := func(asset string, n int) store.Key { return store.Posting.Key("jane", asset, string(ksuid(n))) }
 	undecodable := func(err error) error { return fmt.Errorf("read postings: %w: Quantity", err) }
 	name := events.PostingRecorded{}.EventName()
 	of := func(name string, version int) error {
@@ -170,13 +169,13 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 		return undecodable(err)
 	}
 	a1, a2, b1, b2, c1 := posting("A", 1), posting("A", 2), posting("B", 1), posting("B", 2), posting("C", 1)
-	badGrant := table.Key{PK: "ACCOUNT#jane", SK: "GRANT#ann#x"}
-	type keys = []table.Key
+	badGrant := store.Key{PK: "ACCOUNT#jane", SK: "GRANT#ann#x"}
+	type keys = []store.Key
 	type assets = map[string]error
 	for _, c := range []struct {
 		name   string
 		broken map[string]error
-		batch  []table.Key
+		batch  []store.Key
 		failed string // the sequence number, "" for none
 		err    error  // of the batch
 		count  int    // of RecordsMalformed; 0: none
@@ -190,10 +189,10 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 		{"the batch's first", assets{"A": errBroken}, keys{a1, b1}, "", errBroken, 0, "", "B"},
 
 		{"a key too short", nil, keys{{PK: "ACCOUNT#jane", SK: "POSTING#"}, b1}, "", nil, 1, "sk=POSTING#", "B"},
-		{"no KSUID", nil, keys{a1, table.Posting.Key("jane", "A", "x"), b1}, "", nil, 1, "sk=POSTING#A#x", "A B"},
+		{"no KSUID", nil, keys{a1, store.Posting.Key("jane", "A", "x"), b1}, "", nil, 1, "sk=POSTING#A#x", "A B"},
 		{"no grant", nil, keys{a1, badGrant}, "", nil, 1, "sk=GRANT#ann#x", "A"},
 		{"in no account", nil, keys{a1, {PK: "TXN#1", SK: a1.SK}}, "", nil, 1, "pk=TXN#1", "A"},
-		{"a grant that is gone", nil, keys{a1, table.Grant.Key("jane", "ann", 1)}, "", nil, 1, "user=ann", "A"},
+		{"a grant that is gone", nil, keys{a1, store.Grant.Key("jane", "ann", 1)}, "", nil, 1, "user=ann", "A"},
 		{"an event", assets{"B": undecodable(events.ErrMalformedEvent)}, keys{b1, a1, b2}, "", nil, 2, "asset=B", "A"},
 		{"an item", assets{"B": undecodable(store.ErrMalformedItem)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
 		{"an item of newer code", assets{"B": undecodable(store.ErrNewerForm)}, keys{a1, b1}, "1001", nil, 0, "", "A"},

@@ -12,7 +12,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 const (
@@ -122,21 +121,21 @@ func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
 		return j
 	}
 	for i, r := range batch {
-		key := table.Key{PK: r.PK, SK: r.SK}
+		key := store.Key{PK: r.PK, SK: r.SK}
 		target, ok := TargetOf(key)
 		switch {
-		case r.Removed && table.IsEvent(r.SK):
+		case r.Removed && store.IsEvent(r.SK):
 			alarm(ctx, p.log, "event was deleted", r, "EventsDeleted")
 		case r.Removed:
 			alarm(ctx, p.log, "item was deleted", r, "ItemsDeleted")
-		case r.Altered && table.IsEvent(r.SK):
+		case r.Altered && store.IsEvent(r.SK):
 			alarm(ctx, p.log, "event was altered", r, "EventsAltered")
 		case target.Lists:
 		case !ok:
 			alarm(ctx, p.log, "key is malformed", r, "RecordsMalformed")
 		case target.Asset != "":
 			j := jobOf(i, target)
-			j.dirty = append(j.dirty, dirtyPosting{events.KSUID(table.LastID(r.SK)), r.Figures, r.Written})
+			j.dirty = append(j.dirty, dirtyPosting{events.KSUID(store.LastID(r.SK)), r.Figures, r.Written})
 			if r.Figures != nil && r.Figures.Hold != "" {
 				hold := jobOf(i, Target{Hold: r.Figures.Hold})
 				hold.ended = hold.ended || r.Figures.Phase.Ends()
@@ -145,7 +144,7 @@ func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
 			jobOf(i, target)
 		case target.Account != "":
 			j := jobOf(i, target)
-			if _, number, _ := table.Grouping.Parse(key); j.from == 0 || number < j.from {
+			if _, number, _ := store.Grouping.Parse(key); j.from == 0 || number < j.from {
 				j.from = number
 			}
 		}

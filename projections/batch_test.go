@@ -12,13 +12,12 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
 
 // records returns a batch of records with these keys, numbered from 1000.
-func records(keys ...table.Key) []projections.Record {
+func records(keys ...store.Key) []projections.Record {
 	batch := make([]projections.Record, len(keys))
 	for i, k := range keys {
 		batch[i] = projections.Record{SequenceNumber: fmt.Sprint(1000 + i), PK: k.PK, SK: k.SK}
@@ -26,10 +25,10 @@ func records(keys ...table.Key) []projections.Record {
 	return batch
 }
 
-func keysOf(k events.Pair, ids ...events.KSUID) []table.Key {
-	keys := make([]table.Key, len(ids))
+func keysOf(k events.Pair, ids ...events.KSUID) []store.Key {
+	keys := make([]store.Key, len(ids))
 	for i, id := range ids {
-		keys[i] = table.Posting.Key(k.Account, k.Asset, string(id))
+		keys[i] = store.Posting.Key(k.Account, k.Asset, string(id))
 	}
 	return keys
 }
@@ -47,7 +46,7 @@ func TestBatchRefoldsEachBalanceOnce(t *testing.T) {
 	batch := slices.Concat(
 		keysOf(jane, b.PostOnes(jane, upTo(1, 50)...)...), keysOf(shop, b.PostOnes(shop, upTo(1, 50)...)...))
 	batch = append(batch, batch...)
-	slices.SortStableFunc(batch, func(a, b table.Key) int { return strings.Compare(a.SK, b.SK) })
+	slices.SortStableFunc(batch, func(a, b store.Key) int { return strings.Compare(a.SK, b.SK) })
 	b.Requests()
 	b.project(records(batch...))
 	r := b.Requests()
@@ -103,7 +102,7 @@ func TestBatchWaitsForAThrottledStore(t *testing.T) {
 func TestBatchRefoldsBalancesOfOneAccountInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(t)
-		var batch []table.Key
+		var batch []store.Key
 		for account := range projections.AccountsAtOnce + 1 {
 			for _, asset := range []string{"A", "B", "C"} {
 				k := events.Pair{Account: fmt.Sprint("account", account), Asset: asset}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -32,21 +32,21 @@ func ExampleFold() {
 // the table. Records may be repeated.
 func ExampleProjector() {
 	ctx := context.Background()
-	store := viewstest.NewStore(example{}, time.Now)
+	db := viewstest.NewStore(example{}, time.Now)
 	jane := events.Pair{Account: "jane", Asset: "USD"}
 	posted := projections.Posting{ID: ksuid(1), Figures: events.Figures{Quantity: events.NewAmount(500)}}
-	if err := store.Post(ctx, jane, posted); err != nil {
+	if err := db.Post(ctx, jane, posted); err != nil {
 		panic(err)
 	}
 
-	projector := projections.NewProjector(store.Table, time.Now, quiet)
-	key := table.Posting.Key(jane.Account, jane.Asset, string(posted.ID))
+	projector := projections.NewProjector(db.Table, time.Now, quiet)
+	key := store.Posting.Key(jane.Account, jane.Asset, string(posted.ID))
 	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
 	failed, err := projector.Project(ctx, []projections.Record{record, record})
 	fmt.Printf("failed from record %q on, error %v\n", failed, err)
 
-	b, _, _ := store.Balance(ctx, jane)
-	s, _ := store.Summary(ctx, "jane")
+	b, _, _ := db.Balance(ctx, jane)
+	s, _ := db.Summary(ctx, "jane")
 	fmt.Println("balance", b.Head.Quantity(), "of", b.Head.Count, "posting;", s.Assets, "asset")
 	// Output:
 	// failed from record "" on, error <nil>
@@ -56,14 +56,14 @@ func ExampleProjector() {
 // A strong read includes postings that the projector has not counted yet.
 func ExampleReader() {
 	ctx := context.Background()
-	store := viewstest.NewStore(example{}, time.Now)
+	db := viewstest.NewStore(example{}, time.Now)
 	jane := events.Pair{Account: "jane", Asset: "USD"}
-	if err := store.Post(ctx, jane, projections.Posting{ID: ksuid(1), Figures: events.Figures{Quantity: events.NewAmount(500)}}); err != nil {
+	if err := db.Post(ctx, jane, projections.Posting{ID: ksuid(1), Figures: events.Figures{Quantity: events.NewAmount(500)}}); err != nil {
 		panic(err)
 	}
 
-	reader := projections.NewReader(store.Table, quiet)
-	stored, _, _ := store.Balance(ctx, jane)
+	reader := projections.NewReader(db.Table, quiet)
+	stored, _, _ := db.Balance(ctx, jane)
 	strong, _ := reader.Balance(ctx, jane, nil)
 	fmt.Println("stored", stored.Head.Quantity(), "strong", strong.Head.Quantity())
 	fmt.Println(reader.EnsureVisible(ctx, jane.Account, jane.Asset, ksuid(1)))
@@ -75,14 +75,14 @@ func ExampleReader() {
 // Next of a page is where the next page begins.
 func ExampleReader_Balances() {
 	ctx := context.Background()
-	store := viewstest.NewStore(example{}, time.Now)
+	db := viewstest.NewStore(example{}, time.Now)
 	for i, asset := range []string{"AAPL", "EUR", "USD"} {
 		p := projections.Posting{ID: ksuid(i), Figures: events.Figures{Quantity: events.NewAmount(int64(10 * (i + 1)))}}
-		if err := store.Post(ctx, events.Pair{Account: "jane", Asset: asset}, p); err != nil {
+		if err := db.Post(ctx, events.Pair{Account: "jane", Asset: asset}, p); err != nil {
 			panic(err)
 		}
 	}
-	reader := projections.NewReader(store.Table, quiet)
+	reader := projections.NewReader(db.Table, quiet)
 	for s := (projections.Slice{Limit: 2}); ; {
 		page, err := reader.Balances(ctx, "jane", nil, s)
 		if err != nil {

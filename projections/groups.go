@@ -10,7 +10,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 const (
@@ -22,45 +21,45 @@ const (
 
 // Groups lists the groups whose ids have a prefix, by id.
 func (l *Lists) Groups(ctx context.Context, prefix string, s Slice) (Page[events.GroupRegistered], error) {
-	r := table.Group.Partitions().After(s.After).Beginning(prefix)
-	q := store.Query{Index: table.IndexInverse, Partition: table.Group.PK2(), Within: r}
-	return list(ctx, l, "list groups", q, s.Limit, table.Group.Parse, decodeListed[events.GroupRegistered])
+	r := store.Group.Partitions().After(s.After).Beginning(prefix)
+	q := store.Query{Index: store.IndexInverse, Partition: store.Group.PK2(), Within: r}
+	return list(ctx, l, "list groups", q, s.Limit, store.Group.Parse, decodeListed[events.GroupRegistered])
 }
 
 // GroupMembers lists the current members of a group by user.
 func (l *Lists) GroupMembers(ctx context.Context, group string, s Slice) (Page[Membership], error) {
-	return l.members(ctx, table.Group.PK(group), s, table.GroupMembership.Parse)
+	return l.members(ctx, store.Group.PK(group), s, store.GroupMembership.Parse)
 }
 
 // GroupsOf lists the current memberships of a user by group.
 func (l *Lists) GroupsOf(ctx context.Context, user string, s Slice) (Page[Membership], error) {
-	return l.groupsOf(ctx, user, table.Group.Partitions().After(s.After), s.Limit)
+	return l.groupsOf(ctx, user, store.Group.Partitions().After(s.After), s.Limit)
 }
 
-func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit int) (Page[Membership], error) {
-	q := store.Query{Index: table.IndexInverse, Partition: table.Membership.PK2(user), Within: r}
-	group := firstOf(table.GroupMembership.Parse)
+func (l *Lists) groupsOf(ctx context.Context, user string, r store.Range, limit int) (Page[Membership], error) {
+	q := store.Query{Index: store.IndexInverse, Partition: store.Membership.PK2(user), Within: r}
+	group := firstOf(store.GroupMembership.Parse)
 	groups, err := list(ctx, l, "list groups of a user", q, limit, group, decodeMembership)
 	return withoutRevoked(groups), err
 }
 
 // GroupAccounts lists the accounts of a group.
 func (l *Lists) GroupAccounts(ctx context.Context, group string, s Slice) (Page[GroupedAccount], error) {
-	return l.groupAccounts(ctx, group, table.Account.Partitions().After(s.After), s.Limit)
+	return l.groupAccounts(ctx, group, store.Account.Partitions().After(s.After), s.Limit)
 }
 
-func (l *Lists) groupAccounts(ctx context.Context, group string, r table.Range, limit int) (
+func (l *Lists) groupAccounts(ctx context.Context, group string, r store.Range, limit int) (
 	Page[GroupedAccount], error,
 ) {
-	q := store.Query{Index: table.IndexInverse, Partition: table.Grouped.PK2(group), Within: r}
-	return list(ctx, l, "list accounts of a group", q, limit, firstOf(table.Grouped.Parse), decodeGrouped)
+	q := store.Query{Index: store.IndexInverse, Partition: store.Grouped.PK2(group), Within: r}
+	return list(ctx, l, "list accounts of a group", q, limit, firstOf(store.Grouped.Parse), decodeGrouped)
 }
 
 // AccountGroups lists the groups of an account.
 func (l *Lists) AccountGroups(ctx context.Context, account string, s Slice) (Page[GroupedAccount], error) {
-	r := table.Grouped.All().After(s.After)
-	q := store.Query{Partition: table.Account.PK(account), Within: r}
-	groups, err := list(ctx, l, "list groups of an account", q, s.Limit, secondOf(table.Grouped.Parse), decodeGrouped)
+	r := store.Grouped.All().After(s.After)
+	q := store.Query{Partition: store.Account.PK(account), Within: r}
+	groups, err := list(ctx, l, "list groups of an account", q, s.Limit, secondOf(store.Grouped.Parse), decodeGrouped)
 	groups.Items = slices.DeleteFunc(groups.Items, func(g GroupedAccount) bool { return g.Out })
 	return groups, err
 }
@@ -77,12 +76,12 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s Slice) (page Page
 	defer annotate(&err, "list accounts of a user")
 	position, inGroups := strings.CutPrefix(s.After, "#")
 	group, account, withinGroup := strings.Cut(position, "#")
-	r := table.Group.Partitions()
+	r := store.Group.Partitions()
 	if inGroups {
-		r = table.Group.Partitions().After(group)
+		r = store.Group.Partitions().After(group)
 	}
 	if withinGroup {
-		r.From = table.Group.PK(group) // the group may have more accounts
+		r.From = store.Group.PK(group) // the group may have more accounts
 	}
 	var groups Page[Membership]
 	both, bothCtx := errgroup.WithContext(ctx)
@@ -112,9 +111,9 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s Slice) (page Page
 
 // directOf lists the current memberships of a user by account.
 func (l *Lists) directOf(ctx context.Context, user string, s Slice) (Page[Membership], error) {
-	r := table.Account.Partitions().After(s.After)
-	q := store.Query{Index: table.IndexInverse, Partition: table.Membership.PK2(user), Within: r}
-	account := firstOf(table.Membership.Parse)
+	r := store.Account.Partitions().After(s.After)
+	q := store.Query{Index: store.IndexInverse, Partition: store.Membership.PK2(user), Within: r}
+	account := firstOf(store.Membership.Parse)
 	members, err := list(ctx, l, "list accounts by membership", q, s.Limit, account, decodeMembership)
 	return withoutRevoked(members), err
 }
@@ -174,9 +173,9 @@ func (l *Lists) through(ctx context.Context, groups Page[Membership], begun, aft
 func (l *Lists) GroupTotals(ctx context.Context, group string, s Slice) (totals Page[Total], err error) {
 	defer annotate(&err, "add up balances of a group")
 	account, asset, within := strings.Cut(s.After, "#")
-	r := table.Account.Partitions().After(account)
+	r := store.Account.Partitions().After(account)
 	if within {
-		r.From = table.Account.PK(account) // it has more balances, unless it left the group
+		r.From = store.Account.PK(account) // it has more balances, unless it left the group
 	}
 	accounts, err := l.groupAccounts(ctx, group, r, s.Limit)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -93,17 +93,17 @@ func TestPlacesInGroupsFollowTheNewestChange(t *testing.T) {
 func TestBatchUpdatesPlacesInGroups(t *testing.T) {
 	b := newBook(t)
 	var newest events.AccountGrouped
-	keys := []table.Key{{PK: "GROUP#a", SK: "GROUPS#000000000001"}, {PK: "GROUP#a", SK: "GRANT#ann#1"}}
+	keys := []store.Key{{PK: "GROUP#a", SK: "GROUPS#000000000001"}, {PK: "GROUP#a", SK: "GRANT#ann#1"}}
 	for _, group := range []string{"a", "b", "a"} {
 		newest = grouping(newest, group)
 		b.Must(b.Put(t.Context(), newest))
-		keys = append(keys, table.Grouping.Key("jane", newest.Number))
+		keys = append(keys, store.Grouping.Key("jane", newest.Number))
 	}
 	granted := events.MemberGranted{
 		Group: "b", User: "ann", Role: events.RoleOwner, Number: 1, Actor: "tester", At: newest.At,
 	}
 	b.Must(b.Put(t.Context(), granted))
-	b.project(records(append(keys, table.GroupGrant.Key("b", "ann", 1))...))
+	b.project(records(append(keys, store.GroupGrant.Key("b", "ann", 1))...))
 	if n := strings.Count(b.log.String(), "RecordsMalformed=1"); n != 2 {
 		t.Errorf("%d malformed keys were counted:\n%s", n, b.log.String())
 	}

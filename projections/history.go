@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // History lists an account's postings of all assets, newest first.
@@ -15,8 +13,8 @@ func (l *Lists) History(ctx context.Context, account string, span Span, s Slice)
 	Page[events.PostingRecorded], error,
 ) {
 	from, to := bounds(span, s.After)
-	r := table.Posting.History().Since(from).Before(to)
-	q := store.Query{Index: table.IndexHistory, Partition: table.Account.PK(account), Within: r, Descending: true}
+	r := store.Posting.History().Since(from).Before(to)
+	q := store.Query{Index: store.IndexHistory, Partition: store.Account.PK(account), Within: r, Descending: true}
 	return list(ctx, l, "list history", q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
 }
 
@@ -25,8 +23,8 @@ func (l *Lists) HistoryOf(
 	ctx context.Context, k events.Pair, span Span, s Slice, strong bool,
 ) (Page[events.PostingRecorded], error) {
 	from, to := bounds(span, s.After)
-	r := table.Posting.All(k.Asset).Since(from).Before(to)
-	q := store.Query{Partition: table.Account.PK(k.Account), Within: r, Descending: true}
+	r := store.Posting.All(k.Asset).Since(from).Before(to)
+	q := store.Query{Partition: store.Account.PK(k.Account), Within: r, Descending: true}
 	q.Consistency = store.Consistency(strong)
 	return list(ctx, l, "list history of an asset", q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
 }
@@ -52,8 +50,8 @@ func wholeMicros(t time.Time) time.Time {
 }
 
 // idOfPosting returns the position of a posting in a history: its KSUID.
-func idOfPosting(k table.Key) (string, bool) {
-	_, _, id, ok := table.Posting.Parse(k)
+func idOfPosting(k store.Key) (string, bool) {
+	_, _, id, ok := store.Posting.Parse(k)
 	return id, ok
 }
 
@@ -61,7 +59,7 @@ func idOfPosting(k table.Key) (string, bool) {
 func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (page AccountPage, err error) {
 	defer annotate(&err, "read account page")
 	page.Summary.Account = account
-	q := store.Query{Partition: table.Account.PK(account), Within: table.PageRange()}
+	q := store.Query{Partition: store.Account.PK(account), Within: store.PageRange()}
 	const leading = 3 // the account, its newest change and its summary, which sort before its balances
 	items, last, err := l.query(ctx, q, leading+limit+1)
 	if err != nil {
@@ -70,20 +68,20 @@ func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (pag
 	if page.Opened, items, err = takeAccount(items); err != nil {
 		return page, err
 	}
-	if len(items) > 0 && is(items[0], table.Current.Parse) {
-		newest, err := ddb.DecodeCurrent(items[0])
+	if len(items) > 0 && is(items[0], store.Current.Parse) {
+		newest, err := store.DecodeCurrent(items[0])
 		if err != nil {
 			return page, err
 		}
 		page.Newest, items = &newest, items[1:]
 	}
-	if len(items) > 0 && is(items[0], table.Summary.Parse) {
+	if len(items) > 0 && is(items[0], store.Summary.Parse) {
 		if page.Summary, err = decodeSummary(items[0]); err != nil {
 			return page, err
 		}
 		items = items[1:]
 	}
-	page.Balances, err = paged(items, last, limit, secondOf(table.Balance.Parse), decodeBalance)
+	page.Balances, err = paged(items, last, limit, secondOf(store.Balance.Parse), decodeBalance)
 	return page, err
 }
 
@@ -92,11 +90,11 @@ func takeAccount(items []store.Item) (*events.AccountOpened, []store.Item, error
 	if len(items) == 0 {
 		return nil, nil, nil
 	}
-	key, err := ddb.KeyOf(items[0])
+	key, err := store.KeyOf(items[0])
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, ok := table.Account.Parse(key); !ok {
+	if _, ok := store.Account.Parse(key); !ok {
 		return nil, items, nil
 	}
 	opened, err := decodeAs[events.AccountOpened](items[0])
@@ -104,8 +102,8 @@ func takeAccount(items []store.Item) (*events.AccountOpened, []store.Item, error
 }
 
 // is reports whether parse accepts the key of an item.
-func is(item store.Item, parse func(table.Key) (string, bool)) bool {
-	key, err := ddb.KeyOf(item)
+func is(item store.Item, parse func(store.Key) (string, bool)) bool {
+	key, err := store.KeyOf(item)
 	_, ok := parse(key)
 	return ok && err == nil
 }
@@ -117,9 +115,9 @@ func (l *Lists) Newest(ctx context.Context, account string, n int) (
 ) {
 	defer annotate(&err, "read account and newest postings")
 	// The account sorts above its postings: in descending order it comes first.
-	r := table.Range{From: table.Posting.Prefix(), To: table.Account.SK2()}
+	r := store.Range{From: store.Posting.Prefix(), To: store.Account.SK2()}
 	q := store.Query{
-		Index: table.IndexHistory, Partition: table.Account.PK(account), Within: r, Descending: true,
+		Index: store.IndexHistory, Partition: store.Account.PK(account), Within: r, Descending: true,
 	}
 	items, last, err := l.query(ctx, q, n+1)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Transaction is a transaction in a list.
@@ -54,14 +53,14 @@ func (h Hold) Accounts() []string {
 }
 
 // ExpiryKey is the key of the hold's entry by expiry.
-func (h Hold) ExpiryKey() table.Key {
-	return table.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
+func (h Hold) ExpiryKey() store.Key {
+	return store.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
 }
 
 // HasEntry reports whether the hold has an entry with that key, in an account's list or in the list by expiry. Other
 // transactions have none.
-func (h Hold) HasEntry(key table.Key) bool {
-	account, placed, ofAccount := table.Hold.Parse(key)
+func (h Hold) HasEntry(key store.Key) bool {
+	account, placed, ofAccount := store.Hold.Parse(key)
 	switch {
 	case !h.Header.IsHold():
 		return false

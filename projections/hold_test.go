@@ -9,9 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -112,13 +110,13 @@ type hiddenEnds struct {
 	times int
 }
 
-func (v *hiddenEnds) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) (
+func (v *hiddenEnds) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
 	[]store.Item, time.Time, error,
 ) {
 	items, at, err := v.Table.BatchGet(ctx, keys, c)
 	if v.times--; v.times >= 0 {
 		items = slices.DeleteFunc(items, func(i store.Item) bool {
-			return table.Outcome.Is(ddb.TextOf(i[table.AttrSK]))
+			return store.Outcome.Is(store.TextOf(i[store.AttrSK]))
 		})
 	}
 	return items, at, err

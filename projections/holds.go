@@ -8,9 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // entriesAtOnce is how many entries of one hold are written in parallel.
@@ -37,7 +35,7 @@ func (v *Views) WriteHold(ctx context.Context, h Hold) error {
 	running, ctx := errgroup.WithContext(ctx)
 	running.SetLimit(entriesAtOnce)
 	for _, item := range holdItems(h) {
-		running.Go(func() error { return v.putNewer(ctx, item, table.AttrVersion, h.Version()) })
+		running.Go(func() error { return v.putNewer(ctx, item, store.AttrVersion, h.Version()) })
 	}
 	return running.Wait()
 }
@@ -55,39 +53,39 @@ func holdItems(h Hold) []store.Item {
 // request.
 func holdItem(account string, h Hold) store.Item {
 	placed := string(h.Header.Legs[0].ID)
-	item := ddb.Begin(table.Hold.Key(account, placed), table.Hold.Type)
-	item[table.AttrSK2] = ddb.String(table.Hold.SK2(h.Status(), placed))
-	item[table.AttrVersion] = ddb.Integer(h.Version())
-	item[table.AttrHeader] = ddb.Map(ddb.EventItem(h.Header))
+	item := store.Begin(store.Hold.Key(account, placed), store.Hold.Type)
+	item[store.AttrSK2] = store.String(store.Hold.SK2(h.Status(), placed))
+	item[store.AttrVersion] = store.Integer(h.Version())
+	item[store.AttrHeader] = store.Map(store.EventItem(h.Header))
 	if h.Ended != nil {
-		item[table.AttrEnded] = ddb.Map(ddb.EventItem(*h.Ended))
+		item[store.AttrEnded] = store.Map(store.EventItem(*h.Ended))
 	}
 	return item
 }
 
 // openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
 func openHoldItem(h Hold) store.Item {
-	item := ddb.Begin(h.ExpiryKey(), table.OpenHold.Type)
-	item[table.AttrVersion] = ddb.Integer(h.Version())
+	item := store.Begin(h.ExpiryKey(), store.OpenHold.Type)
+	item[store.AttrVersion] = store.Integer(h.Version())
 	if h.Ended == nil {
-		item[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.Shard(h.Header.ID)))
+		item[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard(h.Header.ID)))
 	}
 	return item
 }
 
 // HoldEntry returns the entry of h with that key. If h has none, the entry is void: it is in no index, and any other
 // entry replaces it.
-func HoldEntry(key table.Key, h Hold) store.Item {
-	account, _, ofAccount := table.Hold.Parse(key)
+func HoldEntry(key store.Key, h Hold) store.Item {
+	account, _, ofAccount := store.Hold.Parse(key)
 	switch {
 	case !h.HasEntry(key):
-		kind := table.OpenHold.Type
+		kind := store.OpenHold.Type
 		if ofAccount {
-			kind = table.Hold.Type
+			kind = store.Hold.Type
 		}
-		item := ddb.Begin(key, kind)
-		item[table.AttrVersion] = ddb.Integer(0)
-		item[table.AttrVoid] = ddb.Flag(true)
+		item := store.Begin(key, kind)
+		item[store.AttrVersion] = store.Integer(0)
+		item[store.AttrVoid] = store.Flag(true)
 		return item
 	case ofAccount:
 		return holdItem(account, h)
@@ -97,36 +95,36 @@ func HoldEntry(key table.Key, h Hold) store.Item {
 
 // DecodeHold decodes an account's entry of a hold. A void entry is the zero hold.
 func DecodeHold(item store.Item) (h Hold, err error) {
-	r, key := open(item, table.Hold.Type)
-	if r.OptionalFlag(table.AttrVoid) || r.Err() != nil {
+	r, key := open(item, store.Hold.Type)
+	if r.OptionalFlag(store.AttrVoid) || r.Err() != nil {
 		return decoded(h, key, r)
 	}
-	_, placed, ok := table.Hold.Parse(key)
-	header, err := decodeAs[events.TransactionPosted](r.Map(table.AttrHeader))
+	_, placed, ok := store.Hold.Parse(key)
+	header, err := decodeAs[events.TransactionPosted](r.Map(store.AttrHeader))
 	if err != nil {
 		return h, at(key, err)
 	}
 	h.Header = header
-	if r.Has(table.AttrEnded) {
-		ended, err := decodeAs[events.HoldEnded](r.Map(table.AttrEnded))
+	if r.Has(store.AttrEnded) {
+		ended, err := decodeAs[events.HoldEnded](r.Map(store.AttrEnded))
 		if err != nil {
 			return Hold{}, at(key, err)
 		}
 		h.Ended = &ended
 	}
 	if !ok || string(h.Header.Legs[0].ID) != placed {
-		r.Fail(table.AttrSK, "is not that of the hold")
+		r.Fail(store.AttrSK, "is not that of the hold")
 	}
 	return decoded(h, key, r)
 }
 
 // HoldsOf lists the holds that have legs on an account, newest first. status "" selects all of them.
 func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (Page[Hold], error) {
-	q := store.Query{Partition: table.Account.PK(account), Within: table.Hold.All().Before(s.After), Descending: true}
+	q := store.Query{Partition: store.Account.PK(account), Within: store.Hold.All().Before(s.After), Descending: true}
 	if status != "" {
-		q.Index, q.Within = table.IndexHistory, table.Hold.History(status).Before(s.After)
+		q.Index, q.Within = store.IndexHistory, store.Hold.History(status).Before(s.After)
 	}
-	holds, err := list(ctx, l, "list holds", q, s.Limit, secondOf(table.Hold.Parse), DecodeHold)
+	holds, err := list(ctx, l, "list holds", q, s.Limit, secondOf(store.Hold.Parse), DecodeHold)
 	holds.Items = slices.DeleteFunc(holds.Items, func(h Hold) bool { return h.Header.ID == "" })
 	return holds, err
 }
@@ -136,21 +134,21 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (P
 // hundred holds. It merges the partitions of the list, and then reads the holds.
 func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[Hold], err error) {
 	defer annotate(&err, "list open holds")
-	queries := make([]store.Query, table.Shards)
+	queries := make([]store.Query, store.Shards)
 	for shard := range queries {
 		queries[shard] = store.Query{
-			Index: table.IndexInverse, Partition: table.OpenHoldsPK2(shard),
-			Within: table.OpenHold.Partitions().After(s.After), Attributes: keysOnly,
+			Index: store.IndexInverse, Partition: store.OpenHoldsPK2(shard),
+			Within: store.OpenHold.Partitions().After(s.After), Attributes: keysOnly,
 		}
 	}
-	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrPK, 1)
+	items, more, err := l.merge(ctx, queries, s.Limit, store.AttrPK, 1)
 	if err != nil {
 		return page, err
 	}
 	ids, ended := make([]string, len(items)), make(map[string]bool, len(items))
 	for i, item := range items {
-		expires, id, _ := table.OpenHold.Parse(
-			table.Key{PK: ddb.TextOf(item[table.AttrPK]), SK: ddb.TextOf(item[table.AttrSK])})
+		expires, id, _ := store.OpenHold.Parse(
+			store.Key{PK: store.TextOf(item[store.AttrPK]), SK: store.TextOf(item[store.AttrSK])})
 		ids[i], ended[id] = id, true
 		if more {
 			page.Next = expires + "#" + id // the last item's remains

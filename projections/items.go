@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Form says how one kind of projection is stored.
@@ -18,11 +16,11 @@ type Form[T any] struct {
 
 // The forms of projections. Those of balances and summaries decode only items with a usable version.
 var (
-	BalanceForm    = Form[Balance]{balanceItem, writable(decodeBalance), table.AttrVersion}
+	BalanceForm    = Form[Balance]{balanceItem, writable(decodeBalance), store.AttrVersion}
 	SegmentForm    = Form[Segment]{segmentItem, decodeSegment, ""}
-	SummaryForm    = Form[Summary]{summaryItem, writable(decodeSummary), table.AttrVersion}
-	MembershipForm = Form[Membership]{membershipItem, decodeMembership, table.AttrNumber}
-	GroupedForm    = Form[GroupedAccount]{groupedItem, decodeGrouped, table.AttrNumber}
+	SummaryForm    = Form[Summary]{summaryItem, writable(decodeSummary), store.AttrVersion}
+	MembershipForm = Form[Membership]{membershipItem, decodeMembership, store.AttrNumber}
+	GroupedForm    = Form[GroupedAccount]{groupedItem, decodeGrouped, store.AttrNumber}
 	JournalForm    = Form[JournalPage]{journalItem, decodeJournal, ""}
 )
 
@@ -35,46 +33,46 @@ func ListedForm(pk string) Form[ListedEntry] {
 func (f Form[T]) Replace(value T, r Revision) store.Write { return r.Replace(f.Item(value), f.Counter) }
 
 // open returns a reader of an item of a projection, and the item's key.
-func open(item store.Item, kind string) (*ddb.Reader, table.Key) {
-	r := ddb.Open(item, kind)
-	return r, table.Key{PK: r.Text(table.AttrPK), SK: r.Text(table.AttrSK)}
+func open(item store.Item, kind string) (*store.Reader, store.Key) {
+	r := store.Open(item, kind)
+	return r, store.Key{PK: r.Text(store.AttrPK), SK: r.Text(store.AttrSK)}
 }
 
 // balanceItem returns the item of a balance. It has a map for each non-empty fold, named Base, Seal and Head. The
 // inverse index has only the item's keys, so that new figures cost no index write.
 func balanceItem(b Balance) store.Item {
-	item := ddb.Begin(table.Balance.Key(b.Account, b.Asset), table.Balance.Type)
-	item[table.AttrPK2] = ddb.String(table.Balance.PK2(b.Asset))
-	item[table.AttrAccount], item[table.AttrAsset] = ddb.String(b.Account), ddb.String(b.Asset)
-	item[table.AttrVersion] = ddb.Integer(b.Version)
+	item := store.Begin(store.Balance.Key(b.Account, b.Asset), store.Balance.Type)
+	item[store.AttrPK2] = store.String(store.Balance.PK2(b.Asset))
+	item[store.AttrAccount], item[store.AttrAsset] = store.String(b.Account), store.String(b.Asset)
+	item[store.AttrVersion] = store.Integer(b.Version)
 	for name, fold := range map[string]Fold{
-		table.AttrBase: b.Base, table.AttrSeal: b.Seal, table.AttrHead: b.Head,
+		store.AttrBase: b.Base, store.AttrSeal: b.Seal, store.AttrHead: b.Head,
 	} {
 		if fold != (Fold{}) {
-			item[name] = ddb.Map(putFold(make(store.Item), fold))
+			item[name] = store.Map(putFold(make(store.Item), fold))
 		}
 	}
-	putText(item, table.AttrFirst, string(b.First))
-	putFlag(item, table.AttrUnfinished, b.Unfinished)
+	putText(item, store.AttrFirst, string(b.First))
+	putFlag(item, store.AttrUnfinished, b.Unfinished)
 	return item
 }
 
 // decodeBalance decodes a balance. Its Version is 0 if the item has no usable version; the balance can be shown but not
 // updated. On an error, only the Version is set.
 func decodeBalance(item store.Item) (Balance, error) {
-	r, key := open(item, table.Balance.Type)
-	account, asset, ok := table.Balance.Parse(key)
+	r, key := open(item, store.Balance.Type)
+	account, asset, ok := store.Balance.Parse(key)
 	if !ok {
-		r.Fail(table.AttrSK, "is not that of a balance")
+		r.Fail(store.AttrSK, "is not that of a balance")
 	}
 	b := Balance{
 		Pair:       events.Pair{Account: account, Asset: asset},
 		Version:    VersionOf(item),
-		Base:       takeNested(r, table.AttrBase),
-		Seal:       takeNested(r, table.AttrSeal),
-		Head:       takeNested(r, table.AttrHead),
-		First:      events.KSUID(r.OptionalText(table.AttrFirst)),
-		Unfinished: r.OptionalFlag(table.AttrUnfinished),
+		Base:       takeNested(r, store.AttrBase),
+		Seal:       takeNested(r, store.AttrSeal),
+		Head:       takeNested(r, store.AttrHead),
+		First:      events.KSUID(r.OptionalText(store.AttrFirst)),
+		Unfinished: r.OptionalFlag(store.AttrUnfinished),
 	}
 	if err := at(key, r.Err()); err != nil {
 		return Balance{Version: b.Version}, err
@@ -84,48 +82,48 @@ func decodeBalance(item store.Item) (Balance, error) {
 
 // segmentItem returns the item of a segment. Its sort key ends in Through, so segments sort like postings.
 func segmentItem(s Segment) store.Item {
-	item := ddb.Begin(table.Segment.Key(s.Account, s.Asset, string(s.Through)), table.Segment.Type)
-	putText(item, table.AttrAfter, string(s.After))
+	item := store.Begin(store.Segment.Key(s.Account, s.Asset, string(s.Through)), store.Segment.Type)
+	putText(item, store.AttrAfter, string(s.After))
 	return putFold(item, s.Fold)
 }
 
 // decodeSegment decodes a segment. Its Through must match its sort key.
 func decodeSegment(item store.Item) (Segment, error) {
-	r, key := open(item, table.Segment.Type)
-	account, asset, through, ok := table.Segment.Parse(key)
+	r, key := open(item, store.Segment.Type)
+	account, asset, through, ok := store.Segment.Parse(key)
 	s := Segment{
 		Pair:  events.Pair{Account: account, Asset: asset},
-		After: events.KSUID(r.OptionalText(table.AttrAfter)),
+		After: events.KSUID(r.OptionalText(store.AttrAfter)),
 		Fold:  takeFold(r),
 	}
 	if !ok || s.Through != events.KSUID(through) {
-		r.Fail(table.AttrSK, "is not that of the segment")
+		r.Fail(store.AttrSK, "is not that of the segment")
 	}
 	return decoded(s, key, r)
 }
 
 // summaryItem returns the item of an account's summary.
 func summaryItem(s Summary) store.Item {
-	item := ddb.Begin(table.Summary.Key(s.Account), table.Summary.Type)
-	item[table.AttrVersion] = ddb.Integer(s.Version)
-	item[table.AttrAssets], item[table.AttrHoldings] = ddb.Integer(s.Assets), ddb.Integer(s.Holdings)
-	putText(item, table.AttrFirst, string(s.First))
+	item := store.Begin(store.Summary.Key(s.Account), store.Summary.Type)
+	item[store.AttrVersion] = store.Integer(s.Version)
+	item[store.AttrAssets], item[store.AttrHoldings] = store.Integer(s.Assets), store.Integer(s.Holdings)
+	putText(item, store.AttrFirst, string(s.First))
 	return item
 }
 
 // decodeSummary decodes a summary. Version and errors are as in decodeBalance.
 func decodeSummary(item store.Item) (Summary, error) {
-	r, key := open(item, table.Summary.Type)
-	account, ok := table.Summary.Parse(key)
+	r, key := open(item, store.Summary.Type)
+	account, ok := store.Summary.Parse(key)
 	if !ok {
-		r.Fail(table.AttrSK, "is not that of a summary")
+		r.Fail(store.AttrSK, "is not that of a summary")
 	}
 	s := Summary{
 		Account:  account,
 		Version:  VersionOf(item),
-		Assets:   r.Integer(table.AttrAssets),
-		Holdings: r.Integer(table.AttrHoldings),
-		First:    events.KSUID(r.OptionalText(table.AttrFirst)),
+		Assets:   r.Integer(store.AttrAssets),
+		Holdings: r.Integer(store.AttrHoldings),
+		First:    events.KSUID(r.OptionalText(store.AttrFirst)),
 	}
 	if err := at(key, r.Err()); err != nil {
 		return Summary{Version: s.Version}, err
@@ -145,13 +143,13 @@ func writable[T any](decode func(store.Item) (T, error)) func(store.Item) (T, er
 }
 
 // errNoVersion is the fault of an item whose version no conditional write can compare and increment.
-var errNoVersion = fmt.Errorf("%w: its %s is not usable", store.ErrMalformedItem, table.AttrVersion)
+var errNoVersion = fmt.Errorf("%w: its %s is not usable", store.ErrMalformedItem, store.AttrVersion)
 
 // VersionOf returns the version of an item, 0 if no write can compare and increment it.
 func VersionOf(item store.Item) int64 {
-	r := ddb.Read(item)
-	version := r.Integer(table.AttrVersion)
-	if r.Err() != nil || version > table.VersionMax {
+	r := store.Read(item)
+	version := r.Integer(store.AttrVersion)
+	if r.Err() != nil || version > store.VersionMax {
 		return 0
 	}
 	return version
@@ -159,49 +157,49 @@ func VersionOf(item store.Item) int64 {
 
 // putFold adds the attributes of a fold to item, and returns item. Amounts are numbers of at most 38 digits.
 func putFold(item store.Item, f Fold) store.Item {
-	item[table.AttrThrough] = ddb.String(string(f.Through))
-	item[table.AttrCredits], item[table.AttrDebits] = ddb.Amount(f.Credits), ddb.Amount(f.Debits)
-	item[table.AttrExpenditure] = ddb.Amount(f.Expenditure)
-	item[table.AttrCount] = ddb.Integer(f.Count)
+	item[store.AttrThrough] = store.String(string(f.Through))
+	item[store.AttrCredits], item[store.AttrDebits] = store.Amount(f.Credits), store.Amount(f.Debits)
+	item[store.AttrExpenditure] = store.Amount(f.Expenditure)
+	item[store.AttrCount] = store.Integer(f.Count)
 	if f.Holds != 0 {
-		item[table.AttrHolds] = ddb.Integer(f.Holds)
+		item[store.AttrHolds] = store.Integer(f.Holds)
 	}
 	for name, amount := range map[string]events.Amount{
-		table.AttrPendingDebits: f.PendingDebits, table.AttrPendingCredits: f.PendingCredits,
-		table.AttrReturned: f.Returned,
+		store.AttrPendingDebits: f.PendingDebits, store.AttrPendingCredits: f.PendingCredits,
+		store.AttrReturned: f.Returned,
 	} {
 		if !amount.IsZero() {
-			item[name] = ddb.Amount(amount)
+			item[name] = store.Amount(amount)
 		}
 	}
 	return item
 }
 
 // takeFold reads a fold. Attributes of holds may be missing, all others are required.
-func takeFold(r *ddb.Reader) Fold {
+func takeFold(r *store.Reader) Fold {
 	f := Fold{
-		Through:     events.KSUID(r.Text(table.AttrThrough)),
-		Credits:     r.Amount(table.AttrCredits),
-		Debits:      r.Amount(table.AttrDebits),
-		Expenditure: r.Amount(table.AttrExpenditure),
-		Count:       r.Integer(table.AttrCount),
+		Through:     events.KSUID(r.Text(store.AttrThrough)),
+		Credits:     r.Amount(store.AttrCredits),
+		Debits:      r.Amount(store.AttrDebits),
+		Expenditure: r.Amount(store.AttrExpenditure),
+		Count:       r.Integer(store.AttrCount),
 
-		PendingDebits:  r.OptionalAmount(table.AttrPendingDebits),
-		PendingCredits: r.OptionalAmount(table.AttrPendingCredits),
-		Returned:       r.OptionalAmount(table.AttrReturned),
+		PendingDebits:  r.OptionalAmount(store.AttrPendingDebits),
+		PendingCredits: r.OptionalAmount(store.AttrPendingCredits),
+		Returned:       r.OptionalAmount(store.AttrReturned),
 	}
-	if r.Has(table.AttrHolds) {
-		f.Holds = r.Integer(table.AttrHolds)
+	if r.Has(store.AttrHolds) {
+		f.Holds = r.Integer(store.AttrHolds)
 	}
 	return f
 }
 
 // takeNested reads a fold from a map attribute. A missing attribute is the zero fold.
-func takeNested(r *ddb.Reader, name string) Fold {
+func takeNested(r *store.Reader, name string) Fold {
 	if !r.Has(name) {
 		return Fold{}
 	}
-	nested := ddb.Read(r.Map(name))
+	nested := store.Read(r.Map(name))
 	f := takeFold(nested)
 	if err := nested.Err(); err != nil {
 		r.Fail(name, err.Error())
@@ -212,19 +210,19 @@ func takeNested(r *ddb.Reader, name string) Fold {
 // putText adds a text to item unless it is empty.
 func putText(item store.Item, name, text string) {
 	if text != "" {
-		item[name] = ddb.String(text)
+		item[name] = store.String(text)
 	}
 }
 
 // putFlag adds a flag to item unless it is false.
 func putFlag(item store.Item, name string, flag bool) {
 	if flag {
-		item[name] = ddb.Flag(true)
+		item[name] = store.Flag(true)
 	}
 }
 
 // decoded returns value, which was read by r from the item of k, or the error of r.
-func decoded[T any](value T, k table.Key, r *ddb.Reader) (T, error) {
+func decoded[T any](value T, k store.Key, r *store.Reader) (T, error) {
 	if err := at(k, r.Err()); err != nil {
 		var none T
 		return none, err
@@ -233,7 +231,7 @@ func decoded[T any](value T, k table.Key, r *ddb.Reader) (T, error) {
 }
 
 // at adds the item's key to an error.
-func at(k table.Key, err error) error {
+func at(k store.Key, err error) error {
 	if err != nil {
 		return fmt.Errorf("item %s %s: %w", k.PK, k.SK, err)
 	}

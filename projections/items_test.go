@@ -10,17 +10,15 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/ddb/ddbtest"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store/storetest"
 )
 
 // A stored is a kind of item: an example, its decoder and its encoder.
 type stored struct {
-	item   func() ddb.Item
+	item   func() store.Item
 	decode func(store.Item) (any, error)
-	encode func(any) ddb.Item
+	encode func(any) store.Item
 	unread []string // attributes that decode ignores
 }
 
@@ -53,21 +51,21 @@ func everyStored() []stored {
 		Unfinished: true,
 	}
 	membership := Membership{Account: "jane", User: "ann", Role: events.RoleOwner, Number: 7}
-	listed := func(e ListedEntry) store.Item { return listedItem(table.ListedMetadata.PK("order", "#1001"), e) }
+	listed := func(e ListedEntry) store.Item { return listedItem(store.ListedMetadata.PK("order", "#1001"), e) }
 	return []stored{
-		storedAs(balance, balanceItem, writable(decodeBalance), table.AttrPK2, table.AttrAccount, table.AttrAsset),
-		storedAs(Balance{Pair: key, Version: 1}, balanceItem, writable(decodeBalance), table.AttrPK2,
-			table.AttrAccount, table.AttrAsset),
+		storedAs(balance, balanceItem, writable(decodeBalance), store.AttrPK2, store.AttrAccount, store.AttrAsset),
+		storedAs(Balance{Pair: key, Version: 1}, balanceItem, writable(decodeBalance), store.AttrPK2,
+			store.AttrAccount, store.AttrAsset),
 		storedAs(Segment{Pair: key, After: id, Fold: fold}, segmentItem, decodeSegment),
 		storedAs(Summary{Account: "jane", Version: 7, Assets: 3, Holdings: 2, First: id}, summaryItem,
 			writable(decodeSummary)),
-		storedAs(membership, membershipItem, decodeMembership, table.AttrPK2, table.AttrAccount, table.AttrUser,
-			table.AttrNumber),
+		storedAs(membership, membershipItem, decodeMembership, store.AttrPK2, store.AttrAccount, store.AttrUser,
+			store.AttrNumber),
 		storedAs(Membership{Account: "jane", User: "ann", Number: 8}, membershipItem, decodeMembership,
-			table.AttrPK2, table.AttrAccount, table.AttrUser, table.AttrNumber),
+			store.AttrPK2, store.AttrAccount, store.AttrUser, store.AttrNumber),
 		storedAs(ListedEntry{ID: id, Transaction: "t-1", Held: true, Void: true}, listed,
-			decodeListedEntry, table.AttrPK),
-		storedAs(ListedEntry{ID: id, Transaction: "t-1"}, listed, decodeListedEntry, table.AttrPK),
+			decodeListedEntry, store.AttrPK),
+		storedAs(ListedEntry{ID: id, Transaction: "t-1"}, listed, decodeListedEntry, store.AttrPK),
 		storedAs(JournalPage{ID: id, Void: true, Entries: []JournalEntry{
 			{Event: JournalPosted, At: id.Time(), Transaction: "t-1"},
 			{Event: JournalHeld, At: id.Time().Add(time.Microsecond), Transaction: "t-2"},
@@ -90,8 +88,8 @@ func TestLargestBalanceCostsOneWriteUnit(t *testing.T) {
 	before := balanceItem(b)
 	b.Base = fold
 	after := balanceItem(b)
-	if units := ddbtest.WriteUnits(before, after, false, table.Indexes()...); units != 1 {
-		t.Errorf("%d bytes, %d units", ddb.ItemBytes(after), units)
+	if units := storetest.WriteUnits(before, after, false, store.Indexes()...); units != 1 {
+		t.Errorf("%d bytes, %d units", store.SizeOf(after), units)
 	}
 }
 
@@ -99,13 +97,13 @@ func TestLargestBalanceCostsOneWriteUnit(t *testing.T) {
 func TestOtherFormsAreRefused(t *testing.T) {
 	for _, s := range everyStored() {
 		for _, form := range []store.Item{
-			{table.AttrForm: ddb.Integer(events.Form + 1)}, {table.AttrForm: ddb.Integer(0)},
-			{table.AttrForm: ddb.String("1")}, {},
+			{store.AttrForm: store.Integer(events.Form + 1)}, {store.AttrForm: store.Integer(0)},
+			{store.AttrForm: store.String("1")}, {},
 		} {
 			item, wanted := s.item(), store.ErrMalformedItem
-			delete(item, table.AttrForm)
+			delete(item, store.AttrForm)
 			maps.Copy(item, form)
-			if ddb.DigitsOf(form[table.AttrForm]) > "1" {
+			if store.DigitsOf(form[store.AttrForm]) > "1" {
 				wanted = store.ErrNewerForm
 			}
 			if v, err := s.decode(item); !errors.Is(err, wanted) {
@@ -124,20 +122,20 @@ func FuzzDecodeItem(f *testing.F) {
 		s := all[int(which)%len(all)]
 		item := s.item()
 		damaged := item
-		if r := ddb.Read(item); nested && r.Has(table.AttrHead) {
-			damaged = r.Map(table.AttrHead)
-		} else if nested && r.Has(table.AttrEntries) {
-			damaged = r.Maps(table.AttrEntries)[1]
+		if r := store.Read(item); nested && r.Has(store.AttrHead) {
+			damaged = r.Map(store.AttrHead)
+		} else if nested && r.Has(store.AttrEntries) {
+			damaged = r.Maps(store.AttrEntries)[1]
 		}
 		names := slices.Sorted(maps.Keys(damaged))
 		name := names[int(at)%len(names)]
-		ddbtest.Damage(damaged, name, value, kind)
+		storetest.Damage(damaged, name, value, kind)
 		v, err := s.decode(item)
 		if err != nil {
-			named := strings.Contains(err.Error(), name) || name == table.AttrPK || name == table.AttrSK ||
-				name == table.AttrThrough ||
-				item[table.AttrEntries] != nil && strings.Contains(err.Error(), table.AttrChecksum)
-			isNewer := name == table.AttrForm && errors.Is(err, store.ErrNewerForm)
+			named := strings.Contains(err.Error(), name) || name == store.AttrPK || name == store.AttrSK ||
+				name == store.AttrThrough ||
+				item[store.AttrEntries] != nil && strings.Contains(err.Error(), store.AttrChecksum)
+			isNewer := name == store.AttrForm && errors.Is(err, store.ErrNewerForm)
 			if !isNewer && (!errors.Is(err, store.ErrMalformedItem) || !named) {
 				t.Errorf("%s is damaged, and the error is %v", name, err)
 			}
@@ -160,23 +158,23 @@ func FuzzDecodePosting(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sk, kind, version, quantity, cost string) {
 		key := events.Pair{Account: "jane", Asset: "USD"}
 		figures := store.Item{
-			table.AttrSK: ddb.String(sk), table.AttrType: ddb.String(kind), table.AttrForm: ddb.Digits(version),
-			events.FigureQuantity: ddb.Digits(quantity), events.FigureCost: ddb.Digits(cost),
-			events.FigureTransaction: ddb.String("t-1"), events.FigureKind: ddb.String("transfer"),
+			store.AttrSK: store.String(sk), store.AttrType: store.String(kind), store.AttrForm: store.Digits(version),
+			events.FigureQuantity: store.Digits(quantity), events.FigureCost: store.Digits(cost),
+			events.FigureTransaction: store.String("t-1"), events.FigureKind: store.String("transfer"),
 		}
-		_, asset, id, _ := table.Posting.Parse(table.Key{PK: "ACCOUNT#jane", SK: sk})
+		_, asset, id, _ := store.Posting.Parse(store.Key{PK: "ACCOUNT#jane", SK: sk})
 		sound := events.PostingRecorded{Transaction: "t-1", Kind: events.KindTransfer,
 			Leg: events.Leg{ID: events.KSUID(id), Account: "jane", Asset: asset}}
 		sound.Quantity, _ = events.ParseAmount(quantity, events.PostedDigits)
 		sound.Cost, _ = events.ParseAmount(cost, events.PostedDigits)
-		figures[table.AttrChecksum] = ddb.String(events.Checksum(sound))
+		figures[store.AttrChecksum] = store.String(events.Checksum(sound))
 		p, err := decodePosting(key, figures)
 		complete := maps.Clone(figures)
-		complete[table.AttrPK], complete[table.AttrSK2] = ddb.String("ACCOUNT#jane"), ddb.String(table.Posting.SK2(id))
+		complete[store.AttrPK], complete[store.AttrSK2] = store.String("ACCOUNT#jane"), store.String(store.Posting.SK2(id))
 		for name, text := range map[string]string{"ID": id, "Account": "jane", "Asset": asset} {
-			complete[name] = ddb.String(text)
+			complete[name] = store.String(text)
 		}
-		e, completeErr := ddb.DecodeEvent(complete)
+		e, completeErr := store.DecodeEvent(complete)
 		posting, _ := e.(events.PostingRecorded)
 		wanted := completeErr == nil && posting.Asset == key.Asset
 		if wanted != (err == nil) ||
@@ -195,10 +193,10 @@ func TestAlteredPageOfTheJournalIsRefused(t *testing.T) {
 		{Event: JournalPosted, At: id.Time(), Transaction: "t-2"},
 	}}
 	moved, reversed := journalItem(page), journalItem(page)
-	moved[table.AttrSK] = ddb.String(table.Journal.Key(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
-	entries := ddb.Read(reversed).Maps(table.AttrEntries)
+	moved[store.AttrSK] = store.String(store.Journal.Key(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
+	entries := store.Read(reversed).Maps(store.AttrEntries)
 	slices.Reverse(entries)
-	reversed[table.AttrEntries] = ddb.Maps(entries)
+	reversed[store.AttrEntries] = store.Maps(entries)
 	for name, item := range map[string]store.Item{"moved": moved, "reversed": reversed} {
 		if p, err := decodeJournal(item); !errors.Is(err, store.ErrMalformedItem) {
 			t.Errorf("%s: %+v, %v", name, p, err)

@@ -9,7 +9,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 const (
@@ -120,7 +119,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry]
 // any text; "" begins with the first page. It also returns the store's clock.
 func (r *JournalReader) pages(ctx context.Context, after string, limit int) ([]JournalPage, time.Time, error) {
 	pages, _, at, err := decodePage(ctx, r.table, store.Query{
-		Partition: table.Journal.PK(), Within: table.Journal.All().After(after), Limit: limit,
+		Partition: store.Journal.PK(), Within: store.Journal.All().After(after), Limit: limit,
 		Consistency: store.Strong,
 	}, decodeJournal)
 	return pages, at, err

@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 	"ledger.example/tests/full"
@@ -28,7 +26,7 @@ type journalStore struct {
 
 	mu     sync.Mutex
 	random *rand.Rand
-	events map[table.Key]store.Item
+	events map[store.Key]store.Item
 	pages  map[string]store.Item // by SK
 }
 
@@ -54,12 +52,12 @@ func date() time.Time { return time.Now().UTC().Truncate(store.DateStep) }
 func (s *journalStore) commit(event events.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events[ddb.EventKey(event)] = ddb.EventItem(event)
+	s.events[store.EventKey(event)] = store.EventItem(event)
 }
 
 // Get reads an event or, of an item that never exists, only the clock.
-func (s *journalStore) Get(_ context.Context, k table.Key, _ store.Consistency) (store.Item, time.Time, error) {
-	if k.PK == table.Journal.PK() {
+func (s *journalStore) Get(_ context.Context, k store.Key, _ store.Consistency) (store.Item, time.Time, error) {
+	if k.PK == store.Journal.PK() {
 		s.takes(2 * time.Second)
 		at := date()
 		s.takes(2 * time.Second)
@@ -73,7 +71,7 @@ func (s *journalStore) Get(_ context.Context, k table.Key, _ store.Consistency) 
 
 // Write puts an entry in a list or a page of the journal.
 func (s *journalStore) Write(ctx context.Context, w store.Write) (time.Time, error) {
-	if ddb.TextOf(w.Item[table.AttrType]) == table.Journal.Type {
+	if store.TextOf(w.Item[store.AttrType]) == store.Journal.Type {
 		return s.writePage(ctx, w.Item)
 	}
 	switch s.chance(8) {
@@ -91,7 +89,7 @@ func (s *journalStore) writePage(ctx context.Context, page store.Item) (time.Tim
 	put := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.pages[ddb.TextOf(page[table.AttrSK])] = page
+		s.pages[store.TextOf(page[store.AttrSK])] = page
 	}
 	switch late := s.within(time.Minute); s.chance(10) {
 	case 0: // lost
@@ -134,7 +132,7 @@ func (s *journalStore) Query(_ context.Context, q store.Query) (page store.Page,
 }
 
 // BatchGet reads headers and ends of holds.
-func (s *journalStore) BatchGet(_ context.Context, keys []table.Key, _ store.Consistency) (
+func (s *journalStore) BatchGet(_ context.Context, keys []store.Key, _ store.Consistency) (
 	items []store.Item, at time.Time, err error,
 ) {
 	s.mu.Lock()
@@ -255,7 +253,7 @@ func legsAt(legs []events.Leg, at time.Time) []events.Leg {
 // result is lost, and its puts may still be applied.
 func (h *history) deliver(lag time.Duration, e events.Event, order []int) {
 	time.Sleep(lag)
-	key := ddb.EventKey(e)
+	key := store.EventKey(e)
 	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -319,7 +317,7 @@ func TestJournalMissesNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(journalMorning))
 			h := &history{begun: time.Now(), seen: map[string]bool{}, journalStore: &journalStore{
-				random: rand.New(rand.NewPCG(uint64(seed), 0)), events: map[table.Key]store.Item{}, pages: map[string]store.Item{},
+				random: rand.New(rand.NewPCG(uint64(seed), 0)), events: map[store.Key]store.Item{}, pages: map[string]store.Item{},
 			}}
 			if missed := h.play(t); len(missed) > 0 {
 				t.Fatalf("seed %d: missed %q", seed, missed)

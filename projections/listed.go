@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // ListedEntry is an entry in a list of transactions: by time, or by the value of an indexed metadata key. It points to
@@ -82,7 +80,7 @@ func (p JournalPage) Checksum() string {
 }
 
 // pageSkew is more than the difference between the clocks of a command and of a lister, of which each is at most
-// table.ClockTolerance off the store's.
+// store.ClockTolerance off the store's.
 const pageSkew = time.Minute
 
 // Misplaced reports whether no lister can have written p under its ID: the ID is later than now, or earlier than the
@@ -105,75 +103,75 @@ func JournalEvent(event string) bool {
 
 // listedItem returns the item of an entry in the list of transactions in partition pk.
 func listedItem(pk string, e ListedEntry) store.Item {
-	item := ddb.Begin(table.Key{PK: pk, SK: table.Listed.SK(string(e.ID), e.Transaction)}, table.Listed.Type)
-	putFlag(item, table.AttrHeld, e.Held)
-	putFlag(item, table.AttrVoid, e.Void)
+	item := store.Begin(store.Key{PK: pk, SK: store.Listed.SK(string(e.ID), e.Transaction)}, store.Listed.Type)
+	putFlag(item, store.AttrHeld, e.Held)
+	putFlag(item, store.AttrVoid, e.Void)
 	return item
 }
 
 // decodeListedEntry decodes an entry in any list of transactions, also a void one.
 func decodeListedEntry(item store.Item) (ListedEntry, error) {
-	r, key := open(item, table.Listed.Type)
-	id, transaction := table.FirstID(key.SK), table.LastID(key.SK)
-	if _, err := events.ParseKSUID(id); err != nil || key.SK != table.Listed.SK(id, transaction) {
-		r.Fail(table.AttrSK, "is not that of an entry in a list of transactions")
+	r, key := open(item, store.Listed.Type)
+	id, transaction := store.FirstID(key.SK), store.LastID(key.SK)
+	if _, err := events.ParseKSUID(id); err != nil || key.SK != store.Listed.SK(id, transaction) {
+		r.Fail(store.AttrSK, "is not that of an entry in a list of transactions")
 	}
 	return decoded(ListedEntry{
 		ID: events.KSUID(id), Transaction: transaction,
-		Held: r.OptionalFlag(table.AttrHeld), Void: r.OptionalFlag(table.AttrVoid),
+		Held: r.OptionalFlag(store.AttrHeld), Void: r.OptionalFlag(store.AttrVoid),
 	}, key, r)
 }
 
 // journalItem returns the item of a page of the journal.
 func journalItem(p JournalPage) store.Item {
-	item := ddb.Begin(table.Journal.Key(string(p.ID)), table.Journal.Type)
+	item := store.Begin(store.Journal.Key(string(p.ID)), store.Journal.Type)
 	entries := make([]store.Item, len(p.Entries))
 	for i, e := range p.Entries {
 		entries[i] = store.Item{
-			table.AttrEvent: ddb.String(e.Event), table.AttrAt: ddb.String(events.FormatTime(e.At)),
-			table.AttrTransaction: ddb.String(e.Transaction),
+			store.AttrEvent: store.String(e.Event), store.AttrAt: store.String(events.FormatTime(e.At)),
+			store.AttrTransaction: store.String(e.Transaction),
 		}
 	}
-	item[table.AttrEntries] = ddb.Maps(entries)
-	item[table.AttrChecksum] = ddb.String(p.Checksum())
-	putFlag(item, table.AttrVoid, p.Void)
+	item[store.AttrEntries] = store.Maps(entries)
+	item[store.AttrChecksum] = store.String(p.Checksum())
+	putFlag(item, store.AttrVoid, p.Void)
 	return item
 }
 
 func decodeJournal(item store.Item) (JournalPage, error) {
-	r, key := open(item, table.Journal.Type)
-	id, ok := table.Journal.Parse(key)
+	r, key := open(item, store.Journal.Type)
+	id, ok := store.Journal.Parse(key)
 	if _, err := events.ParseKSUID(id); !ok || err != nil {
-		r.Fail(table.AttrSK, "is not that of a page of the journal")
+		r.Fail(store.AttrSK, "is not that of a page of the journal")
 	}
-	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(table.AttrVoid)}
-	list := r.Maps(table.AttrEntries)
+	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(store.AttrVoid)}
+	list := r.Maps(store.AttrEntries)
 	p.Entries = make([]JournalEntry, len(list))
 	for i, element := range list {
 		entry, err := decodeJournalEntry(element)
 		if err != nil {
-			r.Fail(fmt.Sprintf("%s[%d]", table.AttrEntries, i), err.Error())
+			r.Fail(fmt.Sprintf("%s[%d]", store.AttrEntries, i), err.Error())
 		}
 		p.Entries[i] = entry
 	}
-	if r.Text(table.AttrChecksum) != p.Checksum() {
-		r.Fail(table.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
+	if r.Text(store.AttrChecksum) != p.Checksum() {
+		r.Fail(store.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
 	}
 	return decoded(p, key, r)
 }
 
 func decodeJournalEntry(element store.Item) (JournalEntry, error) {
-	r := ddb.Read(element)
-	e := JournalEntry{Event: r.Text(table.AttrEvent), Transaction: r.Text(table.AttrTransaction)}
-	at, err := events.ParseTime(r.Text(table.AttrAt))
+	r := store.Read(element)
+	e := JournalEntry{Event: r.Text(store.AttrEvent), Transaction: r.Text(store.AttrTransaction)}
+	at, err := events.ParseTime(r.Text(store.AttrAt))
 	if err != nil {
-		r.Fail(table.AttrAt, err.Error())
+		r.Fail(store.AttrAt, err.Error())
 	}
 	if e.At = at; !JournalEvent(e.Event) {
-		r.Fail(table.AttrEvent, "is not one of the journal's")
+		r.Fail(store.AttrEvent, "is not one of the journal's")
 	}
 	if !events.ValidID(e.Transaction) {
-		r.Fail(table.AttrTransaction, events.IDRule)
+		r.Fail(store.AttrTransaction, events.IDRule)
 	}
 	return e, r.Err()
 }

@@ -12,10 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/retry"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 const (
@@ -54,7 +52,7 @@ func NewLister(t store.Table, indexed []string, now func() time.Time, log *slog.
 // listing is the work for one record of a batch.
 type listing struct {
 	record int // position in the batch
-	key    table.Key
+	key    store.Key
 	event  events.Event // nil: it must be read from the table
 	entry  JournalEntry
 	err    error
@@ -97,7 +95,7 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 // listings returns the work for a batch.
 func (l *Lister) listings(ctx context.Context, batch []Record) (all []*listing) {
 	for i, r := range batch {
-		key := table.Key{PK: r.PK, SK: r.SK}
+		key := store.Key{PK: r.PK, SK: r.SK}
 		target, ok := TargetOf(key)
 		switch {
 		case !target.Lists, r.Removed, r.Altered: // the projector handles these
@@ -134,7 +132,7 @@ func (l *Lister) list(ctx context.Context, n *listing) error {
 }
 
 // read reads an event. Errors: those of store.Table and of events.Decode; store.ErrAbsent.
-func (l *Lister) read(ctx context.Context, k table.Key) (events.Event, error) {
+func (l *Lister) read(ctx context.Context, k store.Key) (events.Event, error) {
 	item, _, err := l.table.Get(ctx, k, store.Strong)
 	switch {
 	case err != nil:
@@ -142,12 +140,12 @@ func (l *Lister) read(ctx context.Context, k table.Key) (events.Event, error) {
 	case item == nil:
 		return nil, store.ErrAbsent
 	}
-	return ddb.DecodeEvent(item)
+	return store.DecodeEvent(item)
 }
 
 // readClock reads the store's clock, with an item that never exists. That costs half a read unit.
 func (l *Lister) readClock(ctx context.Context) (time.Time, error) {
-	_, at, err := l.table.Get(ctx, table.Journal.Key(""), store.Eventual)
+	_, at, err := l.table.Get(ctx, store.Journal.Key(""), store.Eventual)
 	return at, err
 }
 
@@ -172,12 +170,12 @@ func ListedOf(h events.TransactionPosted) ListedEntry {
 
 // ListedKeys returns the keys of a header's entries: one in the list by time, and one for each indexed metadata key
 // that the header has.
-func ListedKeys(h events.TransactionPosted, indexed []string) []table.Key {
-	byTime := table.Listed.Key(string(h.Legs[0].ID), h.ID)
-	keys := []table.Key{byTime}
+func ListedKeys(h events.TransactionPosted, indexed []string) []store.Key {
+	byTime := store.Listed.Key(string(h.Legs[0].ID), h.ID)
+	keys := []store.Key{byTime}
 	for _, name := range indexed {
 		if value, ok := h.Metadata[name]; ok {
-			keys = append(keys, table.Key{PK: table.ListedMetadata.PK(name, value), SK: byTime.SK})
+			keys = append(keys, store.Key{PK: store.ListedMetadata.PK(name, value), SK: byTime.SK})
 		}
 	}
 	return keys
@@ -249,7 +247,7 @@ func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
 	})
 	answered := time.Now()
 	l.clock.Observe(at, sent, answered)
-	if err == nil && (answered.Sub(sent) > answerTime || at.Sub(id.Time()) > answerTime+table.ClockTolerance) {
+	if err == nil && (answered.Sub(sent) > answerTime || at.Sub(id.Time()) > answerTime+store.ClockTolerance) {
 		return fmt.Errorf("page %s was answered too late: %w", id, store.ErrUnknownOutcome)
 	}
 	return err

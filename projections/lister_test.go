@@ -16,9 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -55,7 +53,7 @@ type listerTable struct {
 
 // Write implements store.Table.
 func (l listerTable) Write(ctx context.Context, w store.Write) (time.Time, error) {
-	n, key := l.n, table.Key{PK: ddb.TextOf(w.Item[table.AttrPK])}
+	n, key := l.n, store.Key{PK: store.TextOf(w.Item[store.AttrPK])}
 	if entry, err := projections.ListedForm(key.PK).Decode(w.Item); err == nil {
 		if n.beforeEntry != nil {
 			if err := n.beforeEntry(entry); err != nil {
@@ -90,7 +88,7 @@ func posted(id string, at int, metadata map[string]string) events.TransactionPos
 func eventRecords(all ...events.Event) []projections.Record {
 	batch := make([]projections.Record, len(all))
 	for i, e := range all {
-		key := ddb.EventKey(e)
+		key := store.EventKey(e)
 		batch[i] = projections.Record{SequenceNumber: fmt.Sprint(1000 + i), PK: key.PK, SK: key.SK, Event: e}
 	}
 	return batch
@@ -125,8 +123,8 @@ func TestTransactionsAreListed(t *testing.T) {
 		at := func(h events.TransactionPosted) string { return " LISTED#" + string(h.Legs[0].ID) + "#" + h.ID }
 		want := []string{
 			"METADATA#customer#" + at(first), "METADATA#order#10#01" + at(first), "METADATA#order#7" + at(hold) + " held",
-			table.TransactionsPK(table.Shard("t-1")) + at(first),
-			table.TransactionsPK(table.Shard("h-1")) + at(hold) + " held",
+			store.TransactionsPK(store.Shard("t-1")) + at(first),
+			store.TransactionsPK(store.Shard("h-1")) + at(hold) + " held",
 		}
 		slices.Sort(want)
 		viewstest.Same(t, "entries", n.ListedKeys(t), want)
@@ -162,7 +160,7 @@ func TestPagesOfTheJournalAreBounded(t *testing.T) {
 // List reports the first failed record, as an error if it is the batch's first. The journal gets only the entries
 // before it, since the rest is redelivered. A record that no retry fixes is skipped and counted.
 func TestListerReportsTheFirstFailure(t *testing.T) {
-	altered := table.Transaction.Key("gone")
+	altered := store.Transaction.Key("gone")
 	newer := fmt.Errorf("%w of version 9", events.ErrNewerEvent)
 	for _, c := range []struct {
 		name      string
@@ -259,7 +257,7 @@ func TestListerListsEverythingDespiteFailures(t *testing.T) {
 				failing[e.PK] = fail() != nil
 			}
 			n.beforeEntry = func(e projections.ListedEntry) error {
-				if failing[table.Transaction.PK(e.Transaction)] {
+				if failing[store.Transaction.PK(e.Transaction)] {
 					return errBroken
 				}
 				return nil

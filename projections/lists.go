@@ -8,9 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Reversal is a transaction that reversed another one. The reversals of one transaction are numbered from 1.
@@ -127,24 +125,24 @@ func (l *Lists) Balances(ctx context.Context, account string, s Slice) (
 
 // balances lists the balances of an account by asset.
 func (l *Lists) balances(ctx context.Context, account string, s Slice) (Page[Balance], error) {
-	q := store.Query{Partition: table.Account.PK(account), Within: table.Balance.All().After(s.After)}
-	return list(ctx, l, "list balances", q, s.Limit, secondOf(table.Balance.Parse), decodeBalance)
+	q := store.Query{Partition: store.Account.PK(account), Within: store.Balance.All().After(s.After)}
+	return list(ctx, l, "list balances", q, s.Limit, secondOf(store.Balance.Parse), decodeBalance)
 }
 
 // Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
 func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (holders Page[Holding], err error) {
 	q := store.Query{
-		Index: table.IndexInverse, Partition: table.Balance.PK2(asset),
-		Within: table.Account.Partitions().After(s.After), Attributes: keysOnly,
+		Index: store.IndexInverse, Partition: store.Balance.PK2(asset),
+		Within: store.Account.Partitions().After(s.After), Attributes: keysOnly,
 	}
-	keys, err := list(ctx, l, "list holders", q, s.Limit, firstOf(table.Balance.Parse), ddb.KeyOf)
+	keys, err := list(ctx, l, "list holders", q, s.Limit, firstOf(store.Balance.Parse), store.KeyOf)
 	if err != nil {
 		return holders, err
 	}
 	defer annotate(&err, "read balances of holders")
 	pairs := make([]events.Pair, len(keys.Items))
 	for i, key := range keys.Items {
-		pairs[i].Account, pairs[i].Asset, _ = table.Balance.Parse(key)
+		pairs[i].Account, pairs[i].Asset, _ = store.Balance.Parse(key)
 	}
 	found, err := l.holdings(ctx, pairs)
 	if err != nil {
@@ -161,21 +159,21 @@ func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (holders Pag
 
 // Assets lists the assets whose ids have a prefix, by id.
 func (l *Lists) Assets(ctx context.Context, prefix string, s Slice) (Page[events.AssetRegistered], error) {
-	r := table.Asset.Partitions().After(s.After).Beginning(prefix)
-	q := store.Query{Index: table.IndexInverse, Partition: table.Asset.PK2(), Within: r}
-	return list(ctx, l, "list assets", q, s.Limit, table.Asset.Parse, decodeListed[events.AssetRegistered])
+	r := store.Asset.Partitions().After(s.After).Beginning(prefix)
+	q := store.Query{Index: store.IndexInverse, Partition: store.Asset.PK2(), Within: r}
+	return list(ctx, l, "list assets", q, s.Limit, store.Asset.Parse, decodeListed[events.AssetRegistered])
 }
 
 // Members lists the current members of an account by user.
 func (l *Lists) Members(ctx context.Context, account string, s Slice) (Page[Membership], error) {
-	return l.members(ctx, table.Account.PK(account), s, table.Membership.Parse)
+	return l.members(ctx, store.Account.PK(account), s, store.Membership.Parse)
 }
 
 // members lists the current members in a partition, whose keys parse reads.
 func (l *Lists) members(ctx context.Context, partition string, s Slice,
-	parse func(table.Key) (string, string, bool),
+	parse func(store.Key) (string, string, bool),
 ) (Page[Membership], error) {
-	r := table.Membership.All().After(s.After)
+	r := store.Membership.All().After(s.After)
 	q := store.Query{Partition: partition, Within: r}
 	members, err := list(ctx, l, "list members", q, s.Limit, secondOf(parse), decodeMembership)
 	return withoutRevoked(members), err
@@ -188,15 +186,15 @@ func withoutRevoked(members Page[Membership]) Page[Membership] {
 }
 
 // firstOf and secondOf return positions of lists: the first or the second of the ids that parse reads from a key.
-func firstOf(parse func(table.Key) (string, string, bool)) func(table.Key) (string, bool) {
-	return func(k table.Key) (string, bool) {
+func firstOf(parse func(store.Key) (string, string, bool)) func(store.Key) (string, bool) {
+	return func(k store.Key) (string, bool) {
 		id, _, ok := parse(k)
 		return id, ok
 	}
 }
 
-func secondOf(parse func(table.Key) (string, string, bool)) func(table.Key) (string, bool) {
-	return func(k table.Key) (string, bool) {
+func secondOf(parse func(store.Key) (string, string, bool)) func(store.Key) (string, bool) {
+	return func(k store.Key) (string, bool) {
 		_, id, ok := parse(k)
 		return id, ok
 	}

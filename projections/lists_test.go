@@ -6,10 +6,8 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/ddb/ddbtest"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/projections"
 )
 
@@ -24,18 +22,18 @@ func TestHolders(t *testing.T) {
 		return `{"PK":{"S":"ACCOUNT#` + account + `"},"SK":{"S":"BALANCE#USD"}}`
 	}
 	batches := 0
-	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply {
+	fake, client := storetest.New(t, func(r storetest.Request) storetest.Reply {
 		if r.Operation == "Query" {
-			return ddbtest.OK(`{"Items":[` + strings.Join([]string{key("a"), key("b"), key("c"), key("d")}, ",") +
+			return storetest.OK(`{"Items":[` + strings.Join([]string{key("a"), key("b"), key("c"), key("d")}, ",") +
 				`]}`)
 		}
 		if batches++; batches == 1 {
-			return ddbtest.OK(`{"Responses":{"books":[` + balance("c") + `]},"UnprocessedKeys":{"books":{"Keys":[` +
+			return storetest.OK(`{"Responses":{"books":[` + balance("c") + `]},"UnprocessedKeys":{"books":{"Keys":[` +
 				key("a") + `]}}}`)
 		}
-		return ddbtest.OK(`{"Responses":{"books":[` + balance("a") + `]}}`)
+		return storetest.OK(`{"Responses":{"books":[` + balance("a") + `]}}`)
 	})
-	page, err := projections.NewLists(ddb.NewTable(client, "books")).Holders(t.Context(), "USD", projections.Slice{Limit: 3})
+	page, err := projections.NewLists(store.NewTable(client, "books")).Holders(t.Context(), "USD", projections.Slice{Limit: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +45,7 @@ func TestHolders(t *testing.T) {
 		t.Errorf("holders %v, next %q", accounts, page.Next)
 	}
 	r := fake.Requests()
-	if len(r) != 3 || r[0].Body["IndexName"] != table.IndexInverse || r[0].Body["Limit"] != 4.0 {
+	if len(r) != 3 || r[0].Body["IndexName"] != store.IndexInverse || r[0].Body["Limit"] != 4.0 {
 		t.Errorf("sent %v", r)
 	}
 }
@@ -63,13 +61,13 @@ func TestListsShowItemsWithMalformedVersions(t *testing.T) {
 		`"Version":{"N":"1000000000000000"},`: true,
 	} {
 		item := `{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"BALANCE#USD"},"Type":{"S":"Balance"},"V":{"N":"1"},` + version + head + `}`
-		_, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK(`{"Item":`+item+
+		_, client := storetest.New(t, storetest.Always(storetest.OK(`{"Item":`+item+
 			`,"Responses":{"books":[`+item+`]}}`)))
-		b, err := projections.NewLists(ddb.NewTable(client, "books")).Balance(t.Context(), jane)
+		b, err := projections.NewLists(store.NewTable(client, "books")).Balance(t.Context(), jane)
 		if err != nil || b.Head.Credits != events.NewAmount(7) {
 			t.Errorf("%s is shown as %+v, %v", version, b, err)
 		}
-		_, _, err = projections.NewViews(ddb.NewTable(client, "books")).Balance(t.Context(), jane)
+		_, _, err = projections.NewViews(store.NewTable(client, "books")).Balance(t.Context(), jane)
 		if readable && err != nil || !readable && !errors.Is(err, store.ErrMalformedItem) {
 			t.Errorf("%s is read: %v", version, err)
 		}

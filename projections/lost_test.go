@@ -8,7 +8,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -32,7 +31,7 @@ func TestRecreatedBalanceHasAHigherVersion(t *testing.T) {
 		b.Time = b.Time.Add(time.Second)
 		create(2)
 		if now := b.Stored(jane); now.Version <= before.Version || now.Version < morning.UnixMilli() ||
-			now.Version > table.VersionMax/2 {
+			now.Version > store.VersionMax/2 {
 			t.Errorf("%s: version %d after %d", how, now.Version, before.Version)
 		}
 		if err := b.Write(t.Context(), projections.Change{Balance: before}); !errors.Is(err, store.ErrConflict) {
@@ -46,7 +45,7 @@ func TestRecreatedBalanceHasAHigherVersion(t *testing.T) {
 func TestMalformedBalance(t *testing.T) {
 	b := segmented(t)
 	shop := events.Pair{Account: "shop", Asset: "USD"}
-	b.Damage().Spoil(table.Balance.Key("jane", "USD"))
+	b.Damage().Spoil(store.Balance.Key("jane", "USD"))
 	b.project(records(append(keysOf(jane, b.PostOnes(jane, 50)...), keysOf(shop, b.PostOnes(shop, 1)...)...)...))
 	viewstest.Same(t, "the other's head", b.Stored(shop).Head, ones(1, 1))
 	if !b.alarmed("RecordsMalformed", 1, "account=jane", "asset=USD") {

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Membership is the projection of one user's role on one account or in one group.
@@ -29,11 +27,11 @@ type GroupedAccount struct {
 }
 
 // Key is the key of the membership.
-func (m Membership) Key() table.Key {
+func (m Membership) Key() store.Key {
 	if m.Group != "" {
-		return table.GroupMembership.Key(m.Group, m.User)
+		return store.GroupMembership.Key(m.Group, m.User)
 	}
-	return table.Membership.Key(m.Account, m.User)
+	return store.Membership.Key(m.Account, m.User)
 }
 
 // RefreshMembership writes the membership of a user on an account or in a group from the newest grant or revocation. A
@@ -73,27 +71,27 @@ func (p *Projector) RefreshGrouped(ctx context.Context, account string, from int
 // membershipItem returns the item of a membership. A revoked membership remains stored because of its number, but is
 // not in the inverse index.
 func membershipItem(m Membership) store.Item {
-	item := ddb.Begin(m.Key(), table.Membership.Type)
-	putText(item, table.AttrAccount, m.Account)
-	item[table.AttrUser] = ddb.String(m.User)
-	item[table.AttrNumber] = ddb.Integer(m.Number)
-	putText(item, table.AttrRole, string(m.Role))
+	item := store.Begin(m.Key(), store.Membership.Type)
+	putText(item, store.AttrAccount, m.Account)
+	item[store.AttrUser] = store.String(m.User)
+	item[store.AttrNumber] = store.Integer(m.Number)
+	putText(item, store.AttrRole, string(m.Role))
 	if m.Role != "" {
-		item[table.AttrPK2] = ddb.String(table.Membership.PK2(m.User))
+		item[store.AttrPK2] = store.String(store.Membership.PK2(m.User))
 	}
 	return item
 }
 
 // decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number.
 func decodeMembership(item store.Item) (Membership, error) {
-	r, key := open(item, table.Membership.Type)
-	account, user, ok := table.Membership.Parse(key)
+	r, key := open(item, store.Membership.Type)
+	account, user, ok := store.Membership.Parse(key)
 	m := Membership{
-		Account: account, User: user, Role: events.Role(r.OptionalText(table.AttrRole)), Number: numberOf(item),
+		Account: account, User: user, Role: events.Role(r.OptionalText(store.AttrRole)), Number: numberOf(item),
 	}
 	if !ok {
-		if m.Group, m.User, ok = table.GroupMembership.Parse(key); !ok {
-			r.Fail(table.AttrSK, "is not that of a membership")
+		if m.Group, m.User, ok = store.GroupMembership.Parse(key); !ok {
+			r.Fail(store.AttrSK, "is not that of a membership")
 		}
 	}
 	return decoded(m, key, r)
@@ -101,8 +99,8 @@ func decodeMembership(item store.Item) (Membership, error) {
 
 // numberOf returns the number of the event that an item was projected from, 0 if the item has none.
 func numberOf(item store.Item) int64 {
-	r := ddb.Read(item)
-	if number := r.Integer(table.AttrNumber); r.Err() == nil {
+	r := store.Read(item)
+	if number := r.Integer(store.AttrNumber); r.Err() == nil {
 		return number
 	}
 	return 0
@@ -111,11 +109,11 @@ func numberOf(item store.Item) int64 {
 // groupedItem returns the item of an account's place in a group. If the account was taken out, the item remains stored
 // because of its number, but is not in the inverse index.
 func groupedItem(g GroupedAccount) store.Item {
-	item := ddb.Begin(table.Grouped.Key(g.Account, g.Group), table.Grouped.Type)
-	item[table.AttrAccount] = ddb.String(g.Account)
-	item[table.AttrNumber] = ddb.Integer(g.Number)
+	item := store.Begin(store.Grouped.Key(g.Account, g.Group), store.Grouped.Type)
+	item[store.AttrAccount] = store.String(g.Account)
+	item[store.AttrNumber] = store.Integer(g.Number)
 	if !g.Out {
-		item[table.AttrPK2] = ddb.String(table.Grouped.PK2(g.Group))
+		item[store.AttrPK2] = store.String(store.Grouped.PK2(g.Group))
 	}
 	return item
 }
@@ -123,11 +121,11 @@ func groupedItem(g GroupedAccount) store.Item {
 // decodeGrouped decodes an account's place in a group. Its Number is 0 if the item is from the inverse index, which has
 // no Number.
 func decodeGrouped(item store.Item) (GroupedAccount, error) {
-	r, key := open(item, table.Grouped.Type)
-	account, group, ok := table.Grouped.Parse(key)
+	r, key := open(item, store.Grouped.Type)
+	account, group, ok := store.Grouped.Parse(key)
 	if !ok {
-		r.Fail(table.AttrSK, "is not that of a place in a group")
+		r.Fail(store.AttrSK, "is not that of a place in a group")
 	}
-	out := !r.Has(table.AttrPK2)
+	out := !r.Has(store.AttrPK2)
 	return decoded(GroupedAccount{Account: account, Group: group, Out: out, Number: numberOf(item)}, key, r)
 }

@@ -8,15 +8,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // list returns one page of at most limit elements of q. position returns an element's position from its
 // key. what names the operation in errors.
 func list[T any](ctx context.Context, l *Lists, what string, q store.Query, limit int,
-	position func(table.Key) (string, bool), decode func(store.Item) (T, error),
+	position func(store.Key) (string, bool), decode func(store.Item) (T, error),
 ) (page Page[T], err error) {
 	defer annotate(&err, what)
 	if q.Within.Empty() {
@@ -71,7 +69,7 @@ func (l *Lists) merge(
 	}
 	items = slices.Concat(found...)
 	slices.SortFunc(items, func(a, b store.Item) int {
-		return direction * cmp.Compare(ddb.TextOf(a[attribute]), ddb.TextOf(b[attribute]))
+		return direction * cmp.Compare(store.TextOf(a[attribute]), store.TextOf(b[attribute]))
 	})
 	return items[:min(len(items), limit)], len(items) > limit, nil
 }
@@ -79,7 +77,7 @@ func (l *Lists) merge(
 // paged returns a page of the first limit items. It has a next page if there are more items, or if last is not nil:
 // the key at which DynamoDB stopped before the end.
 func paged[T any](items []store.Item, last store.Item, limit int,
-	position func(table.Key) (string, bool), decode func(store.Item) (T, error),
+	position func(store.Key) (string, bool), decode func(store.Item) (T, error),
 ) (page Page[T], err error) {
 	if len(items) > limit {
 		items, last = items[:limit], items[limit-1]
@@ -93,7 +91,7 @@ func paged[T any](items []store.Item, last store.Item, limit int,
 	if last == nil {
 		return Page[T]{Items: listed}, nil
 	}
-	key, err := ddb.KeyOf(last)
+	key, err := store.KeyOf(last)
 	if err != nil {
 		return page, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Past computes balances as of a past time, and statements. A past balance is the sum of the closed segments up to that
@@ -177,7 +176,7 @@ func extend(ctx context.Context, views PostingReader, f Fold, s Segment) (Fold, 
 func (v *Views) Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
 	found []Segment, more bool, at time.Time, err error,
 ) {
-	q := v.within(k.Account, table.Segment.All(k.Asset).After(string(after)).Through(string(through)))
+	q := v.within(k.Account, store.Segment.All(k.Asset).After(string(after)).Through(string(through)))
 	return decodePage(ctx, v.table, q, decodeSegment)
 }
 
@@ -185,7 +184,7 @@ func (v *Views) Segments(ctx context.Context, k events.Pair, after, through even
 func (v *Views) Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (
 	found []events.PostingRecorded, more bool, at time.Time, err error,
 ) {
-	q := v.within(k.Account, table.Posting.All(k.Asset).After(string(after)).Through(string(through)))
+	q := v.within(k.Account, store.Posting.All(k.Asset).After(string(after)).Through(string(through)))
 	q.Limit = limit
 	return decodePage(ctx, v.table, q, decodeAs[events.PostingRecorded])
 }

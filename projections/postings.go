@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // postingsPage is the maximum number of postings in one page: about 1.5 MB of memory. Ordinary postings stay below the
@@ -16,14 +14,14 @@ const postingsPage = 1000
 
 // figures are the attributes of a posting's figures, and those that their checksum covers.
 var figures = []string{
-	table.AttrSK, table.AttrType, table.AttrForm, table.AttrChecksum, events.FigureQuantity, events.FigureCost,
+	store.AttrSK, store.AttrType, store.AttrForm, store.AttrChecksum, events.FigureQuantity, events.FigureCost,
 	events.FigureTransaction, events.FigureKind, events.FigureDescription, events.FigurePending, events.FigurePhase,
 	events.FigureBackdated,
 }
 
 // Postings implements PostingReader.
 func (v *Views) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) ([]Posting, bool, error) {
-	q := v.within(k.Account, table.Posting.All(k.Asset).After(string(after)).Through(string(through)))
+	q := v.within(k.Account, store.Posting.All(k.Asset).After(string(after)).Through(string(through)))
 	q.Limit, q.Attributes = postingsPage, figures
 	found, more, _, err := decodePage(ctx, v.table, q, func(item store.Item) (Posting, error) {
 		return decodePosting(k, item)
@@ -34,7 +32,7 @@ func (v *Views) Postings(ctx context.Context, k events.Pair, after, through even
 // CountPostings counts the postings of k after `after` and through `through` ("": to the end). It makes one request for
 // each megabyte of postings.
 func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through events.KSUID) (int64, error) {
-	q := v.within(k.Account, table.Posting.All(k.Asset).After(string(after)).Through(string(through)))
+	q := v.within(k.Account, store.Posting.All(k.Asset).After(string(after)).Through(string(through)))
 	if q.Within.Empty() {
 		return 0, nil
 	}
@@ -53,25 +51,25 @@ func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through
 
 // decodePosting decodes the part of a posting of k that a fold counts. It verifies the checksum.
 func decodePosting(k events.Pair, item store.Item) (p Posting, err error) {
-	key := table.Key{PK: table.Account.PK(k.Account), SK: ddb.TextOf(item[table.AttrSK])}
-	_, asset, id, ok := table.Posting.Parse(key)
+	key := store.Key{PK: store.Account.PK(k.Account), SK: store.TextOf(item[store.AttrSK])}
+	_, asset, id, ok := store.Posting.Parse(key)
 	if p.ID, err = events.ParseKSUID(id); !ok || asset != k.Asset || err != nil {
 		return p, fmt.Errorf("%w: %s %s is not a posting of %s", store.ErrMalformedItem, key.PK, key.SK, k.Asset)
 	}
-	r := ddb.Read(item)
-	form, backdated := r.Integer(table.AttrForm), r.OptionalFlag(events.FigureBackdated)
+	r := store.Read(item)
+	form, backdated := r.Integer(store.AttrForm), r.OptionalFlag(events.FigureBackdated)
 	if r.Err() != nil {
 		return p, at(key, r.Err())
 	}
 	p.Figures, err = events.DecodeFigures(events.StoredPosting{
-		Name: ddb.TextOf(item[table.AttrType]), Version: int(form), Checksum: ddb.TextOf(item[table.AttrChecksum]),
+		Name: store.TextOf(item[store.AttrType]), Version: int(form), Checksum: store.TextOf(item[store.AttrChecksum]),
 		Account: k.Account, Asset: k.Asset, ID: id,
-		Quantity:    events.Number(ddb.DigitsOf(item[events.FigureQuantity])),
-		Cost:        events.Number(ddb.DigitsOf(item[events.FigureCost])),
-		Pending:     events.Number(ddb.DigitsOf(item[events.FigurePending])),
-		Phase:       ddb.TextOf(item[events.FigurePhase]),
-		Transaction: ddb.TextOf(item[events.FigureTransaction]), Kind: ddb.TextOf(item[events.FigureKind]),
-		Description: ddb.TextOf(item[events.FigureDescription]), Backdated: backdated,
+		Quantity:    events.Number(store.DigitsOf(item[events.FigureQuantity])),
+		Cost:        events.Number(store.DigitsOf(item[events.FigureCost])),
+		Pending:     events.Number(store.DigitsOf(item[events.FigurePending])),
+		Phase:       store.TextOf(item[events.FigurePhase]),
+		Transaction: store.TextOf(item[events.FigureTransaction]), Kind: store.TextOf(item[events.FigureKind]),
+		Description: store.TextOf(item[events.FigureDescription]), Backdated: backdated,
 	})
 	return p, at(key, err)
 }

@@ -11,7 +11,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -125,7 +124,7 @@ type throttled struct {
 	store.Table
 	mu      sync.Mutex
 	left    int
-	counted map[table.Range]bool
+	counted map[store.Range]bool
 }
 
 func (s *throttled) Query(ctx context.Context, q store.Query) (store.Page, error) {
@@ -146,7 +145,7 @@ func (s *throttled) Query(ctx context.Context, q store.Query) (store.Page, error
 func TestCountPostings(t *testing.T) {
 	const most = 6_000
 	b := newBook(t)
-	s := &throttled{Table: b.Table, left: 3, counted: map[table.Range]bool{}}
+	s := &throttled{Table: b.Table, left: 3, counted: map[store.Range]bool{}}
 	reader := projections.NewReader(s, nil)
 	reader.Pause(func(context.Context, int) error { return nil })
 	count := func(want int64) {
@@ -161,9 +160,9 @@ func TestCountPostings(t *testing.T) {
 	count(most)
 	segments := b.AllSegments(jane)
 	tenth, twentieth := string(segments[9].Through), string(segments[19].Through)
-	if got, want := s.counted, (map[table.Range]bool{
-		table.Posting.All("USD").Through(tenth): true, table.Posting.All("USD").After(tenth).Through(twentieth): true,
-		table.Posting.All("USD").After(twentieth): true,
+	if got, want := s.counted, (map[store.Range]bool{
+		store.Posting.All("USD").Through(tenth): true, store.Posting.All("USD").After(tenth).Through(twentieth): true,
+		store.Posting.All("USD").After(twentieth): true,
 	}); !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // A refold of a cached balance does not move the seal for each settled posting: each move costs a read of the table.
@@ -37,7 +36,7 @@ type dirtyPosting struct {
 // the time of the write, so the latter is used.
 func (d dirtyPosting) lag(now time.Time) time.Duration {
 	since := d.id.Time()
-	if d.written.Sub(since) > table.SettleWindow {
+	if d.written.Sub(since) > store.SettleWindow {
 		since = d.written
 	}
 	return max(0, now.Sub(since))

@@ -7,7 +7,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // ReversalsOf lists the reversals of a transaction, oldest first; positions are their numbers. It is strongly
@@ -20,10 +19,10 @@ func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s Slice) (p
 			return page, err
 		}
 	}
-	r := table.Reversal.All().After(table.Number(after))
-	q := store.Query{Partition: table.Transaction.PK(transaction), Within: r, Consistency: store.Strong}
-	number := func(k table.Key) (string, bool) {
-		_, n, ok := table.Reversal.Parse(k)
+	r := store.Reversal.All().After(store.Number(after))
+	q := store.Query{Partition: store.Transaction.PK(transaction), Within: r, Consistency: store.Strong}
+	number := func(k store.Key) (string, bool) {
+		_, n, ok := store.Reversal.Parse(k)
 		return strconv.FormatInt(n, 10), ok
 	}
 	reversals, err := list(ctx, l, "list", q, s.Limit, number, decodeAs[events.TransactionReversed])

@@ -3,9 +3,7 @@ package projections
 import (
 	"strconv"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Revision identifies one state of a stored item, which may be absent or lack a usable version. It changes with every
@@ -28,11 +26,11 @@ func RevisionOf(item store.Item, name string) Revision {
 		return RevisionAbsent
 	}
 	value := item[name]
-	switch kind := ddb.TypeOf(value); kind {
+	switch kind := store.TypeOf(value); kind {
 	case "":
 		return revisionNone
 	case "N":
-		return Revision(revisionNumber + ddb.DigitsOf(value))
+		return Revision(revisionNumber + store.DigitsOf(value))
 	default:
 		return Revision(revisionType + kind)
 	}
@@ -60,13 +58,13 @@ func (r Revision) Replace(item store.Item, name string) store.Write {
 	w.Names = map[string]string{"#revision": name}
 	switch kind, value := r[:1], string(r[1:]); kind {
 	case revisionNone:
-		w.If = "attribute_exists(" + table.AttrPK + ") AND attribute_not_exists(#revision)"
+		w.If = "attribute_exists(" + store.AttrPK + ") AND attribute_not_exists(#revision)"
 	case revisionNumber:
 		w.If = "#revision = :revision"
-		w.Values = store.Item{":revision": ddb.Digits(value)}
+		w.Values = store.Item{":revision": store.Digits(value)}
 	default:
 		w.If = "attribute_type(#revision, :type)"
-		w.Values = store.Item{":type": ddb.String(value)}
+		w.Values = store.Item{":type": store.String(value)}
 	}
 	return w
 }

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -28,13 +26,13 @@ func (e *endlessTable) Query(ctx context.Context, q store.Query) (store.Page, er
 		return e.Table.Query(ctx, q)
 	}
 	n := 0
-	if id := table.LastID(q.Within.From); len(id) >= len(ksuid(0)) { // the page begins right after a posting
+	if id := store.LastID(q.Within.From); len(id) >= len(ksuid(0)) { // the page begins right after a posting
 		n = int(events.KSUID(id[:len(ksuid(0))]).Time().Sub(morning) / time.Millisecond)
 	}
 	var page store.Page
 	for len(page.Items) < q.Limit && n < e.count {
 		n++
-		page.Items = append(page.Items, ddb.EventItem(events.PostingRecorded{
+		page.Items = append(page.Items, store.EventItem(events.PostingRecorded{
 			Leg: events.Leg{
 				ID: ksuid(n), Account: jane.Account, Asset: jane.Asset, Quantity: events.NewAmount(1),
 			},
@@ -50,7 +48,7 @@ func (e *endlessTable) Query(ctx context.Context, q store.Query) (store.Page, er
 func (e *endlessTable) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
 	e.heap()
 	return e.Table.Transact(ctx, slices.DeleteFunc(slices.Clone(writes), func(w store.Write) bool {
-		return ddb.TextOf(w.Item[table.AttrType]) == table.Segment.Type // the store would keep them
+		return store.TextOf(w.Item[store.AttrType]) == store.Segment.Type // the store would keep them
 	}))
 }
 

@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -18,7 +16,7 @@ import (
 func without(t store.Table, hidden events.KSUID) *viewstest.Hooked {
 	hide := func(page []store.Item) ([]store.Item, error) {
 		return slices.DeleteFunc(page, func(i store.Item) bool {
-			return table.LastID(ddb.TextOf(i[table.AttrSK])) == string(hidden)
+			return store.LastID(store.TextOf(i[store.AttrSK])) == string(hidden)
 		}), nil
 	}
 	return &viewstest.Hooked{Table: t, AfterPostings: hide}
@@ -53,12 +51,12 @@ type hidesSegmentOnce struct {
 
 func (u *hidesSegmentOnce) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	page, err := u.Table.Query(ctx, q)
-	if len(page.Items) == 0 || ddb.TextOf(page.Items[0][table.AttrType]) != table.Segment.Type || u.hidden {
+	if len(page.Items) == 0 || store.TextOf(page.Items[0][store.AttrType]) != store.Segment.Type || u.hidden {
 		return page, err
 	}
 	u.hidden = true
-	key, _ := ddb.KeyOf(page.Items[0])
-	q.After = ddb.Key(key)
+	key, _ := store.KeyOf(page.Items[0])
+	q.After = store.KeyItem(key)
 	return u.Table.Query(ctx, q)
 }
 

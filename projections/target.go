@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // Target names the projection that a stream record affects: the balance of an account in an asset, the membership of a
@@ -41,24 +41,24 @@ func (t Target) Membership() Membership {
 // TargetOf returns the target of the event with a key, the zero Target if the event is not projected. ok is false if it
 // is projected and its key is malformed; then at most Lists is set. The target is never a hold: no key contains a
 // hold's id, but the figures of the postings that place or end the hold do.
-func TargetOf(k table.Key) (t Target, ok bool) {
+func TargetOf(k store.Key) (t Target, ok bool) {
 	switch {
-	case table.Posting.Is(k.SK):
+	case store.Posting.Is(k.SK):
 		var id string
-		t.Account, t.Asset, id, ok = table.Posting.Parse(k)
+		t.Account, t.Asset, id, ok = store.Posting.Parse(k)
 		_, err := events.ParseKSUID(id)
 		ok = ok && err == nil && events.ValidID(t.Asset) && events.ValidID(t.Account)
-	case table.Grant.Is(k.SK):
-		if t.Account, t.User, _, ok = table.Grant.Parse(k); !ok {
-			t.Group, t.User, _, ok = table.GroupGrant.Parse(k)
+	case store.Grant.Is(k.SK):
+		if t.Account, t.User, _, ok = store.Grant.Parse(k); !ok {
+			t.Group, t.User, _, ok = store.GroupGrant.Parse(k)
 		}
 		ok = ok && events.ValidID(t.User) && events.ValidID(cmp.Or(t.Account, t.Group))
-	case table.Grouping.Is(k.SK):
-		t.Account, _, ok = table.Grouping.Parse(k)
+	case store.Grouping.Is(k.SK):
+		t.Account, _, ok = store.Grouping.Parse(k)
 		ok = ok && events.ValidID(t.Account)
-	case table.Transaction.Is(k.SK), table.Outcome.Is(k.SK):
-		id, isHeader := table.Transaction.Parse(k)
-		hold, isEnd := table.Outcome.Parse(k)
+	case store.Transaction.Is(k.SK), store.Outcome.Is(k.SK):
+		id, isHeader := store.Transaction.Parse(k)
+		hold, isEnd := store.Outcome.Parse(k)
 		return Target{Lists: true}, (isHeader || isEnd) && events.ValidID(cmp.Or(id, hold))
 	default:
 		return Target{}, true

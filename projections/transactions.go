@@ -5,9 +5,7 @@ import (
 	"strings"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
@@ -47,26 +45,26 @@ func (l *Lists) listedEntries(ctx context.Context, by Search, s Slice) (
 	if r.Empty() {
 		return nil, "", nil
 	}
-	partitions := []string{table.ListedMetadata.PK(by.Key, by.Value)}
+	partitions := []string{store.ListedMetadata.PK(by.Key, by.Value)}
 	if by.Key == "" {
 		partitions = partitions[:0]
-		for shard := range table.Shards {
-			partitions = append(partitions, table.TransactionsPK(shard))
+		for shard := range store.Shards {
+			partitions = append(partitions, store.TransactionsPK(shard))
 		}
 	}
 	queries := make([]store.Query, len(partitions))
 	for i, pk := range partitions {
 		queries[i] = store.Query{Partition: pk, Within: r, Descending: !by.OldestFirst}
 	}
-	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrSK, direction)
+	items, more, err := l.merge(ctx, queries, s.Limit, store.AttrSK, direction)
 	if err != nil {
 		return nil, "", err
 	}
 	if more {
-		_, next, _ = strings.Cut(ddb.TextOf(items[s.Limit-1][table.AttrSK]), "#")
+		_, next, _ = strings.Cut(store.TextOf(items[s.Limit-1][store.AttrSK]), "#")
 	}
 	for _, item := range items {
-		if ddb.Read(item).OptionalFlag(table.AttrVoid) { // also if it is malformed
+		if store.Read(item).OptionalFlag(store.AttrVoid) { // also if it is malformed
 			continue
 		}
 		e, err := decodeListedEntry(item)
@@ -79,16 +77,16 @@ func (l *Lists) listedEntries(ctx context.Context, by Search, s Slice) (
 }
 
 // listedRange returns the range of a search after a position, and its direction: 1 for oldest first, -1 for newest.
-func listedRange(by Search, after string) (r table.Range, direction int) {
+func listedRange(by Search, after string) (r store.Range, direction int) {
 	if !by.OldestFirst {
 		from, to := bounds(by.Span, after)
-		return table.Listed.All().Since(from).Before(to), -1
+		return store.Listed.All().Since(from).Before(to), -1
 	}
 	from, to := bounds(by.Span, "")
 	if after > from {
-		return table.Listed.All().After(after).Before(to), 1
+		return store.Listed.All().After(after).Before(to), 1
 	}
-	return table.Listed.All().Since(from).Before(to), 1
+	return store.Listed.All().Since(from).Before(to), 1
 }
 
 // TransactionsByID reads the headers of the transactions whose ids are keys of ended. Where the value is true, it also
@@ -97,15 +95,15 @@ func listedRange(by Search, after string) (r table.Range, direction int) {
 func TransactionsByID(ctx context.Context, t store.Table, ended map[string]bool, c store.Consistency) (
 	map[string]Transaction, error,
 ) {
-	keys := make([]table.Key, 0, 2*len(ended))
+	keys := make([]store.Key, 0, 2*len(ended))
 	for id, isEnded := range ended {
-		if keys = append(keys, table.Transaction.Key(id)); isEnded {
-			keys = append(keys, table.Outcome.Key(id))
+		if keys = append(keys, store.Transaction.Key(id)); isEnded {
+			keys = append(keys, store.Outcome.Key(id))
 		}
 	}
 	found, ends := make(map[string]Transaction, len(ended)), make(map[string]*events.HoldEnded)
-	err := forEach(ctx, t, keys, c, func(_ table.Key, item store.Item) error {
-		e, err := ddb.DecodeEvent(item)
+	err := forEach(ctx, t, keys, c, func(_ store.Key, item store.Item) error {
+		e, err := store.DecodeEvent(item)
 		switch e := e.(type) {
 		case events.TransactionPosted:
 			found[e.ID] = Transaction{Header: e}

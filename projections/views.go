@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Views reads and writes projections, and reads the events that they are computed from, as items of a table. Every
@@ -51,7 +49,7 @@ type Repairer interface {
 // Balance reads the balance of k. It returns the zero balance if none is stored. It also returns the store's clock in
 // whole seconds, zero if unknown.
 func (v *Views) Balance(ctx context.Context, k events.Pair) (Balance, time.Time, error) {
-	item, at, err := v.table.Get(ctx, table.Balance.Key(k.Account, k.Asset), store.Strong)
+	item, at, err := v.table.Get(ctx, store.Balance.Key(k.Account, k.Asset), store.Strong)
 	if err != nil {
 		return Balance{}, at, err
 	}
@@ -61,7 +59,7 @@ func (v *Views) Balance(ctx context.Context, k events.Pair) (Balance, time.Time,
 
 // Summary reads an account's summary. It returns the zero summary if none is stored.
 func (v *Views) Summary(ctx context.Context, account string) (Summary, error) {
-	item, _, err := v.table.Get(ctx, table.Summary.Key(account), store.Strong)
+	item, _, err := v.table.Get(ctx, store.Summary.Key(account), store.Strong)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -70,11 +68,11 @@ func (v *Views) Summary(ctx context.Context, account string) (Summary, error) {
 
 // IsClosed reports whether account is closed. It decodes only the state: a fault of the rest is left to the audit.
 func (v *Views) IsClosed(ctx context.Context, account string) (bool, error) {
-	item, _, err := v.table.Get(ctx, table.Current.Key(account), store.Strong)
+	item, _, err := v.table.Get(ctx, store.Current.Key(account), store.Strong)
 	if err != nil || item == nil {
 		return false, err
 	}
-	r := ddb.Open(item, table.Current.Type)
+	r := store.Open(item, store.Current.Type)
 	return r.Text("State") == string(events.StateClosed), r.Err()
 }
 
@@ -89,7 +87,7 @@ func decodeOr[T any](absent T, item store.Item, form Form[T]) (T, error) {
 // SegmentFrom reads the first segment of k whose Through is at or after id. The segment may begin after id. Error: also
 // ErrAbsent.
 func (v *Views) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (Segment, error) {
-	item, err := store.First(ctx, v.table, v.within(k.Account, table.Segment.All(k.Asset).Since(string(id))))
+	item, err := store.First(ctx, v.table, v.within(k.Account, store.Segment.All(k.Asset).Since(string(id))))
 	if err != nil {
 		return Segment{}, err
 	}
@@ -101,8 +99,8 @@ func (v *Views) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID)
 func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through events.KSUID) (
 	b Balance, s Segment, err error,
 ) {
-	items, _, err := v.table.Snapshot(ctx, []table.Key{
-		table.Balance.Key(k.Account, k.Asset), table.Segment.Key(k.Account, k.Asset, string(through)),
+	items, _, err := v.table.Snapshot(ctx, []store.Key{
+		store.Balance.Key(k.Account, k.Asset), store.Segment.Key(k.Account, k.Asset, string(through)),
 	})
 	if err != nil {
 		return b, s, err
@@ -122,22 +120,22 @@ func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through e
 // right after such a key, since well-formed postings of the same asset may follow. Error: also ErrAbsent, if there is
 // none.
 func (v *Views) NextAsset(ctx context.Context, account, after string) (string, error) {
-	q := v.within(account, table.Posting.NextAfter(after))
+	q := v.within(account, store.Posting.NextAfter(after))
 	q.Attributes = keysOnly
 	for {
 		item, err := store.First(ctx, v.table, q)
 		if err != nil {
 			return "", err
 		}
-		key, err := ddb.KeyOf(item)
+		key, err := store.KeyOf(item)
 		if err != nil {
 			return "", err
 		}
-		_, asset, id, ok := table.Posting.Parse(key)
+		_, asset, id, ok := store.Posting.Parse(key)
 		if _, err := events.ParseKSUID(id); ok && err == nil {
 			return asset, nil
 		}
-		q.After = ddb.Key(key)
+		q.After = store.KeyItem(key)
 	}
 }
 
@@ -145,7 +143,7 @@ func (v *Views) NextAsset(ctx context.Context, account, after string) (string, e
 // ErrAbsent.
 func (v *Views) NewestGrant(ctx context.Context, of Membership) (m Membership, err error) {
 	item, err := store.First(ctx, v.table, store.Query{
-		Partition: of.Key().PK, Within: table.Grant.All(of.User), Descending: true, Consistency: store.Strong,
+		Partition: of.Key().PK, Within: store.Grant.All(of.User), Descending: true, Consistency: store.Strong,
 	})
 	if err != nil {
 		return m, err
@@ -164,7 +162,7 @@ func (v *Views) NewestGrant(ctx context.Context, of Membership) (m Membership, e
 // page. Error: also ErrAbsent, if there are no such changes.
 func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([]GroupedAccount, error) {
 	places := make(map[string]GroupedAccount)
-	q := v.within(account, table.Grouping.All().Since(table.Number(from)))
+	q := v.within(account, store.Grouping.All().Since(store.Number(from)))
 	for more := true; more; {
 		page, err := store.NextPage(ctx, v.table, q)
 		if err != nil {
@@ -191,11 +189,11 @@ func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([
 }
 
 // keysOnly projects an item to its key.
-var keysOnly = []string{table.AttrPK, table.AttrSK}
+var keysOnly = []string{store.AttrPK, store.AttrSK}
 
 // within returns a query of r in an account's partition.
-func (v *Views) within(account string, r table.Range) store.Query {
-	return store.Query{Partition: table.Account.PK(account), Within: r, Consistency: v.queries}
+func (v *Views) within(account string, r store.Range) store.Query {
+	return store.Query{Partition: store.Account.PK(account), Within: r, Consistency: v.queries}
 }
 
 // decodePage reads and decodes a page of a query, of which only the last may be empty. more reports whether there may
@@ -220,15 +218,15 @@ func decodePage[T any](ctx context.Context, t store.Table, q store.Query, decode
 }
 
 // forEach reads the items of keys, and calls add for each. Errors: also those of add.
-func forEach(ctx context.Context, t store.Table, keys []table.Key, c store.Consistency,
-	add func(key table.Key, item store.Item) error,
+func forEach(ctx context.Context, t store.Table, keys []store.Key, c store.Consistency,
+	add func(key store.Key, item store.Item) error,
 ) error {
 	items, _, err := t.BatchGet(ctx, keys, c)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		key, err := ddb.KeyOf(item)
+		key, err := store.KeyOf(item)
 		if err != nil {
 			return err
 		}
@@ -240,9 +238,11 @@ func forEach(ctx context.Context, t store.Table, keys []table.Key, c store.Consi
 }
 
 // decodeAs decodes an event of one type.
-func decodeAs[E events.Event](item store.Item) (E, error) { return ddb.Only[E](ddb.DecodeEvent(item)) }
+func decodeAs[E events.Event](item store.Item) (E, error) {
+	return store.Only[E](store.DecodeEvent(item))
+}
 
 // decodeListed decodes an event of one type from the inverse index.
 func decodeListed[E events.Event](item store.Item) (E, error) {
-	return ddb.Only[E](ddb.DecodeListed(item))
+	return store.Only[E](store.DecodeListed(item))
 }

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/ddb/ddbtest"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/projections"
 )
 
@@ -21,13 +19,13 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // Refolds are correct only if they see every committed posting. So each read of Views is one request to the table, not
 // to an index, and is strongly consistent or a transaction.
 func TestReadsOfViewsAreStronglyConsistent(t *testing.T) {
-	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply {
+	fake, client := storetest.New(t, func(r storetest.Request) storetest.Reply {
 		if r.Operation == "TransactGetItems" {
-			return ddbtest.OK(`{"Responses":[{},{}]}`)
+			return storetest.OK(`{"Responses":[{},{}]}`)
 		}
-		return ddbtest.OK(`{"Items":[]}`)
+		return storetest.OK(`{"Items":[]}`)
 	})
-	reads := errorsOfReads(t.Context(), projections.NewViews(ddb.NewTable(client, "books")))
+	reads := errorsOfReads(t.Context(), projections.NewViews(store.NewTable(client, "books")))
 	requests := fake.Requests()
 	if len(requests) != len(reads) {
 		t.Errorf("%d reads made %d requests", len(reads), len(requests))
@@ -40,7 +38,7 @@ func TestReadsOfViewsAreStronglyConsistent(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	over := errorsOfReads(ctx, projections.NewViews(ddb.NewTable(client, "books")))
+	over := errorsOfReads(ctx, projections.NewViews(store.NewTable(client, "books")))
 	for i, err := range reads {
 		if err != nil && !errors.Is(err, store.ErrAbsent) {
 			t.Errorf("read %d: %v", i, err)
@@ -80,7 +78,7 @@ func TestNextAssetSkipsMalformedKeys(t *testing.T) {
 	} {
 		b := newBook(t)
 		for _, sk := range strings.Fields(c.sks) {
-			_, err := b.Table.Write(t.Context(), store.Write{Item: ddb.Key(table.Key{PK: "ACCOUNT#jane", SK: sk})})
+			_, err := b.Table.Write(t.Context(), store.Write{Item: store.KeyItem(store.Key{PK: "ACCOUNT#jane", SK: sk})})
 			b.Must(err)
 		}
 		asset, err := b.NextAsset(t.Context(), "jane", "")
@@ -96,19 +94,19 @@ func TestErrorsOfWrites(t *testing.T) {
 	together := projections.Change{Balance: alone.Balance, Summary: &projections.Summary{Account: "jane"}}
 	for _, c := range []struct {
 		change projections.Change
-		reply  ddbtest.Reply
+		reply  storetest.Reply
 		wanted error
 	}{
-		{alone, ddbtest.Refusal(400, "ConditionalCheckFailedException", "x"), store.ErrConflict},
-		{alone, ddbtest.Refusal(400, "TransactionConflictException", "x"), store.ErrConflict},
-		{alone, ddbtest.Refusal(400, "ThrottlingException", "x"), store.ErrThrottled},
-		{alone, ddbtest.Refusal(500, "InternalServerError", "x"), store.ErrUnknownOutcome},
-		{together, ddbtest.Reply{Status: 400, Body: `{"__type":"x#TransactionCanceledException","Message":"x",` +
+		{alone, storetest.Refusal(400, "ConditionalCheckFailedException", "x"), store.ErrConflict},
+		{alone, storetest.Refusal(400, "TransactionConflictException", "x"), store.ErrConflict},
+		{alone, storetest.Refusal(400, "ThrottlingException", "x"), store.ErrThrottled},
+		{alone, storetest.Refusal(500, "InternalServerError", "x"), store.ErrUnknownOutcome},
+		{together, storetest.Reply{Status: 400, Body: `{"__type":"x#TransactionCanceledException","Message":"x",` +
 			`"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed"}]}`}, store.ErrConflict},
-		{together, ddbtest.Refusal(500, "InternalServerError", "x"), store.ErrUnknownOutcome},
+		{together, storetest.Refusal(500, "InternalServerError", "x"), store.ErrUnknownOutcome},
 	} {
-		fake, client := ddbtest.New(t, ddbtest.Always(c.reply))
-		if err := projections.NewViews(ddb.NewTable(client, "books")).Write(t.Context(), c.change); !errors.Is(err, c.wanted) {
+		fake, client := storetest.New(t, storetest.Always(c.reply))
+		if err := projections.NewViews(store.NewTable(client, "books")).Write(t.Context(), c.change); !errors.Is(err, c.wanted) {
 			t.Errorf("error %v, wanted %v", err, c.wanted)
 		}
 		if n := len(fake.Requests()); n != 1 {
@@ -119,8 +117,8 @@ func TestErrorsOfWrites(t *testing.T) {
 
 // With a canceled context no write sends a request.
 func TestNoWriteAfterTheContextEnds(t *testing.T) {
-	fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK("{}")))
-	views := projections.NewViews(ddb.NewTable(client, "books"))
+	fake, client := storetest.New(t, storetest.Always(storetest.OK("{}")))
+	views := projections.NewViews(store.NewTable(client, "books"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	balance, m := projections.Balance{Pair: jane}, projections.Membership{Account: "jane", User: "ann", Number: 1}
@@ -158,8 +156,8 @@ func TestAlteredPostingsAreRefused(t *testing.T) {
 	}
 	sound := figuresOf(p)
 	ask := func(item string) ([]projections.Posting, error) {
-		_, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK(`{"Items":[`+item+`]}`)))
-		postings, _, err := projections.NewViews(ddb.NewTable(client, "books")).Postings(t.Context(), jane, "", "")
+		_, client := storetest.New(t, storetest.Always(storetest.OK(`{"Items":[`+item+`]}`)))
+		postings, _, err := projections.NewViews(store.NewTable(client, "books")).Postings(t.Context(), jane, "", "")
 		return postings, err
 	}
 	if postings, err := ask(sound); err != nil || len(postings) != 1 || postings[0].Quantity != p.Quantity ||

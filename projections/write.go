@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // SegmentsMax is the maximum number of segments in one Change. With the balance and the summary they stay below the 100
@@ -56,13 +54,13 @@ func (v *Views) Write(ctx context.Context, c Change) error {
 // WriteMembership writes m. If a membership with the same or a higher number is stored, it writes nothing and returns
 // nil. A revoked membership leaves the inverse index.
 func (v *Views) WriteMembership(ctx context.Context, m Membership) error {
-	return v.putNewer(ctx, membershipItem(m), table.AttrNumber, m.Number)
+	return v.putNewer(ctx, membershipItem(m), store.AttrNumber, m.Number)
 }
 
 // WriteGrouped writes g. If a place with the same or a higher number is stored, it writes nothing and returns nil. If
 // the account was taken out, the item leaves the inverse index.
 func (v *Views) WriteGrouped(ctx context.Context, g GroupedAccount) error {
-	return v.putNewer(ctx, groupedItem(g), table.AttrNumber, g.Number)
+	return v.putNewer(ctx, groupedItem(g), store.AttrNumber, g.Number)
 }
 
 // putNewer puts item, whose attribute of that name is number. If the stored item has the same or a higher number, it
@@ -71,7 +69,7 @@ func (v *Views) putNewer(ctx context.Context, item store.Item, name string, numb
 	older := store.Write{
 		Item: item, If: store.IfAbsent + " OR #number < :number",
 		Names:  map[string]string{"#number": name},
-		Values: store.Item{":number": ddb.Integer(number)},
+		Values: store.Item{":number": store.Integer(number)},
 	}
 	_, err := v.table.Write(ctx, older)
 	if _, refused := errors.AsType[*store.Refused](err); refused {

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/internal/app"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -77,12 +77,12 @@ func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []st
 	if err != nil {
 		return nil, nil, orCause(ctx, err)
 	}
-	client = ddb.NewClient(c)
+	client = store.NewClient(c)
 	if _, err := c.Credentials.Retrieve(limited); err != nil {
 		return nil, nil, noCredentials(orCause(ctx, err))
 	}
-	_, err = ddb.CheckTable(limited, client, o.table)
-	schema, isSchema := errors.AsType[*ddb.SchemaError](err)
+	_, err = store.CheckTable(limited, client, o.table)
+	schema, isSchema := errors.AsType[*store.SchemaError](err)
 	refused, isRefused := errors.AsType[smithy.APIError](err)
 	switch {
 	case err == nil, isSchema && schema.OnlyStream, isRefused && refused.ErrorCode() == codeAccessDenied:
@@ -90,7 +90,7 @@ func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []st
 	case isSchema: // the error's own text suggests deleting the table, so it is not used
 		return nil, nil, fmt.Errorf("table %s is not a ledger's table: %s: give another one with --table", schema.Table,
 			strings.Join(schema.Differences, "; "))
-	case errors.Is(err, ddb.ErrNoTable):
+	case errors.Is(err, store.ErrNoTable):
 		return nil, nil, fmt.Errorf("%w: give its name with --table, and its place with --dynamodb-endpoint, or with "+
 			"--region and --profile", err)
 	}

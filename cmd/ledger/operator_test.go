@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/store"
 )
 
 // Errors say what to set.
@@ -31,7 +31,7 @@ func TestOperatorErrors(t *testing.T) {
 		{o: operator{region: "eu-central-1"}, says: []string{"AWS_ACCESS_KEY_ID", "--profile", "--dynamodb-endpoint"}},
 		{o: operator{profile: "nobody", region: "eu-central-1"}, says: []string{"nobody"}},
 		{o: operator{endpoint: "http://127.0.0.1:1"}, says: []string{"127.0.0.1:1"}},
-		{o: operator{endpoint: refusing("ResourceNotFoundException"), table: "books"}, says: []string{ddb.ErrNoTable.Error(), "books", "--table", "--dynamodb-endpoint", "--region"}},
+		{o: operator{endpoint: refusing("ResourceNotFoundException"), table: "books"}, says: []string{store.ErrNoTable.Error(), "books", "--table", "--dynamodb-endpoint", "--region"}},
 	} {
 		_, _, err := c.o.open(t.Context())
 		if err == nil {

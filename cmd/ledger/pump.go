@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/stack"
+	"ledger.example/internal/store"
 )
 
 // pumpCommand is `ledger pump`, the local substitute for Lambda's event source mapping. Package internal/local/pump
@@ -66,7 +66,7 @@ func (env *environment) pump(ctx context.Context, endpoint, table, deadLetters, 
 		return err
 	}
 	stream, err := s.Stream(ctx, table)
-	var schema *ddb.SchemaError
+	var schema *store.SchemaError
 	switch {
 	case errors.As(err, &schema):
 		return err

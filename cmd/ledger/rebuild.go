@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 )
@@ -94,7 +94,7 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	if err != nil {
 		return err
 	}
-	config.Table = ddb.NewTable(client, o.table)
+	config.Table = store.NewTable(client, o.table)
 	config.Indexed, config.Log = keys, env.logger(slog.LevelError)
 	config.Append = projections.NewLister(config.Table, keys, nil, config.Log).Append
 	dryRun := config.Scope.DryRun

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/repair/redrive"
 )
@@ -64,7 +64,7 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 	if err != nil {
 		return err
 	}
-	t := ddb.NewTable(client, o.table)
+	t := store.NewTable(client, o.table)
 	run := redrive.New(redrive.Config{
 		Table: t, DryRun: dryRun,
 		List: projections.NewLister(t, keys, nil, env.logger(slog.LevelError)).List,

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/internal/audit"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // verifyMemoryBytes is the memory limit of the garbage collector.
@@ -220,12 +220,12 @@ func (o *operator) nextStep(r audit.Report, f audit.Finding) string {
 	if strings.HasPrefix(string(f.Code), "list") || strings.HasPrefix(string(f.Code), "journal") {
 		return "ledger rebuild --lists" + o.arguments()
 	}
-	account, ok := table.Account.Owner(f.Key)
+	account, ok := store.Account.Owner(f.Key)
 	if !ok { // an entry of the list of holds by expiry, which has no account
 		return "ledger rebuild" + o.arguments()
 	}
 	step := "ledger rebuild --account " + account
-	if _, asset, ok := table.Balance.Parse(f.Key); ok {
+	if _, asset, ok := store.Balance.Parse(f.Key); ok {
 		step += " --asset " + asset
 	}
 	return step + o.arguments()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/internal/audit"
-	names "ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // scanned serves a table that denies DescribeTable and answers every Scan with answer.
@@ -38,7 +38,7 @@ func TestVerifyReports(t *testing.T) {
 		plots       map[string]string
 	}{
 		{"sound", noItems, exitDone, []string{"Sound: 0 items"}, []string{}, nil},
-		{"unknown", fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y\u001b[2J"},%q:{"S":"Note"}}],"Count":1,"ScannedCount":1}`, names.AttrPK, names.AttrSK, names.AttrType),
+		{"unknown", fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y\u001b[2J"},%q:{"S":"Note"}}],"Count":1,"ScannedCount":1}`, store.AttrPK, store.AttrSK, store.AttrType),
 			exitFailed, []string{"unknown_item", "X#1", "stored:", `"Note"`, "recomputed:", "next:       see docs/operations.md#audit", "NOT SOUND"}, []string{"unknown_item"},
 			map[string]string{"items": "items. unknown: 1", "findings": "findings. unknown_item: 1"}},
 	} {
@@ -91,8 +91,8 @@ func TestIncompleteVerify(t *testing.T) {
 		select {
 		case first <- true: // one part has one item
 			time.AfterFunc(time.Second, func() { close(read) })
-			return fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y"}}],"Count":1,"ScannedCount":1}`, names.AttrPK,
-				names.AttrSK)
+			return fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y"}}],"Count":1,"ScannedCount":1}`, store.AttrPK,
+				store.AttrSK)
 		default:
 			<-read
 			interrupt()
@@ -112,16 +112,16 @@ func TestVerifySuggestsTheNextStep(t *testing.T) {
 	look := "see docs/operations.md#audit, and do not rebuild before: events may have been altered or deleted"
 	for _, c := range []struct {
 		code audit.Code
-		key  names.Key
+		key  store.Key
 		want string
 	}{
-		{audit.BalanceBehind, names.Balance.Key("jane", "USD"), "ledger rebuild --account jane --asset USD"},
-		{audit.SummaryIncomplete, names.Summary.Key("jane"), "ledger rebuild --account jane"},
-		{audit.GroupedBehind, names.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
-		{audit.HoldEntryBehind, names.OpenHold.Key("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
-		{audit.JournalAltered, names.Journal.Key("page"), "ledger rebuild --lists"},
-		{audit.BalanceCountsMore, names.Balance.Key("jane", "USD"), look},
-		{audit.HoldEntryWrong, names.Hold.Key("jane", "ksuid"), look},
+		{audit.BalanceBehind, store.Balance.Key("jane", "USD"), "ledger rebuild --account jane --asset USD"},
+		{audit.SummaryIncomplete, store.Summary.Key("jane"), "ledger rebuild --account jane"},
+		{audit.GroupedBehind, store.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
+		{audit.HoldEntryBehind, store.OpenHold.Key("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
+		{audit.JournalAltered, store.Journal.Key("page"), "ledger rebuild --lists"},
+		{audit.BalanceCountsMore, store.Balance.Key("jane", "USD"), look},
+		{audit.HoldEntryWrong, store.Hold.Key("jane", "ksuid"), look},
 	} {
 		f := audit.Finding{Code: c.code, Key: c.key}
 		report := audit.Report{ByCode: map[audit.Code]int64{c.code: 1}}

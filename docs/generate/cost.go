@@ -6,7 +6,7 @@ import (
 
 	"ledger.example/functions/metrics"
 	"ledger.example/internal/price"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // Assumptions, where nothing here can be measured.
@@ -105,7 +105,7 @@ func idleTable(stack, watch template) markdown {
 
 // chargeOfSweeps is the cost of a month of sweeps that find nothing. They log nothing, and are not traced.
 func chargeOfSweeps(stack template) float64 {
-	reads := 0.5 * float64(table.Shards) // reading an empty list costs half a unit
+	reads := 0.5 * float64(store.Shards) // reading an empty list costs half a unit
 	return price.ReadUnits.Dollars(sweepsInMonth*reads) + price.Invocations.Dollars(sweepsInMonth) +
 		price.GBSeconds.Dollars(sweepsInMonth*sweepSeconds*stack.memory("SweeperFunction")/megabytesInGB) +
 		price.Logs.Dollars(sweepsInMonth*(lambdaLogBytes))

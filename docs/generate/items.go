@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // itemTable shows every kind of item, from its declaration.
@@ -16,8 +16,8 @@ func itemTable() markdown {
 		}
 		return strings.Join(words, ", ")
 	}
-	for _, p := range table.Items() {
-		i := p.Item
+	for _, p := range store.ItemTypes() {
+		i := p.ItemType
 		t.add(i.What, string(i.Class), code(i.Type), code(i.PK), code(i.SK), code(i.SK2), code(i.PK2), i.By)
 	}
 	return t

@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/meter"
 	"ledger.example/internal/price"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // step is one step in the lifecycle of a trade between two limited accounts.
@@ -34,7 +33,7 @@ func measureLifecycle() (steps []step) {
 		l.Must(201, "POST", "/v1/transactions/"+id+"/reversals", fmt.Sprintf(`{"id":%q}`, by))
 	}
 	reverse("orders:000001000", "returns:000001000")
-	seen := make(map[table.Key]bool)
+	seen := make(map[store.Key]bool)
 	l.projectNew(seen)
 	measure := func(what string, do func()) {
 		s := step{what: what}
@@ -56,10 +55,10 @@ func measureLifecycle() (steps []step) {
 }
 
 // projectNew delivers the records of all postings that are new, as one batch, to a projector with a cold cache.
-func (l *ledger) projectNew(seen map[table.Key]bool) {
-	var images []ddb.Item
+func (l *ledger) projectNew(seen map[store.Key]bool) {
+	var images []store.Item
 	for key, item := range l.Contents() {
-		if table.Posting.Is(key.SK) && !seen[key] {
+		if store.Posting.Is(key.SK) && !seen[key] {
 			seen[key] = true
 			images = append(images, item)
 		}

@@ -10,10 +10,9 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/ddb/ddbtest"
 	"ledger.example/internal/meter"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/projections"
 	"ledger.example/tests/system"
 )
@@ -48,10 +47,10 @@ type ledger struct {
 
 func newLedger(now time.Time) *ledger {
 	l := &ledger{now: now}
-	store := system.MemoryAt(func() time.Time { return l.now })
-	books := store.NewTable(exitTB{})
+	db := system.MemoryAt(func() time.Time { return l.now })
+	books := db.NewTable(exitTB{})
 	l.meter = meter.New(books)
-	l.System = store.Serve(exitTB{}, books, l.options()...)
+	l.System = db.Serve(exitTB{}, books, l.options()...)
 	l.Plain = l.Client // items that are put directly are metered, too
 	return l
 }
@@ -137,26 +136,26 @@ func measureTrade(settle bool) (c trade) {
 			continue
 		}
 		// The command wrote all that changed in one transaction.
-		units := func(of ...table.Index) float64 { return float64(ddbtest.WriteUnits(before[k], item, true, of...)) }
+		units := func(of ...store.Index) float64 { return float64(storetest.WriteUnits(before[k], item, true, of...)) }
 		c.records++
-		c.writeUnits += units(table.Indexes()...)
+		c.writeUnits += units(store.Indexes()...)
 		switch k.PK {
-		case table.Account.PK(buyer):
+		case store.Account.PK(buyer):
 			c.buyerUnits += units()
-		case table.Account.PK(seller):
+		case store.Account.PK(seller):
 			c.sellerUnits += units()
 		}
 		if before[k] != nil {
 			continue
 		}
-		c.tableBytes += float64(ddb.ItemBytes(item) + storedOverheadBytes)
-		for _, index := range table.Indexes() {
-			if entry := ddbtest.Entry(index, item); entry != nil {
+		c.tableBytes += float64(store.SizeOf(item) + storedOverheadBytes)
+		for _, index := range store.Indexes() {
+			if entry := storetest.Entry(index, item); entry != nil {
 				c.indexUnits += units(index) - units()
-				c.indexBytes += float64(ddb.ItemBytes(entry) + storedOverheadBytes)
+				c.indexBytes += float64(store.SizeOf(entry) + storedOverheadBytes)
 			}
 		}
-		if table.Posting.Is(k.SK) {
+		if store.Posting.Is(k.SK) {
 			c.postings++
 			l.meter.Take()
 			streamtest.Deliver(exitTB{}, projector.Service.Stream(), streamtest.Images(exitTB{}, item))
@@ -173,14 +172,14 @@ func measureTrade(settle bool) (c trade) {
 func measureListing() (m listing) {
 	l := newLedger(time.Now())
 	l.openLimited()
-	var keys []table.Key
+	var keys []store.Key
 	for i := range 1 + hotBatch {
 		id := fmt.Sprintf("orders:%09d", 1000+i)
 		l.Must(201, "POST", "/v1/trades", fmt.Sprintf(`{"id":%q,"asset":%q,"buyer":%q,"seller":%q,"quantity":"10",`+
 			`"cost":"150000"}`, id, share, buyer, seller))
-		keys = append(keys, table.Transaction.Key(id))
+		keys = append(keys, store.Transaction.Key(id))
 	}
-	deliver := func(keys []table.Key) float64 {
+	deliver := func(keys []store.Key) float64 {
 		l.meter.Take()
 		streamtest.Deliver(exitTB{}, l.Service.List(), streamtest.Keys(keys...))
 		return float64(l.meter.Take().WriteUnits)
@@ -189,7 +188,7 @@ func measureListing() (m listing) {
 	m.single = deliver(keys[:1])
 	for k, item := range l.Contents() {
 		if before[k] == nil {
-			m.bytes += float64(ddb.ItemBytes(item) + storedOverheadBytes)
+			m.bytes += float64(store.SizeOf(item) + storedOverheadBytes)
 		}
 	}
 	m.hot = deliver(keys[1:]) / hotBatch
@@ -214,12 +213,12 @@ func measureClosing() float64 {
 func measureSteady(rate, seconds int) float64 {
 	begin := time.Now().Add(-time.Hour).Truncate(time.Second)
 	l := newLedger(begin)
-	warm := seconds + int(table.SettleWindow/time.Second)
+	warm := seconds + int(store.SettleWindow/time.Second)
 	for second := range warm + seconds {
 		if second == warm {
 			l.meter.Take()
 		}
-		postings, images := make([]events.PostingRecorded, rate), make([]ddb.Item, rate)
+		postings, images := make([]events.PostingRecorded, rate), make([]store.Item, rate)
 		for i := range postings {
 			id := events.FirstKSUID(l.now.Add(time.Duration(i) * time.Second / time.Duration(rate)))
 			postings[i] = events.PostingRecorded{
@@ -227,7 +226,7 @@ func measureSteady(rate, seconds int) float64 {
 					Cost: events.NewAmount(150_000)},
 				Transaction: string(id), Kind: events.KindTrade,
 			}
-			images[i] = ddb.EventItem(postings[i])
+			images[i] = store.EventItem(postings[i])
 		}
 		l.now = l.now.Add(time.Second)
 		l.PutPostings(postings)

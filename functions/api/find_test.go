@@ -14,17 +14,16 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
 // put writes an item without the ledger.
-func (f *fixture) put(t *testing.T, k table.Key, kind string, more ddb.Item) {
+func (f *fixture) put(t *testing.T, k store.Key, kind string, more store.Item) {
 	t.Helper()
-	item := ddb.Key(k)
-	item[table.AttrType], item[table.AttrForm] = ddb.String(kind), ddb.Integer(events.Form)
+	item := store.KeyItem(k)
+	item[store.AttrType], item[store.AttrForm] = store.String(kind), store.Integer(events.Form)
 	for name, value := range more {
 		item[name] = value
 	}
@@ -39,21 +38,21 @@ func (f *fixture) put(t *testing.T, k table.Key, kind string, more ddb.Item) {
 func (f *fixture) list(t *testing.T) {
 	t.Helper()
 	for key, item := range f.items(t) {
-		if _, ok := table.Transaction.Parse(key); !ok {
+		if _, ok := store.Transaction.Parse(key); !ok {
 			continue
 		}
-		header, err := ddb.Only[events.TransactionPosted](ddb.DecodeEvent(item))
+		header, err := store.Only[events.TransactionPosted](store.DecodeEvent(item))
 		if err != nil {
 			t.Fatal(err)
 		}
-		more := ddb.Item{}
+		more := store.Item{}
 		if header.IsHold() {
-			more[table.AttrHeld] = ddb.Flag(true)
+			more[store.AttrHeld] = store.Flag(true)
 		}
-		listed := table.Listed.Key(string(header.Legs[0].ID), header.ID)
-		f.put(t, listed, table.Listed.Type, more)
+		listed := store.Listed.Key(string(header.Legs[0].ID), header.ID)
+		f.put(t, listed, store.Listed.Type, more)
 		if value, ok := header.Metadata["order"]; ok {
-			f.put(t, table.Key{PK: table.ListedMetadata.PK("order", value), SK: listed.SK}, table.Listed.Type, more)
+			f.put(t, store.Key{PK: store.ListedMetadata.PK("order", value), SK: listed.SK}, store.Listed.Type, more)
 		}
 	}
 }
@@ -64,13 +63,13 @@ func (f *fixture) journalPage(t *testing.T, at time.Time, entries ...[2]string) 
 	list, page := &types.AttributeValueMemberL{}, projections.JournalPage{ID: events.FirstKSUID(at)}
 	for _, e := range entries {
 		page.Entries = append(page.Entries, projections.JournalEntry{Event: e[0], At: at, Transaction: e[1]})
-		list.Value = append(list.Value, ddb.Map(ddb.Item{
-			table.AttrEvent: ddb.String(e[0]), table.AttrTransaction: ddb.String(e[1]),
-			table.AttrAt: ddb.String(events.FormatTime(at)),
+		list.Value = append(list.Value, store.Map(store.Item{
+			store.AttrEvent: store.String(e[0]), store.AttrTransaction: store.String(e[1]),
+			store.AttrAt: store.String(events.FormatTime(at)),
 		}))
 	}
-	f.put(t, table.Journal.Key(string(page.ID)), table.Journal.Type,
-		ddb.Item{table.AttrEntries: list, table.AttrChecksum: ddb.String(page.Checksum())})
+	f.put(t, store.Journal.Key(string(page.ID)), store.Journal.Type,
+		store.Item{store.AttrEntries: list, store.AttrChecksum: store.String(page.Checksum())})
 }
 
 // postAt posts a transfer with metadata. Its KSUIDs have the given time.
@@ -103,13 +102,13 @@ func TestInvalidIndexEntriesAreSkipped(t *testing.T) {
 	f.postAt(t, instant.Add(time.Hour), "o-1", `,"metadata":{"order":"1"}`)
 	f.list(t)
 	leg := string(f.legs[0].ID)
-	f.put(t, table.Listed.Key(leg, "absent"), table.Listed.Type, nil)
-	f.put(t, table.Listed.Key(leg, "t-1"), table.Listed.Type, nil) // of another time
-	f.put(t, table.Listed.Key(string(f.legs[2].ID), "t-1"), table.Listed.Type, ddb.Item{table.AttrHeld: ddb.Flag(true)})
-	shard := (table.Shard("d-1") + 1) % table.Shards
-	f.put(t, table.Key{PK: table.TransactionsPK(shard), SK: table.Listed.SK(leg, "d-1")}, "Anything",
-		ddb.Item{table.AttrVoid: ddb.Flag(true)})
-	f.put(t, table.ListedMetadata.Key("order", "1", leg, "d-1"), table.Listed.Type, nil)
+	f.put(t, store.Listed.Key(leg, "absent"), store.Listed.Type, nil)
+	f.put(t, store.Listed.Key(leg, "t-1"), store.Listed.Type, nil) // of another time
+	f.put(t, store.Listed.Key(string(f.legs[2].ID), "t-1"), store.Listed.Type, store.Item{store.AttrHeld: store.Flag(true)})
+	shard := (store.Shard("d-1") + 1) % store.Shards
+	f.put(t, store.Key{PK: store.TransactionsPK(shard), SK: store.Listed.SK(leg, "d-1")}, "Anything",
+		store.Item{store.AttrVoid: store.Flag(true)})
+	f.put(t, store.ListedMetadata.Key("order", "1", leg, "d-1"), store.Listed.Type, nil)
 	for _, limit := range []int{1, 2, 20} {
 		for query, want := range map[string]string{"?": "o-1 d-1", "?metadata.order=1": "o-1"} {
 			if got, _ := f.ids(t, fmt.Sprintf("/v1/transactions%s&limit=%d", query, limit)); got != want {

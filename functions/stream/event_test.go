@@ -10,8 +10,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/stream"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -35,8 +34,8 @@ func TestEvents(t *testing.T) {
 			r.Change.NewImage = nil
 		}},
 		"of another key": {event: hold, change: func(r *lambdaevents.DynamoDBEventRecord, _ image) {
-			r.Change.Keys[table.AttrPK] = lambdaevents.NewStringAttribute("TXN#other")
-			r.Change.Keys[table.AttrSK] = lambdaevents.NewStringAttribute("TXN#other")
+			r.Change.Keys[store.AttrPK] = lambdaevents.NewStringAttribute("TXN#other")
+			r.Change.Keys[store.AttrSK] = lambdaevents.NewStringAttribute("TXN#other")
 		}},
 		"changed": {event: hold, change: func(_ *lambdaevents.DynamoDBEventRecord, i image) {
 			i["Metadata"].Map()["order"] = lambdaevents.NewStringAttribute("1002")
@@ -45,7 +44,7 @@ func TestEvents(t *testing.T) {
 			i["Legs"] = lambdaevents.NewNullAttribute()
 		}},
 	} {
-		batch := streamtest.Images(t, ddb.EventItem(c.event))
+		batch := streamtest.Images(t, store.EventItem(c.event))
 		if r := &batch.Records[0]; c.change != nil {
 			c.change(r, r.Change.NewImage)
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -30,8 +29,8 @@ func Handler(consume Consumer) Function {
 		for i, r := range e.Records {
 			batch[i] = projections.Record{
 				SequenceNumber: r.Change.SequenceNumber,
-				PK:             text(r.Change.Keys, table.AttrPK),
-				SK:             text(r.Change.Keys, table.AttrSK),
+				PK:             text(r.Change.Keys, store.AttrPK),
+				SK:             text(r.Change.Keys, store.AttrSK),
 				Removed:        r.EventName == string(lambdaevents.DynamoDBOperationTypeRemove),
 				Altered:        r.EventName == string(lambdaevents.DynamoDBOperationTypeModify),
 				Figures:        figures(r),
@@ -57,16 +56,16 @@ func inserted(r lambdaevents.DynamoDBEventRecord) bool {
 
 // event decodes the image of a new header or a new end of a hold. It returns nil for any other record.
 func event(r lambdaevents.DynamoDBEventRecord) events.Event {
-	sk := text(r.Change.Keys, table.AttrSK)
-	if !inserted(r) || !table.Transaction.Is(sk) && !table.Outcome.Is(sk) {
+	sk := text(r.Change.Keys, store.AttrSK)
+	if !inserted(r) || !store.Transaction.Is(sk) && !store.Outcome.Is(sk) {
 		return nil
 	}
 	image := itemOf(r.Change.NewImage)
-	key, err := ddb.KeyOf(image)
-	if err != nil || key != (table.Key{PK: text(r.Change.Keys, table.AttrPK), SK: sk}) {
+	key, err := store.KeyOf(image)
+	if err != nil || key != (store.Key{PK: text(r.Change.Keys, store.AttrPK), SK: sk}) {
 		return nil
 	}
-	e, err := ddb.DecodeEvent(image)
+	e, err := store.DecodeEvent(image)
 	if err != nil {
 		return nil
 	}
@@ -79,13 +78,13 @@ func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 		return nil
 	}
 	image, keys := r.Change.NewImage, r.Change.Keys
-	version, err := strconv.Atoi(number(image, table.AttrForm))
+	version, err := strconv.Atoi(number(image, store.AttrForm))
 	if err != nil {
 		return nil
 	}
-	account, asset, id, _ := table.Posting.Parse(table.Key{PK: text(keys, table.AttrPK), SK: text(keys, table.AttrSK)})
+	account, asset, id, _ := store.Posting.Parse(store.Key{PK: text(keys, store.AttrPK), SK: text(keys, store.AttrSK)})
 	f, err := events.DecodeFigures(events.StoredPosting{
-		Name: text(image, table.AttrType), Version: version, Checksum: text(image, table.AttrChecksum),
+		Name: text(image, store.AttrType), Version: version, Checksum: text(image, store.AttrChecksum),
 		Account: account, Asset: asset, ID: id,
 		Quantity:    events.Number(number(image, events.FigureQuantity)),
 		Cost:        events.Number(number(image, events.FigureCost)),
@@ -123,8 +122,8 @@ func text(item map[string]lambdaevents.DynamoDBAttributeValue, name string) stri
 }
 
 // itemOf returns an item in the SDK's form. What events don't hold, sets, binaries and nulls, is left out.
-func itemOf(image map[string]lambdaevents.DynamoDBAttributeValue) ddb.Item {
-	item := make(ddb.Item, len(image))
+func itemOf(image map[string]lambdaevents.DynamoDBAttributeValue) store.Item {
+	item := make(store.Item, len(image))
 	for name, v := range image {
 		if value := valueOf(v); value != nil {
 			item[name] = value
@@ -136,13 +135,13 @@ func itemOf(image map[string]lambdaevents.DynamoDBAttributeValue) ddb.Item {
 func valueOf(v lambdaevents.DynamoDBAttributeValue) types.AttributeValue {
 	switch v.DataType() {
 	case lambdaevents.DataTypeString:
-		return ddb.String(v.String())
+		return store.String(v.String())
 	case lambdaevents.DataTypeNumber:
 		return &types.AttributeValueMemberN{Value: v.Number()}
 	case lambdaevents.DataTypeBoolean:
-		return ddb.Flag(v.Boolean())
+		return store.Flag(v.Boolean())
 	case lambdaevents.DataTypeMap:
-		return ddb.Map(itemOf(v.Map()))
+		return store.Map(itemOf(v.Map()))
 	case lambdaevents.DataTypeList:
 		list := &types.AttributeValueMemberL{}
 		for _, element := range v.List() {

@@ -10,7 +10,7 @@ import (
 
 	"ledger.example/functions/api"
 	"ledger.example/functions/metrics"
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -44,7 +44,7 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 	case !isTable(name):
 		fault(VariableTable, "is not the name of a table")
 	}
-	store := storeConfig(getenv, fault)
+	config := storeConfig(getenv, fault)
 	local := false
 	if text := getenv(VariableLocal); text != "" {
 		var err error
@@ -65,9 +65,9 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("environment: %s", strings.Join(faults, "; "))
 	}
-	client := ddb.NewClient(store)
+	client := store.NewClient(config)
 	if local {
-		if _, err := ddb.CheckTable(ctx, client, name); err != nil {
+		if _, err := store.CheckTable(ctx, client, name); err != nil {
 			return nil, err
 		}
 	}

@@ -18,8 +18,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/internal/app"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // refolded is the number of postings in a benchmarked balance: enough for many pages and more than one write, and few
@@ -34,7 +33,7 @@ func BenchmarkRefold(b *testing.B) {
 	client := dynamodb.New(dynamodb.Options{Region: "us-east-1",
 		APIOptions: []func(*middleware.Stack) error{s.instead}})
 	keys := make(map[string]lambdaevents.DynamoDBAttributeValue)
-	for name, value := range map[string]string{table.AttrPK: s.partition, table.AttrSK: s.keys[refolded-1]} {
+	for name, value := range map[string]string{store.AttrPK: s.partition, store.AttrSK: s.keys[refolded-1]} {
 		keys[name] = lambdaevents.NewStringAttribute(value)
 	}
 	batch := lambdaevents.DynamoDBEvent{Records: []lambdaevents.DynamoDBEventRecord{{
@@ -65,7 +64,7 @@ func BenchmarkRefold(b *testing.B) {
 type postingStore struct {
 	partition  string
 	keys       []string // the sort keys, in order
-	items      []ddb.Item
+	items      []store.Item
 	projection string // that the items have
 	read       int    // postings read
 }
@@ -92,8 +91,8 @@ func newPostingStore(b *testing.B) *postingStore {
 			Description: "a description of usual length",
 			Legs: []events.Leg{{ID: ids[0], Account: "jane", Asset: "USD", Quantity: credit},
 				{ID: ids[1], Account: "joe", Asset: "USD", Quantity: debit}}}.Postings()[0]
-		key := ddb.EventKey(posting)
-		s.partition, s.keys, s.items = key.PK, append(s.keys, key.SK), append(s.items, ddb.EventItem(posting))
+		key := store.EventKey(posting)
+		s.partition, s.keys, s.items = key.PK, append(s.keys, key.SK), append(s.items, store.EventItem(posting))
 	}
 	return s
 }
@@ -123,7 +122,7 @@ func (s *postingStore) instead(stack *middleware.Stack) error {
 
 // query returns the postings between the bounds of the key condition.
 func (s *postingStore) query(q *dynamodb.QueryInput) *dynamodb.QueryOutput {
-	text := func(name string) string { return ddb.Read(q.ExpressionAttributeValues).Text(name) }
+	text := func(name string) string { return store.Read(q.ExpressionAttributeValues).Text(name) }
 	if text(":partition") != s.partition || q.IndexName != nil {
 		return &dynamodb.QueryOutput{}
 	}
@@ -143,7 +142,7 @@ func (s *postingStore) query(q *dynamodb.QueryInput) *dynamodb.QueryOutput {
 	s.read += limit - from
 	out := &dynamodb.QueryOutput{Items: s.items[from:limit], Count: int32(limit - from)}
 	if limit < through {
-		out.LastEvaluatedKey = ddb.Key(table.Key{PK: s.partition, SK: s.keys[limit-1]})
+		out.LastEvaluatedKey = store.KeyItem(store.Key{PK: s.partition, SK: s.keys[limit-1]})
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 	"ledger.example/functions/metrics"
 	"ledger.example/functions/stream"
 	"ledger.example/internal/access"
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -24,7 +24,7 @@ import (
 
 // Config configures a Service. Client, Table and Caller are required.
 type Config struct {
-	Client *dynamodb.Client // see ddb.NewClient
+	Client *dynamodb.Client // see store.NewClient
 	Table  string
 	Caller func(*http.Request) access.Caller // see api.Config
 	// Local refuses requests for hosts of other machines: see api.OwnHost. It is for callers that no gateway has
@@ -59,14 +59,14 @@ func New(c Config) (*Service, error) {
 	if c.Metrics != "" {
 		c.Log = slog.New(metrics.NewHandler(c.Log.Handler(), c.Metrics))
 	}
-	t := ddb.NewTable(c.Client, c.Table)
+	t := store.NewTable(c.Client, c.Table)
 	reader := projections.NewReader(t, c.Log)
 	projector := projections.NewProjector(t, nil, c.Log)
 	projector.RepairWith(repair.NewRebuilder(t, nil, c.Log))
 	return &Service{
 		config: c,
 		ledger: ledger.New(ledger.Config{
-			Table: ddb.NewTable(c.Client, c.Table), Projections: reader, Log: c.Log,
+			Table: store.NewTable(c.Client, c.Table), Projections: reader, Log: c.Log,
 		}),
 		lists:     projections.NewLists(t),
 		reader:    reader,

@@ -1,5 +1,5 @@
 // Package audit verifies that the projections in the table agree with its events. It shares no code with the ledger
-// except the names of keys and attributes in package table. Decoding, arithmetic and the order of reads are written
+// except the names of keys and attributes in package store. Decoding, arithmetic and the order of reads are written
 // separately, so that one bug cannot hide in both.
 //
 // All reads are strongly consistent. The prefix of a file name is the phase that the file belongs to:
@@ -30,7 +30,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // Store is the part of *dynamodb.Client that an audit uses. It must be safe for concurrent use.
@@ -114,7 +114,7 @@ func New(o Options) *Audit {
 	a := &Audit{Options: o, accounts: make(chan account, o.Segments),
 		draft: Report{ByCode: make(map[Code]int64), ByKind: make(map[string]int64)}}
 	a.limiter = limiter{rate: o.Rate, now: o.Now, pause: a.sleep}
-	a.definitions = definitions{cache: make(map[table.Key]definition), missing: make(map[table.Key]bool)}
+	a.definitions = definitions{cache: make(map[store.Key]definition), missing: make(map[store.Key]bool)}
 	return a
 }
 

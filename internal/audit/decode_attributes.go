@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // reader reads each attribute of an item once and collects the item's faults. The readers of an item and of the maps in
@@ -25,12 +25,12 @@ type reader struct {
 
 // faults are the defects of one item.
 type faults struct {
-	key    table.Key
+	key    store.Key
 	found  []Finding
 	broken bool // some value is unusable
 }
 
-func newReader(key table.Key, item attributes) *reader {
+func newReader(key store.Key, item attributes) *reader {
 	return &reader{item: item, taken: make([]string, 0, len(item)), faults: &faults{key: key}}
 }
 
@@ -215,9 +215,9 @@ func (r *reader) same(name, want string) {
 // keys checks the version of the form and the index keys; an empty one must be absent. decode has checked the primary
 // key and the type.
 func (r *reader) keys(sk2, pk2 string) {
-	r.integer(table.AttrForm, form, form)
-	r.taken = append(r.taken, table.AttrPK, table.AttrSK, table.AttrType, table.AttrSK2, table.AttrPK2)
-	for _, secondary := range [...]struct{ name, want string }{{table.AttrSK2, sk2}, {table.AttrPK2, pk2}} {
+	r.integer(store.AttrForm, form, form)
+	r.taken = append(r.taken, store.AttrPK, store.AttrSK, store.AttrType, store.AttrSK2, store.AttrPK2)
+	for _, secondary := range [...]struct{ name, want string }{{store.AttrSK2, sk2}, {store.AttrPK2, pk2}} {
 		if secondary.want == "" && r.has(secondary.name) {
 			r.fault(WrongKey, secondary.name, absent)
 		} else if textOf(r.item[secondary.name]) != secondary.want {
@@ -230,7 +230,7 @@ func (r *reader) keys(sk2, pk2 string) {
 func (r *reader) checkIDs(ids ...string) {
 	for _, id := range ids {
 		if !isID(id) {
-			r.fault(WrongKey, table.AttrSK, "a valid id instead of "+strconv.Quote(id))
+			r.fault(WrongKey, store.AttrSK, "a valid id instead of "+strconv.Quote(id))
 			return
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // form is the version of all stored items.
@@ -80,7 +80,7 @@ type asset struct {
 
 // asset reads the attributes of an asset.
 func (r *reader) asset(id string) asset {
-	a := asset{event: r.event("", table.Asset.PK2()), id: id}
+	a := asset{event: r.event("", store.Asset.PK2()), id: id}
 	r.same(fieldID, id)
 	r.text("Name", 1, 256)
 	r.description()
@@ -120,7 +120,7 @@ func (a account) limit(asset string) *big.Int {
 
 // account reads the attributes of an account.
 func (r *reader) account(id string) account {
-	a := account{event: r.event(table.Account.SK2(), table.Account.PK2()), id: id, known: true, version: 1}
+	a := account{event: r.event(store.Account.SK2(), store.Account.PK2()), id: id, known: true, version: 1}
 	a.at, a.unlimited, a.limits = r.definition(id)
 	return a
 }
@@ -210,13 +210,13 @@ type posting struct {
 
 // posting reads the attributes of a posting. Its time is in its KSUID.
 func (r *reader) posting(account, asset, ksuid string) posting {
-	p := posting{event: r.event(table.Posting.SK2(ksuid), ""), leg: leg{ksuid: ksuid, account: account, asset: asset}}
-	r.same(table.AttrAccount, account)
-	r.same(table.AttrAsset, asset)
+	p := posting{event: r.event(store.Posting.SK2(ksuid), ""), leg: leg{ksuid: ksuid, account: account, asset: asset}}
+	r.same(store.AttrAccount, account)
+	r.same(store.AttrAsset, asset)
 	r.same(fieldID, ksuid)
 	var ok bool
 	if p.at, ok = instantOf(ksuid); !ok {
-		r.fault(WrongKey, table.AttrSK, "a key that ends with a KSUID")
+		r.fault(WrongKey, store.AttrSK, "a key that ends with a KSUID")
 	}
 	r.amounts(&p.leg)
 	r.pending(&p.leg)
@@ -240,7 +240,7 @@ func granted(owner string, hasRole bool) func(r *reader, id, user string, number
 	return func(r *reader, id, user string, number int64) grant {
 		g := grant{event: r.event("", ""), number: r.counted(number, 1, grantsMax)}
 		r.same(owner, id)
-		r.same(table.AttrUser, user)
+		r.same(store.AttrUser, user)
 		r.actor()
 		g.at = r.instant("At")
 		if hasRole {
@@ -250,4 +250,4 @@ func granted(owner string, hasRole bool) func(r *reader, id, user string, number
 	}
 }
 
-func (r *reader) role() string { return r.oneOf(table.AttrRole, "viewer", "operator", "owner") }
+func (r *reader) role() string { return r.oneOf(store.AttrRole, "viewer", "operator", "owner") }

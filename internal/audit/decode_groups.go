@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // Names of the stored events of groups.
@@ -36,7 +36,7 @@ type group struct {
 
 // group reads the attributes of a group.
 func (r *reader) group(id string) group {
-	g := group{event: r.event("", table.Group.PK2()), id: id}
+	g := group{event: r.event("", store.Group.PK2()), id: id}
 	r.same(fieldID, id)
 	r.optional().text("Name", 1, 256)
 	r.description()
@@ -59,7 +59,7 @@ func (g grouping) changed() string { return g.added + g.removed }
 // grouping reads the attributes of a change of groups.
 func (r *reader) grouping(account string, number int64) grouping {
 	g := grouping{event: r.event("", ""), account: account, number: r.counted(number, 1, grantsMax)}
-	r.same(table.AttrAccount, account)
+	r.same(store.AttrAccount, account)
 	g.added, g.removed = r.optional().id("Added"), r.optional().id("Removed")
 	if g.groups = r.ids("Groups"); len(g.groups) > groupsMax {
 		r.fault(WrongValue, "Groups", "at most "+strconv.Itoa(groupsMax)+" groups")
@@ -98,17 +98,17 @@ type grouped struct {
 
 // grouped reads the attributes of a place in a group. It has an index key only while the account is in the group.
 func (r *reader) grouped(account, group string) grouped {
-	g, pk2 := grouped{account: account, group: group, in: r.has(table.AttrPK2)}, ""
+	g, pk2 := grouped{account: account, group: group, in: r.has(store.AttrPK2)}, ""
 	if g.in {
-		pk2 = table.Grouped.PK2(group)
+		pk2 = store.Grouped.PK2(group)
 	}
 	r.keys("", pk2)
-	r.same(table.AttrAccount, account)
-	g.number = r.integer(table.AttrNumber, 0, grantsMax) // 0: a rebuild found no change; it deletes no items
+	r.same(store.AttrAccount, account)
+	g.number = r.integer(store.AttrNumber, 0, grantsMax) // 0: a rebuild found no change; it deletes no items
 	return g
 }
 
-// fieldGroup is the attribute of a grant with the id of a group. Grants on accounts have table.AttrAccount instead.
+// fieldGroup is the attribute of a grant with the id of a group. Grants on accounts have store.AttrAccount instead.
 const fieldGroup = "Group"
 
 // membershipOfGroup reads the attributes of a membership of a group.

@@ -3,7 +3,7 @@ package audit
 import (
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // header is the event of a transaction, with all its legs.
@@ -28,8 +28,8 @@ func (r *reader) header(id string) header {
 	r.same(fieldID, id)
 	h.metadata, h.legs = r.metadata("Metadata"), r.legs()
 	h.fingerprint, _ = r.string(fieldFingerprint)
-	h.checksum = textOf(r.item[table.AttrChecksum])
-	if textOf(r.item[table.AttrType]) == kindHeld {
+	h.checksum = textOf(r.item[store.AttrChecksum])
+	if textOf(r.item[store.AttrType]) == kindHeld {
 		h.expires = r.valid("ExpiresAt", "a time in UTC with six decimals", isInstant)
 	}
 	if h.kind == reversal {
@@ -74,7 +74,7 @@ func (r *reader) legs() (legs []leg) {
 	var instant time.Time
 	before := ""
 	r.maps(fieldLegs, "legs", 2, 48, func(one *reader) {
-		l := leg{ksuid: one.ksuid(fieldID), account: one.id(table.AttrAccount), asset: one.id(table.AttrAsset)}
+		l := leg{ksuid: one.ksuid(fieldID), account: one.id(store.AttrAccount), asset: one.id(store.AttrAsset)}
 		one.amounts(&l)
 		at, ok := instantOf(l.ksuid)
 		switch {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // Names of the stored events of holds, reversals and changes of accounts.
@@ -78,8 +78,8 @@ type outcome struct {
 
 // outcome reads the attributes of an outcome. Its time is in the KSUIDs of its legs.
 func (r *reader) outcome(hold string) outcome {
-	o := outcome{event: r.event("", ""), hold: hold, checksum: textOf(r.item[table.AttrChecksum])}
-	o.how = strings.ToLower(strings.TrimPrefix(textOf(r.item[table.AttrType]), "Hold"))
+	o := outcome{event: r.event("", ""), hold: hold, checksum: textOf(r.item[store.AttrChecksum])}
+	o.how = strings.ToLower(strings.TrimPrefix(textOf(r.item[store.AttrType]), "Hold"))
 	r.same(fieldTransaction, hold)
 	r.description()
 	r.actor()
@@ -113,8 +113,8 @@ const fieldTaken = "Taken"
 
 // counted checks the number of an event, which is also in its key, and returns the key's number.
 func (r *reader) counted(number, least, most int64) int64 {
-	if n := r.integer(table.AttrNumber, least, most); n != number && !r.broken {
-		r.fault(WrongKey, table.AttrNumber, strconv.FormatInt(number, 10))
+	if n := r.integer(store.AttrNumber, least, most); n != number && !r.broken {
+		r.fault(WrongKey, store.AttrNumber, strconv.FormatInt(number, 10))
 	}
 	return number
 }
@@ -143,7 +143,7 @@ func (r *reader) changed(account string, e event) change {
 	if r.flag("Closing") && c.state != frozen {
 		r.fault(WrongValue, "Closing", "absent")
 	}
-	c.checksum = textOf(r.item[table.AttrChecksum])
+	c.checksum = textOf(r.item[store.AttrChecksum])
 	return c
 }
 
@@ -155,12 +155,12 @@ type current struct{ newest change }
 func (r *reader) current(account string) current {
 	r.keys("", "")
 	c := current{r.changed(account, event{})}
-	c.newest.number = r.integer(table.AttrNumber, 2, changesMax)
-	r.string(table.AttrChecksum)
+	c.newest.number = r.integer(store.AttrNumber, 2, changesMax)
+	r.string(store.AttrChecksum)
 	original := maps.Clone(r.item)
-	original[table.AttrType] = stringOf(kindChange)
+	original[store.AttrType] = stringOf(kindChange)
 	if right := checksumOf(original); !r.broken && right != c.newest.checksum {
-		r.fault(AccountCurrentWrong, table.AttrChecksum, strconv.Quote(right))
+		r.fault(AccountCurrentWrong, store.AttrChecksum, strconv.Quote(right))
 	}
 	return c
 }
@@ -187,29 +187,29 @@ func (r *reader) holdEntry(account, ksuid string) holdEntry {
 		r.keys("", "")
 		return e
 	}
-	e.header = copyOf[header](r, table.AttrHeader, key1(table.Transaction.Parse, (*reader).header), kindHeld)
+	e.header = copyOf[header](r, store.AttrHeader, key1(store.Transaction.Parse, (*reader).header), kindHeld)
 	status, version := statusHeld, int64(openVersion)
-	if r.has(table.AttrEnded) {
-		end := copyOf[outcome](r, table.AttrEnded, key1(table.Outcome.Parse, (*reader).outcome),
+	if r.has(store.AttrEnded) {
+		end := copyOf[outcome](r, store.AttrEnded, key1(store.Outcome.Parse, (*reader).outcome),
 			kindCaptured, kindReleased, kindExpired)
 		if e.end = &end; !r.broken && end.hold != e.header.id {
-			r.fault(HoldEntryWrong, table.AttrEnded, "an end of hold "+strconv.Quote(e.header.id))
+			r.fault(HoldEntryWrong, store.AttrEnded, "an end of hold "+strconv.Quote(e.header.id))
 		}
 		status, version = end.how, endedVersion
 	}
-	r.keys(table.Hold.SK2(status, ksuid), "")
+	r.keys(store.Hold.SK2(status, ksuid), "")
 	if !r.broken && e.version != version {
-		r.fault(HoldEntryWrong, table.AttrVersion, strconv.FormatInt(version, 10))
+		r.fault(HoldEntryWrong, store.AttrVersion, strconv.FormatInt(version, 10))
 	}
 	return e
 }
 
 // entryVersion reads the version of an entry of a hold. Only void entries are flagged as such.
 func (r *reader) entryVersion() int64 {
-	if r.flag(table.AttrVoid) {
-		return r.integer(table.AttrVersion, voidVersion, voidVersion)
+	if r.flag(store.AttrVoid) {
+		return r.integer(store.AttrVersion, voidVersion, voidVersion)
 	}
-	return r.integer(table.AttrVersion, openVersion, endedVersion)
+	return r.integer(store.AttrVersion, openVersion, endedVersion)
 }
 
 // copyOf reads a map in an item that is a copy of an event, including its keys.
@@ -224,7 +224,7 @@ func copyOf[T any](r *reader, name string, read kind, kinds ...string) (v T) {
 		inner.finishEvent()
 	}
 	v, _ = value.(T)
-	if !known || len(inner.found) > 0 || !slices.Contains(kinds, textOf(m.Value[table.AttrType])) {
+	if !known || len(inner.found) > 0 || !slices.Contains(kinds, textOf(m.Value[store.AttrType])) {
 		r.fault(HoldEntryWrong, name, "an exact copy of the event")
 	}
 	return v
@@ -241,7 +241,7 @@ func (r *reader) openHold(expires, hold string) openHold {
 	e := openHold{expires: expires, hold: hold, version: r.entryVersion()}
 	pk2 := ""
 	if e.version == openVersion {
-		pk2 = table.OpenHoldsPK2(table.Shard(hold))
+		pk2 = store.OpenHoldsPK2(store.Shard(hold))
 	}
 	r.keys("", pk2)
 	return e

@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // listEntry is an entry in a list of transactions.
@@ -20,20 +20,20 @@ type listEntry struct {
 // readListEntry is the kind of these entries. It accepts all shards of the list by time: an entry in the wrong shard is
 // not an unknown item.
 func readListEntry(r *reader) (any, bool) {
-	v := listEntry{ksuid: table.FirstID(r.key.SK), transaction: table.LastID(r.key.SK)}
+	v := listEntry{ksuid: store.FirstID(r.key.SK), transaction: store.LastID(r.key.SK)}
 	var ok bool
-	if v.name, _, _, _, ok = table.ListedMetadata.Parse(r.key); !ok {
-		for shard := range table.Shards {
-			ok = ok || r.key.PK == table.TransactionsPK(shard)
+	if v.name, _, _, _, ok = store.ListedMetadata.Parse(r.key); !ok {
+		for shard := range store.Shards {
+			ok = ok || r.key.PK == store.TransactionsPK(shard)
 		}
 	}
-	if !ok || r.key.SK != table.Listed.SK(v.ksuid, v.transaction) {
+	if !ok || r.key.SK != store.Listed.SK(v.ksuid, v.transaction) {
 		return nil, false
 	}
 	r.keys("", "")
-	v.held, v.void = r.flag(table.AttrHeld), r.flag(table.AttrVoid)
+	v.held, v.void = r.flag(store.AttrHeld), r.flag(store.AttrVoid)
 	if _, isKSUID := instantOf(v.ksuid); !isKSUID && !v.void {
-		r.fault(WrongKey, table.AttrSK, "a KSUID instead of "+strconv.Quote(v.ksuid))
+		r.fault(WrongKey, store.AttrSK, "a KSUID instead of "+strconv.Quote(v.ksuid))
 	}
 	if !v.void {
 		r.checkIDs(v.transaction)
@@ -73,17 +73,17 @@ func (r *reader) journalPage(ksuid string) (p journalPage) {
 	var ok bool
 	p.ksuid = ksuid
 	if p.at, ok = instantOf(ksuid); !ok {
-		r.fault(WrongKey, table.AttrSK, "a key that ends with a KSUID")
+		r.fault(WrongKey, store.AttrSK, "a key that ends with a KSUID")
 	}
-	p.checksum, _ = r.optional().string(table.AttrChecksum)
-	if p.void = r.flag(table.AttrVoid); p.void {
-		take[*types.AttributeValueMemberL](r, table.AttrEntries, "a list")
+	p.checksum, _ = r.optional().string(store.AttrChecksum)
+	if p.void = r.flag(store.AttrVoid); p.void {
+		take[*types.AttributeValueMemberL](r, store.AttrEntries, "a list")
 		return p
 	}
-	r.maps(table.AttrEntries, "entries", 1, entriesMax, func(one *reader) {
+	r.maps(store.AttrEntries, "entries", 1, entriesMax, func(one *reader) {
 		p.entries = append(p.entries, journalEntry{
-			event: one.oneOf(table.AttrEvent, statusPosted, statusHeld, captured, released, expired),
-			at:    one.instant(table.AttrAt), transaction: one.id(table.AttrTransaction),
+			event: one.oneOf(store.AttrEvent, statusPosted, statusHeld, captured, released, expired),
+			at:    one.instant(store.AttrAt), transaction: one.id(store.AttrTransaction),
 		})
 	})
 	return p

@@ -6,12 +6,12 @@ import (
 	"math/big"
 	"strconv"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // fold reads the sums of at least one posting.
 func (r *reader) fold() (f fold) {
-	f.through, f.count = r.ksuid(table.AttrThrough), r.integer(table.AttrCount, 0, math.MaxInt64)
+	f.through, f.count = r.ksuid(store.AttrThrough), r.integer(store.AttrCount, 0, math.MaxInt64)
 	for i, figure := range foldSums {
 		if figure.ofHolds && !r.has(figure.name) {
 			f.sums[i] = new(big.Int)
@@ -36,10 +36,10 @@ func (r *reader) foldIn(name string) fold {
 }
 
 // projectionVersion reads the version of a projection, which increases with every write.
-func (r *reader) projectionVersion() int64 { return r.integer(table.AttrVersion, 1, table.VersionMax) }
+func (r *reader) projectionVersion() int64 { return r.integer(store.AttrVersion, 1, store.VersionMax) }
 
 // first reads the KSUID of the first posting of a balance or of a summary.
-func (r *reader) first() string { return r.optional().ksuid(table.AttrFirst) }
+func (r *reader) first() string { return r.optional().ksuid(store.AttrFirst) }
 
 // balance is the projection of one asset of one account. The seal counts all postings of the base, the head all
 // postings of the seal.
@@ -53,13 +53,13 @@ type balance struct {
 
 // balance reads the attributes of a balance.
 func (r *reader) balance(account, asset string) balance {
-	r.keys("", table.Balance.PK2(asset))
-	r.same(table.AttrAccount, account)
-	r.same(table.AttrAsset, asset)
+	r.keys("", store.Balance.PK2(asset))
+	r.same(store.AttrAccount, account)
+	r.same(store.AttrAsset, asset)
 	return balance{
 		account: account, asset: asset, version: r.projectionVersion(), first: r.first(),
-		base: r.foldIn(table.AttrBase), seal: r.foldIn(table.AttrSeal), head: r.foldIn(table.AttrHead),
-		unfinished: r.flag(table.AttrUnfinished),
+		base: r.foldIn(store.AttrBase), seal: r.foldIn(store.AttrSeal), head: r.foldIn(store.AttrHead),
+		unfinished: r.flag(store.AttrUnfinished),
 	}
 }
 
@@ -72,9 +72,9 @@ type segment struct {
 // segment reads the attributes of a segment. The key of its item ends with the KSUID of its last posting.
 func (r *reader) segment(account, asset, through string) segment {
 	r.keys("", "")
-	s := segment{account: account, asset: asset, after: r.optional().ksuid(table.AttrAfter), fold: r.fold()}
+	s := segment{account: account, asset: asset, after: r.optional().ksuid(store.AttrAfter), fold: r.fold()}
 	if s.through != through && !r.broken {
-		r.fault(WrongKey, table.AttrThrough, strconv.Quote(through))
+		r.fault(WrongKey, store.AttrThrough, strconv.Quote(through))
 	}
 	return s
 }
@@ -94,8 +94,8 @@ func (r *reader) summary(string) summary {
 	r.keys("", "")
 	return summary{
 		version: r.projectionVersion(), first: r.first(),
-		assets:   r.integer(table.AttrAssets, 0, math.MaxInt64),
-		holdings: r.integer(table.AttrHoldings, 0, math.MaxInt64),
+		assets:   r.integer(store.AttrAssets, 0, math.MaxInt64),
+		holdings: r.integer(store.AttrHoldings, 0, math.MaxInt64),
 	}
 }
 
@@ -108,15 +108,15 @@ type membership struct {
 // membership reads the attributes of a membership. account is "" for a membership of a group, which does not name it.
 func (r *reader) membership(account, user string) membership {
 	m, pk2 := membership{}, ""
-	if r.has(table.AttrRole) {
-		m.role, pk2 = r.role(), table.Membership.PK2(user) // after a revocation it has no index key
+	if r.has(store.AttrRole) {
+		m.role, pk2 = r.role(), store.Membership.PK2(user) // after a revocation it has no index key
 	}
 	r.keys("", pk2)
 	if account != "" {
-		r.same(table.AttrAccount, account)
+		r.same(store.AttrAccount, account)
 	}
-	r.same(table.AttrUser, user)
-	m.number = r.integer(table.AttrNumber, 0, grantsMax) // 0: a rebuild found no grant; it deletes no items
+	r.same(store.AttrUser, user)
+	m.number = r.integer(store.AttrNumber, 0, grantsMax) // 0: a rebuild found no grant; it deletes no items
 	return m
 }
 
@@ -130,9 +130,9 @@ type guard struct {
 // guard reads the attributes of a guard.
 func (r *reader) guard(account, asset string) guard {
 	r.keys("", "")
-	g := guard{account: account, asset: asset, spent: r.sum(table.AttrSpent, false)}
-	if r.has(table.AttrChange) {
-		g.change = r.integer(table.AttrChange, 1, changesMax)
+	g := guard{account: account, asset: asset, spent: r.sum(store.AttrSpent, false)}
+	if r.has(store.AttrChange) {
+		g.change = r.integer(store.AttrChange, 1, changesMax)
 	}
 	return g
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/segmentio/ksuid"
 	"pgregory.net/rapid"
 
-	"ledger.example/internal/table/latetest"
+	"ledger.example/internal/store/storetest"
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
@@ -62,7 +62,7 @@ func TestOnlyCanonicalFormsAreAccepted(t *testing.T) {
 
 // The audit and the rebuild agree on which folds are late and which are wrong: latetest has the cases of both.
 func TestJudge(t *testing.T) {
-	sum := func(through string, s latetest.Sums) fold {
+	sum := func(through string, s storetest.Sums) fold {
 		f := noFold()
 		f.through, f.count = through, s.Count
 		f.sums[credits].SetInt64(s.Credits)
@@ -70,9 +70,9 @@ func TestJudge(t *testing.T) {
 		f.sums[expenditure].SetInt64(s.Expenditure)
 		return f
 	}
-	verdicts := map[state]latetest.Verdict{right: latetest.Right, unsettled: latetest.Late, behind: latetest.Behind,
-		wrong: latetest.Wrong, beyond: latetest.Beyond}
-	for _, c := range latetest.Cases() {
+	verdicts := map[state]storetest.Verdict{right: storetest.Right, unsettled: storetest.Late, behind: storetest.Behind,
+		wrong: storetest.Wrong, beyond: storetest.Beyond}
+	for _, c := range storetest.Cases() {
 		end := "k"
 		if c.ElsewhereEnd {
 			end = "j"

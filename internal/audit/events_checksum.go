@@ -14,14 +14,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // sumBytes is the length of a checksum: a prefix of the hash.
 const sumBytes = 16
 
 // outsideChecksum are the attributes of an event's item that its checksum does not cover.
-var outsideChecksum = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrChecksum}
+var outsideChecksum = []string{store.AttrPK, store.AttrSK, store.AttrSK2, store.AttrPK2, store.AttrChecksum}
 
 // checksumOf computes an event's checksum from its item: the first 16 bytes of SHA-256 over the canonical form of all
 // its attributes but the keys and the checksum, including unknown ones.
@@ -119,12 +119,12 @@ var escapes = map[byte]string{
 // finishEvent is finish for an event. It compares the checksum only if the item has no other fault: another fault says
 // more.
 func (r *reader) finishEvent() {
-	sum, _ := r.string(table.AttrChecksum)
+	sum, _ := r.string(store.AttrChecksum)
 	if r.finish(); len(r.found) > 0 {
 		return
 	}
 	if right := checksumOf(r.item); sum != right {
 		r.found = append(r.found,
-			Finding{ChecksumDiffers, r.key, table.AttrChecksum, strconv.Quote(sum), strconv.Quote(right)})
+			Finding{ChecksumDiffers, r.key, store.AttrChecksum, strconv.Quote(sum), strconv.Quote(right)})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 const (
@@ -25,12 +25,12 @@ type definition struct {
 // definitions caches definitions by key. It is safe for concurrent use.
 type definitions struct {
 	mu      sync.Mutex
-	cache   map[table.Key]definition
-	missing map[table.Key]bool // reported
+	cache   map[store.Key]definition
+	missing map[store.Key]bool // reported
 }
 
 // definition looks up an account, an asset or a group. isMissing is true only the first time that it is found missing.
-func (a *Audit) definition(ctx context.Context, k table.Key) (found definition, isMissing bool) {
+func (a *Audit) definition(ctx context.Context, k store.Key) (found definition, isMissing bool) {
 	d := &a.definitions
 	d.mu.Lock()
 	found, ok := d.cache[k]
@@ -58,8 +58,8 @@ func (a *Audit) definition(ctx context.Context, k table.Key) (found definition, 
 }
 
 // asset looks up an asset that the item with key by names. It reports a missing asset once.
-func (a *Audit) asset(ctx context.Context, id string, by table.Key) definition {
-	k := table.Asset.Key(id)
+func (a *Audit) asset(ctx context.Context, id string, by store.Key) definition {
+	k := store.Asset.Key(id)
 	found, isMissing := a.definition(ctx, k)
 	if isMissing {
 		a.report(ctx, Finding{AssetMissing, k, "", absent, "a registered asset: " + by.PK + " " + by.SK + " names it"})
@@ -69,8 +69,8 @@ func (a *Audit) asset(ctx context.Context, id string, by table.Key) definition {
 
 // account looks up the account whose partition has the item with key by. It reports a missing account once, and has its
 // items checked.
-func (a *Audit) account(ctx context.Context, id string, by table.Key) {
-	k := table.Account.Key(id)
+func (a *Audit) account(ctx context.Context, id string, by store.Key) {
+	k := store.Account.Key(id)
 	if _, isMissing := a.definition(ctx, k); isMissing {
 		a.report(ctx, Finding{AccountMissing, k, "", absent, "an opened account: its partition has " + by.SK})
 		a.enqueue(ctx, account{id: id})

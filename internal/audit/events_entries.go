@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // entry is an entry in a list of holds or of transactions: a stored one, or the one that its transaction requires.
 type entry struct {
-	key         table.Key
+	key         store.Key
 	transaction string
 	steps       []step // the events that it shows, the newest last; none: the entry is absent or void
 	*listKind
@@ -34,7 +34,7 @@ type listKind struct {
 var (
 	holdLists        = &listKind{eventsPart, HoldEntryWrong, HoldEntryBehind, HoldEntryWithoutHold, ""}
 	transactionLists = &listKind{listsPart, ListEntryWrong, ListEntryBehind, ListEntryWithoutTransaction,
-		table.AttrHeld}
+		store.AttrHeld}
 )
 
 // copies returns the steps of a hold in the list of an account. Its entry has copies of the events. Their checksums
@@ -74,17 +74,17 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 		return nil
 	}
 	ksuid := l.legs[0].ksuid
-	require := func(k table.Key, steps []step, of *listKind) { all = append(all, entry{k, l.id, steps, of}) }
+	require := func(k store.Key, steps []step, of *listKind) { all = append(all, entry{k, l.id, steps, of}) }
 	if l.isHold() {
 		for _, account := range l.accounts() {
-			require(table.Hold.Key(account, ksuid), copies(l.header, l.end), holdLists)
+			require(store.Hold.Key(account, ksuid), copies(l.header, l.end), holdLists)
 		}
-		require(table.OpenHold.Key(l.expires, l.id), statuses(l.header, l.end), holdLists)
+		require(store.OpenHold.Key(l.expires, l.id), statuses(l.header, l.end), holdLists)
 	}
-	require(table.Listed.Key(ksuid, l.id), listedAs(l.isHold(), ksuid, l.at), transactionLists)
+	require(store.Listed.Key(ksuid, l.id), listedAs(l.isHold(), ksuid, l.at), transactionLists)
 	for _, name := range indexed {
 		if value, ok := l.metadata[name]; ok {
-			k := table.ListedMetadata.Key(name, value, ksuid, l.id)
+			k := store.ListedMetadata.Key(name, value, ksuid, l.id)
 			require(k, listedAs(l.isHold(), ksuid, l.at), transactionLists)
 		}
 	}
@@ -92,7 +92,7 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 }
 
 // entryIn returns a decoded item as an entry. ok is false if the item is not an entry. l is its transaction.
-func entryIn(value any, key table.Key, l lifecycle) (e entry, ok bool) {
+func entryIn(value any, key store.Key, l lifecycle) (e entry, ok bool) {
 	switch v := value.(type) {
 	case holdEntry:
 		e = entry{key, v.header.id, nil, holdLists}
@@ -145,7 +145,7 @@ func (a *Audit) judge(stored, wanted entry) (found Finding, s state) {
 
 // compareEntries compares the entries that a transaction must have with the stored ones. It also returns their keys.
 // isUnsettled is true if an entry does not show an event that may still be projected.
-func (a *Audit) compareEntries(ctx context.Context, l lifecycle) (keys []table.Key, found []Finding, isUnsettled bool) {
+func (a *Audit) compareEntries(ctx context.Context, l lifecycle) (keys []store.Key, found []Finding, isUnsettled bool) {
 	for _, wanted := range l.entries(a.Indexed) {
 		keys = append(keys, wanted.key)
 		item := a.get(ctx, wanted.key)
@@ -181,7 +181,7 @@ func (a *Audit) isIndexed(v listEntry) bool {
 
 // checkUnindexed checks an entry in the list of a metadata key that is not indexed now. Transactions need not have such
 // entries, but stored entries must be right.
-func (a *Audit) checkUnindexed(ctx context.Context, v listEntry, key table.Key) {
+func (a *Audit) checkUnindexed(ctx context.Context, v listEntry, key store.Key) {
 	if v.void || a.isIndexed(v) {
 		return
 	}

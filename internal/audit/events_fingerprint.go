@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // requests returns the requests that can have created the header, encoded for the fingerprint, without kind,
@@ -113,7 +113,7 @@ func (h header) checkFingerprint(requests []string) []Finding {
 	if slices.Contains(all, h.fingerprint) {
 		return nil
 	}
-	return []Finding{{FingerprintDiffers, table.Transaction.Key(h.id), fieldFingerprint, h.fingerprint,
+	return []Finding{{FingerprintDiffers, store.Transaction.Key(h.id), fieldFingerprint, h.fingerprint,
 		strings.Join(all, " or ")}}
 }
 

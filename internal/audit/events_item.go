@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // checkItem checks one item of the scan, and adds what the reconciler must compare with other items.
@@ -14,8 +14,8 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	key := keyOf(item)
 	value, found := decode(item)
 	a.report(ctx, found...)
-	id, isAccount := table.Account.Parse(key)
-	kind := textOf(item[table.AttrType])
+	id, isAccount := store.Account.Parse(key)
+	kind := textOf(item[store.AttrType])
 	if kinds[kind] == nil {
 		kind = "unknown"
 	}
@@ -43,13 +43,13 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.enqueue(ctx, opened)
 		return
 	}
-	if id, ok := table.Account.Owner(key); ok {
+	if id, ok := store.Account.Owner(key); ok {
 		a.account(ctx, id, key)
 	}
-	if id, ok := table.Group.Owner(key); ok {
+	if id, ok := store.Group.Owner(key); ok {
 		a.group(ctx, id, key)
 	}
-	if _, asset, _, ok := table.Posting.Parse(key); ok && value == nil {
+	if _, asset, _, ok := store.Posting.Parse(key); ok && value == nil {
 		a.reconciler.noteUnreadable(asset)
 	}
 	l := a.lifecycleOf(ctx, value)
@@ -99,7 +99,7 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 }
 
 // header checks a header without other items.
-func (a *Audit) header(ctx context.Context, h header, key table.Key) {
+func (a *Audit) header(ctx context.Context, h header, key store.Key) {
 	for i, leg := range h.legs {
 		name := fmt.Sprintf("%s[%d]", fieldLegs, i)
 		if leg.quantity.Sign() == 0 && leg.cost.Sign() == 0 {
@@ -129,7 +129,7 @@ func (a *Audit) header(ctx context.Context, h header, key table.Key) {
 const holdMax = 31*24*time.Hour + time.Minute
 
 // balanced checks that legs sum to zero.
-func (a *Audit) balanced(ctx context.Context, legs []leg, key table.Key) {
+func (a *Audit) balanced(ctx context.Context, legs []leg, key store.Key) {
 	sums := make(sumsByAsset)
 	for _, leg := range legs {
 		sums.add(leg.asset, leg)

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // checkPage checks that a page of the journal is what was written: by its checksum, over its KSUID and its entries in
 // order, and by its time, which is neither in the future nor before what it lists.
-func (a *Audit) checkPage(ctx context.Context, p journalPage, key table.Key) {
+func (a *Audit) checkPage(ctx context.Context, p journalPage, key store.Key) {
 	if p.void {
 		return
 	}
@@ -86,11 +86,11 @@ func (l lifecycle) journaled() (all []journalEntry) {
 }
 
 // key returns the key of the entry's event.
-func (e journalEntry) key() table.Key {
+func (e journalEntry) key() store.Key {
 	if e.event == statusPosted || e.event == statusHeld {
-		return table.Transaction.Key(e.transaction)
+		return store.Transaction.Key(e.transaction)
 	}
-	return table.Outcome.Key(e.transaction)
+	return store.Outcome.Key(e.transaction)
 }
 
 func (c *reconciler) journalHash(e journalEntry) digest {
@@ -99,7 +99,7 @@ func (c *reconciler) journalHash(e journalEntry) digest {
 
 // addJournal adds entries that the journal must have. With the key of a page, it subtracts entries that the journal
 // has. The journal may have duplicates of an entry, which count once. recountJournal finds those beyond the window.
-func (c *reconciler) addJournal(ctx context.Context, entries []journalEntry, page ...table.Key) {
+func (c *reconciler) addJournal(ctx context.Context, entries []journalEntry, page ...store.Key) {
 	for _, e := range entries {
 		d := c.journalHash(e)
 		if len(page) > 0 {
@@ -150,7 +150,7 @@ func (c *reconciler) recountJournal(ctx context.Context) {
 // journal iterates over the entries of the journal's pages after a KSUID; "" is the beginning.
 func (a *Audit) journal(ctx context.Context, after string) iter.Seq[journalEntry] {
 	return func(yield func(journalEntry) bool) {
-		for item := range a.itemsOf(table.Journal.PK(), table.Journal.All().After(after)).all(ctx) {
+		for item := range a.itemsOf(store.Journal.PK(), store.Journal.All().After(after)).all(ctx) {
 			p, _ := as[journalPage](item)
 			for _, e := range p.entries {
 				if !yield(e) {
@@ -169,13 +169,13 @@ type missingEntry struct {
 
 // compareJournal compares a transaction with those pages of the journal among its referrers. missing are the entries
 // that none of these pages has; another page may have them. Recent entries are left out, and isUnsettled is then true.
-func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers []table.Key) (
+func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers []store.Key) (
 	missing []journalEntry, found []Finding, isUnsettled bool,
 ) {
 	wanted := l.journaled()
 	missing = slices.Clone(wanted)
 	for _, k := range referrers {
-		if k.PK != table.Journal.PK() {
+		if k.PK != store.Journal.PK() {
 			continue
 		}
 		p, _ := as[journalPage](c.audit.get(ctx, k))

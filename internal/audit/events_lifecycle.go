@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // lifecycle is a transaction and, if it is a hold, its end.
@@ -27,7 +27,7 @@ func (a *Audit) readLifecycle(ctx context.Context, id string) lifecycle {
 	if !l.isHold() {
 		return l
 	}
-	item := a.get(ctx, table.Outcome.Key(id))
+	item := a.get(ctx, store.Outcome.Key(id))
 	if end, ok := as[outcome](item); ok {
 		l.end = &end
 	}
@@ -37,7 +37,7 @@ func (a *Audit) readLifecycle(ctx context.Context, id string) lifecycle {
 
 // readHeader reads a transaction without its end.
 func (a *Audit) readHeader(ctx context.Context, id string) (l lifecycle) {
-	item := a.get(ctx, table.Transaction.Key(id))
+	item := a.get(ctx, store.Transaction.Key(id))
 	if l.header, l.exists = as[header](item); !l.exists {
 		l.id, l.unreadable = id, len(item) > 0
 	}
@@ -112,7 +112,7 @@ func (h header) accounts() (all []string) {
 }
 
 // checkEnd checks an end and compares it with its hold.
-func (a *Audit) checkEnd(ctx context.Context, l lifecycle, key table.Key) {
+func (a *Audit) checkEnd(ctx context.Context, l lifecycle, key store.Key) {
 	e := l.end
 	switch {
 	case l.unreadable:

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 const (
@@ -90,11 +90,11 @@ type partials map[string]*partial
 // partial is a transaction whose difference is not zero.
 type partial struct {
 	difference digest
-	referrers  []table.Key // stored items that name the transaction: postings, entries, pages of the journal
+	referrers  []store.Key // stored items that name the transaction: postings, entries, pages of the journal
 }
 
 // add adds to the difference of a transaction, and forgets the transaction when its difference is zero.
-func (p partials) add(transaction string, d digest, referrers []table.Key) {
+func (p partials) add(transaction string, d digest, referrers []store.Key) {
 	one := p[transaction]
 	if one == nil {
 		one = new(partial)
@@ -169,14 +169,14 @@ func (c *reconciler) noteUnreadable(asset string) {
 
 // add adds to the difference of a transaction. ksuid gives the age of the item, "" if that is not known. An expected
 // item and its stored item must pass the same KSUID, so that both change the same difference.
-func (c *reconciler) add(ctx context.Context, part part, transaction, ksuid string, d digest, referrers ...table.Key) {
+func (c *reconciler) add(ctx context.Context, part part, transaction, ksuid string, d digest, referrers ...store.Key) {
 	at, ok := instantOf(ksuid)
 	c.addAt(ctx, part, transaction, at, ok, d, referrers...)
 }
 
 // addAt is add with an instant in place of a KSUID. ok is false if it is not known.
 func (c *reconciler) addAt(ctx context.Context, part part, transaction string, at time.Time, ok bool, d digest,
-	referrers ...table.Key,
+	referrers ...store.Key,
 ) {
 	i := c.bucketOf(transaction)
 	isFull := false

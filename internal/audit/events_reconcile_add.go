@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // transactionOf returns the id of the transaction whose difference an item changes, or "".
@@ -60,7 +60,7 @@ func (c *reconciler) reversalHash(transaction, by string) digest {
 
 // addItem adds the items that a header or an end requires. It subtracts postings, reversals, entries and pages. It
 // ignores all other items. l is the result of lifecycleOf.
-func (c *reconciler) addItem(ctx context.Context, value any, l lifecycle, key table.Key) {
+func (c *reconciler) addItem(ctx context.Context, value any, l lifecycle, key store.Key) {
 	if l.unreadable {
 		return // the scan reports it
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // A transaction that looks wrong is read examineRounds times, because it may have been written during the scan.
@@ -18,7 +18,7 @@ const (
 )
 
 // examine reads a transaction and the items that name it, and reports what is wrong.
-func (c *reconciler) examine(ctx context.Context, id string, referrers []table.Key) {
+func (c *reconciler) examine(ctx context.Context, id string, referrers []store.Key) {
 	slices.SortFunc(referrers, compareKeys) // an entry of an ended hold was added twice
 	referrers = slices.Compact(referrers)
 	c.audit.repeat(ctx, examineRounds, examinePause, func(round, last int) (done bool) {
@@ -51,7 +51,7 @@ func (c *reconciler) unreported(all []Finding) []Finding {
 
 // compare compares a transaction with its postings, its entries, and its referrers. missing are the entries that no
 // page of the journal among the referrers has. isUnsettled is true if missing entries may still be projected.
-func (c *reconciler) compare(ctx context.Context, id string, referrers []table.Key) (
+func (c *reconciler) compare(ctx context.Context, id string, referrers []store.Key) (
 	found []Finding, missing []journalEntry, isUnsettled bool,
 ) {
 	l := c.audit.readLifecycle(ctx, id)
@@ -59,16 +59,16 @@ func (c *reconciler) compare(ctx context.Context, id string, referrers []table.K
 		return nil, nil, false // the scan reports it
 	}
 	known, found, isUnsettled := c.audit.compareEntries(ctx, l)
-	compareLegs := func(key table.Key, postings []posting) {
+	compareLegs := func(key store.Key, postings []posting) {
 		keys, differing := c.compareLegs(ctx, key, postings)
 		known, found = append(known, keys...), append(found, differing...)
 	}
 	if l.exists {
-		compareLegs(table.Transaction.Key(id), l.postings())
+		compareLegs(store.Transaction.Key(id), l.postings())
 		found = append(found, c.audit.unrecordedReversal(ctx, l.header)...)
 	}
 	if l.end != nil {
-		compareLegs(table.Outcome.Key(id), l.endPostings())
+		compareLegs(store.Outcome.Key(id), l.endPostings())
 	}
 	missing, untrue, isBehind := c.compareJournal(ctx, l, referrers)
 	found, isUnsettled = append(found, untrue...), isUnsettled || isBehind
@@ -81,7 +81,7 @@ func (c *reconciler) compare(ctx context.Context, id string, referrers []table.K
 }
 
 // orphan reports an item that names a transaction to which it does not belong.
-func (c *reconciler) orphan(ctx context.Context, k table.Key, l lifecycle) (found []Finding) {
+func (c *reconciler) orphan(ctx context.Context, k store.Key, l lifecycle) (found []Finding) {
 	value, _ := decode(c.audit.get(ctx, k))
 	if e, ok := entryIn(value, k, l); ok && e.transaction == l.id && len(e.steps) > 0 {
 		found = append(found, e.orphanFinding(l))
@@ -100,11 +100,11 @@ func (c *reconciler) orphan(ctx context.Context, k table.Key, l lifecycle) (foun
 }
 
 // compareLegs compares the postings that an event requires with the stored ones. It also returns their keys.
-func (c *reconciler) compareLegs(ctx context.Context, key table.Key, wanted []posting) (
-	keys []table.Key, found []Finding,
+func (c *reconciler) compareLegs(ctx context.Context, key store.Key, wanted []posting) (
+	keys []store.Key, found []Finding,
 ) {
 	for _, p := range wanted {
-		keys = append(keys, table.Posting.Key(p.account, p.asset, p.ksuid))
+		keys = append(keys, store.Posting.Key(p.account, p.asset, p.ksuid))
 	}
 	claimed, claims := "", 0 // postings that belong to another transaction
 	for i, item := range c.audit.getTogether(ctx, keys) {
@@ -152,4 +152,4 @@ func (p posting) String() string {
 }
 
 // compareKeys orders keys as the table does.
-func compareKeys(k, l table.Key) int { return cmp.Or(cmp.Compare(k.PK, l.PK), cmp.Compare(k.SK, l.SK)) }
+func compareKeys(k, l store.Key) int { return cmp.Or(cmp.Compare(k.PK, l.PK), cmp.Compare(k.SK, l.SK)) }

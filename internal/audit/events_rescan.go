@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // rescanItems is roughly the number of items whose transactions one rescan examines.
@@ -49,7 +49,7 @@ func (c *reconciler) checkSums(ctx context.Context) {
 		case c.backdated:
 			c.audit.countUnsettled()
 		default:
-			c.audit.report(ctx, Finding{AssetUnbalanced, table.Asset.Key(id), "", s.String(), noSum})
+			c.audit.report(ctx, Finding{AssetUnbalanced, store.Asset.Key(id), "", s.String(), noSum})
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (c *reconciler) dirtyBuckets(ctx context.Context) (dirty []int) {
 	}
 	now, later := c.splitBuckets(listsOnly)
 	if len(later) > 0 {
-		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.Journal.PK()}, "",
+		c.audit.report(ctx, Finding{ListsIncomplete, store.Key{PK: store.Journal.PK()}, "",
 			fmt.Sprintf("%d of %d groups of transactions have missing or wrong entries", len(listsOnly),
 				bucketsCount),
 			"no missing or wrong entries: the other findings name only some of them"})

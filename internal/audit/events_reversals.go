@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // reversalsOf reads a transaction's reversals.
 func (a *Audit) reversalsOf(transaction string) items {
-	first, last := table.Reversal.Key(transaction, 1), table.Reversal.Key(transaction, grantsMax)
-	return a.itemsOf(first.PK, table.Range{From: first.SK, To: last.SK})
+	first, last := store.Reversal.Key(transaction, 1), store.Reversal.Key(transaction, grantsMax)
+	return a.itemsOf(first.PK, store.Range{From: first.SK, To: last.SK})
 }
 
 // compareReversals compares the reversals of a transaction with each other, with the posted legs and with the reversing
@@ -25,9 +25,9 @@ func (a *Audit) compareReversals(ctx context.Context, id string) (found []Findin
 	newest := int64(0)
 	for item := range a.reversalsOf(id).all(ctx) {
 		key := keyOf(item)
-		_, number, _ := table.Reversal.Parse(key)
-		found = append(found, gap(ReversalMissing, "reversal", newest, number, func(n int64) table.Key {
-			return table.Reversal.Key(id, n)
+		_, number, _ := store.Reversal.Parse(key)
+		found = append(found, gap(ReversalMissing, "reversal", newest, number, func(n int64) store.Key {
+			return store.Reversal.Key(id, n)
 		})...)
 		newest = number
 		v, ok := as[reversed](item)
@@ -46,7 +46,7 @@ func (a *Audit) compareReversals(ctx context.Context, id string) (found []Findin
 	}
 	for i, leg := range posted {
 		if t := &taken[i]; !within(&t.quantity, leg.quantity) || !within(&t.cost, leg.cost) {
-			found = append(found, Finding{ReversalExceeds, table.Transaction.Key(id),
+			found = append(found, Finding{ReversalExceeds, store.Transaction.Key(id),
 				fmt.Sprintf("%s[%d]", fieldLegs, i), t.String(),
 				fmt.Sprintf("at most quantity %s, cost %s", leg.quantity, leg.cost)})
 		}
@@ -72,8 +72,8 @@ func (v reversed) mismatch(posted []leg) (right string) {
 
 // compareReversing compares a reversal with its reversing transaction, whose legs are the opposite of the reversed
 // amounts.
-func (a *Audit) compareReversing(ctx context.Context, v reversed, key table.Key, posted []leg) []Finding {
-	item := a.get(ctx, table.Transaction.Key(v.by))
+func (a *Audit) compareReversing(ctx context.Context, v reversed, key store.Key, posted []leg) []Finding {
+	item := a.get(ctx, store.Transaction.Key(v.by))
 	h, ok := as[header](item)
 	if !ok && len(item) > 0 {
 		return nil // the scan reports it
@@ -119,7 +119,7 @@ func (a *Audit) unrecordedReversal(ctx context.Context, h header) (found []Findi
 		}
 	}
 	if records != 1 {
-		found = append(found, Finding{ReversalUnrecorded, table.Transaction.Key(h.id), "Reverses",
+		found = append(found, Finding{ReversalUnrecorded, store.Transaction.Key(h.id), "Reverses",
 			fmt.Sprintf("%d reversals of %q name it", records, h.reverses), "1 reversal that names it"})
 	}
 	return found

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // pages is a store with a journal. A query returns one page.
@@ -24,7 +24,7 @@ func (p *pages) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 ) {
 	p.reads++
 	at := 0
-	for at < len(p.all) && textOf(p.all[at][table.AttrSK]) <= textOf(in.ExclusiveStartKey[table.AttrSK]) {
+	for at < len(p.all) && textOf(p.all[at][store.AttrSK]) <= textOf(in.ExclusiveStartKey[store.AttrSK]) {
 		at++
 	}
 	out := &dynamodb.QueryOutput{Items: p.all[at:min(at+1, len(p.all))]}
@@ -39,26 +39,26 @@ func (p *pages) add(entries ...journalEntry) {
 	var list []types.AttributeValue
 	for _, e := range entries {
 		list = append(list, &types.AttributeValueMemberM{Value: attributes{
-			table.AttrEvent: stringOf(e.event), table.AttrAt: stringOf(e.at.Format(instantForm)),
-			table.AttrTransaction: stringOf(e.transaction),
+			store.AttrEvent: stringOf(e.event), store.AttrAt: stringOf(e.at.Format(instantForm)),
+			store.AttrTransaction: stringOf(e.transaction),
 		}})
 	}
-	item := itemKey(table.Journal.Key(fmt.Sprintf("2h3vKAaVzJZ8mP0eMqk1kT9x%03d", len(p.all))))
-	item[table.AttrType], item[table.AttrForm] = stringOf(table.Journal.Type), &types.AttributeValueMemberN{Value: "1"}
-	item[table.AttrEntries] = &types.AttributeValueMemberL{Value: list}
+	item := itemKey(store.Journal.Key(fmt.Sprintf("2h3vKAaVzJZ8mP0eMqk1kT9x%03d", len(p.all))))
+	item[store.AttrType], item[store.AttrForm] = stringOf(store.Journal.Type), &types.AttributeValueMemberN{Value: "1"}
+	item[store.AttrEntries] = &types.AttributeValueMemberL{Value: list}
 	p.all = append(p.all, item)
 }
 
 // Duplicate entries in the journal are harmless: the window ignores near ones, and recountJournal the others. Missing
 // entries and entries without an event are not harmless.
 func TestDuplicateJournalEntriesCountOnce(t *testing.T) {
-	store := &pages{}
-	a := New(Options{Store: store})
+	db := &pages{}
+	a := New(Options{Store: db})
 	a.started = time.Now()
 	c := newReconciler(a)
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	entry := func(id string) journalEntry { return journalEntry{statusPosted, at, id} }
-	key := table.Journal.Key("x")
+	key := store.Journal.Key("x")
 	dirty := func() (ids []string) {
 		for _, id := range []string{"once", "twice", "far", "missing", "nothing"} {
 			if !c.bucket(c.bucketOf(id)).isClean(journalPart) {
@@ -71,8 +71,8 @@ func TestDuplicateJournalEntriesCountOnce(t *testing.T) {
 		c.addJournal(t.Context(), []journalEntry{entry(id)})
 	}
 	written := []journalEntry{entry("once"), entry("twice"), entry("twice"), entry("far"), entry("nothing")}
-	store.add(written...)
-	store.add(entry("far"))
+	db.add(written...)
+	db.add(entry("far"))
 	c.addJournal(t.Context(), written, key)
 	for i := range uint64(2 * windowEntries) { // fill the window
 		c.journalSeen.add(digest{i})
@@ -82,8 +82,8 @@ func TestDuplicateJournalEntriesCountOnce(t *testing.T) {
 		t.Errorf("before: %s", got)
 	}
 	c.recountJournal(t.Context())
-	if got := fmt.Sprint(dirty()); got != "[missing nothing]" || store.reads != 2 {
-		t.Errorf("after %d reads: %s", store.reads, got)
+	if got := fmt.Sprint(dirty()); got != "[missing nothing]" || db.reads != 2 {
+		t.Errorf("after %d reads: %s", db.reads, got)
 	}
 }
 

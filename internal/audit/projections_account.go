@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // checkAccount compares the projections and guards of an account with its events. It examines what looks wrong again.
@@ -50,7 +50,7 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 	if !unreadable {
 		a.checkSummary(ctx, acct.id, p.summary, ofBalances, ofPostings)
 	}
-	a.checkMembers(ctx, table.Account.PK(acct.id), p)
+	a.checkMembers(ctx, store.Account.PK(acct.id), p)
 	a.checkGroups(ctx, acct.id, p)
 }
 
@@ -105,7 +105,7 @@ func (a *Audit) checkSummary(ctx context.Context, account string, item attribute
 			if !ok || stored.assets < ofBalances.assets && stored.first >= ofBalances.first {
 				code = SummaryIncomplete
 			}
-			a.report(ctx, Finding{code, table.Summary.Key(account), "", text, ofBalances.String()})
+			a.report(ctx, Finding{code, store.Summary.Key(account), "", text, ofBalances.String()})
 		}
 		return false
 	})
@@ -115,11 +115,11 @@ func (a *Audit) checkSummary(ctx context.Context, account string, item attribute
 // during the reads. stable is false if it always changes. readable is false if a balance is unreadable.
 func (a *Audit) readStableSummary(ctx context.Context, account string) (item attributes, ofBalances summary,
 	stable, readable bool) {
-	key := table.Summary.Key(account)
+	key := store.Summary.Key(account)
 	for range pairRounds {
 		before, _ := as[summary](a.get(ctx, key))
 		ofBalances = summary{}
-		for item := range a.itemsOf(key.PK, table.Balance.All()).all(ctx) {
+		for item := range a.itemsOf(key.PK, store.Balance.All()).all(ctx) {
 			b, ok := as[balance](item)
 			if !ok {
 				return nil, ofBalances, false, false

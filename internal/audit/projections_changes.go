@@ -6,7 +6,7 @@ import (
 	"maps"
 	"math/big"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // checkChanges compares the changes of an account with each other and with the current account. It returns the account
@@ -15,8 +15,8 @@ func (a *Audit) checkChanges(ctx context.Context, acct account, p partition) acc
 	changed, found := a.compareChanges(ctx, acct, p.current, p.families[changePrefix].next)
 	if len(found) > 0 {
 		a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-			key := table.Current.Key(acct.id)
-			changed, found = a.compareChanges(ctx, acct, a.get(ctx, key), a.itemsOf(key.PK, table.Change.All()))
+			key := store.Current.Key(acct.id)
+			changed, found = a.compareChanges(ctx, acct, a.get(ctx, key), a.itemsOf(key.PK, store.Change.All()))
 			return found
 		})
 	}
@@ -33,8 +33,8 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 	for item := range changes.all(ctx) {
 		c, ok := as[change](item)
 		readable = readable && ok
-		found = append(found, gap(ChangeMissing, "change", acct.version, c.number, func(n int64) table.Key {
-			return table.Change.Key(acct.id, n)
+		found = append(found, gap(ChangeMissing, "change", acct.version, c.number, func(n int64) store.Key {
+			return store.Change.Key(acct.id, n)
 		})...)
 		if c.unlimited != acct.unlimited || !acct.closedAt.IsZero() {
 			found = append(found, Finding{ChangeImpossible, keyOf(item), "", c.String(),
@@ -56,9 +56,9 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 	}
 	switch {
 	case exists && stored.newest.number > acct.version:
-		found = append(found, Finding{ChangeMissing, table.Change.Key(acct.id, stored.newest.number), "", absent, is})
+		found = append(found, Finding{ChangeMissing, store.Change.Key(acct.id, stored.newest.number), "", absent, is})
 	case exists && stored.newest.checksum != acct.checksum, !exists && acct.version > 1:
-		found = append(found, Finding{AccountCurrentWrong, table.Current.Key(acct.id), "", is, acct.String()})
+		found = append(found, Finding{AccountCurrentWrong, store.Current.Key(acct.id), "", is, acct.String()})
 	}
 	return acct, found
 }
@@ -102,8 +102,8 @@ func (a *Audit) refreshed(ctx context.Context, acct account) account {
 	if !acct.known || acct.unlimited {
 		return acct // nothing is judged by its limits
 	}
-	newer := table.Change.All().Since(table.Number(acct.version + 1))
-	for item := range a.itemsOf(table.Account.PK(acct.id), newer).all(ctx) {
+	newer := store.Change.All().Since(store.Number(acct.version + 1))
+	for item := range a.itemsOf(store.Account.PK(acct.id), newer).all(ctx) {
 		c, ok := as[change](item)
 		acct.become(c)
 		acct.known = acct.known && ok

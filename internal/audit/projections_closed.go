@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 const (
@@ -90,7 +90,7 @@ func (c *closing) judge() (found []Finding) {
 	}
 	since := "closed at " + c.account.closedAt.Format(instantForm)
 	if c.late > 0 {
-		found = append(found, Finding{DebitAfterClose, table.Posting.Key(c.account.id, c.asset, c.lateKSUID), "",
+		found = append(found, Finding{DebitAfterClose, store.Posting.Key(c.account.id, c.asset, c.lateKSUID), "",
 			fmt.Sprintf("%s; late debits: %d", c.lateAmount, c.late), "no debit: the account was " + since})
 		return found
 	}
@@ -101,6 +101,6 @@ func (c *closing) judge() (found []Finding) {
 	}
 	is := fmt.Sprintf("quantity %s (credited since %s, taken back since %s), pending debits %s, pending credits %s",
 		&c.quantity, &c.credited, &c.takenBack, &c.debit, &c.credit)
-	return []Finding{{ClosedNotEmpty, table.Balance.Key(c.account.id, c.asset), "", is,
+	return []Finding{{ClosedNotEmpty, store.Balance.Key(c.account.id, c.asset), "", is,
 		"nothing from before: the account was " + since}}
 }

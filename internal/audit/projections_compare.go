@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // pair has the items of one asset of one account.
@@ -82,8 +82,8 @@ func compare(ctx context.Context, p pair) compared {
 	if c.balance.version == 0 {
 		c.balance.base, c.balance.seal, c.balance.head = noFold(), noFold(), noFold()
 	}
-	c.folds = [3]foldCheck{{name: table.AttrBase, stored: c.balance.base},
-		{name: table.AttrSeal, stored: c.balance.seal}, {name: table.AttrHead, stored: c.balance.head}}
+	c.folds = [3]foldCheck{{name: store.AttrBase, stored: c.balance.base},
+		{name: store.AttrSeal, stored: c.balance.seal}, {name: store.AttrHead, stored: c.balance.head}}
 	if !c.unreadable {
 		c.readAll(ctx)
 	}
@@ -168,7 +168,7 @@ func (c *comparison) compareEndsBefore(ctx context.Context, next string) {
 		case next == "" || next > cut.stored.through:
 			cut.actual = c.here()
 			if c.mayEnd(cut.stored.through) &&
-				(cut.name != table.AttrHead || cut.stored.through == c.balance.seal.through) {
+				(cut.name != store.AttrHead || cut.stored.through == c.balance.seal.through) {
 				cut.actual.all.through = cut.stored.through
 			}
 		}
@@ -176,7 +176,7 @@ func (c *comparison) compareEndsBefore(ctx context.Context, next string) {
 }
 
 // addIssue adds an issue.
-func (c *comparison) addIssue(code Code, key table.Key, attribute, stored, recomputed string, s state, isProved bool) {
+func (c *comparison) addIssue(code Code, key store.Key, attribute, stored, recomputed string, s state, isProved bool) {
 	c.issues = append(c.issues, issue{Finding{code, key, attribute, stored, recomputed}, s, isProved})
 }
 
@@ -190,11 +190,11 @@ func (c *comparison) judgeBalance() {
 	}
 	b := c.balance
 	if b.version == 0 && c.all.count > 0 && (c.lost || c.hasSegment) { // a segment needs a balance
-		c.addIssue(BalanceLost, table.Balance.Key(c.account.id, c.asset), "", absent, c.all.String(), wrong, false)
+		c.addIssue(BalanceLost, store.Balance.Key(c.account.id, c.asset), "", absent, c.all.String(), wrong, false)
 		return
 	}
 	for _, cut := range c.folds {
-		if cut.name == table.AttrHead && b.unfinished {
+		if cut.name == store.AttrHead && b.unfinished {
 			continue // the refold of the head is in progress
 		}
 		if s := judge(cut.stored, cut.actual.all, cut.actual.young); s != right {
@@ -209,7 +209,7 @@ func (c *comparison) judgeBalance() {
 		if s == right || b.first < first && b.first != "" {
 			s = wrong
 		}
-		differ(table.AttrFirst, quoted(b.first), quoted(first), s)
+		differ(store.AttrFirst, quoted(b.first), quoted(first), s)
 	}
 	// A delayed save of a refold in progress may mark a balance as unfinished although its head is complete.
 	if c.settledTail || b.unfinished && !c.youngTail && !b.head.equal(c.all.fold) {
@@ -217,7 +217,7 @@ func (c *comparison) judgeBalance() {
 		if b.unfinished {
 			is += ", unfinished"
 		}
-		differ(table.AttrHead, is, c.all.String(), behind)
+		differ(store.AttrHead, is, c.all.String(), behind)
 	}
 	if len(stored) == 0 {
 		return
@@ -226,7 +226,7 @@ func (c *comparison) judgeBalance() {
 	if b.version == 0 {
 		is = absent
 	}
-	c.addIssue(code, table.Balance.Key(c.account.id, c.asset), "", is, strings.Join(recomputed, "; "), worst,
+	c.addIssue(code, store.Balance.Key(c.account.id, c.asset), "", is, strings.Join(recomputed, "; "), worst,
 		worst >= wrong)
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 // issueKey identifies an issue over several rounds.
 type issueKey struct {
 	code Code
-	key  table.Key
+	key  store.Key
 }
 
 // examine reads one pair until nothing looks wrong, and reports the remaining issues. Each round skips the postings
@@ -134,8 +134,8 @@ func (a *Audit) recheckGuard(ctx context.Context, p pair, result *compared) {
 // readPair reads the balance and the guard of a pair, and then the newest changes of the account. It does not read them
 // in one transaction, because DynamoDB rejects that while others write the items.
 func (a *Audit) readPair(ctx context.Context, acct account, asset string) pair {
-	balance := a.get(ctx, table.Balance.Key(acct.id, asset))
-	guard := a.get(ctx, table.Spend.Key(acct.id, asset))
+	balance := a.get(ctx, store.Balance.Key(acct.id, asset))
+	guard := a.get(ctx, store.Spend.Key(acct.id, asset))
 	return a.decodePair(a.refreshed(ctx, acct), asset, balance, guard)
 }
 
@@ -156,10 +156,10 @@ func (a *Audit) decodePair(acct account, asset string, storedBalance, storedGuar
 
 // withPostings adds the segments and postings after the start of p.
 func (a *Audit) withPostings(p pair) pair {
-	partition := table.Account.PK(p.account.id)
+	partition := store.Account.PK(p.account.id)
 	after := p.start.through
 	postings := &stream{audit: a, source: keyRange{partition: partition,
-		bounds: table.Posting.All(p.asset).After(after), amountsOnly: true}}
-	p.segments, p.postings = a.itemsOf(partition, table.Segment.All(p.asset).After(after)), postings.next
+		bounds: store.Posting.All(p.asset).After(after), amountsOnly: true}}
+	p.segments, p.postings = a.itemsOf(partition, store.Segment.All(p.asset).After(after)), postings.next
 	return p
 }

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"strings"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // foldSums are the sums in a fold. Folds are read, added up, compared and shown according to these rows.
@@ -15,34 +15,34 @@ var foldSums = [...]struct {
 	ofHolds  bool   // it counts only postings of holds, and is absent when it is zero
 	add      func(sum *big.Int, p leg)
 }{
-	credits: {table.AttrCredits, false, false, func(sum *big.Int, p leg) {
+	credits: {store.AttrCredits, false, false, func(sum *big.Int, p leg) {
 		if p.quantity.Sign() > 0 {
 			sum.Add(sum, p.quantity)
 		}
 	}},
-	debits: {table.AttrDebits, false, false, func(sum *big.Int, p leg) {
+	debits: {store.AttrDebits, false, false, func(sum *big.Int, p leg) {
 		if p.quantity.Sign() < 0 {
 			sum.Sub(sum, p.quantity)
 		}
 	}},
-	expenditure: {table.AttrExpenditure, true, false, func(sum *big.Int, p leg) { sum.Add(sum, p.cost) }},
-	holds: {table.AttrHolds, false, true, func(sum *big.Int, p leg) {
+	expenditure: {store.AttrExpenditure, true, false, func(sum *big.Int, p leg) { sum.Add(sum, p.cost) }},
+	holds: {store.AttrHolds, false, true, func(sum *big.Int, p leg) {
 		if p.phase != "" {
 			sum.Add(sum, big.NewInt(1))
 		}
 	}},
 	// Pending sums may be below zero: a segment may have the end of a hold without its placing.
-	pendingDebits: {table.AttrPendingDebits, true, true, func(sum *big.Int, p leg) {
+	pendingDebits: {store.AttrPendingDebits, true, true, func(sum *big.Int, p leg) {
 		if p.holdsDebit() {
 			sum.Sub(sum, p.pending)
 		}
 	}},
-	pendingCredits: {table.AttrPendingCredits, true, true, func(sum *big.Int, p leg) {
+	pendingCredits: {store.AttrPendingCredits, true, true, func(sum *big.Int, p leg) {
 		if !p.holdsDebit() {
 			sum.Add(sum, p.pending)
 		}
 	}},
-	returned: {table.AttrReturned, false, true, func(sum *big.Int, p leg) {
+	returned: {store.AttrReturned, false, true, func(sum *big.Int, p leg) {
 		if p.holdsDebit() && p.endsHold() {
 			sum.Add(sum, p.pending).Add(sum, p.quantity)
 		}
@@ -165,13 +165,13 @@ func (t *tally) add(p leg) {
 
 // amountsOf reads the attributes of a posting that a fold needs. ok is false if it is unusable, which the scan reports.
 func amountsOf(item attributes) (p leg, ok bool) {
-	_, asset, ksuid, ok := table.Posting.Parse(keyOf(item))
-	r := newReader(table.Key{}, item)
+	_, asset, ksuid, ok := store.Posting.Parse(keyOf(item))
+	r := newReader(store.Key{}, item)
 	p = leg{ksuid: ksuid, asset: asset, kind: textOf(item[fieldKind])}
 	r.amounts(&p)
 	r.pending(&p)
 	p.backdated = r.flag(fieldBackdated)
-	return p, ok && !r.broken && textOf(item[table.AttrType]) == kindPosting
+	return p, ok && !r.broken && textOf(item[store.AttrType]) == kindPosting
 }
 
 // state is the result of comparing a stored fold or entry with the events.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // checkGroups compares an account's places in groups with the changes of its groups.
@@ -16,9 +16,9 @@ func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
 		return
 	}
 	a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-		partition := table.Account.PK(account)
-		return a.comparePlaces(ctx, account, a.itemsOf(partition, table.Grouped.All()),
-			a.itemsOf(partition, table.Grouping.All()))
+		partition := store.Account.PK(account)
+		return a.comparePlaces(ctx, account, a.itemsOf(partition, store.Grouped.All()),
+			a.itemsOf(partition, store.Grouping.All()))
 	})
 }
 
@@ -45,8 +45,8 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 		key := keyOf(item)
 		g, ok := as[grouping](item)
 		readable = readable && ok
-		missing := gap(GroupingMissing, "change", newest.number, g.number, func(n int64) table.Key {
-			return table.Grouping.Key(account, n)
+		missing := gap(GroupingMissing, "change", newest.number, g.number, func(n int64) store.Key {
+			return store.Grouping.Key(account, n)
 		})
 		found = append(found, missing...)
 		if wanted := newest.with(g); missing == nil && !slices.Equal(g.groups, wanted) {
@@ -99,7 +99,7 @@ func (a *Audit) judgePlace(p groupPlace) []Finding {
 	case p.unshown.IsZero(), a.isYoung(p.unshown):
 		return nil
 	}
-	return []Finding{{code, table.Grouped.Key(p.account, p.group), "", is, ought}}
+	return []Finding{{code, store.Grouped.Key(p.account, p.group), "", is, ought}}
 }
 
 func placeText(number int64, in bool) string {
@@ -111,14 +111,14 @@ func placeText(number int64, in bool) string {
 
 // checkGroup compares the memberships of a group with its grants.
 func (a *Audit) checkGroup(ctx context.Context, id string) {
-	pk := table.Group.PK(id)
+	pk := store.Group.PK(id)
 	a.checkMembers(ctx, pk, partition{families: map[string]*family{
 		grantPrefix: a.family(pk, grantPrefix), memberPrefix: a.family(pk, memberPrefix)}})
 }
 
 // group looks up a group that the item with key by names. It reports a missing group once, and has its members checked.
-func (a *Audit) group(ctx context.Context, id string, by table.Key) {
-	k := table.Group.Key(id)
+func (a *Audit) group(ctx context.Context, id string, by store.Key) {
+	k := store.Group.Key(id)
 	if _, isMissing := a.definition(ctx, k); isMissing {
 		a.report(ctx, Finding{GroupMissing, k, "", absent, "a registered group: " + by.PK + " " + by.SK + " names it"})
 		a.checkGroup(ctx, id)

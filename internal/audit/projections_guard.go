@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"slices"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // judgeGuard compares the guard with the sum of all debits and with the account's newest version, and the available
@@ -14,27 +14,27 @@ func (c *comparison) judgeGuard(total fold) {
 	if !c.account.known {
 		return
 	}
-	key, limit := table.Spend.Key(c.account.id, c.asset), c.account.limit(c.asset)
+	key, limit := store.Spend.Key(c.account.id, c.asset), c.account.limit(c.asset)
 	is, stored, spent := absent, new(big.Int), total.spent()
 	if c.guard != nil {
 		is, stored = c.guard.spent.String(), c.guard.spent
 	}
 	if limit == nil {
 		if c.guard != nil {
-			c.addIssue(GuardUnexpected, key, table.AttrSpent, is, absent+": the account has no limit", wrong, true)
+			c.addIssue(GuardUnexpected, key, store.AttrSpent, is, absent+": the account has no limit", wrong, true)
 		}
 		return
 	}
 	switch {
 	case stored.Sign() != 0 && spent.Sign() == 0:
-		c.addIssue(GuardUnexpected, key, table.AttrSpent, is, "0: the account had no debit of the asset", wrong, false)
+		c.addIssue(GuardUnexpected, key, store.AttrSpent, is, "0: the account had no debit of the asset", wrong, false)
 	case stored.Cmp(spent) != 0:
-		c.addIssue(GuardWrong, key, table.AttrSpent, is, spent.String(), wrong, false)
+		c.addIssue(GuardWrong, key, store.AttrSpent, is, spent.String(), wrong, false)
 	}
 	c.judgeGuardVersion(key)
 	available := new(big.Int).Sub(total.quantity(), total.sums[pendingDebits])
 	if available.Add(available, limit).Sign() < 0 {
-		c.addIssue(Overdrawn, table.Balance.Key(c.account.id, c.asset), "",
+		c.addIssue(Overdrawn, store.Balance.Key(c.account.id, c.asset), "",
 			fmt.Sprintf("quantity %s, pending debits %s", total.quantity(), total.sums[pendingDebits]),
 			fmt.Sprintf("not below %s", new(big.Int).Neg(limit)), wrong, false)
 	}
@@ -42,18 +42,18 @@ func (c *comparison) judgeGuard(total fold) {
 
 // judgeGuardVersion compares the guard's version of the account with the newest, which was read later. A guard has none
 // until its first debit.
-func (c *comparison) judgeGuardVersion(key table.Key) {
+func (c *comparison) judgeGuardVersion(key store.Key) {
 	newest := fmt.Sprintf("%d, the newest version of the account", c.account.version)
 	switch {
 	case c.guard == nil, c.guard.change == c.account.version, c.guard.change == 0 && c.guard.spent.Sign() == 0:
 	case c.guard.change == 0:
-		c.addIssue(GuardWrong, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
+		c.addIssue(GuardWrong, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
 	case c.guard.change > c.account.version:
-		c.addIssue(GuardAhead, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
+		c.addIssue(GuardAhead, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
 	case c.account.changedAt.Before(c.settled):
-		c.addIssue(GuardBehind, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, behind, true)
+		c.addIssue(GuardBehind, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, behind, true)
 	default:
-		c.addIssue(GuardBehind, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, unsettled, true)
+		c.addIssue(GuardBehind, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, unsettled, true)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 const (
@@ -18,10 +18,10 @@ const (
 func (a *Audit) checkMembers(ctx context.Context, pk string, p partition) {
 	for user := p.nextID(ctx, grantPrefix, memberPrefix); user != ""; user = p.nextID(ctx, grantPrefix, memberPrefix) {
 		member := p.take(memberPrefix, user)(ctx)
-		key := table.Key{PK: pk, SK: table.Membership.Key("", user).SK}
+		key := store.Key{PK: pk, SK: store.Membership.Key("", user).SK}
 		if found := a.compareMember(ctx, key, user, member, p.take(grantPrefix, user)); len(found) > 0 {
 			a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-				return a.compareMember(ctx, key, user, a.get(ctx, key), a.itemsOf(pk, table.Grant.All(user)))
+				return a.compareMember(ctx, key, user, a.get(ctx, key), a.itemsOf(pk, store.Grant.All(user)))
 			})
 		}
 	}
@@ -29,7 +29,7 @@ func (a *Audit) checkMembers(ctx context.Context, pk string, p partition) {
 
 // compareMember compares the membership with that key with the user's grants once. It consumes the grants, which must
 // be read after the membership.
-func (a *Audit) compareMember(ctx context.Context, key table.Key, user string, stored attributes, grants items) (
+func (a *Audit) compareMember(ctx context.Context, key store.Key, user string, stored attributes, grants items) (
 	found []Finding,
 ) {
 	m, ok := as[membership](stored)
@@ -38,8 +38,8 @@ func (a *Audit) compareMember(ctx context.Context, key table.Key, user string, s
 	for item := range grants.all(ctx) {
 		g, ok := as[grant](item)
 		readable = readable && ok
-		found = append(found, gap(GrantMissing, "grant", newest.number, g.number, func(n int64) table.Key {
-			return table.Key{PK: key.PK, SK: table.Grant.Key("", user, n).SK}
+		found = append(found, gap(GrantMissing, "grant", newest.number, g.number, func(n int64) store.Key {
+			return store.Key{PK: key.PK, SK: store.Grant.Key("", user, n).SK}
 		})...)
 		newest = g
 		if g.number == m.number {

@@ -3,7 +3,7 @@ package audit
 import (
 	"context"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // readSegment reads the next segment, if there is one.
@@ -22,7 +22,7 @@ func (c *comparison) readSegment(ctx context.Context) {
 // before.
 func (c *comparison) compareSegment() {
 	s, end := *c.segment, c.here()
-	key := table.Segment.Key(c.account.id, c.asset, s.through)
+	key := store.Segment.Key(c.account.id, c.asset, s.through)
 	if base := c.balance.base.through; c.balance.version > 0 && s.through > base {
 		c.addIssue(SegmentWrong, key, "", s.String(), "no segment: the base ends at "+quoted(base), wrong, false)
 		return
@@ -33,7 +33,7 @@ func (c *comparison) compareSegment() {
 		c.judgeSegment(key, s, sums)
 	case s.after < c.previousEnd.all.through, s.fold.sameSums(sums.all):
 		c.isSegmentWrong = true
-		c.addIssue(SegmentWrong, key, table.AttrAfter, quoted(s.after), quoted(c.previousEnd.all.through), wrong, false)
+		c.addIssue(SegmentWrong, key, store.AttrAfter, quoted(s.after), quoted(c.previousEnd.all.through), wrong, false)
 	default:
 		missing := c.segmentStart.minus(c.previousEnd)
 		missing.all.through = s.after
@@ -50,7 +50,7 @@ func (p *checkpoint) minus(q checkpoint) checkpoint {
 }
 
 // judgeSegment compares a segment with the sums of its postings.
-func (c *comparison) judgeSegment(key table.Key, s segment, sums checkpoint) {
+func (c *comparison) judgeSegment(key store.Key, s segment, sums checkpoint) {
 	if c.mayEnd(s.through) {
 		sums.all.through = s.through
 	}
@@ -65,7 +65,7 @@ func (c *comparison) judgeSegment(key table.Key, s segment, sums checkpoint) {
 // noSegment adds an issue for postings that no segment counts. sums are those of the missing segment.
 func (c *comparison) noSegment(sums checkpoint) {
 	c.isSegmentWrong = true
-	c.addIssue(SegmentMissing, table.Segment.Key(c.account.id, c.asset, sums.all.through), "", absent,
+	c.addIssue(SegmentMissing, store.Segment.Key(c.account.id, c.asset, sums.all.through), "", absent,
 		sums.all.String(), wrong, false)
 }
 

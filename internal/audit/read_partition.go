@@ -5,7 +5,7 @@ import (
 	"iter"
 	"strings"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // stream reads the items of a key range in order, a page at a time. It is not safe for concurrent use.
@@ -39,7 +39,7 @@ func (s *stream) next(ctx context.Context) attributes {
 }
 
 // itemsOf reads items of one partition in order.
-func (a *Audit) itemsOf(partition string, within table.Range) items {
+func (a *Audit) itemsOf(partition string, within store.Range) items {
 	s := &stream{audit: a, source: keyRange{partition: partition, bounds: within}}
 	return s.next
 }
@@ -65,7 +65,7 @@ type family struct {
 // peekID returns the id of the next item, or "" at the end.
 func (f *family) peekID(ctx context.Context) string {
 	item := f.peek(ctx)
-	id, _, _ := strings.Cut(strings.TrimPrefix(textOf(item[table.AttrSK]), f.prefix), "#")
+	id, _, _ := strings.Cut(strings.TrimPrefix(textOf(item[store.AttrSK]), f.prefix), "#")
 	return id
 }
 
@@ -81,16 +81,16 @@ func (f *family) take(id string) items {
 
 // Prefixes of the sort keys in an account's partition, one per family.
 var (
-	balancePrefix = table.Balance.Prefix()
-	segmentPrefix = table.Segment.Prefix()
-	postingPrefix = table.Posting.Prefix()
-	guardPrefix   = table.Spend.Prefix()
-	grantPrefix   = table.Grant.Prefix()
-	changePrefix  = table.Change.Prefix()
-	memberPrefix  = table.Membership.Prefix()
+	balancePrefix = store.Balance.Prefix()
+	segmentPrefix = store.Segment.Prefix()
+	postingPrefix = store.Posting.Prefix()
+	guardPrefix   = store.Spend.Prefix()
+	grantPrefix   = store.Grant.Prefix()
+	changePrefix  = store.Change.Prefix()
+	memberPrefix  = store.Membership.Prefix()
 
-	groupingPrefix = table.Grouping.Prefix()
-	placePrefix    = table.Grouped.Prefix()
+	groupingPrefix = store.Grouping.Prefix()
+	placePrefix    = store.Grouped.Prefix()
 )
 
 // last sorts after every id.
@@ -105,8 +105,8 @@ type partition struct {
 // readPartition reads an account's partition. Most accounts fit into one page. In larger accounts each family is a
 // query of its own. Callers read balances before postings, so a balance cannot count a posting that is not found.
 func (a *Audit) readPartition(ctx context.Context, account string) partition {
-	summary := table.Summary.Key(account)
-	page, more := a.page(ctx, keyRange{partition: summary.PK, bounds: table.Range{From: "!", To: afterIDs}}, nil)
+	summary := store.Summary.Key(account)
+	page, more := a.page(ctx, keyRange{partition: summary.PK, bounds: store.Range{From: "!", To: afterIDs}}, nil)
 	fitsOnePage := len(more) == 0
 	p := partition{families: make(map[string]*family)}
 	for _, prefix := range []string{changePrefix, balancePrefix, segmentPrefix, postingPrefix, guardPrefix, grantPrefix,
@@ -115,7 +115,7 @@ func (a *Audit) readPartition(ctx context.Context, account string) partition {
 		p.families[prefix].begun = fitsOnePage
 	}
 	if !fitsOnePage {
-		p.summary, p.current = a.get(ctx, summary), a.get(ctx, table.Current.Key(account))
+		p.summary, p.current = a.get(ctx, summary), a.get(ctx, store.Current.Key(account))
 		return p
 	}
 	for _, item := range page {
@@ -123,7 +123,7 @@ func (a *Audit) readPartition(ctx context.Context, account string) partition {
 		switch key {
 		case summary:
 			p.summary = item
-		case table.Current.Key(account):
+		case store.Current.Key(account):
 			p.current = item
 		}
 		prefix, _, _ := strings.Cut(key.SK, "#")
@@ -137,7 +137,7 @@ func (a *Audit) readPartition(ctx context.Context, account string) partition {
 // family returns a stream of the items of one family. Of postings it reads only the attributes that a fold needs.
 func (a *Audit) family(partition, prefix string) *family {
 	return &family{prefix, stream{audit: a, source: keyRange{partition: partition,
-		bounds: table.Range{From: prefix, To: prefix + afterIDs}, amountsOnly: prefix == postingPrefix}}}
+		bounds: store.Range{From: prefix, To: prefix + afterIDs}, amountsOnly: prefix == postingPrefix}}}
 }
 
 // take returns the items of one id in a family.

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 const (
@@ -84,7 +84,7 @@ func (a *Audit) scan(ctx context.Context, check func(context.Context, attributes
 // keyRange is a range of items of one partition.
 type keyRange struct {
 	partition   string
-	bounds      table.Range
+	bounds      store.Range
 	amountsOnly bool // of postings: only the attributes that a fold needs
 }
 
@@ -93,7 +93,7 @@ func (a *Audit) page(ctx context.Context, s keyRange, from attributes) (items []
 	in := &dynamodb.QueryInput{
 		TableName: &a.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageItems), ExclusiveStartKey: from,
 		KeyConditionExpression: aws.String(
-			table.AttrPK + " = :partition AND " + table.AttrSK + " BETWEEN :from AND :to"),
+			store.AttrPK + " = :partition AND " + store.AttrSK + " BETWEEN :from AND :to"),
 		ExpressionAttributeValues: attributes{
 			":partition": stringOf(s.partition), ":from": stringOf(s.bounds.From), ":to": stringOf(s.bounds.To),
 		},
@@ -101,7 +101,7 @@ func (a *Audit) page(ctx context.Context, s keyRange, from attributes) (items []
 	}
 	if s.amountsOnly {
 		names := make(map[string]string)
-		for _, name := range [...]string{table.AttrPK, table.AttrSK, table.AttrType, fieldQuantity, fieldCost,
+		for _, name := range [...]string{store.AttrPK, store.AttrSK, store.AttrType, fieldQuantity, fieldCost,
 			fieldPending, fieldPhase, fieldKind, fieldBackdated} {
 			names["#"+name] = name
 		}
@@ -114,7 +114,7 @@ func (a *Audit) page(ctx context.Context, s keyRange, from attributes) (items []
 }
 
 // get reads one item. It returns nil if there is none.
-func (a *Audit) get(ctx context.Context, k table.Key) attributes {
+func (a *Audit) get(ctx context.Context, k store.Key) attributes {
 	in := &dynamodb.GetItemInput{
 		TableName: &a.Table, Key: itemKey(k), ConsistentRead: aws.Bool(true),
 		ReturnConsumedCapacity: a.limiter.capacity(),
@@ -123,8 +123,8 @@ func (a *Audit) get(ctx context.Context, k table.Key) attributes {
 		func(out *dynamodb.GetItemOutput) *types.ConsumedCapacity { return out.ConsumedCapacity }).Item
 }
 
-// getTogether reads at most table.TransactionActions items in one transaction. It returns nil for missing items.
-func (a *Audit) getTogether(ctx context.Context, keys []table.Key) []attributes {
+// getTogether reads at most store.TransactionActions items in one transaction. It returns nil for missing items.
+func (a *Audit) getTogether(ctx context.Context, keys []store.Key) []attributes {
 	in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: a.limiter.capacity()}
 	for _, k := range keys {
 		in.TransactItems = append(in.TransactItems,
@@ -148,8 +148,8 @@ func (a *Audit) getTogether(ctx context.Context, keys []table.Key) []attributes 
 	return items
 }
 
-func itemKey(k table.Key) attributes {
-	return attributes{table.AttrPK: stringOf(k.PK), table.AttrSK: stringOf(k.SK)}
+func itemKey(k store.Key) attributes {
+	return attributes{store.AttrPK: stringOf(k.PK), store.AttrSK: stringOf(k.SK)}
 }
 
 func stringOf(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // Code names a kind of finding. Codes never change.
@@ -150,14 +150,14 @@ var (
 // Finding is one defect: the item, the stored value, and the value that the audit computed from the events.
 type Finding struct {
 	Code       Code
-	Key        table.Key
+	Key        store.Key
 	Attribute  string // "" if it is about the whole item
 	Stored     string
 	Recomputed string
 }
 
 // gap returns a finding if numbers between newest and number are missing. It names the first of them.
-func gap(code Code, what string, newest, number int64, key func(number int64) table.Key) []Finding {
+func gap(code Code, what string, newest, number int64, key func(number int64) store.Key) []Finding {
 	if newest+1 >= number {
 		return nil
 	}

@@ -14,9 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // ceilings measures both ceilings of a slice with what was recorded of it. A ceiling that fails is left out with a
@@ -46,9 +44,9 @@ func (r *Run) ceilings(ctx context.Context, s slot, m *measured, out *round, ans
 // began later, the twin would be many times slower than the ledger's table.
 func (i *inside) beginTwin(ctx context.Context) error {
 	_, err := i.store.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &i.Twin, Item: ddb.Key(table.Transaction.Key("first")),
+		TableName: &i.Twin, Item: store.KeyItem(store.Transaction.Key("first")),
 		ConditionExpression: aws.String(store.IfAbsent),
-	}, ddb.Once)
+	}, store.Once)
 	if err != nil {
 		return fmt.Errorf("the table of the STORE ceiling: %w", err)
 	}
@@ -67,7 +65,7 @@ type capture struct {
 
 // option is an option of a DynamoDB client, which makes c record its transactions.
 func (c *capture) option(o *dynamodb.Options) {
-	ddb.Observe("Capture", func(_ context.Context, in, _ any, err error) {
+	store.Observe("Capture", func(_ context.Context, in, _ any, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if input, ok := in.(*dynamodb.TransactWriteItemsInput); ok && err == nil && len(c.inputs) < capturedMax {
@@ -102,18 +100,18 @@ func (r *Run) storeCeiling(ctx context.Context, inputs []*dynamodb.TransactWrite
 	out, err := measure(ctx, r.Clients, bound{count: len(prepared)}, func(_, n int) error {
 		for tries := 1; ; tries++ {
 			prepared[n].ClientRequestToken = nil // the SDK creates a new one for every call
-			_, err := r.inside.store.TransactWriteItems(sending, prepared[n], ddb.Once)
+			_, err := r.inside.store.TransactWriteItems(sending, prepared[n], store.Once)
 			cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
 			switch {
 			case !ok:
 				return err
-			case hasReason(cancelled, ddb.ReasonCondition):
+			case hasReason(cancelled, store.ReasonCondition):
 				failed.Add(1)
 				return nil
-			case !hasReason(cancelled, ddb.ReasonConflict):
+			case !hasReason(cancelled, store.ReasonConflict):
 				return err
 			}
-			if err := ddb.Pause(sending, tries); err != nil {
+			if err := store.Pause(sending, tries); err != nil {
 				return err
 			}
 		}
@@ -150,7 +148,7 @@ func forTwin(in *dynamodb.TransactWriteItemsInput, name string) *dynamodb.Transa
 			if _, bound, ok := strings.Cut(condition, "<= "); ok {
 				// The twin has no guards before the first transaction, and no changes of accounts.
 				update.ConditionExpression = aws.String(
-					"attribute_not_exists(" + table.AttrChange + ") OR " + condition)
+					"attribute_not_exists(" + store.AttrChange + ") OR " + condition)
 				update.ExpressionAttributeValues = maps.Clone(update.ExpressionAttributeValues)
 				update.ExpressionAttributeValues[bound] = &types.AttributeValueMemberN{Value: noBound}
 			}

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"hash/maphash"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // indexes is the number of the table's indexes.
 const indexes = 2
 
-var tableIndexes = table.Indexes()
+var tableIndexes = store.Indexes()
 
 // An image is the part of an item on which its write units depend. The zero image is that of an absent item.
 type image struct {
@@ -28,20 +27,20 @@ type entry struct {
 
 // units returns the units of a write that changes before into after.
 func (after image) units(before image, transactional bool) int {
-	units := table.TableUnits(max(before.bytes, after.bytes), transactional)
+	units := store.TableUnits(max(before.bytes, after.bytes), transactional)
 	for i, a := range after.entries {
 		b := before.entries[i]
 		isSame := b.content == a.content && a.content != 0
-		units += table.IndexUnits(b.bytes, a.bytes, b.keys != a.keys, isSame)
+		units += store.IndexUnits(b.bytes, a.bytes, b.keys != a.keys, isSame)
 	}
 	return units
 }
 
 // imageOf returns the image of a whole item.
-func (m *Meter) imageOf(item ddb.Item) (i image) {
-	i.bytes = ddb.ItemBytes(item)
+func (m *Meter) imageOf(item store.Item) (i image) {
+	i.bytes = store.SizeOf(item)
 	for n, x := range tableIndexes {
-		keys := ddb.Item{x.PartitionKey: item[x.PartitionKey], x.SortKey: item[x.SortKey]}
+		keys := store.Item{x.PartitionKey: item[x.PartitionKey], x.SortKey: item[x.SortKey]}
 		if keys[x.PartitionKey] == nil || keys[x.SortKey] == nil {
 			continue
 		}
@@ -49,15 +48,15 @@ func (m *Meter) imageOf(item ddb.Item) (i image) {
 		if x.Include == nil {
 			continue
 		}
-		held := ddb.Item{}
-		for _, name := range append([]string{table.AttrPK, table.AttrSK, x.PartitionKey, x.SortKey}, x.Include...) {
+		held := store.Item{}
+		for _, name := range append([]string{store.AttrPK, store.AttrSK, x.PartitionKey, x.SortKey}, x.Include...) {
 			if value := item[name]; value != nil {
 				held[name] = value
 			}
 		}
 		// JSON sorts the keys of a map, so equal content has an equal hash. Marshal cannot fail for these values.
 		content, _ := json.Marshal(held)
-		i.entries[n].bytes, i.entries[n].content = ddb.ItemBytes(held), maphash.Bytes(m.cache.seed, content)
+		i.entries[n].bytes, i.entries[n].content = store.SizeOf(held), maphash.Bytes(m.cache.seed, content)
 	}
 	return i
 }

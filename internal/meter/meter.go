@@ -1,5 +1,5 @@
 // Package meter counts what clients of one table consume: requests, items and capacity units. It computes the units
-// from requests and responses with the cost model of package table, because DynamoDB Local reports wrong figures. The
+// from requests and responses with the cost model of package store, because DynamoDB Local reports wrong figures. The
 // cost of a write depends on the item that it replaces. A meter therefore caches the sizes and hashes of items.
 package meter
 
@@ -11,8 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // A Tally holds counts.
@@ -73,7 +72,7 @@ func (m *Meter) Sibling() *Meter {
 
 // Count is an option for a client. It makes m count the client's requests.
 func (m *Meter) Count(o *dynamodb.Options) {
-	ddb.Observe("Meter", func(ctx context.Context, in, out any, err error) {
+	store.Observe("Meter", func(ctx context.Context, in, out any, err error) {
 		t := Tally{Requests: map[string]int64{middleware.GetOperationName(ctx): 1}}
 		m.countWrites(&t, in, err)
 		m.countReads(&t, in, out)
@@ -113,7 +112,7 @@ func (c *cache) hash(partition, sort string) uint64 {
 }
 
 // get returns the cached image of an item, and whether there is one.
-func (c *cache) get(k table.Key) (i image, cached bool) {
+func (c *cache) get(k store.Key) (i image, cached bool) {
 	at := c.hash(k.PK, k.SK)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +121,7 @@ func (c *cache) get(k table.Key) (i image, cached bool) {
 }
 
 // swap caches the image of an item, and returns the image that was cached before, if there was one.
-func (c *cache) swap(k table.Key, now image) (before image, cached bool) {
+func (c *cache) swap(k store.Key, now image) (before image, cached bool) {
 	at := c.hash(k.PK, k.SK)
 	c.mu.Lock()
 	defer c.mu.Unlock()

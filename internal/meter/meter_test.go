@@ -13,10 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/meter"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 const books = "books"
@@ -40,13 +38,13 @@ func client(m *meter.Meter, output any, err error) *dynamodb.Client {
 }
 
 // large returns the item of a balance with slightly more than the given number of bytes.
-func large(bytes int) ddb.Item {
-	item := ddb.Key(table.Balance.Key("jane", "USD"))
-	item["Text"] = ddb.String(strings.Repeat("x", bytes))
+func large(bytes int) store.Item {
+	item := store.KeyItem(store.Balance.Key("jane", "USD"))
+	item["Text"] = store.String(strings.Repeat("x", bytes))
 	return item
 }
 
-func put(t testing.TB, m *meter.Meter, item ddb.Item, condition string, err error) meter.Tally {
+func put(t testing.TB, m *meter.Meter, item store.Item, condition string, err error) meter.Tally {
 	t.Helper()
 	_, _ = client(m, &dynamodb.PutItemOutput{}, err).PutItem(t.Context(), &dynamodb.PutItemInput{
 		TableName: aws.String(books), Item: item, ConditionExpression: aws.String(condition),
@@ -93,16 +91,16 @@ func TestUnitsOfWritesThatFail(t *testing.T) {
 func TestGuessedUnits(t *testing.T) {
 	t.Parallel()
 	listed := large(10)
-	listed[table.AttrPK2] = ddb.String(table.Balance.PK2("USD"))
+	listed[store.AttrPK2] = store.String(store.Balance.PK2("USD"))
 	moved := large(10)
-	moved[table.AttrPK2] = ddb.String(table.Balance.PK2("EUR"))
-	update := func(m *meter.Meter, value ddb.Item) meter.Tally {
+	moved[store.AttrPK2] = store.String(store.Balance.PK2("EUR"))
+	update := func(m *meter.Meter, value store.Item) meter.Tally {
 		_, _ = client(m, &dynamodb.TransactWriteItemsOutput{}, nil).TransactWriteItems(t.Context(),
 			&dynamodb.TransactWriteItemsInput{
 				TransactItems: []types.TransactWriteItem{{Update: &types.Update{
-					TableName: aws.String(books), Key: ddb.Key(table.Spend.Key("jane",
+					TableName: aws.String(books), Key: store.KeyItem(store.Spend.Key("jane",
 						"USD")), UpdateExpression: aws.String("ADD #spent :value"),
-					ExpressionAttributeNames:  map[string]string{"#spent": table.AttrSpent},
+					ExpressionAttributeNames:  map[string]string{"#spent": store.AttrSpent},
 					ExpressionAttributeValues: value,
 				}}},
 			})
@@ -110,7 +108,7 @@ func TestGuessedUnits(t *testing.T) {
 	}
 	check := func(m *meter.Meter, err error) meter.Tally { // two checks and a put
 		checks := types.ConditionCheck{
-			TableName: aws.String(books), Key: ddb.Key(table.Grant.Key("jane", "ann", 2)),
+			TableName: aws.String(books), Key: store.KeyItem(store.Grant.Key("jane", "ann", 2)),
 			ConditionExpression: aws.String(store.IfAbsent),
 		}
 		_, _ = client(m, &dynamodb.TransactWriteItemsOutput{}, err).TransactWriteItems(t.Context(),
@@ -121,7 +119,7 @@ func TestGuessedUnits(t *testing.T) {
 		return m.Take()
 	}
 	page := func(m *meter.Meter, projection *string) meter.Tally {
-		_, _ = client(m, &dynamodb.QueryOutput{Items: []ddb.Item{ddb.Key(table.Balance.Key("jane", "USD"))}},
+		_, _ = client(m, &dynamodb.QueryOutput{Items: []store.Item{store.KeyItem(store.Balance.Key("jane", "USD"))}},
 			nil).Query(t.Context(), &dynamodb.QueryInput{
 			TableName: aws.String(books), ProjectionExpression: projection,
 		})
@@ -148,16 +146,16 @@ func TestGuessedUnits(t *testing.T) {
 			return put(t, m.Sibling(), moved, "", nil)
 		}, 0, 3},
 		{"replaced, in no index", func(m *meter.Meter) meter.Tally { return put(t, m, large(10), "", nil) }, 0, 1},
-		{"updated", func(m *meter.Meter) meter.Tally { return update(m, ddb.Item{":value": ddb.Integer(1)}) }, 0, 2},
+		{"updated", func(m *meter.Meter) meter.Tally { return update(m, store.Item{":value": store.Integer(1)}) }, 0, 2},
 		{"updated, to 1 KB or more", func(m *meter.Meter) meter.Tally { return update(m, large(1000)) }, 1, 4},
 		{"checked", func(m *meter.Meter) meter.Tally { return check(m, nil) }, 0, 6},
 		{"checked in vain", func(m *meter.Meter) meter.Tally {
 			return check(m, &types.TransactionCanceledException{})
 		}, 0, 6},
-		{"read in part", func(m *meter.Meter) meter.Tally { return page(m, aws.String(table.AttrPK)) }, 1, 1},
+		{"read in part", func(m *meter.Meter) meter.Tally { return page(m, aws.String(store.AttrPK)) }, 1, 1},
 		{"read in part, seen", func(m *meter.Meter) meter.Tally {
 			put(t, m, large(5000), "", nil)
-			return page(m.Sibling(), aws.String(table.AttrPK))
+			return page(m.Sibling(), aws.String(store.AttrPK))
 		}, 0, 2},
 		{"read", func(m *meter.Meter) meter.Tally { return page(m, nil) }, 0, 1},
 	} {

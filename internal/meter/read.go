@@ -8,8 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // countReads counts the units that a request's reads consumed. Failed reads consume nothing.
@@ -24,7 +23,7 @@ func (m *Meter) countReads(t *Tally, request, reply any) {
 	case *dynamodb.TransactGetItemsOutput:
 		for i, get := range request.(*dynamodb.TransactGetItemsInput).TransactItems {
 			if aws.ToString(get.Get.TableName) == m.table && i < len(out.Responses) {
-				r := reading{m, table.Transactional, get.Get.ProjectionExpression != nil}
+				r := reading{m, store.TransactionalRead, get.Get.ProjectionExpression != nil}
 				t.ReadHalves += r.get(t, keyOf(get.Get.Key), out.Responses[i].Item)
 			}
 		}
@@ -38,14 +37,14 @@ func (m *Meter) countReads(t *Tally, request, reply any) {
 // reading is how a request reads items.
 type reading struct {
 	meter       *Meter
-	consistency table.Consistency
+	consistency store.ReadKind
 	partial     bool // by a projection expression
 }
 
 func (m *Meter) reading(strong *bool, projection *string) reading {
-	r := reading{m, table.Eventual, projection != nil}
+	r := reading{m, store.EventualRead, projection != nil}
 	if aws.ToBool(strong) {
-		r.consistency = table.Strong
+		r.consistency = store.StrongRead
 	}
 	return r
 }
@@ -58,27 +57,27 @@ func (m *Meter) batch(t *Tally, asked types.KeysAndAttributes, out *dynamodb.Bat
 		t.ReadHalves += r.get(t, keyOf(item), item)
 	}
 	absent := len(asked.Keys) - len(items) - len(out.UnprocessedKeys[m.table].Keys)
-	t.ReadHalves += int64(absent * table.ReadHalves(0, r.consistency))
+	t.ReadHalves += int64(absent * store.ReadHalves(0, r.consistency))
 }
 
 // get returns the halves of a read unit that reading one item consumed. An empty item is absent.
-func (r reading) get(t *Tally, k table.Key, item ddb.Item) int64 {
-	return int64(table.ReadHalves(r.bytes(t, k, item), r.consistency))
+func (r reading) get(t *Tally, k store.Key, item store.Item) int64 {
+	return int64(store.ReadHalves(r.bytes(t, k, item), r.consistency))
 }
 
 // bytes returns the size of the whole item that was read from the table, 0 if it is absent. It caches the item only
 // after a strong read, because others may be stale.
-func (r reading) bytes(t *Tally, k table.Key, item ddb.Item) int {
+func (r reading) bytes(t *Tally, k store.Key, item store.Item) int {
 	switch {
 	case len(item) == 0:
-		if r.consistency != table.Eventual {
+		if r.consistency != store.EventualRead {
 			r.meter.cache.swap(k, image{})
 		}
 		return 0
 	case !r.partial:
 		t.ItemsRead++
 		i := r.meter.imageOf(item)
-		if r.consistency != table.Eventual {
+		if r.consistency != store.EventualRead {
 			r.meter.cache.swap(k, i)
 		}
 		return i.bytes
@@ -90,7 +89,7 @@ func (r reading) bytes(t *Tally, k table.Key, item ddb.Item) int {
 
 // page returns the halves of a read unit that one page of a query consumed. partition is the partition key of all
 // items, "" if it is unknown.
-func (r reading) page(t *Tally, indexName *string, partition string, items []ddb.Item) int64 {
+func (r reading) page(t *Tally, indexName *string, partition string, items []store.Item) int64 {
 	total := 0
 	for _, item := range items {
 		k := keyOf(item)
@@ -103,28 +102,28 @@ func (r reading) page(t *Tally, indexName *string, partition string, items []ddb
 		}
 		t.ItemsRead++
 		if !r.partial {
-			total += ddb.ItemBytes(item)
+			total += store.SizeOf(item)
 			continue
 		}
-		at := slices.IndexFunc(tableIndexes, func(x table.Index) bool { return x.Name == *indexName })
+		at := slices.IndexFunc(tableIndexes, func(x store.Index) bool { return x.Name == *indexName })
 		i, _ := r.meter.cache.get(k)
 		total += r.partBytes(t, i.entries[at].bytes, item)
 	}
-	return int64(table.ReadHalves(total, r.consistency))
+	return int64(store.ReadHalves(total, r.consistency))
 }
 
 // partBytes returns the size of an item that was read in part: the cached size, or, as a guess, the size of the part.
-func (r reading) partBytes(t *Tally, cached int, part ddb.Item) int {
+func (r reading) partBytes(t *Tally, cached int, part store.Item) int {
 	if cached == 0 {
 		t.Guessed++
-		return ddb.ItemBytes(part)
+		return store.SizeOf(part)
 	}
 	return cached
 }
 
-// partitionOf returns the partition that a query of package ddb reads, "" for any other query.
+// partitionOf returns the partition that a query of package store reads, "" for any other query.
 func partitionOf(in *dynamodb.QueryInput) string {
-	rest, ok := strings.CutPrefix(aws.ToString(in.KeyConditionExpression), table.AttrPK+" = ")
+	rest, ok := strings.CutPrefix(aws.ToString(in.KeyConditionExpression), store.AttrPK+" = ")
 	if !ok {
 		return ""
 	}

@@ -8,9 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // numberBytesMax is the largest size of a number: 38 digits and a sign. An update may grow a number to it.
@@ -18,7 +16,7 @@ const numberBytesMax = 21
 
 // A write is a put, an update or, in a transaction, a condition check of one item.
 type write struct {
-	key       table.Key
+	key       store.Key
 	condition string
 	put       bool
 	check     bool
@@ -26,13 +24,13 @@ type write struct {
 	growth    int   // the most bytes that an update adds
 }
 
-func (m *Meter) putOf(item ddb.Item, condition *string) write {
+func (m *Meter) putOf(item store.Item, condition *string) write {
 	return write{key: keyOf(item), condition: aws.ToString(condition), put: true, after: m.imageOf(item)}
 }
 
 // updateOf returns the write of an update. All its names must be in ExpressionAttributeNames, and all its values in
 // ExpressionAttributeValues.
-func updateOf(key ddb.Item, condition *string, names map[string]string, values ddb.Item) write {
+func updateOf(key store.Item, condition *string, names map[string]string, values store.Item) write {
 	w := write{key: keyOf(key), condition: aws.ToString(condition)}
 	for _, name := range names {
 		w.growth += len(name)
@@ -41,7 +39,7 @@ func updateOf(key ddb.Item, condition *string, names map[string]string, values d
 		if _, number := value.(*types.AttributeValueMemberN); number {
 			w.growth += numberBytesMax
 		} else {
-			w.growth += ddb.ValueBytes(value)
+			w.growth += store.ValueBytes(value)
 		}
 	}
 	return w
@@ -103,7 +101,7 @@ func (m *Meter) wrote(t *Tally, writes []write, transactional bool, err error) {
 			m.cacheItem(w.key, failed.Item)
 			m.rejected(t, w, transactional)
 		}
-	case errors.Is(ddb.WriteError(err), store.ErrUnknownOutcome): // it may have been applied
+	case errors.Is(store.WriteError(err), store.ErrUnknownOutcome): // it may have been applied
 		for _, w := range writes {
 			m.applied(t, w, transactional)
 		}
@@ -111,7 +109,7 @@ func (m *Meter) wrote(t *Tally, writes []write, transactional bool, err error) {
 }
 
 // cacheItem caches the item that a failed condition returned, if it returned one.
-func (m *Meter) cacheItem(k table.Key, item ddb.Item) {
+func (m *Meter) cacheItem(k store.Key, item store.Item) {
 	if len(item) > 0 {
 		m.cache.swap(k, m.imageOf(item))
 	}
@@ -148,11 +146,11 @@ func (m *Meter) applied(t *Tally, w write, transactional bool) {
 func (m *Meter) updated(t *Tally, w write, transactional bool) int64 {
 	before, _ := m.cache.get(w.key)
 	least := max(before.bytes, keyBytes(w.key))
-	units := table.TableUnits(least+w.growth, transactional)
+	units := store.TableUnits(least+w.growth, transactional)
 	if w.check {
 		return int64(units)
 	}
-	if units != table.TableUnits(least, transactional) || before.entries != [indexes]entry{} {
+	if units != store.TableUnits(least, transactional) || before.entries != [indexes]entry{} {
 		t.Guessed++
 	}
 	return int64(units)
@@ -171,17 +169,17 @@ func (m *Meter) rejected(t *Tally, w write, transactional bool) {
 	if transactional || !known {
 		bytes = max(bytes, w.after.bytes)
 	}
-	t.WriteUnits += int64(table.TableUnits(bytes, transactional))
+	t.WriteUnits += int64(store.TableUnits(bytes, transactional))
 }
 
 // keyBytes returns the size of an item that has only its key.
-func keyBytes(k table.Key) int {
-	return len(table.AttrPK) + len(k.PK) + len(table.AttrSK) + len(k.SK)
+func keyBytes(k store.Key) int {
+	return len(store.AttrPK) + len(k.PK) + len(store.AttrSK) + len(k.SK)
 }
 
 // keyOf returns the key of an item. A part that the item does not have is "".
-func keyOf(item ddb.Item) table.Key {
-	return table.Key{PK: text(item[table.AttrPK]), SK: text(item[table.AttrSK])}
+func keyOf(item store.Item) store.Key {
+	return store.Key{PK: text(item[store.AttrPK]), SK: text(item[store.AttrSK])}
 }
 
 func text(v types.AttributeValue) string {

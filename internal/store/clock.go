@@ -3,8 +3,6 @@ package store
 import (
 	"sync"
 	"time"
-
-	"ledger.example/internal/table"
 )
 
 // DateStep is the resolution of the store's Date header.
@@ -30,7 +28,7 @@ func (c *Clock) Observe(at, sent, received time.Time) {
 	}
 }
 
-// Off reports whether the instant t differs from the store's clock by more than table.ClockTolerance for certain, at
+// Off reports whether the instant t differs from the store's clock by more than ClockTolerance for certain, at
 // the given monotonic time. It is also true if no reply was observed. It returns the earliest possible time of the
 // store.
 func (c *Clock) Off(t, stopwatch time.Time) (off bool, store time.Time) {
@@ -41,5 +39,5 @@ func (c *Clock) Off(t, stopwatch time.Time) (off bool, store time.Time) {
 	}
 	earliest := c.at.Add(stopwatch.Sub(c.received))
 	latest := c.at.Add(DateStep + stopwatch.Sub(c.sent))
-	return t.Before(earliest.Add(-table.ClockTolerance)) || t.After(latest.Add(table.ClockTolerance)), earliest
+	return t.Before(earliest.Add(-ClockTolerance)) || t.After(latest.Add(ClockTolerance)), earliest
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ledger.example/internal/table"
 )
 
 // Overlay is a Table that writes nothing: for dry runs. It records the items that are put, and answers reads of their
@@ -18,22 +16,22 @@ type Overlay struct {
 	Table
 
 	mu    sync.Mutex
-	items map[table.Key]Item
+	items map[Key]Item
 }
 
 // NewOverlay returns an overlay of t without any item.
-func NewOverlay(t Table) *Overlay { return &Overlay{Table: t, items: make(map[table.Key]Item)} }
+func NewOverlay(t Table) *Overlay { return &Overlay{Table: t, items: make(map[Key]Item)} }
 
 // Get implements Table.
-func (o *Overlay) Get(ctx context.Context, k table.Key, c Consistency) (Item, time.Time, error) {
+func (o *Overlay) Get(ctx context.Context, k Key, c Consistency) (Item, time.Time, error) {
 	item, at, err := o.Table.Get(ctx, k, c)
 	return o.over(k, item), at, err
 }
 
 // BatchGet implements Table.
-func (o *Overlay) BatchGet(ctx context.Context, keys []table.Key, c Consistency) ([]Item, time.Time, error) {
+func (o *Overlay) BatchGet(ctx context.Context, keys []Key, c Consistency) ([]Item, time.Time, error) {
 	stored, at, err := o.Table.BatchGet(ctx, keys, c)
-	found := make(map[table.Key]Item, len(stored))
+	found := make(map[Key]Item, len(stored))
 	for _, item := range stored {
 		found[keyOf(item)] = item
 	}
@@ -47,7 +45,7 @@ func (o *Overlay) BatchGet(ctx context.Context, keys []table.Key, c Consistency)
 }
 
 // Snapshot implements Table. Recorded items have all their attributes.
-func (o *Overlay) Snapshot(ctx context.Context, keys []table.Key, attributes ...string) ([]Item, time.Time, error) {
+func (o *Overlay) Snapshot(ctx context.Context, keys []Key, attributes ...string) ([]Item, time.Time, error) {
 	items, at, err := o.Table.Snapshot(ctx, keys, attributes...)
 	for i := range items {
 		items[i] = o.over(keys[i], items[i])
@@ -74,7 +72,7 @@ func (o *Overlay) Transact(_ context.Context, writes []Write) (time.Time, error)
 }
 
 // over returns the recorded item with that key, or the stored one.
-func (o *Overlay) over(k table.Key, stored Item) Item {
+func (o *Overlay) over(k Key, stored Item) Item {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if item, ok := o.items[k]; ok {
@@ -84,7 +82,7 @@ func (o *Overlay) over(k table.Key, stored Item) Item {
 }
 
 // keyOf returns the key of an item.
-func keyOf(item Item) table.Key {
+func keyOf(item Item) Key {
 	text := func(name string) string {
 		s, _ := item[name].(*types.AttributeValueMemberS)
 		if s == nil {
@@ -92,5 +90,5 @@ func keyOf(item Item) table.Key {
 		}
 		return s.Value
 	}
-	return table.Key{PK: text(table.AttrPK), SK: text(table.AttrSK)}
+	return Key{PK: text(AttrPK), SK: text(AttrSK)}
 }

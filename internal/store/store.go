@@ -1,48 +1,19 @@
-// Package store defines the errors of the store (the database) and tracks its clock. The DynamoDB adapters translate
-// the SDK's errors into these. They are wrapped: compare them with errors.Is.
+// Package store is the way to the ledger's one DynamoDB table. It has the layout of the table, the port through which
+// everything is read and written, and the port's implementation by the AWS SDK.
+//
+//   - The layout: ItemTypes declares the kinds of items with the patterns of their keys; attributes, indexes, limits
+//     and costs stand beside it. No other code has these names, except template.yaml, and a test compares the two.
+//   - Items: EventItem and DecodeEvent turn events into items and back; Begin and Open do so for guards and
+//     projections.
+//   - The port: Table, with the meaning of every error. Overlay records the writes of a dry run in place of making
+//     them; tests have more decorators.
+//   - The implementation: NewClient and NewTable. A write is sent once; its error says whether it can have been
+//     applied.
+//
+// An item has a partition key (PK) and a sort key (SK). An account's partition has all items of the account: its
+// events (opening, postings, grants), its guards and its projections. Keys are built from ids, whose alphabet is A-Z
+// a-z 0-9 . _ : @ -. All of these sort between '#' and '~'. A '#' therefore ends a part of a key, keys sort as their
+// ids do, and '~' ends a range.
+//
+// Everything in it is safe for concurrent use, except ItemEncoder and Reader.
 package store
-
-import "errors"
-
-var (
-	// ErrAbsent: a strongly consistent read did not find the item.
-	ErrAbsent = errors.New("item is absent")
-	// ErrExists: the item of a write that must be new exists. Nothing was written.
-	ErrExists = errors.New("item exists already")
-	// ErrConflict: another transaction on one of the items was in progress, or an expected version had changed. This
-	// attempt wrote nothing. It proves nothing about earlier attempts.
-	ErrConflict = errors.New("conflicting write")
-	// ErrOutdated: an event that the write relies on is no longer the newest. This attempt wrote nothing. If a second
-	// attempt has this error too, no earlier attempt wrote anything either.
-	ErrOutdated = errors.New("an event that the write relies on is outdated")
-	// ErrThrottled: the store rejected the request because of its load. This attempt wrote nothing.
-	ErrThrottled = errors.New("store is throttling")
-	// ErrUnavailable: the store could not be reached, or a read failed. This attempt wrote nothing.
-	ErrUnavailable = errors.New("store is unavailable")
-	// ErrMalformedItem: a stored item is not in a form that the ledger writes. A retry does not help.
-	ErrMalformedItem = errors.New("malformed item")
-	// ErrNewerForm: a stored item has a form that only newer code knows. It must not be overwritten.
-	ErrNewerForm = errors.New("the item's form is newer than this code")
-	// ErrUnknownOutcome: a write was sent, and it is unknown whether it has been, or will be, applied.
-	ErrUnknownOutcome = errors.New("outcome of the write is unknown")
-)
-
-// NeedsReread reports whether the stored data may have changed, so that a caller must read it again before a retry:
-// another write came first, or the outcome of this one is unknown.
-func NeedsReread(err error) bool {
-	return errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknownOutcome)
-}
-
-// Attempts returns how many attempts in a row an error allows, for retry.Do: rereads if it NeedsReread, throttled if
-// the store throttled the request. Any other error is final.
-func Attempts(rereads, throttled int) func(error) int {
-	return func(err error) int {
-		switch {
-		case NeedsReread(err):
-			return rereads
-		case errors.Is(err, ErrThrottled):
-			return throttled
-		}
-		return 0
-	}
-}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ledger.example/internal/table"
 )
 
 // Item is a stored item, or a part of one: attribute names to values.
@@ -24,15 +22,15 @@ type Item = map[string]types.AttributeValue
 // Times are the store's clock in whole seconds, zero if the store did not report it.
 type Table interface {
 	// Get reads one item, nil if it is absent.
-	Get(ctx context.Context, k table.Key, c Consistency) (Item, time.Time, error)
+	Get(ctx context.Context, k Key, c Consistency) (Item, time.Time, error)
 
 	// BatchGet reads the items of distinct keys, in any order and without the absent ones. It makes one request for
-	// each table.BatchGetKeys, and more for keys that the store leaves unprocessed.
-	BatchGet(ctx context.Context, keys []table.Key, c Consistency) ([]Item, time.Time, error)
+	// each BatchGetKeys, and more for keys that the store leaves unprocessed.
+	BatchGet(ctx context.Context, keys []Key, c Consistency) ([]Item, time.Time, error)
 
-	// Snapshot reads at most table.TransactionActions items in one serializable request, in the order of keys, nil for
+	// Snapshot reads at most TransactionActions items in one serializable request, in the order of keys, nil for
 	// absent ones. It returns only the named attributes, or all if there are none. Error: also ErrConflict.
-	Snapshot(ctx context.Context, keys []table.Key, attributes ...string) ([]Item, time.Time, error)
+	Snapshot(ctx context.Context, keys []Key, attributes ...string) ([]Item, time.Time, error)
 
 	// Query reads a page of a partition of the table or of an index.
 	Query(ctx context.Context, q Query) (Page, error)
@@ -44,7 +42,7 @@ type Table interface {
 	// ErrConflict if a transaction on the item was in flight.
 	Write(ctx context.Context, w Write) (time.Time, error)
 
-	// Transact makes at most table.TransactionActions writes of distinct items, all or none. Error: also *Cancelled.
+	// Transact makes at most TransactionActions writes of distinct items, all or none. Error: also *Cancelled.
 	Transact(ctx context.Context, writes []Write) (time.Time, error)
 }
 
@@ -60,9 +58,9 @@ const (
 
 // Query selects the items of one partition whose sort keys are in a range. The range must not be empty.
 type Query struct {
-	Index       string // "" for the table; table.IndexHistory or table.IndexInverse
+	Index       string // "" for the table; IndexHistory or IndexInverse
 	Partition   string
-	Within      table.Range
+	Within      Range
 	After       Item // the page begins after it: Page.Next of the page before, or nil
 	Limit       int  // of items; 0: as many as the store reads for a page, one megabyte
 	Descending  bool
@@ -93,7 +91,7 @@ type Page struct {
 // Names (#) and Values (:). If must hold, or nothing is written; "" always holds.
 type Write struct {
 	Item   Item
-	Key    table.Key
+	Key    Key
 	Update string
 	If     string
 	Names  map[string]string
@@ -103,7 +101,7 @@ type Write struct {
 }
 
 // IfAbsent is the condition of every write of an event: no item has its key.
-const IfAbsent = "attribute_not_exists(" + table.AttrPK + ")"
+const IfAbsent = "attribute_not_exists(" + AttrPK + ")"
 
 // Refused is the error of a write whose condition failed. Nothing was written. It wraps ErrConflict.
 type Refused struct {

@@ -9,7 +9,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -38,8 +37,8 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	b = b.recordHolds()
 	assets, strays, err := []string{scope.Asset}, []Stray(nil), error(nil)
 	if scope.Asset == "" {
-		assets, strays, err = b.namesIn(ctx, table.Account.PK(account), table.Posting.NextAfter,
-			table.Balance.NextAfter, table.Segment.NextAfter)
+		assets, strays, err = b.namesIn(ctx, store.Account.PK(account), store.Posting.NextAfter,
+			store.Balance.NextAfter, store.Segment.NextAfter)
 		if err != nil {
 			return err
 		}
@@ -80,7 +79,7 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 func (b *Rebuilder) memberships(
 	ctx, uncanceled context.Context, of projections.Membership, report func(Report),
 ) error {
-	users, strays, err := b.namesIn(uncanceled, of.Key().PK, table.Grant.NextAfter, table.Membership.NextAfter)
+	users, strays, err := b.namesIn(uncanceled, of.Key().PK, store.Grant.NextAfter, store.Membership.NextAfter)
 	if err != nil {
 		return err
 	}
@@ -131,7 +130,7 @@ func (b *Rebuilder) storedMembership(ctx context.Context, of projections.Members
 
 // newestOf is a projection that shows the newest of several numbered events. It has functions to read and write it.
 type newestOf[T comparable] struct {
-	key    table.Key
+	key    store.Key
 	stored func() (Stored[T], error)
 	newest func() (v T, at time.Time, err error) // the correct value and its event's time. Error: also ErrAbsent
 	number func(T) int64                         // of the event that it shows
@@ -184,11 +183,11 @@ func rebuildNewest[T comparable](ctx context.Context, b *Rebuilder, report Repor
 // namesIn lists the assets, users or groups that the keys of a partition name within these ranges, ascending. Keys with
 // malformed ids are strays.
 func (b *Rebuilder) namesIn(
-	ctx context.Context, partition string, ranges ...func(after string) table.Range,
+	ctx context.Context, partition string, ranges ...func(after string) store.Range,
 ) (names []string, strays []Stray, err error) {
 	for _, after := range ranges {
 		for name := ""; ; {
-			var key table.Key
+			var key store.Key
 			err := b.retry(ctx, func() (err error) {
 				key, err = b.firstKey(ctx, partition, after(name))
 				return err
@@ -199,7 +198,7 @@ func (b *Rebuilder) namesIn(
 			if err != nil {
 				return nil, nil, fmt.Errorf("list keys of %s: %w", partition, err)
 			}
-			if name = table.FirstID(key.SK); events.ValidID(name) {
+			if name = store.FirstID(key.SK); events.ValidID(name) {
 				names = append(names, name)
 			} else {
 				strays = append(strays, Stray{Key: key, Why: "the id in its key is malformed"})

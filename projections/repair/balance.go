@@ -6,7 +6,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -137,7 +136,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	if err := r.forward(ctx); err != nil {
 		return err
 	}
-	key := table.Balance.Key(r.key.Account, r.key.Asset)
+	key := store.Balance.Key(r.key.Account, r.key.Asset)
 	if c.balance.Exists && b.Head.Count == 0 {
 		// Only a posting creates a balance.
 		r.report.Strays = append(r.report.Strays, Stray{key,

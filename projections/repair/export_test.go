@@ -6,7 +6,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -44,7 +43,7 @@ func (b *Rebuilder) Accounts(ctx context.Context, from store.Item) ([]string, in
 }
 
 // FirstKey is firstKey.
-func (b *Rebuilder) FirstKey(ctx context.Context, partition string, within table.Range) (table.Key, error) {
+func (b *Rebuilder) FirstKey(ctx context.Context, partition string, within store.Range) (store.Key, error) {
 	return b.firstKey(ctx, partition, within)
 }
 

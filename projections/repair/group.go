@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
 // places rebuilds the places of an account in groups, for each group that its changes name or that has a stored place.
 func (b *Rebuilder) places(ctx, uncanceled context.Context, account string, report func(Report)) error {
-	groups, strays, err := b.namesIn(uncanceled, table.Account.PK(account), table.Grouped.NextAfter)
+	groups, strays, err := b.namesIn(uncanceled, store.Account.PK(account), store.Grouped.NextAfter)
 	if err != nil {
 		return err
 	}
@@ -49,9 +48,9 @@ func (b *Rebuilder) places(ctx, uncanceled context.Context, account string, repo
 func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
 	none := projections.GroupedAccount{Account: account, Group: group, Out: true}
 	return rebuildNewest(ctx, b, Report{Account: account, Group: group}, newestOf[projections.GroupedAccount]{
-		key: table.Grouped.Key(account, group), none: none, put: projections.GroupedForm.Replace,
+		key: store.Grouped.Key(account, group), none: none, put: projections.GroupedForm.Replace,
 		stored: func() (Stored[projections.GroupedAccount], error) {
-			return readStored(ctx, b.table, table.Grouped.Key(account, group), projections.GroupedForm,
+			return readStored(ctx, b.table, store.Grouped.Key(account, group), projections.GroupedForm,
 				func(g *projections.GroupedAccount) { g.Account, g.Group = account, group })
 		},
 		number: func(g projections.GroupedAccount) int64 { return g.Number },

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -21,7 +20,7 @@ type HoldEntry struct {
 // accountHolds rebuilds the entries of the account's holds whose postings were read, and judges all its other entries.
 // Error: that of listing the entries.
 func (b *Rebuilder) accountHolds(ctx, uncanceled context.Context, scope Scope, report func(Report)) error {
-	account, judged := scope.Account, make(map[table.Key]bool, len(b.holds))
+	account, judged := scope.Account, make(map[store.Key]bool, len(b.holds))
 	for _, id := range slices.Sorted(maps.Keys(b.holds)) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -31,9 +30,9 @@ func (b *Rebuilder) accountHolds(ctx, uncanceled context.Context, scope Scope, r
 		report(r)
 	}
 	for last := ""; ; {
-		var key table.Key
+		var key store.Key
 		err := b.retry(uncanceled, func() (err error) {
-			key, err = b.firstKey(uncanceled, table.Account.PK(account), table.Hold.All().After(last))
+			key, err = b.firstKey(uncanceled, store.Account.PK(account), store.Hold.All().After(last))
 			return err
 		})
 		if errors.Is(err, store.ErrAbsent) {
@@ -42,7 +41,7 @@ func (b *Rebuilder) accountHolds(ctx, uncanceled context.Context, scope Scope, r
 		if err != nil {
 			return fmt.Errorf("list the holds of account %s: %w", account, err)
 		}
-		if last = table.FirstID(key.SK); !judged[key] {
+		if last = store.FirstID(key.SK); !judged[key] {
 			report(b.entry(uncanceled, Report{Account: account}, key, "", scope.DropMissing))
 		}
 	}
@@ -50,7 +49,7 @@ func (b *Rebuilder) accountHolds(ctx, uncanceled context.Context, scope Scope, r
 
 // hold rebuilds an account's entry of a hold that has a posting in the account. With the first account in the legs, it
 // also rebuilds the entry by expiry. It returns the key of the account's entry.
-func (b *Rebuilder) hold(ctx context.Context, account, id string) (Report, table.Key) {
+func (b *Rebuilder) hold(ctx context.Context, account, id string) (Report, store.Key) {
 	report := Report{Account: account, Hold: id}
 	var h projections.Hold
 	err := b.retry(ctx, func() (err error) {
@@ -59,10 +58,10 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (Report, table
 	})
 	if err != nil {
 		report.Err = fmt.Errorf("read hold: %w", err)
-		return report, table.Key{}
+		return report, store.Key{}
 	}
 	first := h.Header.Legs[0]
-	key := table.Hold.Key(account, string(first.ID))
+	key := store.Hold.Key(account, string(first.ID))
 	report = b.entry(ctx, report, key, id, false)
 	if report.Err == nil && first.Account == account {
 		byExpiry := b.entry(ctx, Report{}, h.ExpiryKey(), id, false)
@@ -74,7 +73,7 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (Report, table
 
 // entry rebuilds one entry of the hold with that id (see storedHold) from the hold's header and end, as
 // Membership does from grants. An entry that the hold does not have becomes void if drop is true, else it is a stray.
-func (b *Rebuilder) entry(ctx context.Context, report Report, key table.Key, id string, drop bool) Report {
+func (b *Rebuilder) entry(ctx context.Context, report Report, key store.Key, id string, drop bool) Report {
 	var h projections.Hold
 	of := newestOf[HoldEntry]{
 		key: key,
@@ -93,7 +92,7 @@ func (b *Rebuilder) entry(ctx context.Context, report Report, key table.Key, id 
 		},
 		number: func(e HoldEntry) int64 { return e.Version },
 		put: func(_ HoldEntry, read projections.Revision) store.Write {
-			return read.Replace(projections.HoldEntry(key, h), table.AttrVersion)
+			return read.Replace(projections.HoldEntry(key, h), store.AttrVersion)
 		},
 	}
 	if !drop {

@@ -8,7 +8,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -72,7 +71,7 @@ func TestHoldsAreRebuilt(t *testing.T) {
 }
 
 // keyOf is the key of jane's entry of a hold.
-func keyOf(h events.TransactionPosted) table.Key { return table.Hold.Key("jane", string(h.Legs[0].ID)) }
+func keyOf(h events.TransactionPosted) store.Key { return store.Hold.Key("jane", string(h.Legs[0].ID)) }
 
 // hookedHolds is a table that calls afterHold after each read of a hold, and before each read of an entry. Its error
 // replaces what was read.
@@ -82,9 +81,9 @@ type hookedHolds struct {
 }
 
 // Get implements store.Table.
-func (m hookedHolds) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
-	_, _, ofAccount := table.Hold.Parse(k)
-	if _, _, ok := table.OpenHold.Parse(k); ok || ofAccount {
+func (m hookedHolds) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+	_, _, ofAccount := store.Hold.Parse(k)
+	if _, _, ok := store.OpenHold.Parse(k); ok || ofAccount {
 		if err := m.afterHold(); err != nil {
 			return nil, time.Time{}, err
 		}
@@ -93,7 +92,7 @@ func (m hookedHolds) Get(ctx context.Context, k table.Key, c store.Consistency) 
 }
 
 // BatchGet implements store.Table.
-func (m hookedHolds) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) (
+func (m hookedHolds) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
 	[]store.Item, time.Time, error,
 ) {
 	items, at, err := m.Table.BatchGet(ctx, keys, c)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
-	"ledger.example/internal/table/latetest"
+	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -15,8 +15,8 @@ import (
 
 // isLate implements the same rule as the audit, and is tested with the same cases.
 func TestLateFolds(t *testing.T) {
-	for _, c := range latetest.Cases() {
-		sum := func(s latetest.Sums, end int) projections.Fold {
+	for _, c := range storetest.Cases() {
+		sum := func(s storetest.Sums, end int) projections.Fold {
 			return projections.Fold{
 				Through: ksuid(end), Count: s.Count, Credits: events.NewAmount(s.Credits), Debits: events.NewAmount(s.Debits),
 				Expenditure: events.NewAmount(s.Expenditure),
@@ -26,7 +26,7 @@ func TestLateFolds(t *testing.T) {
 		if c.ElsewhereEnd {
 			stored.Through = ksuid(8)
 		}
-		if got := repair.IsLate(stored, sum(c.Found, 9), sum(c.Young, 9)); got != (c.Want == latetest.Late) {
+		if got := repair.IsLate(stored, sum(c.Found, 9), sum(c.Young, 9)); got != (c.Want == storetest.Late) {
 			t.Errorf("%s: late %t, wanted %s", c.Name, got, c.Want)
 		}
 	}
@@ -47,7 +47,7 @@ func (b *book) project(ids ...events.KSUID) {
 	b.Helper()
 	var batch []projections.Record
 	for i, id := range ids {
-		key := table.Posting.Key("jane", "USD", string(id))
+		key := store.Posting.Key("jane", "USD", string(id))
 		batch = append(batch, projections.Record{
 			SequenceNumber: fmt.Sprint(i), PK: key.PK, SK: key.SK,
 			Figures: &events.Figures{Quantity: events.NewAmount(1), Cost: events.NewAmount(2)},
@@ -114,7 +114,7 @@ func TestLatePostingBelowTheSealIsNotWrong(t *testing.T) {
 	}
 	b.PostOnes(jane, recent+3)
 	differences := b.dry()
-	segment, balance := table.Segment.Key("jane", "USD", string(ksuid(recent+6))), table.Balance.Key("jane", "USD")
+	segment, balance := store.Segment.Key("jane", "USD", string(ksuid(recent+6))), store.Balance.Key("jane", "USD")
 	if len(differences) != 2 || differences[0].Key != segment || differences[1].Key != balance || !differences[0].Behind || !differences[1].Behind {
 		t.Errorf("%+v", differences)
 	}

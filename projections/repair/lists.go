@@ -14,7 +14,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -98,18 +97,18 @@ func (l *lists) part(ctx context.Context, part int) error {
 
 // page compares a page of the table with the lists and the journal.
 func (l *lists) page(ctx context.Context, p listable) error {
-	wanted, recorded := make(map[table.Key]projections.ListedEntry), make(map[table.Key]time.Time)
+	wanted, recorded := make(map[store.Key]projections.ListedEntry), make(map[store.Key]time.Time)
 	for _, h := range p.headers {
-		l.find(projections.EntryOf(h), table.Transaction.Key(h.ID))
+		l.find(projections.EntryOf(h), store.Transaction.Key(h.ID))
 		for _, key := range projections.ListedKeys(h, l.run.Indexed) {
 			wanted[key], recorded[key] = projections.ListedOf(h), h.Recorded()
 		}
 	}
 	for _, e := range p.ends {
-		l.find(projections.EntryOfEnd(e), table.Outcome.Key(e.Transaction))
+		l.find(projections.EntryOfEnd(e), store.Outcome.Key(e.Transaction))
 	}
-	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
-		var stored map[table.Key]Stored[projections.ListedEntry]
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), store.BatchGetKeys) {
+		var stored map[store.Key]Stored[projections.ListedEntry]
 		err := l.request(ctx, func() (_ int, err error) {
 			stored, err = storedEntries(ctx, l.run.Table, keys)
 			return len(keys), err
@@ -133,7 +132,7 @@ func (l *lists) page(ctx context.Context, p listable) error {
 }
 
 // put writes the entry becomes unless it is stored already.
-func (l *lists) put(ctx context.Context, key table.Key, found Stored[projections.ListedEntry],
+func (l *lists) put(ctx context.Context, key store.Key, found Stored[projections.ListedEntry],
 	becomes projections.ListedEntry, isYoung bool,
 ) error {
 	if found.Exists && found.Fault == nil && found.Value == becomes {
@@ -160,10 +159,10 @@ func (l *lists) write(ctx context.Context, d Difference, item store.Item) error 
 }
 
 // transactionsAtOnce is how many transactions are read in one request, each with its end.
-const transactionsAtOnce = table.BatchGetKeys / 2
+const transactionsAtOnce = store.BatchGetKeys / 2
 
 // expiry judges entries by expiry that their hold does not have. Account rebuilds the others.
-func (l *lists) expiry(ctx context.Context, holds map[table.Key]string) error {
+func (l *lists) expiry(ctx context.Context, holds map[store.Key]string) error {
 	b := l.run.rebuilder
 	if l.run.Scope.DryRun {
 		b = b.dryRun()
@@ -191,18 +190,18 @@ func (l *lists) expiry(ctx context.Context, holds map[table.Key]string) error {
 }
 
 // entries voids entries that belong to no transaction. It accepts entries for metadata keys that are no longer indexed.
-func (l *lists) entries(ctx context.Context, stored map[table.Key]Stored[projections.ListedEntry]) error {
+func (l *lists) entries(ctx context.Context, stored map[store.Key]Stored[projections.ListedEntry]) error {
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(stored)), transactionsAtOnce) {
 		ids := make(map[string]bool, len(keys))
 		for _, key := range keys {
-			ids[table.LastID(key.SK)] = true
+			ids[store.LastID(key.SK)] = true
 		}
 		found, err := l.transactions(ctx, ids)
 		if err != nil {
 			return err
 		}
 		for _, key := range keys {
-			transaction, ok := found[table.LastID(key.SK)]
+			transaction, ok := found[store.LastID(key.SK)]
 			wanted := stored[key].Value
 			wanted.Held, wanted.Void = false, true
 			if ok && belongs(key, transaction.Header) {
@@ -229,7 +228,7 @@ func (l *lists) transactions(ctx context.Context, ids map[string]bool) (found ma
 }
 
 // belongs reports whether a header may have an entry with that key.
-func belongs(key table.Key, h events.TransactionPosted) bool {
-	name, _, _, _, _ := table.ListedMetadata.Parse(key) // in the list by time "", which is no metadata key
+func belongs(key store.Key, h events.TransactionPosted) bool {
+	name, _, _, _, _ := store.ListedMetadata.Parse(key) // in the list by time "", which is no metadata key
 	return slices.Contains(projections.ListedKeys(h, []string{name}), key)
 }

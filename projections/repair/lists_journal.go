@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -29,7 +29,7 @@ const (
 // missingEntry is an entry that the journal lacks, with the key of its event.
 type missingEntry struct {
 	projections.JournalEntry
-	event table.Key
+	event store.Key
 }
 
 // hashOf returns a hash of an entry. The probability of a collision among 100 million entries is about 1 in 3,000.
@@ -77,7 +77,7 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 }
 
 // find marks the entry of an event as found, or as missing from the journal.
-func (l *lists) find(e projections.JournalEntry, event table.Key) {
+func (l *lists) find(e projections.JournalEntry, event store.Key) {
 	hash := l.hashOf(e)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +180,7 @@ func (l *lists) voidPages(ctx context.Context) error {
 func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) error {
 	var right []missingEntry
 	for _, e := range p.Entries {
-		key := table.Transaction.Key(e.Transaction)
+		key := store.Transaction.Key(e.Transaction)
 		known := l.journal[l.hashOf(e)]
 		if !known {
 			found, err := l.transactions(ctx, map[string]bool{e.Transaction: true})
@@ -207,6 +207,6 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 }
 
 func (l *lists) void(ctx context.Context, id events.KSUID) error {
-	d := Difference{Key: table.Journal.Key(string(id)), Fault: faultPage}
+	d := Difference{Key: store.Journal.Key(string(id)), Fault: faultPage}
 	return l.write(ctx, d, projections.JournalForm.Item(projections.JournalPage{ID: id, Void: true}))
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -15,13 +14,13 @@ import (
 
 // orphan stores two entries that h does not have: one in bank's list, which is not in its legs, and one in the list by
 // expiry at another time. It returns their keys.
-func (b *book) orphan(h projections.Hold) []table.Key {
+func (b *book) orphan(h projections.Hold) []store.Key {
 	b.Helper()
 	other := h
 	other.Header.ExpiresAt = h.Header.ExpiresAt.Add(time.Hour)
 	other.Header.Legs = slices.Clone(h.Header.Legs)
 	other.Header.Legs[1].Account = "bank"
-	keys := []table.Key{table.Hold.Key("bank", string(h.Header.Legs[0].ID)), other.ExpiryKey()}
+	keys := []store.Key{store.Hold.Key("bank", string(h.Header.Legs[0].ID)), other.ExpiryKey()}
 	for _, key := range keys {
 		b.putEntry(key, other)
 	}
@@ -29,14 +28,14 @@ func (b *book) orphan(h projections.Hold) []table.Key {
 }
 
 // putEntry puts the entry of a hold under key.
-func (b *book) putEntry(key table.Key, h projections.Hold) {
+func (b *book) putEntry(key store.Key, h projections.Hold) {
 	b.Helper()
 	_, err := b.Table.Write(b.Context(), store.Write{Item: projections.HoldEntry(key, h)})
 	b.Must(err)
 }
 
 // rebuildAll rebuilds bank's projections and all lists. It returns the keys of strays and of differences.
-func (b *book) rebuildAll(t store.Table, scope repair.Scope) (strays, different []table.Key) {
+func (b *book) rebuildAll(t store.Table, scope repair.Scope) (strays, different []store.Key) {
 	b.Helper()
 	add := func(r repair.Report) {
 		b.Must(r.Err)
@@ -80,7 +79,7 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 	viewstest.Same(t, "open with an orphan", b.openHolds(), []string{"h1", "h1"})
 	for _, c := range []struct {
 		scope             repair.Scope
-		strays, different []table.Key
+		strays, different []store.Key
 	}{
 		{repair.Scope{DryRun: true}, orphans, nil},
 		{repair.Scope{}, orphans, nil},
@@ -106,13 +105,13 @@ type lateHold struct {
 }
 
 // Get implements store.Table.
-func (l *lateHold) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
-	_, _, l.read = table.OpenHold.Parse(k)
+func (l *lateHold) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+	_, _, l.read = store.OpenHold.Parse(k)
 	return l.Table.Get(ctx, k, c)
 }
 
 // BatchGet implements store.Table.
-func (l *lateHold) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) (
+func (l *lateHold) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
 	[]store.Item, time.Time, error,
 ) {
 	items, at, err := l.Table.BatchGet(ctx, keys, c)

@@ -8,7 +8,6 @@ import (
 
 	"ledger.example/internal/retry"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // paced is a store.Table with a rate limit for reading postings and for scanning. Other reads are few and not limited.
@@ -26,7 +25,7 @@ type paced struct {
 
 // Query implements store.Table.
 func (p *paced) Query(ctx context.Context, q store.Query) (page store.Page, err error) {
-	if q.Limit == 1 || !strings.HasPrefix(q.Within.From, table.Posting.Prefix()) {
+	if q.Limit == 1 || !strings.HasPrefix(q.Within.From, store.Posting.Prefix()) {
 		return p.Table.Query(ctx, q)
 	}
 	if err = p.wait(ctx, time.Second); err == nil {
@@ -46,8 +45,8 @@ func (p *paced) Scan(ctx context.Context, s store.Scan) (page store.Page, err er
 }
 
 // Get implements store.Table. The read of a balance alone begins an attempt to rebuild it.
-func (p *paced) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
-	if _, _, ok := table.Balance.Parse(k); ok {
+func (p *paced) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+	if _, _, ok := store.Balance.Parse(k); ok {
 		if err := p.wait(ctx, 0); err != nil {
 			return nil, time.Time{}, err
 		}

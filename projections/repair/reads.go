@@ -7,18 +7,16 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
 // keysOnly projects an item to its key.
-var keysOnly = []string{table.AttrPK, table.AttrSK}
+var keysOnly = []string{store.AttrPK, store.AttrSK}
 
 // keyOf returns the key of an item, which the table requires.
-func keyOf(item store.Item) table.Key {
-	return table.Key{PK: ddb.TextOf(item[table.AttrPK]), SK: ddb.TextOf(item[table.AttrSK])}
+func keyOf(item store.Item) store.Key {
+	return store.Key{PK: store.TextOf(item[store.AttrPK]), SK: store.TextOf(item[store.AttrSK])}
 }
 
 // accounts scans one page of the table and returns the accounts that have items on it, unordered. The page may contain
@@ -34,7 +32,7 @@ func (b *Rebuilder) accounts(ctx context.Context, from store.Item) (
 	last := ""
 	for _, item := range page.Items {
 		// A scan reads one partition after the other.
-		if account, ok := table.Account.Owner(keyOf(item)); ok && account != last {
+		if account, ok := store.Account.Owner(keyOf(item)); ok && account != last {
 			accounts = append(accounts, account)
 			last = account
 		}
@@ -43,12 +41,12 @@ func (b *Rebuilder) accounts(ctx context.Context, from store.Item) (
 }
 
 // firstKey returns the first key of a partition within a range. Error: also store.ErrAbsent.
-func (b *Rebuilder) firstKey(ctx context.Context, partition string, within table.Range) (table.Key, error) {
+func (b *Rebuilder) firstKey(ctx context.Context, partition string, within store.Range) (store.Key, error) {
 	item, err := store.First(ctx, b.table, store.Query{
 		Partition: partition, Within: within, Consistency: store.Strong, Attributes: keysOnly,
 	})
 	if err != nil {
-		return table.Key{}, err
+		return store.Key{}, err
 	}
 	return keyOf(item), nil
 }
@@ -68,14 +66,15 @@ func (b *Rebuilder) groupsAfter(ctx context.Context, after string) (groups []str
 // storedHold reads an entry of a hold, and after it the transaction with that id, strongly consistent: a hold is stored
 // before its entries. An empty id is the one that the entry names. The entry has a fault if it is not the one that the
 // transaction has under key. A transaction without it, or that does not exist, has a void one.
-func (b *Rebuilder) storedHold(ctx context.Context, key table.Key, id string) (
+func (b *Rebuilder) storedHold(ctx context.Context, key store.Key, id string) (
 	found Stored[HoldEntry], h projections.Hold, err error,
 ) {
 	item, _, err := b.table.Get(ctx, key, store.Strong)
 	if err != nil {
 		return found, h, err
 	}
-	if r := ddb.Open(item, ddb.TextOf(item[table.AttrType])); item != nil && errors.Is(r.Err(), store.ErrNewerForm) {
+	r := store.Open(item, store.TextOf(item[store.AttrType]))
+	if item != nil && errors.Is(r.Err(), store.ErrNewerForm) {
 		return found, h, fmt.Errorf("item %s %s: %w", key.PK, key.SK, r.Err())
 	}
 	if id == "" {
@@ -92,7 +91,7 @@ func (b *Rebuilder) storedHold(ctx context.Context, key table.Key, id string) (
 	if item != nil {
 		found = Stored[HoldEntry]{
 			Exists: true, Fault: differs(item, projections.HoldEntry(key, h)),
-			Revision: projections.RevisionOf(item, table.AttrVersion),
+			Revision: projections.RevisionOf(item, store.AttrVersion),
 			Value:    HoldEntry{Version: projections.VersionOf(item)},
 		}
 	}
@@ -103,8 +102,8 @@ func (b *Rebuilder) storedHold(ctx context.Context, key table.Key, id string) (
 type listable struct {
 	headers []events.TransactionPosted
 	ends    []events.HoldEnded
-	entries map[table.Key]Stored[projections.ListedEntry]
-	expiry  map[table.Key]string // the holds that entries by expiry name, by the keys of these entries
+	entries map[store.Key]Stored[projections.ListedEntry]
+	expiry  map[store.Key]string // the holds that entries by expiry name, by the keys of these entries
 	faults  []error              // of events that cannot be decoded
 	read    int                  // items scanned
 	next    store.Item           // where the next page begins; nil after the last
@@ -114,12 +113,12 @@ type listable struct {
 func readListable(ctx context.Context, t store.Table, part, parts int, from store.Item) (l listable, err error) {
 	page, err := t.Scan(ctx, store.Scan{
 		Part: part, Parts: parts, After: from, Consistency: store.Strong,
-		Types: append(transactionEventNames(), table.Listed.Type, table.OpenHold.Type),
+		Types: append(transactionEventNames(), store.Listed.Type, store.OpenHold.Type),
 	})
 	if err != nil {
 		return l, err
 	}
-	l.entries, l.expiry = make(map[table.Key]Stored[projections.ListedEntry]), make(map[table.Key]string)
+	l.entries, l.expiry = make(map[store.Key]Stored[projections.ListedEntry]), make(map[store.Key]string)
 	l.read, l.next = page.Count, page.Next
 	for _, item := range page.Items {
 		if err := l.add(item); err != nil {
@@ -144,19 +143,19 @@ func transactionEventNames() (names []string) {
 // add adds an item. Error: store.ErrNewerForm.
 func (l *listable) add(item store.Item) (err error) {
 	key := keyOf(item)
-	switch ddb.TextOf(item[table.AttrType]) {
-	case table.Listed.Type:
-		if key.SK == table.Listed.SK(table.FirstID(key.SK), table.LastID(key.SK)) {
+	switch store.TextOf(item[store.AttrType]) {
+	case store.Listed.Type:
+		if key.SK == store.Listed.SK(store.FirstID(key.SK), store.LastID(key.SK)) {
 			l.entries[key], err = inspectListed(key, item)
 		}
 		return err
-	case table.OpenHold.Type:
-		if _, id, ok := table.OpenHold.Parse(key); ok {
+	case store.OpenHold.Type:
+		if _, id, ok := store.OpenHold.Parse(key); ok {
 			l.expiry[key] = id
 		}
 		return nil
 	}
-	switch e, err := ddb.DecodeEvent(item); e := e.(type) {
+	switch e, err := store.DecodeEvent(item); e := e.(type) {
 	case events.TransactionPosted:
 		l.headers = append(l.headers, e)
 	case events.HoldEnded:
@@ -167,11 +166,11 @@ func (l *listable) add(item store.Item) (err error) {
 	return nil
 }
 
-// storedEntries reads the list entries with these keys, at most table.BatchGetKeys. Absent ones are not in the map.
-func storedEntries(ctx context.Context, t store.Table, keys []table.Key) (
-	map[table.Key]Stored[projections.ListedEntry], error,
+// storedEntries reads the list entries with these keys, at most store.BatchGetKeys. Absent ones are not in the map.
+func storedEntries(ctx context.Context, t store.Table, keys []store.Key) (
+	map[store.Key]Stored[projections.ListedEntry], error,
 ) {
-	found := make(map[table.Key]Stored[projections.ListedEntry], len(keys))
+	found := make(map[store.Key]Stored[projections.ListedEntry], len(keys))
 	items, _, err := t.BatchGet(ctx, keys, store.Strong)
 	for _, item := range items {
 		key := keyOf(item)
@@ -188,11 +187,11 @@ func journalPages(ctx context.Context, t store.Table, after events.KSUID) (
 	pages []Stored[projections.JournalPage], more bool, err error,
 ) {
 	q := store.Query{
-		Partition: table.Journal.PK(), Within: table.Journal.All().After(string(after)), Consistency: store.Strong,
+		Partition: store.Journal.PK(), Within: store.Journal.All().After(string(after)), Consistency: store.Strong,
 	}
-	return inspectPage(ctx, t, q, func(key table.Key, item store.Item) (Stored[projections.JournalPage], error) {
+	return inspectPage(ctx, t, q, func(key store.Key, item store.Item) (Stored[projections.JournalPage], error) {
 		return inspect(item, projections.JournalForm, func(p *projections.JournalPage) {
-			p.ID = events.KSUID(table.FirstID(key.SK))
+			p.ID = events.KSUID(store.FirstID(key.SK))
 		})
 	})
 }

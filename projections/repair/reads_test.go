@@ -6,10 +6,8 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/ddb/ddbtest"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 )
@@ -17,13 +15,13 @@ import (
 // A rebuild judges stored items by what it reads. So each of its reads is one request to the table, not to an index,
 // and is strongly consistent or a transaction.
 func TestReadsOfARebuildAreStronglyConsistent(t *testing.T) {
-	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply {
+	fake, client := storetest.New(t, func(r storetest.Request) storetest.Reply {
 		if r.Operation == "TransactGetItems" {
-			return ddbtest.OK(`{"Responses":[{},{}]}`)
+			return storetest.OK(`{"Responses":[{},{}]}`)
 		}
-		return ddbtest.OK(`{"Items":[]}`)
+		return storetest.OK(`{"Items":[]}`)
 	})
-	b := repair.NewRebuilder(ddb.NewTable(client, "books"), nil, quietly)
+	b := repair.NewRebuilder(store.NewTable(client, "books"), nil, quietly)
 	reads := errorsOfReads(t.Context(), b)
 	requests := fake.Requests()
 	if len(requests) != len(reads) {
@@ -50,7 +48,7 @@ func TestReadsOfARebuildAreStronglyConsistent(t *testing.T) {
 // errorsOfReads calls each read once.
 func errorsOfReads(ctx context.Context, b *repair.Rebuilder) []error {
 	_, _, _, accounts := b.Accounts(ctx, nil)
-	_, first := b.FirstKey(ctx, table.Account.PK("jane"), table.Grant.NextAfter(""))
+	_, first := b.FirstKey(ctx, store.Account.PK("jane"), store.Grant.NextAfter(""))
 	_, _, segments := b.SegmentsAfter(ctx, jane, "")
 	_, _, _, alone := b.Snapshot(ctx, jane, nil)
 	_, _, _, snapshot := b.Snapshot(ctx, jane, []events.KSUID{ksuid(1)})
@@ -63,11 +61,11 @@ func errorsOfReads(ctx context.Context, b *repair.Rebuilder) []error {
 func TestRevisionsOfMalformedVersions(t *testing.T) {
 	b := newBook(t)
 	for _, version := range []store.Item{
-		{}, {table.AttrVersion: ddb.Integer(7)}, {table.AttrVersion: ddb.String("x")},
-		{table.AttrVersion: ddb.Digits("9223372036854775807")}, {table.AttrVersion: ddb.Flag(false)},
-		{table.AttrVersion: ddb.Map(store.Item{})}, {table.AttrVersion: ddb.Maps(nil)},
+		{}, {store.AttrVersion: store.Integer(7)}, {store.AttrVersion: store.String("x")},
+		{store.AttrVersion: store.Digits("9223372036854775807")}, {store.AttrVersion: store.Flag(false)},
+		{store.AttrVersion: store.Map(store.Item{})}, {store.AttrVersion: store.Maps(nil)},
 	} {
-		for name, value := range ddb.Key(table.Balance.Key(jane.Account, jane.Asset)) {
+		for name, value := range store.KeyItem(store.Balance.Key(jane.Account, jane.Asset)) {
 			version[name] = value
 		}
 		_, err := b.Table.Write(t.Context(), store.Write{Item: version})

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
@@ -172,15 +171,15 @@ func (r *Run) account(ctx context.Context, account string) error {
 	scope := r.Scope
 	scope.Account = account
 	err := r.rebuilder.Account(accountCtx, scope, func(report Report) {
-		if ddb.IsTableWide(report.Err) {
+		if store.IsTableWide(report.Err) {
 			stop(report.Err)
 		}
 		r.report(report)
 	})
 	switch cause := context.Cause(accountCtx); {
-	case ddb.IsTableWide(cause):
+	case store.IsTableWide(cause):
 		return cause
-	case ddb.IsTableWide(err), err != nil && ctx.Err() != nil:
+	case store.IsTableWide(err), err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
 		r.report(Report{Account: account, Err: err})

@@ -12,7 +12,6 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -59,7 +58,7 @@ func differs(item, wanted store.Item) error {
 
 // readStored reads and inspects the item of key, strongly consistent. setKey is as in inspect.
 func readStored[T any](
-	ctx context.Context, t store.Table, key table.Key, form projections.Form[T], setKey func(*T),
+	ctx context.Context, t store.Table, key store.Key, form projections.Form[T], setKey func(*T),
 ) (Stored[T], error) {
 	item, _, err := t.Get(ctx, key, store.Strong)
 	if err != nil {
@@ -84,14 +83,14 @@ func inspectSummary(account string, item store.Item) (Stored[projections.Summary
 }
 
 // inspectListed inspects the item of an entry in a list of transactions.
-func inspectListed(key table.Key, item store.Item) (Stored[projections.ListedEntry], error) {
+func inspectListed(key store.Key, item store.Item) (Stored[projections.ListedEntry], error) {
 	return inspect(item, projections.ListedForm(key.PK), func(e *projections.ListedEntry) {
-		e.ID, e.Transaction = events.KSUID(table.FirstID(key.SK)), table.LastID(key.SK)
+		e.ID, e.Transaction = events.KSUID(store.FirstID(key.SK)), store.LastID(key.SK)
 	})
 }
 
 // snapshotItems is the maximum number of segments or balances in one snapshot, besides its first item.
-const snapshotItems = table.TransactionActions - 1
+const snapshotItems = store.TransactionActions - 1
 
 // snapshot reads, in one transaction, the balance of k and its segments that end at throughs, at most snapshotItems.
 // Segments are in the order of throughs. It also returns the store's clock. ErrConflict: a transaction on one of the
@@ -99,11 +98,11 @@ const snapshotItems = table.TransactionActions - 1
 func (b *Rebuilder) snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
 	balance Stored[projections.Balance], segments []Stored[projections.Segment], at time.Time, err error,
 ) {
-	keys := make([]table.Key, len(throughs))
+	keys := make([]store.Key, len(throughs))
 	for i, through := range throughs {
-		keys[i] = table.Segment.Key(k.Account, k.Asset, string(through))
+		keys[i] = store.Segment.Key(k.Account, k.Asset, string(through))
 	}
-	first, items, at, err := b.readTogether(ctx, table.Balance.Key(k.Account, k.Asset), keys)
+	first, items, at, err := b.readTogether(ctx, store.Balance.Key(k.Account, k.Asset), keys)
 	if err != nil {
 		return balance, nil, at, err
 	}
@@ -121,11 +120,11 @@ func (b *Rebuilder) snapshot(ctx context.Context, k events.Pair, throughs []even
 func (b *Rebuilder) snapshotAccount(ctx context.Context, account string, assets []string) (
 	summary Stored[projections.Summary], balances []Stored[projections.Balance], at time.Time, err error,
 ) {
-	keys := make([]table.Key, len(assets))
+	keys := make([]store.Key, len(assets))
 	for i, asset := range assets {
-		keys[i] = table.Balance.Key(account, asset)
+		keys[i] = store.Balance.Key(account, asset)
 	}
-	first, items, at, err := b.readTogether(ctx, table.Summary.Key(account), keys)
+	first, items, at, err := b.readTogether(ctx, store.Summary.Key(account), keys)
 	if err != nil {
 		return summary, nil, at, err
 	}
@@ -141,14 +140,14 @@ func (b *Rebuilder) snapshotAccount(ctx context.Context, account string, assets 
 
 // readTogether reads items in one transaction, nil for each that is absent, and the store's clock. A single item needs
 // no transaction.
-func (b *Rebuilder) readTogether(ctx context.Context, key table.Key, others []table.Key) (
+func (b *Rebuilder) readTogether(ctx context.Context, key store.Key, others []store.Key) (
 	first store.Item, rest []store.Item, at time.Time, err error,
 ) {
 	if len(others) == 0 {
 		first, at, err = b.table.Get(ctx, key, store.Strong)
 		return first, nil, at, err
 	}
-	items, at, err := b.table.Snapshot(ctx, append([]table.Key{key}, others...))
+	items, at, err := b.table.Snapshot(ctx, append([]store.Key{key}, others...))
 	if err != nil {
 		return nil, nil, at, err
 	}
@@ -161,21 +160,21 @@ func (b *Rebuilder) segmentsAfter(ctx context.Context, k events.Pair, after even
 	found []Stored[projections.Segment], more bool, err error,
 ) {
 	q := store.Query{
-		Partition: table.Account.PK(k.Account), Within: table.Segment.All(k.Asset).After(string(after)),
+		Partition: store.Account.PK(k.Account), Within: store.Segment.All(k.Asset).After(string(after)),
 		Consistency: store.Strong,
 	}
 	if q.Within.Empty() {
 		return nil, false, nil
 	}
-	return inspectPage(ctx, b.table, q, func(key table.Key, item store.Item) (Stored[projections.Segment], error) {
-		return inspectSegment(k, events.KSUID(table.LastID(key.SK)), item)
+	return inspectPage(ctx, b.table, q, func(key store.Key, item store.Item) (Stored[projections.Segment], error) {
+		return inspectSegment(k, events.KSUID(store.LastID(key.SK)), item)
 	})
 }
 
 // inspectPage reads a page of a query, of which only the last may be empty, and inspects its items. more is as in
 // segmentsAfter.
 func inspectPage[T any](ctx context.Context, t store.Table, q store.Query,
-	inspect func(table.Key, store.Item) (Stored[T], error),
+	inspect func(store.Key, store.Item) (Stored[T], error),
 ) (found []Stored[T], more bool, err error) {
 	page, err := store.NextPage(ctx, t, q)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -16,7 +16,7 @@ import (
 func (r *rebuild) walk(ctx context.Context) (base projections.Fold, first events.KSUID, err error) {
 	for _, end := range slices.Sorted(maps.Keys(r.chain.segments)) {
 		if why := r.chain.strayEnd(end); why != "" {
-			key := table.Segment.Key(r.key.Account, r.key.Asset, string(end))
+			key := store.Segment.Key(r.key.Account, r.key.Asset, string(end))
 			r.report.Strays = append(r.report.Strays, Stray{key, why})
 			continue
 		}
@@ -50,7 +50,7 @@ func (r *rebuild) walk(ctx context.Context) (base projections.Fold, first events
 func (r *rebuild) compareSegment(ctx context.Context, s projections.Segment, base projections.Fold) error {
 	stored := r.chain.segments[s.Through]
 	if !stored.Exists || stored.Fault != nil || stored.Value != s {
-		d := differenceOf(table.Segment.Key(s.Account, s.Asset, string(s.Through)), stored, s)
+		d := differenceOf(store.Segment.Key(s.Account, s.Asset, string(s.Through)), stored, s)
 		if stored.Exists && stored.Fault == nil && stored.Value.After == s.After {
 			d.CountsMore = stored.Value.Count > s.Count
 			var err error

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -31,7 +30,7 @@ func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 		if err != nil || found.Fault == nil && found.Value == s {
 			return err
 		}
-		report.Differences = []Difference{differenceOf(table.Summary.Key(account), found, s)}
+		report.Differences = []Difference{differenceOf(store.Summary.Key(account), found, s)}
 		s.Version++
 		if _, err := b.table.Write(ctx, projections.SummaryForm.Replace(s, found.Revision)); err != nil {
 			return fmt.Errorf("write summary: %w", err)
@@ -49,7 +48,7 @@ func (b *Rebuilder) countSummary(
 	ctx context.Context, stored Stored[projections.Summary], except string,
 ) (projections.Summary, error) {
 	s := projections.Summary{Account: stored.Value.Account, Version: stored.Value.Version}
-	assets, _, err := b.namesIn(ctx, table.Account.PK(s.Account), table.Posting.NextAfter, table.Balance.NextAfter)
+	assets, _, err := b.namesIn(ctx, store.Account.PK(s.Account), store.Posting.NextAfter, store.Balance.NextAfter)
 	if err != nil {
 		return s, err
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -21,7 +21,7 @@ func TestSegmentWithAnUnsettledEndIsNotKept(t *testing.T) {
 	report := b.rebuilder.Balance(t.Context(), jane)
 	b.Must(report.Err)
 	want := []repair.Stray{{
-		Key: table.Segment.Key("jane", "USD", string(ksuid(4000))), Why: "the segment ends after the settled postings",
+		Key: store.Segment.Key("jane", "USD", string(ksuid(4000))), Why: "the segment ends after the settled postings",
 	}}
 	viewstest.Same(t, "strays", report.Strays, want)
 	b.PostOnes(jane, 3500) // minted 1.5 s ago
@@ -29,7 +29,7 @@ func TestSegmentWithAnUnsettledEndIsNotKept(t *testing.T) {
 	b.Must(err)
 	viewstest.Same(t, "a strong read", read.Head, ones(4000, 5))
 
-	b.Time = b.Time.Add(table.SettleWindow) // now nothing can be committed below its end
+	b.Time = b.Time.Add(store.SettleWindow) // now nothing can be committed below its end
 	report = b.rebuilder.Balance(t.Context(), jane)
 	b.Must(report.Err)
 	viewstest.Same(t, "strays once it is settled", len(report.Strays), 0)

@@ -7,18 +7,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // ListedKeys returns the keys of all entries in lists of transactions, in order. Those of holds have the suffix "
 // held".
 func (s Seed) ListedKeys(t T) (entries []string) {
 	t.Helper()
-	for _, item := range s.ofKind(t, table.Listed.Type) {
-		r := ddb.Read(item)
-		entry := r.Text(table.AttrPK) + " " + r.Text(table.AttrSK)
-		if r.OptionalFlag(table.AttrHeld) {
+	for _, item := range s.ofKind(t, store.Listed.Type) {
+		r := store.Read(item)
+		entry := r.Text(store.AttrPK) + " " + r.Text(store.AttrSK)
+		if r.OptionalFlag(store.AttrHeld) {
 			entry += " held"
 		}
 		entries = append(entries, entry)
@@ -31,13 +30,13 @@ func (s Seed) ListedKeys(t T) (entries []string) {
 func (s Seed) JournalText(t T) (pages []string) {
 	t.Helper()
 	byKey := make(map[string]string)
-	for _, item := range s.ofKind(t, table.Journal.Type) {
+	for _, item := range s.ofKind(t, store.Journal.Type) {
 		var entries []string
-		for _, e := range ddb.Read(item).Maps(table.AttrEntries) {
-			r := ddb.Read(e)
-			entries = append(entries, r.Text(table.AttrEvent)+" "+r.Text(table.AttrTransaction))
+		for _, e := range store.Read(item).Maps(store.AttrEntries) {
+			r := store.Read(e)
+			entries = append(entries, r.Text(store.AttrEvent)+" "+r.Text(store.AttrTransaction))
 		}
-		byKey[ddb.Read(item).Text(table.AttrSK)] = strings.Join(entries, ", ")
+		byKey[store.Read(item).Text(store.AttrSK)] = strings.Join(entries, ", ")
 	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		pages = append(pages, byKey[key])
@@ -46,11 +45,11 @@ func (s Seed) JournalText(t T) (pages []string) {
 }
 
 // ofKind scans a small table for the items of one type.
-func (s Seed) ofKind(t T, kind string) []ddb.Item {
+func (s Seed) ofKind(t T, kind string) []store.Item {
 	t.Helper()
 	all, err := s.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(all.Items, func(i ddb.Item) bool { return ddb.Read(i).Text(table.AttrType) != kind })
+	return slices.DeleteFunc(all.Items, func(i store.Item) bool { return store.Read(i).Text(store.AttrType) != kind })
 }

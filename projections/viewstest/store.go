@@ -9,11 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -67,7 +65,7 @@ func NewStore(t T, now func() time.Time) *Store {
 	})
 	s.Seed = Seed{s.db.DynamoDB(), tableName}
 	createTable(t, s.Client)
-	s.counts = &counted{Table: ddb.NewTable(s.Client, tableName)}
+	s.counts = &counted{Table: store.NewTable(s.Client, tableName)}
 	s.Table = s.counts
 	s.Views, s.Lists = projections.NewViews(s.Table), projections.NewLists(s.Table)
 	return s
@@ -93,7 +91,7 @@ func (s *Store) Requests() Requests {
 func (s *Store) AllSegments(k events.Pair) (all []projections.Segment) {
 	s.t.Helper()
 	q := store.Query{
-		Partition: table.Account.PK(k.Account), Within: table.Segment.All(k.Asset), Consistency: store.Strong,
+		Partition: store.Account.PK(k.Account), Within: store.Segment.All(k.Asset), Consistency: store.Strong,
 	}
 	for more := true; more; {
 		page, err := s.counts.Table.Query(context.Background(), q)
@@ -102,7 +100,7 @@ func (s *Store) AllSegments(k events.Pair) (all []projections.Segment) {
 		}
 		for _, item := range page.Items {
 			found, _ := projections.SegmentForm.Decode(item)
-			found.Pair, found.Through = k, events.KSUID(table.LastID(ddb.TextOf(item[table.AttrSK])))
+			found.Pair, found.Through = k, events.KSUID(store.LastID(store.TextOf(item[store.AttrSK])))
 			all = append(all, found)
 		}
 		q.After, more = page.Next, page.Next != nil
@@ -121,7 +119,7 @@ func (s Seed) Put(ctx context.Context, all ...events.Event) error {
 	for _, e := range all {
 		_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName:           &s.Name,
-			Item:                ddb.EventItem(e),
+			Item:                store.EventItem(e),
 			ConditionExpression: aws.String(store.IfAbsent),
 		})
 		if err != nil {
@@ -133,7 +131,7 @@ func (s Seed) Put(ctx context.Context, all ...events.Event) error {
 
 // Change puts c as the newest change of its account.
 func (s Seed) Change(ctx context.Context, c events.AccountChanged) error {
-	item := ddb.NewItemEncoder(1).Current(c)
+	item := store.NewItemEncoder(1).Current(c)
 	_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Name, Item: item})
 	return err
 }
@@ -166,7 +164,7 @@ func (s Seed) Grant(ctx context.Context, m projections.Membership) error {
 
 // Membership reads the stored membership of user on account. Error: store.ErrAbsent.
 func (s Seed) Membership(ctx context.Context, account, user string) (projections.Membership, error) {
-	item, _, err := ddb.NewTable(s.Client, s.Name).Get(ctx, table.Membership.Key(account, user), store.Strong)
+	item, _, err := store.NewTable(s.Client, s.Name).Get(ctx, store.Membership.Key(account, user), store.Strong)
 	switch {
 	case err != nil:
 		return projections.Membership{}, err

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // counted is a store.Table that counts its requests.
@@ -27,13 +25,13 @@ func (c *counted) count(add func(*Requests)) {
 }
 
 // Get implements store.Table.
-func (c *counted) Get(ctx context.Context, k table.Key, s store.Consistency) (store.Item, time.Time, error) {
+func (c *counted) Get(ctx context.Context, k store.Key, s store.Consistency) (store.Item, time.Time, error) {
 	c.count(func(r *Requests) { r.Gets++ })
 	return c.Table.Get(ctx, k, s)
 }
 
 // Snapshot implements store.Table.
-func (c *counted) Snapshot(ctx context.Context, keys []table.Key, attributes ...string) (
+func (c *counted) Snapshot(ctx context.Context, keys []store.Key, attributes ...string) (
 	[]store.Item, time.Time, error,
 ) {
 	c.count(func(r *Requests) { r.TransactGets++ })
@@ -46,7 +44,7 @@ func (c *counted) Query(ctx context.Context, q store.Query) (store.Page, error) 
 	c.count(func(r *Requests) {
 		r.Queries++
 		for _, item := range page.Items {
-			if strings.HasPrefix(ddb.TextOf(item[table.AttrSK]), table.Posting.Prefix()) {
+			if strings.HasPrefix(store.TextOf(item[store.AttrSK]), store.Posting.Prefix()) {
 				r.Postings++
 			}
 		}
@@ -85,8 +83,8 @@ type Hooked struct {
 }
 
 // Get implements store.Table.
-func (h *Hooked) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
-	if account, asset, ok := table.Balance.Parse(k); ok && h.BeforeBalance != nil {
+func (h *Hooked) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+	if account, asset, ok := store.Balance.Parse(k); ok && h.BeforeBalance != nil {
 		if err := h.BeforeBalance(events.Pair{Account: account, Asset: asset}); err != nil {
 			return nil, time.Time{}, err
 		}
@@ -101,7 +99,7 @@ func (h *Hooked) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	case err != nil:
 	case h.AfterPostings != nil && IsPostings(q):
 		page.Items, err = h.AfterPostings(page.Items)
-	case h.AfterGrant != nil && q.Descending && strings.HasPrefix(q.Within.From, table.Grant.Prefix()):
+	case h.AfterGrant != nil && q.Descending && strings.HasPrefix(q.Within.From, store.Grant.Prefix()):
 		h.AfterGrant()
 	}
 	return page, err
@@ -109,7 +107,7 @@ func (h *Hooked) Query(ctx context.Context, q store.Query) (store.Page, error) {
 
 // IsPostings reports whether a query reads the figures of postings.
 func IsPostings(q store.Query) bool {
-	return q.Limit > 1 && strings.HasPrefix(q.Within.From, table.Posting.Prefix())
+	return q.Limit > 1 && strings.HasPrefix(q.Within.From, store.Posting.Prefix())
 }
 
 // Write implements store.Table.
@@ -129,7 +127,7 @@ func (h *Hooked) Transact(ctx context.Context, writes []store.Write) (time.Time,
 }
 
 func (h *Hooked) before(all ...store.Write) error {
-	if h.BeforeWrite == nil || ddb.TextOf(all[0].Item[table.AttrType]) != table.Balance.Type {
+	if h.BeforeWrite == nil || store.TextOf(all[0].Item[store.AttrType]) != store.Balance.Type {
 		return nil
 	}
 	h.mu.Lock()

@@ -15,9 +15,8 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/app"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/full"
@@ -122,25 +121,25 @@ type function struct {
 func TestFunctions(t *testing.T) {
 	t.Parallel()
 	const books = "books"
-	store := setup.Memory(memdb.Options{})
+	db := setup.Memory(memdb.Options{})
 	if full.Enabled() {
-		store = setup.DynamoDBLocal(t)
+		db = setup.DynamoDBLocal(t)
 	}
-	stream := setup.Table(t, store.Client(), books)
+	stream := setup.Table(t, db.Client(), books)
 	functions := make(map[string]function)
 	for _, name := range []string{commandFunction, queryFunction, projectorFunction, listerFunction, sweeperFunction} {
 		sent := &recorder{table: books, used: make(map[permission]bool)}
-		functions[name] = function{setup.Service(t, store.Client(sent.record), books, api.GatewayCaller(api.Callers{Local: false})), sent}
+		functions[name] = function{setup.Service(t, db.Client(sent.record), books, api.GatewayCaller(api.Callers{Local: false})), sent}
 	}
-	setup.Pump(t, store.Streams, stream, functions[projectorFunction].service, functions[listerFunction].service)
+	setup.Pump(t, db.Streams, stream, functions[projectorFunction].service, functions[listerFunction].service)
 	url := serve(t, routesOfTemplate(t), map[string]gateway.Function{
 		commandFunction: api.Gateway(functions[commandFunction].service.Commands()),
 		queryFunction:   api.Gateway(functions[queryFunction].service.Queries()),
 	})
 	if suite(t, url) {
-		sweep(t, store.Client(), books, functions[sweeperFunction].service)
+		sweep(t, db.Client(), books, functions[sweeperFunction].service)
 		// A stream record without an image: the lister reads the item.
-		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(table.Transaction.Key("due")))
+		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(store.Transaction.Key("due")))
 		checkRoles(t, functions)
 	}
 }
@@ -156,8 +155,8 @@ func sweep(t *testing.T, client *dynamodb.Client, name string, sweeper *app.Serv
 		swept, err := sweeper.Sweep(t.Context(), nil)
 		return err == nil && swept.Due == 0
 	})
-	entry := ddb.Key(table.OpenHold.Key(events.FormatTime(hold.ExpiresAt.Add(time.Second)), hold.ID))
-	entry[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.Shard(hold.ID)))
+	entry := store.KeyItem(store.OpenHold.Key(events.FormatTime(hold.ExpiresAt.Add(time.Second)), hold.ID))
+	entry[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard(hold.ID)))
 	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: entry}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	template "ledger.example"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/tests/caller"
 )
 
@@ -165,7 +164,7 @@ type recorder struct {
 
 // record is a client option that adds the recorder to the SDK's middleware.
 func (r *recorder) record(o *dynamodb.Options) {
-	ddb.Observe("permissions", func(ctx context.Context, in, _ any, err error) {
+	store.Observe("permissions", func(ctx context.Context, in, _ any, err error) {
 		needed, fault := permissionsOf(in, r.table)
 		r.mu.Lock()
 		for _, p := range needed {
@@ -242,9 +241,9 @@ func (x *exchange) within(ctx context.Context) context.Context {
 // isGuard reports whether a request creates or refreshes a guard. That happens before the first debit of an account and
 // asset, even if the debit is then refused. It does not change what the account has spent.
 func isGuard(input any) bool {
-	isSpend := func(item ddb.Item) bool {
-		key, err := ddb.KeyOf(item)
-		_, _, ok := table.Spend.Parse(key)
+	isSpend := func(item store.Item) bool {
+		key, err := store.KeyOf(item)
+		_, _, ok := store.Spend.Parse(key)
 		return err == nil && ok
 	}
 	switch in := input.(type) {

@@ -19,8 +19,8 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/internal/access"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/tests/full"
@@ -50,16 +50,16 @@ func newFleet(t testing.TB, plant func(*api.Config)) *fleet {
 }
 
 // newFleetOn is newFleet on a store. Its tables are pausingTables.
-func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet {
+func newFleetOn(t testing.TB, db setup.Store, plant func(*api.Config)) *fleet {
 	t.Helper()
 	books := fmt.Sprintf("access-%d", tables.Add(1))
-	setup.Table(t, store.Client(), books)
+	setup.Table(t, db.Client(), books)
 	var grants access.Grants
 	process := func(plant func(*api.Config)) http.Handler {
-		client := store.Client()
-		v := ddb.NewTable(client, books)
+		client := db.Client()
+		v := store.NewTable(client, books)
 		reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
-		l := ledger.New(ledger.Config{Table: pausingTable{ddb.NewTable(client, books)}, Projections: reader})
+		l := ledger.New(ledger.Config{Table: pausingTable{store.NewTable(client, books)}, Projections: reader})
 		c := api.Config{
 			Commands: l, DryRun: l.DryRun(), Resources: l, Lists: projections.NewLists(v), Strong: reader, Caller: callerOf, Grants: l,
 		}
@@ -70,7 +70,7 @@ func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet
 		return api.New(c)
 	}
 	f := &fleet{t: t, admin: process(nil), grants: grants}
-	f.projector = projections.NewProjector(ddb.NewTable(store.Client(), books), nil, slog.New(slog.DiscardHandler))
+	f.projector = projections.NewProjector(store.NewTable(db.Client(), books), nil, slog.New(slog.DiscardHandler))
 	for range processes {
 		f.all = append(f.all, process(plant))
 	}

@@ -208,8 +208,8 @@ func (f *fleet) round(cmds []command, atOnce bool, clock *atomic.Int64) []*pause
 }
 
 // newOwners returns a fleet with the group desk, and the requests that granted the initial roles.
-func newOwners(t testing.TB, store setup.Store, clock *atomic.Int64) (*fleet, []*pausedRequest) {
-	f := newFleetOn(t, store, nil)
+func newOwners(t testing.TB, db setup.Store, clock *atomic.Int64) (*fleet, []*pausedRequest) {
+	f := newFleetOn(t, db, nil)
 	f.must(`PUT /v1/groups/desk {}`)
 	return f, f.restore(clock)
 }
@@ -227,9 +227,9 @@ func (f *fleet) restore(clock *atomic.Int64) (done []*pausedRequest) {
 
 // interfere runs rounds of two or three random commands. draw returns a random number below n. lost is the number of
 // requests that lost a race. wrong is the history if it is not linearizable, else "".
-func interfere(t testing.TB, store setup.Store, rounds int, atOnce bool, draw func(n int) int) (lost int, wrong string) {
+func interfere(t testing.TB, db setup.Store, rounds int, atOnce bool, draw func(n int) int) (lost int, wrong string) {
 	var clock atomic.Int64
-	f, turns := newOwners(t, store, &clock)
+	f, turns := newOwners(t, db, &clock)
 	var all []porcupine.Operation
 	for range rounds {
 		if draw(2) > 0 {
@@ -285,7 +285,7 @@ func TestInterleavedOwners(t *testing.T) {
 // Concurrent writes of owners are linearizable.
 func TestConcurrentOwners(t *testing.T) {
 	t.Parallel()
-	for name, store := range map[string]func(testing.TB) setup.Store{
+	for name, db := range map[string]func(testing.TB) setup.Store{
 		"memory": func(testing.TB) setup.Store { return setup.Memory(memdb.Options{}) },
 		"DynamoDB Local": func(t testing.TB) setup.Store {
 			full.Only(t, "needs DynamoDB Local")
@@ -295,7 +295,7 @@ func TestConcurrentOwners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(16, 2))
-			lost, wrong := interfere(t, store(t), full.Count(30, 100), true, random.IntN)
+			lost, wrong := interfere(t, db(t), full.Count(30, 100), true, random.IntN)
 			if wrong != "" {
 				t.Error(wrong)
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // A Refusal is a request that the ledger refuses, and the expected answer. The default method is POST.
@@ -180,7 +180,7 @@ func CheckProblem(t testing.TB, r Reply, internals ...string) {
 		}
 	}
 	for _, internal := range append(internals, "dynamo", "Dynamo", "amazon", "goroutine", ".go:", "operation error",
-		table.Account.PK(""), table.Transaction.PK("")) {
+		store.Account.PK(""), store.Transaction.PK("")) {
 		if strings.Contains(string(r.Body), internal) {
 			t.Errorf("error shows the internal text %q: %s", internal, r.Body)
 		}

@@ -15,10 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/pump"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/fault"
 	"ledger.example/tests/full"
@@ -60,8 +59,8 @@ func TestRestoredTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.OpenBooks()
-	cut := slices.IndexFunc(s.Projected(), func(k table.Key) bool {
-		return strings.HasPrefix(k.SK, table.Posting.Prefix()+"AAPL#")
+	cut := slices.IndexFunc(s.Projected(), func(k store.Key) bool {
+		return strings.HasPrefix(k.SK, store.Posting.Prefix()+"AAPL#")
 	})
 	key := s.Projected()[cut]
 	posting := s.Contents()[key]
@@ -77,7 +76,7 @@ func TestRestoredTable(t *testing.T) {
 		}
 	}
 	for k := range s.Contents() {
-		if _, _, ok := table.Listed.Parse(k); ok {
+		if _, _, ok := store.Listed.Parse(k); ok {
 			s.Delete(k)
 			break
 		}
@@ -118,7 +117,7 @@ func TestRedrive(t *testing.T) {
 	}
 	headers := int64(0)
 	for k := range s.Contents() {
-		if table.Transaction.Is(k.SK) {
+		if store.Transaction.Is(k.SK) {
 			headers++
 		}
 	}
@@ -206,17 +205,17 @@ func TestRebuild(t *testing.T) {
 	s.OpenBooks()
 	s.PutPostings(system.OldPostings("bank", "USD", 600))
 	s.DeliverAll()
-	damaged := table.Balance.Key("bank", "USD")
+	damaged := store.Balance.Key("bank", "USD")
 	for k, item := range s.Contents() {
-		_, _, _, segment := table.Segment.Parse(k)
+		_, _, _, segment := store.Segment.Parse(k)
 		switch {
 		case segment:
-			item[table.AttrCount] = ddb.Integer(7)
+			item[store.AttrCount] = store.Integer(7)
 			s.Put(item)
 		case k == damaged:
-			ddb.Read(item).Map(table.AttrHead)[table.AttrCredits] = ddb.Integer(7)
+			store.Read(item).Map(store.AttrHead)[store.AttrCredits] = store.Integer(7)
 			s.Put(item)
-		case k == table.Summary.Key("jane"):
+		case k == store.Summary.Key("jane"):
 			s.Delete(k)
 		}
 	}

@@ -10,9 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/tests/setup"
 )
 
@@ -20,7 +19,7 @@ import (
 
 // sendToBoth puts items into both stores, sends a request to each, and returns the answers.
 func sendToBoth(
-	t *testing.T, send func(client *dynamodb.Client, table *string) string, items ...ddb.Item,
+	t *testing.T, send func(client *dynamodb.Client, table *string) string, items ...store.Item,
 ) (real, inMemory string) {
 	t.Helper()
 	local, name := newTable(t)
@@ -52,11 +51,11 @@ func TestBothStoresTakeTheSameNumbers(t *testing.T) {
 	send := func(client *dynamodb.Client, name *string) string {
 		var answers []string
 		for _, number := range slices.Concat(numbers, wrongNumbers) {
-			item := ddb.Key(table.Key{PK: "p", SK: "a"})
+			item := store.KeyItem(store.Key{PK: "p", SK: "a"})
 			item["N"] = &types.AttributeValueMemberN{Value: number}
-			_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item}, ddb.Once)
+			_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item}, store.Once)
 			stored, getErr := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name,
-				Key: ddb.Key(table.Key{PK: "p", SK: "a"}), ConsistentRead: aws.Bool(true)})
+				Key: store.KeyItem(store.Key{PK: "p", SK: "a"}), ConsistentRead: aws.Bool(true)})
 			if getErr != nil {
 				t.Fatal(getErr)
 			}
@@ -77,10 +76,10 @@ func TestPositionAtTheEndOfItsRange(t *testing.T) {
 	for _, forward := range []bool{true, false} {
 		real, inMemory := sendToBoth(t, queryFunc(t, dynamodb.QueryInput{
 			KeyConditionExpression:    aws.String("PK = :p AND SK BETWEEN :a AND :a"),
-			ExpressionAttributeValues: ddb.Item{":p": ddb.String("p"), ":a": ddb.String("a")},
-			ExclusiveStartKey:         ddb.Key(table.Key{PK: "p", SK: "a"}),
+			ExpressionAttributeValues: store.Item{":p": store.String("p"), ":a": store.String("a")},
+			ExclusiveStartKey:         store.KeyItem(store.Key{PK: "p", SK: "a"}),
 			ScanIndexForward:          &forward,
-		}), ddb.Key(table.Key{PK: "p", SK: "a"}))
+		}), store.KeyItem(store.Key{PK: "p", SK: "a"}))
 		if !strings.Contains(real, "ValidationException") {
 			t.Errorf("DynamoDB Local now accepts the position: %s", real)
 		}
@@ -94,14 +93,14 @@ func TestPositionAtTheEndOfItsRange(t *testing.T) {
 // position with these keys. DynamoDB Local returns one that sorts before the position by the table's keys. The
 // in-memory store orders by the table's keys. Random requests do not use such a position.
 func TestPositionBetweenItemsWithEqualIndexKeys(t *testing.T) {
-	item := func(sort string) ddb.Item {
-		i := ddb.Key(table.Key{PK: "p", SK: sort})
-		i[table.AttrPK2] = ddb.String("x")
+	item := func(sort string) store.Item {
+		i := store.KeyItem(store.Key{PK: "p", SK: sort})
+		i[store.AttrPK2] = store.String("x")
 		return i
 	}
 	real, inMemory := sendToBoth(t, queryFunc(t, dynamodb.QueryInput{
-		IndexName: aws.String(table.IndexInverse), KeyConditionExpression: aws.String("PK2 = :x"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":x": ddb.String("x")}, ExclusiveStartKey: item("b"),
+		IndexName: aws.String(store.IndexInverse), KeyConditionExpression: aws.String("PK2 = :x"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":x": store.String("x")}, ExclusiveStartKey: item("b"),
 	}), item("a"), item("c"))
 	if !strings.Contains(real, `SK="a"`) {
 		t.Errorf("DynamoDB Local now has another order: %s", real)
@@ -119,20 +118,20 @@ func TestScansAreFiltered(t *testing.T) {
 	} {
 		send := func(client *dynamodb.Client, name *string) string {
 			for _, kind := range []string{"a", "b", "c"} {
-				item := ddb.Key(table.Key{PK: kind, SK: kind})
-				item[table.AttrType] = ddb.String(kind)
+				item := store.KeyItem(store.Key{PK: kind, SK: kind})
+				item[store.AttrType] = store.String(kind)
 				if _, err := client.PutItem(t.Context(),
 					&dynamodb.PutItemInput{TableName: name, Item: item}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			in := &dynamodb.ScanInput{TableName: name, FilterExpression: &filter,
-				ExpressionAttributeValues: ddb.Item{":a": ddb.String("a")}}
+				ExpressionAttributeValues: store.Item{":a": store.String("a")}}
 			if strings.Contains(filter, "#type") {
-				in.ExpressionAttributeNames = map[string]string{"#type": table.AttrType}
-				in.ExpressionAttributeValues[":b"] = ddb.String("b")
+				in.ExpressionAttributeNames = map[string]string{"#type": store.AttrType}
+				in.ExpressionAttributeValues[":b"] = store.String("b")
 			}
-			out, err := client.Scan(t.Context(), in, ddb.Once)
+			out, err := client.Scan(t.Context(), in, store.Once)
 			return answerText(err, func() string { return fmt.Sprintf("%d of %d", out.Count, out.ScannedCount) })
 		}
 		if real, inMemory := sendToBoth(t, send); real != want || inMemory != want {

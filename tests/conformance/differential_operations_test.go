@@ -11,8 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 func (g *generator) put() requestFunc {
@@ -22,7 +21,7 @@ func (g *generator) put() requestFunc {
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
 	g.describe("put %s if %s", itemText(in.Item), aws.ToString(in.ConditionExpression))
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		_, err := c.PutItem(ctx, in, ddb.Once)
+		_, err := c.PutItem(ctx, in, store.Once)
 		return answerText(err, func() string { return "done" })
 	}
 }
@@ -37,7 +36,7 @@ func (g *generator) update() requestFunc {
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
 	g.describe("update %s by %s if %s", itemText(in.Key), *in.UpdateExpression, aws.ToString(in.ConditionExpression))
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := c.UpdateItem(ctx, in, ddb.Once)
+		out, err := c.UpdateItem(ctx, in, store.Once)
 		return answerText(err, func() string { return "done: " + itemText(out.Attributes) })
 	}
 }
@@ -49,7 +48,7 @@ func (g *generator) delete() requestFunc {
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
 	g.describe("delete %s if %s", itemText(in.Key), aws.ToString(in.ConditionExpression))
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		_, err := c.DeleteItem(ctx, in, ddb.Once)
+		_, err := c.DeleteItem(ctx, in, store.Once)
 		return answerText(err, func() string { return "done" })
 	}
 }
@@ -62,7 +61,7 @@ func (g *generator) get() requestFunc {
 	in.ExpressionAttributeNames = g.names
 	g.describe("get %s of %s", aws.ToString(in.ProjectionExpression), itemText(in.Key))
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := c.GetItem(ctx, in, ddb.Once)
+		out, err := c.GetItem(ctx, in, store.Once)
 		return answerText(err, func() string { return itemText(out.Item) })
 	}
 }
@@ -78,15 +77,15 @@ func (g *generator) batch() requestFunc {
 		}
 	}
 	if g.rarely("too many") {
-		for n := len(r.Keys); n <= table.BatchGetKeys; n++ {
-			r.Keys = append(r.Keys, ddb.Key(table.Key{PK: g.prefix, SK: fmt.Sprint(n)}))
+		for n := len(r.Keys); n <= store.BatchGetKeys; n++ {
+			r.Keys = append(r.Keys, store.KeyItem(store.Key{PK: g.prefix, SK: fmt.Sprint(n)}))
 		}
 	}
 	r.ExpressionAttributeNames = g.names
 	in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{*g.tableName(): r}}
 	g.describe("get %s of %s", aws.ToString(r.ProjectionExpression), itemTexts(r.Keys))
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := c.BatchGetItem(ctx, in, ddb.Once)
+		out, err := c.BatchGetItem(ctx, in, store.Once)
 		return answerText(err, func() string {
 			var texts []string
 			for _, i := range out.Responses[g.table] {
@@ -100,22 +99,22 @@ func (g *generator) batch() requestFunc {
 
 func (g *generator) query() requestFunc {
 	in := &dynamodb.QueryInput{TableName: g.tableName(), ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong"))}
-	partitionKey, sortKey := table.AttrPK, table.AttrSK
-	partition := ddb.String(g.partition())
+	partitionKey, sortKey := store.AttrPK, store.AttrSK
+	partition := store.String(g.partition())
 	indexSort := "" // the table's sort key of all items in the index's partition; empty: any
 	ends := sortKeys
 	shownNames := conditionNames
 	switch rapid.IntRange(0, 3).Draw(g.T, "index") {
 	case 0:
-		in.IndexName, sortKey = aws.String(table.IndexHistory), table.AttrSK2
+		in.IndexName, sortKey = aws.String(store.IndexHistory), store.AttrSK2
 		ends = []string{g.prefix, g.prefix + "x", g.prefix + "xa", g.prefix + "xb", g.prefix + "y", g.prefix + "yb",
 			g.prefix + "z"}
 	case 1:
-		in.IndexName, partitionKey, sortKey = aws.String(table.IndexInverse), table.AttrPK2, table.AttrPK
+		in.IndexName, partitionKey, sortKey = aws.String(store.IndexInverse), store.AttrPK2, store.AttrPK
 		indexSort = g.oneOf("index key", sortKeys...)
 		partition = g.indexKey(partitionKey, "", indexSort)
 		ends = []string{g.prefix, g.prefix + "a", g.prefix + "b", g.prefix + "c"}
-		shownNames = []string{table.AttrPK, table.AttrSK, table.AttrAccount}
+		shownNames = []string{store.AttrPK, store.AttrSK, store.AttrAccount}
 		if g.rarely("not in the index") {
 			shownNames = conditionNames
 		}
@@ -130,11 +129,11 @@ func (g *generator) query() requestFunc {
 		g.placeholder(partition)}
 	var bounds []types.AttributeValue // of the range; none: no range
 	end := func() string {
-		v := ddb.String(g.oneOf("end", ends...))
+		v := store.String(g.oneOf("end", ends...))
 		if g.rarely("another type") {
 			v = g.value()
 		} else if g.rarely("empty") {
-			v = ddb.String("")
+			v = store.String("")
 		}
 		bounds = append(bounds, v)
 		return g.placeholder(v)
@@ -185,19 +184,19 @@ func (g *generator) query() requestFunc {
 // start draws the position after which a query begins. indexSort is the table's sort key of the items in the index's
 // partition; empty: any. No item has the position's index keys but another table key: see
 // TestPositionBetweenItemsWithEqualIndexKeys.
-func (g *generator) start(partitionKey, sortKey string, partition types.AttributeValue, indexSort string) ddb.Item {
+func (g *generator) start(partitionKey, sortKey string, partition types.AttributeValue, indexSort string) store.Item {
 	key := g.key()
 	switch {
-	case sortKey == table.AttrSK2:
+	case sortKey == store.AttrSK2:
 		key[partitionKey] = partition
-		key[sortKey] = ddb.String(g.prefix + g.oneOf("end", "", "x", "y", "z"))
+		key[sortKey] = store.String(g.prefix + g.oneOf("end", "", "x", "y", "z"))
 		if rapid.Bool().Draw(g.T, "like an item's") {
-			key[sortKey] = g.indexKey(sortKey, g.oneOf("index key", "x", "y"), textOf(key[table.AttrSK]))
+			key[sortKey] = g.indexKey(sortKey, g.oneOf("index key", "x", "y"), textOf(key[store.AttrSK]))
 		}
-	case sortKey == table.AttrPK && !g.wrongKey:
+	case sortKey == store.AttrPK && !g.wrongKey:
 		key[partitionKey] = partition
-		key[sortKey] = ddb.String(g.prefix + g.oneOf("end", "", "a", "b", "c"))
-		key[table.AttrSK] = ddb.String(indexSort)
+		key[sortKey] = store.String(g.prefix + g.oneOf("end", "", "a", "b", "c"))
+		key[store.AttrSK] = store.String(indexSort)
 	}
 	return key
 }
@@ -209,9 +208,9 @@ const maxPages = 40
 // with the last items has a LastEvaluatedKey.
 func queryAll(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) string {
 	var pages []string
-	last := ddb.Item(nil)
+	last := store.Item(nil)
 	for range maxPages {
-		out, err := c.Query(ctx, &in, ddb.Once)
+		out, err := c.Query(ctx, &in, store.Once)
 		if err != nil {
 			return strings.Join(append(pages, itemText(last), answerText(err, nil)), "\n\t")
 		}
@@ -236,7 +235,7 @@ func (g *generator) transaction() requestFunc {
 	for range rapid.IntRange(1, 4).Draw(g.T, "actions") {
 		g.names, g.values = nil, nil
 		item := g.item()
-		key := valueText(item[table.AttrPK]) + " " + valueText(item[table.AttrSK])
+		key := valueText(item[store.AttrPK]) + " " + valueText(item[store.AttrSK])
 		if slices.Contains(keys, key) {
 			if !g.rarely("twice") {
 				continue
@@ -244,9 +243,9 @@ func (g *generator) transaction() requestFunc {
 			g.anyRefusal = true
 		}
 		keys = append(keys, key)
-		only := ddb.Item{table.AttrPK: item[table.AttrPK]}
-		if sort, ok := item[table.AttrSK]; ok {
-			only[table.AttrSK] = sort
+		only := store.Item{store.AttrPK: item[store.AttrPK]}
+		if sort, ok := item[store.AttrSK]; ok {
+			only[store.AttrSK] = sort
 		}
 		name, condition, fails := g.tableName(), g.optionalCondition(), g.shownOnFailure()
 		var action types.TransactWriteItem
@@ -282,7 +281,7 @@ func (g *generator) transaction() requestFunc {
 	}
 	g.description = "transaction: " + strings.Join(said, "; ")
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		_, err := c.TransactWriteItems(ctx, in, ddb.Once)
+		_, err := c.TransactWriteItems(ctx, in, store.Once)
 		return answerText(err, func() string { return "done" })
 	}
 }
@@ -306,7 +305,7 @@ func (g *generator) transactionalGet() requestFunc {
 	}
 	g.description = "get together: " + strings.Join(said, "; ")
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := c.TransactGetItems(ctx, in, ddb.Once)
+		out, err := c.TransactGetItems(ctx, in, store.Once)
 		return answerText(err, func() string {
 			var texts []string
 			for _, r := range out.Responses {

@@ -20,10 +20,10 @@ import (
 	"github.com/aws/smithy-go"
 	"pgregory.net/rapid"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
 	"ledger.example/tests/full"
 	"ledger.example/tests/setup"
 )
@@ -36,8 +36,8 @@ const maxRequests = 6
 // end the tables and streams. A failure prints the seed that repeats it. -rapid.checks=N sends more requests.
 func TestMemoryAnswersAsDynamoDBLocalDoes(t *testing.T) {
 	local, name := newTable(t)
-	store := memdb.New(memdb.Options{})
-	memory := store.DynamoDB()
+	db := memdb.New(memdb.Options{})
+	memory := db.DynamoDB()
 	setup.Table(t, memory, name)
 	if few := flag.Lookup("rapid.checks"); few.Value.String() == few.DefValue {
 		few.Value.Set(strconv.Itoa(full.Count(30, 200)))
@@ -61,7 +61,7 @@ func TestMemoryAnswersAsDynamoDBLocalDoes(t *testing.T) {
 		t.Errorf("the tables differ:\nDynamoDB Local:\n%s\nin memory:\n%s", want, got)
 	}
 	want := streamChanges(t, dynamolocal.Streams(dynamolocaltest.Shared(t).Endpoint), local, name)
-	got := streamChanges(t, store.Streams(), memory, name)
+	got := streamChanges(t, db.Streams(), memory, name)
 	for item, records := range want {
 		if got[item] != records {
 			t.Errorf("the streams differ about %s:\nDynamoDB Local:\n%s\nin memory:\n%s", item, records, got[item])
@@ -97,7 +97,7 @@ func answerText(err error, output func() string) string {
 	case errors.As(err, &cancelled):
 		var reasons []string
 		for _, r := range cancelled.CancellationReasons {
-			if aws.ToString(r.Code) == ddb.ReasonInvalid {
+			if aws.ToString(r.Code) == store.ReasonInvalid {
 				return "error " + invalid
 			}
 			reasons = append(reasons, aws.ToString(r.Code)+" "+itemText(r.Item))

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
@@ -36,9 +35,9 @@ func onBothStores(t *testing.T, test func(*testing.T, *listSuite)) {
 			client, plain, table := open(t)
 			test(t, &listSuite{
 				Seed:  viewstest.Seed{Client: plain, Name: table},
-				Lists: projections.NewLists(ddb.NewTable(client, table)),
-				table: ddb.NewTable(plain, table),
-				views: projections.NewViews(ddb.NewTable(plain, table)),
+				Lists: projections.NewLists(store.NewTable(client, table)),
+				table: store.NewTable(plain, table),
+				views: projections.NewViews(store.NewTable(plain, table)),
 				t:     t,
 				from:  time.Date(2026, 11, 21, 9, 6, 39, 999_990_000, time.UTC), // postings reach into the next second
 			})

@@ -10,10 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/ddb/ddbtest"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store/storetest"
 )
 
 // isFinal fails the test unless err is an error that no retry can fix.
@@ -33,17 +31,17 @@ func each(ctx context.Context, on store.Table, check func(method string, isWrite
 	put := store.Write{Item: item(1), If: store.IfAbsent}
 	_, _, err := on.Get(ctx, key(1), store.Eventual)
 	check("Get", false, err)
-	_, _, err = on.BatchGet(ctx, []table.Key{key(1)}, store.Eventual)
+	_, _, err = on.BatchGet(ctx, []store.Key{key(1)}, store.Eventual)
 	check("BatchGet", false, err)
-	_, _, err = on.Snapshot(ctx, []table.Key{key(1)})
+	_, _, err = on.Snapshot(ctx, []store.Key{key(1)})
 	check("Snapshot", false, err)
-	_, err = on.Query(ctx, store.Query{Partition: "P", Within: table.Range{From: "A", To: "Z"}})
+	_, err = on.Query(ctx, store.Query{Partition: "P", Within: store.Range{From: "A", To: "Z"}})
 	check("Query", false, err)
 	_, err = on.Scan(ctx, store.Scan{})
 	check("Scan", false, err)
 	_, err = on.Write(ctx, put)
 	check("Write of an item", true, err)
-	_, err = on.Write(ctx, store.Write{Key: key(1), Update: "SET N = :n", Values: store.Item{":n": ddb.Integer(1)}})
+	_, err = on.Write(ctx, store.Write{Key: key(1), Update: "SET N = :n", Values: store.Item{":n": store.Integer(1)}})
 	check("Write of an update", true, err)
 	_, err = on.Transact(ctx, []store.Write{put})
 	check("Transact", true, err)
@@ -69,18 +67,18 @@ func (s *tableSuite) finalErrors() {
 // A write is sent once, whatever the answer. What an answer proves differs between reads and writes.
 func TestTableErrors(t *testing.T) {
 	for _, c := range []struct {
-		reply       ddbtest.Reply
+		reply       storetest.Reply
 		read, write error
 	}{
-		{ddbtest.Refusal(400, "ThrottlingException", "x"), store.ErrThrottled, store.ErrThrottled},
-		{ddbtest.Refusal(400, "TransactionConflictException", "x"), store.ErrConflict, store.ErrConflict},
-		{ddbtest.Refusal(500, "InternalServerError", "x"), store.ErrUnavailable, store.ErrUnknownOutcome},
-		{ddbtest.Reply{Err: &url.Error{Op: "Post", Err: syscall.ECONNRESET}}, store.ErrUnavailable,
+		{storetest.Refusal(400, "ThrottlingException", "x"), store.ErrThrottled, store.ErrThrottled},
+		{storetest.Refusal(400, "TransactionConflictException", "x"), store.ErrConflict, store.ErrConflict},
+		{storetest.Refusal(500, "InternalServerError", "x"), store.ErrUnavailable, store.ErrUnknownOutcome},
+		{storetest.Reply{Err: &url.Error{Op: "Post", Err: syscall.ECONNRESET}}, store.ErrUnavailable,
 			store.ErrUnknownOutcome},
 	} {
-		fake, client := ddbtest.New(t, ddbtest.Always(c.reply))
+		fake, client := storetest.New(t, storetest.Always(c.reply))
 		before := 0
-		each(t.Context(), ddb.NewTable(client, "books"), func(method string, isWrite bool, err error) {
+		each(t.Context(), store.NewTable(client, "books"), func(method string, isWrite bool, err error) {
 			want := c.read
 			if isWrite {
 				want = c.write
@@ -120,10 +118,10 @@ func TestCancelledTransaction(t *testing.T) {
 		for code := range strings.FieldsSeq(reasons) {
 			list = append(list, fmt.Sprintf(`{"Code":%q}`, code))
 		}
-		fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.Reply{Status: 400, Body: `{"__type":` +
+		fake, client := storetest.New(t, storetest.Always(storetest.Reply{Status: 400, Body: `{"__type":` +
 			`"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"cancelled",` +
 			`"CancellationReasons":[` + strings.Join(list, ",") + `]}`}))
-		on := ddb.NewTable(client, "books")
+		on := store.NewTable(client, "books")
 		at, err := on.Transact(t.Context(), []store.Write{{Item: item(1)}, {Item: item(2)}})
 		var causes []store.Cause
 		if cancelled, ok := errors.AsType[*store.Cancelled](err); ok {

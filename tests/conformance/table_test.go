@@ -13,10 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/tests/setup"
 )
 
@@ -38,7 +36,7 @@ func TestTable(t *testing.T) {
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				client, name := open(t)
-				test(&tableSuite{t, ddb.NewTable(client, name), t.Context(), ddb.NewTable(client, "missing")})
+				test(&tableSuite{t, store.NewTable(client, name), t.Context(), store.NewTable(client, "missing")})
 			})
 		}
 	}
@@ -74,12 +72,12 @@ func (s *tableSuite) clock(at time.Time) {
 	}
 }
 
-func key(n int) table.Key { return table.Key{PK: "P", SK: fmt.Sprintf("S#%03d", n)} }
+func key(n int) store.Key { return store.Key{PK: "P", SK: fmt.Sprintf("S#%03d", n)} }
 
 // item returns an item of type Odd or Even with the attributes N and Name.
 func item(n int) store.Item {
-	i := ddb.Begin(key(n), []string{"Even", "Odd"}[n%2])
-	i["N"], i["Name"] = ddb.Integer(int64(n)), ddb.String("x") // a reserved word
+	i := store.Begin(key(n), []string{"Even", "Odd"}[n%2])
+	i["N"], i["Name"] = store.Integer(int64(n)), store.String("x") // a reserved word
 	return i
 }
 
@@ -103,7 +101,7 @@ func (s *tableSuite) get(n int) store.Item {
 // figures returns N of items.
 func figures(items []store.Item) (all []int64) {
 	for _, i := range items {
-		all = append(all, ddb.Read(i).Integer("N"))
+		all = append(all, store.Read(i).Integer("N"))
 	}
 	return all
 }
@@ -112,23 +110,23 @@ func (s *tableSuite) reads() {
 	s.put(item(1), item(2))
 	s.same(s.get(1), item(1))
 	s.same(s.get(3), store.Item(nil))
-	all, at, err := s.table.Snapshot(s.ctx, []table.Key{key(2), key(3), key(1)})
+	all, at, err := s.table.Snapshot(s.ctx, []store.Key{key(2), key(3), key(1)})
 	s.must(err)
 	s.clock(at)
 	s.same(all, []store.Item{item(2), nil, item(1)})
-	all, _, err = s.table.Snapshot(s.ctx, []table.Key{key(2), key(3)}, "PK", "N")
+	all, _, err = s.table.Snapshot(s.ctx, []store.Key{key(2), key(3)}, "PK", "N")
 	s.must(err)
-	s.same(all, []store.Item{{"PK": ddb.String("P"), "N": ddb.Integer(2)}, nil})
+	s.same(all, []store.Item{{"PK": store.String("P"), "N": store.Integer(2)}, nil})
 }
 
 func (s *tableSuite) batches() {
-	var keys []table.Key
+	var keys []store.Key
 	var want []int64
-	for n := range table.BatchGetKeys + 30 {
+	for n := range store.BatchGetKeys + 30 {
 		keys = append(keys, key(n))
 		if n%3 > 0 {
 			one := item(n)
-			one["Note"] = ddb.String(strings.Repeat("n", 200_000)) // all together are more than a reply holds
+			one["Note"] = store.String(strings.Repeat("n", 200_000)) // all together are more than a reply holds
 			want = append(want, int64(n))
 			s.put(one)
 		}
@@ -160,9 +158,9 @@ func (s *tableSuite) queries() {
 		s.put(item(n))
 	}
 	other := item(4)
-	other["PK"] = ddb.String("Q")
+	other["PK"] = store.String("Q")
 	s.put(other)
-	q := store.Query{Partition: "P", Within: table.Range{From: key(3).SK, To: key(7).SK}, Consistency: store.Strong}
+	q := store.Query{Partition: "P", Within: store.Range{From: key(3).SK, To: key(7).SK}, Consistency: store.Strong}
 	none := q
 	none.Partition = "R"
 	reversed := q
@@ -188,27 +186,27 @@ func (s *tableSuite) queries() {
 	q.CountOnly, q.Attributes, q.Limit = false, []string{"N", "Name"}, 1
 	page, err = s.table.Query(s.ctx, q)
 	s.must(err)
-	s.same(page.Items, []store.Item{{"N": ddb.Integer(3), "Name": ddb.String("x")}})
-	s.same(page.Next, ddb.Key(key(3)))
+	s.same(page.Items, []store.Item{{"N": store.Integer(3), "Name": store.String("x")}})
+	s.same(page.Next, store.KeyItem(key(3)))
 }
 
 func (s *tableSuite) indexes() {
 	for n := range 4 {
 		i := item(n)
-		i["SK2"] = ddb.String(fmt.Sprint("H", 9-n))
+		i["SK2"] = store.String(fmt.Sprint("H", 9-n))
 		if n > 0 {
-			i["PK2"] = ddb.String("I")
+			i["PK2"] = store.String("I")
 		}
-		i["PK"] = ddb.String(fmt.Sprint("P", n%2))
+		i["PK"] = store.String(fmt.Sprint("P", n%2))
 		s.put(i)
 	}
 	for _, c := range []struct {
 		q    store.Query
 		want []string
 	}{
-		{store.Query{Index: table.IndexHistory, Partition: "P1", Within: table.Range{From: "H", To: "I"}, Limit: 1},
+		{store.Query{Index: store.IndexHistory, Partition: "P1", Within: store.Range{From: "H", To: "I"}, Limit: 1},
 			[]string{"S#003", "S#001"}},
-		{store.Query{Index: table.IndexInverse, Partition: "I", Within: table.Range{From: "P1", To: "P1"}},
+		{store.Query{Index: store.IndexInverse, Partition: "I", Within: store.Range{From: "P1", To: "P1"}},
 			[]string{"S#001", "S#003"}},
 	} {
 		var got []string
@@ -216,11 +214,11 @@ func (s *tableSuite) indexes() {
 			page, err := s.table.Query(s.ctx, c.q)
 			s.must(err)
 			for _, i := range page.Items {
-				got = append(got, ddb.Read(i).Text("SK"))
+				got = append(got, store.Read(i).Text("SK"))
 			}
 			c.q.After = page.Next
 		}
-		if c.q.Index == table.IndexInverse {
+		if c.q.Index == store.IndexInverse {
 			slices.Sort(got) // the items have the same PK
 		}
 		s.same(got, c.want)
@@ -230,7 +228,7 @@ func (s *tableSuite) indexes() {
 func (s *tableSuite) scans() {
 	for n := range 40 {
 		i := item(n)
-		i["PK"], i["Note"] = ddb.String(fmt.Sprint("P", n)), ddb.String(strings.Repeat("n", 60_000))
+		i["PK"], i["Note"] = store.String(fmt.Sprint("P", n)), store.String(strings.Repeat("n", 60_000))
 		s.put(i)
 	}
 	for _, parts := range []int{0, 1, 3} {
@@ -271,14 +269,14 @@ func (s *tableSuite) refused(w store.Write) store.Item {
 
 func (s *tableSuite) writes() {
 	add := store.Write{Key: key(1), Update: "ADD N :n", If: "#n <= :most", Names: map[string]string{"#n": "N"},
-		Values: store.Item{":n": ddb.Integer(5), ":most": ddb.Integer(6)}, ReturnOld: true}
+		Values: store.Item{":n": store.Integer(5), ":most": store.Integer(6)}, ReturnOld: true}
 	s.same(s.refused(add), store.Item(nil)) // a comparison with an absent attribute is false
 	put := store.Write{Item: item(1), If: store.IfAbsent, ReturnOld: true}
 	_, err := s.table.Write(s.ctx, put)
 	s.must(err)
 	again := put
 	again.Item = item(1)
-	again.Item["N"] = ddb.Integer(9)
+	again.Item["N"] = store.Integer(9)
 	s.same(s.refused(again), item(1))
 	again.ReturnOld = false
 	s.same(s.refused(again), store.Item(nil))
@@ -294,7 +292,7 @@ func (s *tableSuite) transactions() {
 	writes := []store.Write{
 		{Item: item(3), If: store.IfAbsent, ReturnOld: true},
 		{Item: item(1), If: store.IfAbsent, ReturnOld: true},
-		{Key: key(4), Update: "SET N = :n", If: "N = :n", Values: store.Item{":n": ddb.Integer(4)}, ReturnOld: true},
+		{Key: key(4), Update: "SET N = :n", If: "N = :n", Values: store.Item{":n": store.Integer(4)}, ReturnOld: true},
 		{Key: key(2), If: store.IfAbsent},
 		{Key: key(5), If: store.IfAbsent},
 	}
@@ -318,8 +316,8 @@ func (s *tableSuite) transactions() {
 
 func (s *tableSuite) mostActions() {
 	var writes []store.Write
-	var keys []table.Key
-	for n := range table.TransactionActions {
+	var keys []store.Key
+	for n := range store.TransactionActions {
 		writes, keys = append(writes, store.Write{Item: item(n), If: store.IfAbsent}), append(keys, key(n))
 	}
 	_, err := s.table.Transact(s.ctx, append(writes, store.Write{Item: item(999)}))
@@ -338,9 +336,9 @@ func (s *tableSuite) numbers() {
 			a, err := events.ParseAmount(text, events.FoldedDigits)
 			s.must(err)
 			i := item(1)
-			i["N"] = ddb.Amount(a.Neg())
+			i["N"] = store.Amount(a.Neg())
 			s.put(i)
-			s.same(ddb.Read(s.get(1)).Amount("N"), a.Neg())
+			s.same(store.Read(s.get(1)).Amount("N"), a.Neg())
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ledger.example/internal/ddb/ddbtest"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/tests/setup"
 )
 
@@ -33,5 +33,5 @@ func cutPagesTable(t testing.TB) (cut, plain *dynamodb.Client, name string) {
 	t.Helper()
 	store := memdb.New(memdb.Options{})
 	setup.Table(t, store.DynamoDB(), "books")
-	return store.DynamoDB(ddbtest.Cut), store.DynamoDB(), "books"
+	return store.DynamoDB(storetest.Cut), store.DynamoDB(), "books"
 }

@@ -16,10 +16,8 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/meter"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/tests/system"
@@ -51,10 +49,10 @@ func newBank(t testing.TB, assets ...string) *bank {
 	t.Helper()
 	b := &bank{t: t}
 	b.clock.Store(time.Now().Add(-age).UnixNano())
-	store := system.MemoryAt(b.now)
-	books := store.NewTable(t)
+	db := system.MemoryAt(b.now)
+	books := db.NewTable(t)
 	b.meter = meter.New(books)
-	b.System = store.Serve(t, books, system.Client(b.meter.Count))
+	b.System = db.Serve(t, books, system.Client(b.meter.Count))
 	cold := b.coldLedger()
 	for _, asset := range append([]string{"USD", share}, assets...) {
 		currency := "USD"
@@ -86,8 +84,8 @@ func (b *bank) now() time.Time { return time.Unix(0, b.clock.Load()) }
 // coldLedger returns a ledger with cold caches and the store's clock.
 func (b *bank) coldLedger() *ledger.Ledger {
 	return ledger.New(ledger.Config{
-		Table: ddb.NewTable(b.Client, b.Table), Now: b.now,
-		Projections: projections.NewReader(ddb.NewTable(b.Client, b.Table), nil),
+		Table: store.NewTable(b.Client, b.Table), Now: b.now,
+		Projections: projections.NewReader(store.NewTable(b.Client, b.Table), nil),
 	})
 }
 
@@ -119,9 +117,9 @@ func (b *bank) newPostings(asset string, n int, from time.Time) []events.Posting
 // putPostings puts postings with the times at(i) to at(n-1), and returns the last.
 func (b *bank) putPostings(asset string, i, n int, at func(i int) time.Time) (last events.PostingRecorded) {
 	b.t.Helper()
-	for ; i < n; i += table.TransactionActions {
+	for ; i < n; i += store.TransactionActions {
 		var some []events.PostingRecorded
-		for j := i; j < min(n, i+table.TransactionActions); j++ {
+		for j := i; j < min(n, i+store.TransactionActions); j++ {
 			some = append(some, b.posting(asset, at(j)))
 		}
 		b.put(some...)
@@ -142,19 +140,19 @@ func (b *bank) put(postings ...events.PostingRecorded) {
 
 // meterRead reads the first items of an account in a range, so that the meter knows their sizes again. Its cache of
 // sizes is bounded.
-func (b *bank) meterRead(account string, r table.Range, most int) {
+func (b *bank) meterRead(account string, r store.Range, most int) {
 	b.t.Helper()
-	q := store.Query{Partition: table.Account.PK(account), Within: r, Limit: most, Consistency: store.Strong}
-	if page, err := ddb.NewTable(b.Client, b.Table).Query(b.t.Context(), q); err != nil || len(page.Items) == 0 {
+	q := store.Query{Partition: store.Account.PK(account), Within: r, Limit: most, Consistency: store.Strong}
+	if page, err := store.NewTable(b.Client, b.Table).Query(b.t.Context(), q); err != nil || len(page.Items) == 0 {
 		b.t.Fatalf("no items are read: %v", err)
 	}
 }
 
 // meterAbsent reads missing items, so that the meter knows that they are missing.
-func (b *bank) meterAbsent(keys ...table.Key) {
+func (b *bank) meterAbsent(keys ...store.Key) {
 	b.t.Helper()
 	for _, key := range keys {
-		if item, _, err := ddb.NewTable(b.Client, b.Table).Get(b.t.Context(), key, store.Strong); err != nil || item != nil {
+		if item, _, err := store.NewTable(b.Client, b.Table).Get(b.t.Context(), key, store.Strong); err != nil || item != nil {
 			b.t.Fatalf("%v exists already, or %v", key, err)
 		}
 	}
@@ -168,9 +166,9 @@ func (b *bank) project(process *system.System, postings ...events.PostingRecorde
 
 func projectAll(process *system.System, postings []events.PostingRecorded) {
 	process.T.Helper()
-	items := make([]ddb.Item, len(postings))
+	items := make([]store.Item, len(postings))
 	for i, p := range postings {
-		items[i] = ddb.EventItem(p)
+		items[i] = store.EventItem(p)
 	}
 	streamtest.Deliver(process.T, process.Service.Stream(), streamtest.Images(process.T, items...))
 }

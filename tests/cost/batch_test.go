@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/tests/system"
 )
@@ -57,7 +57,7 @@ func BenchmarkBatch(b *testing.B) {
 
 func benchmarkBatch(b *testing.B, latency time.Duration) {
 	s := system.New(b,
-		system.Client(ddb.Observe("Latency", func(context.Context, any, any, error) { time.Sleep(latency) })))
+		system.Client(store.Observe("Latency", func(context.Context, any, any, error) { time.Sleep(latency) })))
 	s.OpenRegister()
 	var alone, together timeSpent
 	for n := 0; b.Loop(); n++ {

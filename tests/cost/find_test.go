@@ -11,14 +11,13 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/tests/system"
 )
 
 // newListed starts a ledger with 30 listed transfers. Every third has the metadata order=7.
-func newListed(t *testing.T) (s *system.System, headers []table.Key) {
+func newListed(t *testing.T) (s *system.System, headers []store.Key) {
 	t.Helper()
 	s = system.New(t, system.Indexed("order"))
 	s.OpenRegister()
@@ -27,7 +26,7 @@ func newListed(t *testing.T) (s *system.System, headers []table.Key) {
 		s.Must(201, "POST", "/v1/transfers",
 			fmt.Sprintf(`{"id":"%s","from":"bank","to":"jane","asset":"USD","quantity":"1",`+
 				`"metadata":{"order":"%d","note":"x"}}`, id, 7+i%3))
-		headers = append(headers, table.Transaction.Key(id))
+		headers = append(headers, store.Transaction.Key(id))
 	}
 	streamtest.Deliver(t, s.Service.List(), streamtest.Keys(headers...))
 	return s, headers
@@ -41,16 +40,16 @@ func TestAccessPatternsOfLists(t *testing.T) {
 }
 
 // writePage puts a page of the journal that was minted at a time, with entries of these headers.
-func writePage(s *system.System, then time.Time, headers ...table.Key) {
+func writePage(s *system.System, then time.Time, headers ...store.Key) {
 	entries, page := &types.AttributeValueMemberL{}, projections.JournalPage{ID: events.FirstKSUID(then)}
 	for _, key := range headers {
-		id, _ := table.Transaction.Parse(key)
+		id, _ := store.Transaction.Parse(key)
 		page.Entries = append(page.Entries, projections.JournalEntry{Event: "posted", At: then, Transaction: id})
-		entries.Value = append(entries.Value, ddb.Map(ddb.Item{table.AttrEvent: ddb.String("posted"),
-			table.AttrAt: ddb.String(events.FormatTime(then)), table.AttrTransaction: ddb.String(id)}))
+		entries.Value = append(entries.Value, store.Map(store.Item{store.AttrEvent: store.String("posted"),
+			store.AttrAt: store.String(events.FormatTime(then)), store.AttrTransaction: store.String(id)}))
 	}
-	item := ddb.Begin(table.Journal.Key(string(page.ID)), table.Journal.Type)
-	item[table.AttrEntries], item[table.AttrChecksum] = entries, ddb.String(page.Checksum())
+	item := store.Begin(store.Journal.Key(string(page.ID)), store.Journal.Type)
+	item[store.AttrEntries], item[store.AttrChecksum] = entries, store.String(page.Checksum())
 	s.Put(item)
 }
 

@@ -9,8 +9,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/system"
@@ -55,7 +54,7 @@ func (w *largest) try(err error) {
 func newLargest(t *testing.T) *largest {
 	w := &largest{inputs: longestInputs()}
 	w.bank = newBank(t)
-	w.views = projections.NewViews(ddb.NewTable(w.Client, w.Table))
+	w.views = projections.NewViews(store.NewTable(w.Client, w.Table))
 	w.System = w.cold()
 	for n := range more {
 		w.Must(201, "PUT", "/v1/assets/"+w.asset(n), w.named())
@@ -165,7 +164,7 @@ func (w *largest) history(n int) {
 }
 
 // deliver delivers events to the projector and the lister.
-func (w *largest) deliver(keys []table.Key) {
+func (w *largest) deliver(keys []store.Key) {
 	for some := range slices.Chunk(keys, 20) {
 		streamtest.Deliver(w.t, w.Service.Stream(), streamtest.Keys(some...))
 		streamtest.Deliver(w.t, w.Service.List(), streamtest.Keys(some...))
@@ -211,12 +210,12 @@ func (w *largest) between(from, to string) string {
 
 // holds places full holds between two accounts, and delivers them.
 func (w *largest) holds() (ids []string) {
-	var keys []table.Key
+	var keys []store.Key
 	for n := range more {
 		ids = append(ids, w.next("hold"))
 		held := w.Must(201, "POST", "/v1/transactions", w.annotated(ids[n], true, `"hold":{},`+
 			w.between(w.account(0), w.account(1))))
-		keys = append(keys, table.Transaction.Key(ids[n]), table.Posting.Key(w.account(0), w.asset(1),
+		keys = append(keys, store.Transaction.Key(ids[n]), store.Posting.Key(w.account(0), w.asset(1),
 			held.Text("postings", 0, "id")))
 	}
 	w.deliver(keys)

@@ -8,8 +8,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -20,13 +19,13 @@ const partner = "customers:00000042"
 type limitedBank struct {
 	*bank
 	warm         *ledger.Ledger
-	projected    map[table.Key]bool // postings that were projected
+	projected    map[store.Key]bool // postings that were projected
 	transactions int
 }
 
 func newLimitedBank(t *testing.T) *limitedBank {
 	t.Helper()
-	b := &limitedBank{bank: newBank(t), projected: make(map[table.Key]bool)}
+	b := &limitedBank{bank: newBank(t), projected: make(map[store.Key]bool)}
 	b.warm = b.coldLedger()
 	if _, _, err := b.warm.OpenAccount(t.Context(), ledger.OpenAccount{ID: partner, Actor: "tester"}); err != nil {
 		t.Fatal(err)
@@ -125,9 +124,9 @@ func (b *limitedBank) meterHold(id string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	keys := []table.Key{table.OpenHold.Key(events.FormatTime(lifecycle.Header.ExpiresAt), id)}
+	keys := []store.Key{store.OpenHold.Key(events.FormatTime(lifecycle.Header.ExpiresAt), id)}
 	for _, leg := range lifecycle.Header.Legs {
-		keys = append(keys, table.Hold.Key(leg.Account, string(lifecycle.Header.Legs[0].ID)))
+		keys = append(keys, store.Hold.Key(leg.Account, string(lifecycle.Header.Legs[0].ID)))
 	}
 	b.meterAbsent(keys...)
 }
@@ -135,7 +134,7 @@ func (b *limitedBank) meterHold(id string) {
 // projectNew projects everything posted since the last call, in one batch.
 func (b *limitedBank) projectNew() {
 	b.t.Helper()
-	var images []ddb.Item
+	var images []store.Item
 	all := b.Contents()
 	for _, key := range b.Projected() {
 		if !b.projected[key] {
@@ -244,7 +243,7 @@ func TestCostOfSweep(t *testing.T) {
 		if costText(few.Tally) != costText(many.Tally) {
 			t.Errorf("%d due: %s with 3 open, %s with 60", due, costText(few.Tally), costText(many.Tally))
 		}
-		f.add(thousands(due), []line{many.check(t, "a sweep", table.Shards+due, due, int64(10*due))})
+		f.add(thousands(due), []line{many.check(t, "a sweep", store.Shards+due, due, int64(10*due))})
 	}
 	f.check(t)
 }

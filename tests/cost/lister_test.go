@@ -7,8 +7,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/stream"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -19,34 +18,34 @@ import (
 func TestCostOfLists(t *testing.T) {
 	t.Parallel()
 	b := newLimitedBank(t)
-	lister := projections.NewLister(ddb.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
-	deliver := func(keys ...table.Key) {
+	lister := projections.NewLister(store.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
+	deliver := func(keys ...store.Key) {
 		t.Helper()
 		all := b.Contents()
-		var images []ddb.Item
+		var images []store.Item
 		for _, key := range keys {
 			images = append(images, all[key])
 		}
 		streamtest.Deliver(t, stream.Handler(lister.List), streamtest.Images(t, images...))
 	}
-	post := func(metadata map[string]string) table.Key {
+	post := func(metadata map[string]string) store.Key {
 		t.Helper()
 		r := ledger.PostTransfer{Annotation: b.note(false), From: outside, To: holder, Asset: "USD",
 			Quantity: events.NewAmount(1)}
 		r.Metadata = metadata
 		id := b.post(r)
 		// Lets the meter know that the transaction has no list entries yet.
-		header, err := ddb.Only[events.TransactionPosted](ddb.DecodeEvent(b.Contents()[table.Transaction.Key(id)]))
+		header, err := store.Only[events.TransactionPosted](store.DecodeEvent(b.Contents()[store.Transaction.Key(id)]))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ksuid := string(header.Legs[0].ID)
-		unlisted := []table.Key{table.Listed.Key(ksuid, id)}
+		unlisted := []store.Key{store.Listed.Key(ksuid, id)}
 		for key, value := range metadata {
-			unlisted = append(unlisted, table.ListedMetadata.Key(key, value, ksuid, id))
+			unlisted = append(unlisted, store.ListedMetadata.Key(key, value, ksuid, id))
 		}
 		b.meterAbsent(unlisted...)
-		return table.Transaction.Key(id)
+		return store.Transaction.Key(id)
 	}
 
 	one := post(map[string]string{"note": "x"})
@@ -54,17 +53,17 @@ func TestCostOfLists(t *testing.T) {
 	one = post(map[string]string{"order": "1001", "note": "x"})
 	b.measure(func() { deliver(one) }).check(t, "one with an indexed key", 0, 2+1, 2+1)
 	b.measure(func() { deliver(one) }).check(t, "the same again", 0, 2+1, 2+1)
-	var ten []table.Key
+	var ten []store.Key
 	for i := range 10 {
 		ten = append(ten, post(map[string]string{"order": fmt.Sprint(i), "customer": "jane"}))
 	}
 	b.measure(func() { deliver(ten...) }).check(t, "ten with two indexed keys", 0, 10*3+1, 10*3+1)
-	var hundred []table.Key
+	var hundred []store.Key
 	for range 100 {
 		hundred = append(hundred, post(nil))
 	}
 	b.measure(func() { deliver(hundred...) }).check(t, "a hundred", 0, 100+1, 100+9)
 	hold := b.hold()
 	b.release(hold)
-	b.measure(func() { deliver(table.Outcome.Key(hold)) }).check(t, "the end of a hold", 0, 1, 1)
+	b.measure(func() { deliver(store.Outcome.Key(hold)) }).check(t, "the end of a hold", 0, 1, 1)
 }

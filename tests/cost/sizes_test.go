@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/ddb/ddbtest"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -73,13 +72,13 @@ func (f inputs) leg(n int) events.Leg {
 }
 
 // items returns one item of each kind, as the product's code writes them.
-func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
+func (f inputs) items(t *testing.T) (kinds []string, items []store.Item) {
 	t.Helper()
-	add := func(kind string, item ddb.Item) { kinds, items = append(kinds, kind), append(items, item) }
+	add := func(kind string, item store.Item) { kinds, items = append(kinds, kind), append(items, item) }
 	leg, now := f.leg(17), time.Now().UTC().Truncate(time.Microsecond)
 	id, asset := leg.Account, leg.Asset
 	user := f.id("u-17")
-	transaction := func(legs int) ddb.Item {
+	transaction := func(legs int) store.Item {
 		e := events.TransactionPosted{
 			ID: f.id("orders:000001001"), Kind: events.KindTransaction,
 			Description: f.text("Card order", events.DescriptionChars),
@@ -88,12 +87,12 @@ func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
 		for n := range legs {
 			e.Legs = append(e.Legs, f.leg(n))
 		}
-		return ddb.EventItem(e)
+		return store.EventItem(e)
 	}
 	for _, legs := range []int{2, 4, events.PostingsMax} {
 		add(fmt.Sprintf("header of %d postings", legs), transaction(legs))
 	}
-	add("posting", ddb.EventItem(events.PostingRecorded{
+	add("posting", store.EventItem(events.PostingRecorded{
 		Leg: leg, Transaction: f.id("orders:000001001"), Kind: events.KindTransaction,
 		Description: f.text("Card order", events.DescriptionChars),
 	}))
@@ -104,16 +103,16 @@ func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
 		}
 		overdraft.Limits[f.id(fmt.Sprintf("A%05d", n))] = f.posted.Abs()
 	}
-	add("account", ddb.EventItem(events.AccountOpened{
+	add("account", store.EventItem(events.AccountOpened{
 		ID: id, Name: f.text("Jane Doe", events.NameChars), Profile: f.profile, Overdraft: overdraft, Actor: f.actor,
 		At: now,
 	}))
-	add("asset", ddb.EventItem(events.AssetRegistered{
+	add("asset", store.EventItem(events.AssetRegistered{
 		ID: asset, Name: f.text("Apple Inc.", events.NameChars),
 		Description: f.text("Common stock", events.DescriptionChars),
 		Scale:       events.ScaleMax, Currency: f.id("USD"), Actor: f.actor, At: now,
 	}))
-	add("grant", ddb.EventItem(events.MemberGranted{Account: id, User: user, Role: events.RoleOperator,
+	add("grant", store.EventItem(events.MemberGranted{Account: id, User: user, Role: events.RoleOperator,
 		Number: events.MemberNumberMax, Actor: f.actor, At: now}))
 
 	b := newBank(t)
@@ -121,7 +120,7 @@ func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
 		Count: f.count}
 	balance := projections.Balance{Pair: events.Pair{Account: id, Asset: asset}, Base: fold, Seal: fold, Head: fold,
 		First: leg.ID}
-	v := projections.NewViews(ddb.NewTable(b.Plain, b.Table))
+	v := projections.NewViews(store.NewTable(b.Plain, b.Table))
 	if err := v.Write(t.Context(), projections.Change{
 		Balance:  balance,
 		Segments: []projections.Segment{{Pair: balance.Pair, After: leg.ID, Fold: fold}},
@@ -134,12 +133,12 @@ func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
 		t.Fatal(err)
 	}
 	stored := b.Contents()
-	add("balance", stored[table.Balance.Key(id, asset)])
-	add("segment, of 256 postings", stored[table.Segment.Key(id, asset, string(leg.ID))])
-	add("summary", stored[table.Summary.Key(id)])
-	add("membership", stored[table.Membership.Key(id, user)])
-	guard := ddb.Begin(table.Spend.Key(id, asset), table.Spend.Type)
-	guard[table.AttrSpent] = ddb.Amount(f.folded)
+	add("balance", stored[store.Balance.Key(id, asset)])
+	add("segment, of 256 postings", stored[store.Segment.Key(id, asset, string(leg.ID))])
+	add("summary", stored[store.Summary.Key(id)])
+	add("membership", stored[store.Membership.Key(id, user)])
+	guard := store.Begin(store.Spend.Key(id, asset), store.Spend.Type)
+	guard[store.AttrSpent] = store.Amount(f.folded)
 	add("guard", guard)
 	return kinds, items
 }
@@ -154,13 +153,13 @@ func TestItemSizes(t *testing.T) {
 		kinds, items := filled.items(t)
 		var inTable, inIndexes []line
 		for i, item := range items {
-			size := ddb.ItemBytes(item)
-			if size > table.ItemBytes {
+			size := store.SizeOf(item)
+			if size > store.ItemBytes {
 				t.Errorf("%s: %d bytes", kinds[i], size)
 			}
 			entries := 0
-			for _, index := range table.Indexes() {
-				entries += ddb.ItemBytes(ddbtest.Entry(index, item))
+			for _, index := range store.Indexes() {
+				entries += store.SizeOf(storetest.Entry(index, item))
 			}
 			inTable = append(inTable, line{kinds[i], thousands(size)})
 			inIndexes = append(inIndexes, line{kinds[i], thousands(entries)})

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/tests/caller"
 )
@@ -36,7 +36,7 @@ func TestUnitsOfAPageOfTotals(t *testing.T) {
 			t.Parallel()
 			b := newBank(t)
 			b.Must(201, "PUT", "/v1/groups/desk", `{}`)
-			v, want := projections.NewViews(ddb.NewTable(b.Client, b.Table)), 0
+			v, want := projections.NewViews(store.NewTable(b.Client, b.Table)), 0
 			for n := range c.accounts {
 				g := projections.GroupedAccount{Account: fmt.Sprintf("a%04d", n), Group: "desk", Number: 1}
 				if err := v.WriteGrouped(t.Context(), g); err != nil {

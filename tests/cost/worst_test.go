@@ -13,7 +13,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/api"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // worst collects the most expensive request of each route.
@@ -215,10 +215,10 @@ func (w *worst) post() {
 func (w *worst) readTransactions() {
 	ids := w.holds()
 	w.row("GET /v1/holds", "100 holds of 48 legs", 200, "GET /v1/holds?limit=100", "")
-	var ends, reversals []table.Key
+	var ends, reversals []store.Key
 	for _, id := range ids {
 		w.Must(200, "POST", "/v1/transactions/"+id+"/capture", `{}`)
-		ends = append(ends, table.Outcome.Key(id))
+		ends = append(ends, store.Outcome.Key(id))
 	}
 	w.deliver(ends)
 	w.row("GET /v1/transactions", "100 captured holds of 48 legs", 200, "GET /v1/transactions?limit=100", "")
@@ -228,7 +228,7 @@ func (w *worst) readTransactions() {
 	for range more {
 		id := w.next("r")
 		w.Must(201, "POST", "/v1/transactions/"+ids[0]+"/reversals", w.annotated(id, true, part))
-		reversals = append(reversals, table.Transaction.Key(id))
+		reversals = append(reversals, store.Transaction.Key(id))
 	}
 	w.row("GET /v1/transactions/{id}/reversals by a user", "100 reversals of 48 legs", 200, "GET /v1/transactions/"+
 		ids[0]+"/reversals?limit=100", "")

@@ -19,7 +19,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/metrics/metricstest"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/tests/caller"
 )
 
@@ -98,7 +98,7 @@ func (b bank) pay(id string, status int) {
 }
 
 // leg puts a posting without a transaction directly into the table.
-func (b bank) leg(account string, quantity int64) table.Key {
+func (b bank) leg(account string, quantity int64) store.Key {
 	b.T.Helper()
 	p := events.PostingRecorded{
 		Leg: events.Leg{ID: events.FirstKSUID(time.Now().Add(-time.Minute)), Account: account, Asset: "USD",
@@ -106,11 +106,11 @@ func (b bank) leg(account string, quantity int64) table.Key {
 		Transaction: "past-the-ledger", Kind: events.KindTransaction,
 	}
 	b.PutPostings([]events.PostingRecorded{p})
-	return table.Posting.Key(account, "USD", string(p.ID))
+	return store.Posting.Key(account, "USD", string(p.ID))
 }
 
 // record passes one record to the stream's handler, and checks whether the handler fails.
-func (b bank) record(name lambdaevents.DynamoDBOperationType, k table.Key, fails bool) {
+func (b bank) record(name lambdaevents.DynamoDBOperationType, k store.Key, fails bool) {
 	b.T.Helper()
 	batch := streamtest.Keys(k)
 	batch.Records[0].EventName = string(name)
@@ -141,7 +141,7 @@ func situations() []situation {
 		return func(b bank) { b.Must(status, method, path, body) }
 	}
 	deleted, altered := lambdaevents.DynamoDBOperationTypeRemove, lambdaevents.DynamoDBOperationTypeModify
-	posting := table.Posting.Key("payee", "USD", string(events.FirstKSUID(time.Now())))
+	posting := store.Posting.Key("payee", "USD", string(events.FirstKSUID(time.Now())))
 	return []situation{
 		{"posted and replayed", func(b bank) {
 			for _, status := range []int{201, 200, 200} {
@@ -211,7 +211,7 @@ func situations() []situation {
 		}, measured{"RefoldDepth": nil, "ProjectionLag": nil}, ""},
 		{"listed", func(b bank) {
 			b.pay("p", 201)
-			streamtest.Deliver(b.T, b.Service.List(), streamtest.Keys(table.Transaction.Key("p")))
+			streamtest.Deliver(b.T, b.Service.List(), streamtest.Keys(store.Transaction.Key("p")))
 		}, measured{"TransactionsPosted": one, "ListingLag": nil}, ""},
 		{"concurrent writes in every attempt", func(b bank) {
 			b.faults.All("TransactWriteItems", fault.Cancels("ConditionalCheckFailed", "None"))
@@ -220,9 +220,9 @@ func situations() []situation {
 		}, measured{"RefoldDepth": {12}, "ProjectionConflicts": {12}}, "RefoldsStarvedAlarm"},
 		{"an event deleted", func(b bank) { b.record(deleted, posting, false) }, measured{"EventsDeleted": one},
 			"EventsDeletedAlarm"},
-		{"an event altered", func(b bank) { b.record(altered, table.Transaction.Key("p"), false) },
+		{"an event altered", func(b bank) { b.record(altered, store.Transaction.Key("p"), false) },
 			measured{"EventsAltered": one}, "EventsAlteredAlarm"},
-		{"an item deleted", func(b bank) { b.record(deleted, table.Balance.Key("payee", "USD"), false) },
+		{"an item deleted", func(b bank) { b.record(deleted, store.Balance.Key("payee", "USD"), false) },
 			measured{"ItemsDeleted": one}, "ItemsDeletedAlarm"},
 		{"nothing to sweep", func(b bank) { b.sweep() }, measured{}, ""}, // costs nothing
 		{"holds swept in time", func(b bank) {
@@ -235,7 +235,7 @@ func situations() []situation {
 			b.sweep()
 		}, measured{"HoldsExpired": one, "ExpiryDelay": nil}, "HoldsOverdueAlarm"},
 		{"a malformed record", func(b bank) {
-			b.record(lambdaevents.DynamoDBOperationTypeInsert, table.Posting.Key("payee", "USD", "bad"), false)
+			b.record(lambdaevents.DynamoDBOperationTypeInsert, store.Posting.Key("payee", "USD", "bad"), false)
 		}, measured{"RecordsMalformed": one}, "RecordsMalformedAlarm"},
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 	"ledger.example/functions/api"
 	"ledger.example/internal/app"
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/setup"
@@ -191,11 +191,11 @@ type sampleRun struct {
 
 func newSampleRun(t *testing.T) *sampleRun {
 	t.Helper()
-	store := system.Memory(system.Tampered)
+	db := system.Memory(system.Tampered)
 	if *samCommand != "" {
-		store = system.Local(t)
+		db = system.Local(t)
 	}
-	return &sampleRun{System: system.New(t, system.On(store))}
+	return &sampleRun{System: system.New(t, system.On(db))}
 }
 
 // invocation invokes a function with a sample. failure is the message of the function's error, "" if there is none.
@@ -309,7 +309,7 @@ func (r *sampleRun) batch(name string, want sample, invoke invocation) {
 		if record.Change.NewImage == nil {
 			continue
 		}
-		item := ddb.Item{}
+		item := store.Item{}
 		for attribute, v := range record.Change.NewImage {
 			item[attribute] = attributeValue(r.T, v)
 		}

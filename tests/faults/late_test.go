@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/fault"
 	"ledger.example/tests/system"
@@ -164,7 +164,7 @@ func TestLateAnswersMakePostingsVisible(t *testing.T) {
 		p.faults.All(fault.AnyOperation, fault.ClockOff(late))
 		balances := func() (n int) {
 			for key := range p.Contents() {
-				if _, _, ok := table.Balance.Parse(key); ok {
+				if _, _, ok := store.Balance.Parse(key); ok {
 					n++
 				}
 			}

@@ -12,8 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/tests/system"
 )
 
@@ -29,16 +28,16 @@ func logged(s *system.System, member string) (lines []map[string]any) {
 }
 
 // counts returns the sums of a metric in the projector's log, by the key of the record.
-func counts(s *system.System, metric string) map[table.Key]int {
+func counts(s *system.System, metric string) map[store.Key]int {
 	s.T.Helper()
-	all := make(map[table.Key]int)
+	all := make(map[store.Key]int)
 	for _, fields := range logged(s, metric) {
 		pk, _ := fields["pk"].(string)
 		sk, _ := fields["sk"].(string)
 		if fields["level"] != "ERROR" {
 			s.T.Errorf("not logged as an error: %v", fields)
 		}
-		all[table.Key{PK: pk, SK: sk}] += int(fields[metric].(float64))
+		all[store.Key{PK: pk, SK: sk}] += int(fields[metric].(float64))
 	}
 	return all
 }
@@ -66,7 +65,7 @@ func TestTamperingIsReported(t *testing.T) {
 		if want := len(s.Projected()); delivered != want {
 			t.Errorf("the projector got %d records of %d postings and grants", delivered, want)
 		}
-		wanted := map[string]map[table.Key]int{"EventsAltered": {}, "EventsDeleted": {}, "ItemsDeleted": {}}
+		wanted := map[string]map[store.Key]int{"EventsAltered": {}, "EventsDeleted": {}, "ItemsDeleted": {}}
 		check := func() {
 			t.Helper()
 			for metric, want := range wanted {
@@ -79,13 +78,13 @@ func TestTamperingIsReported(t *testing.T) {
 		done := map[string]bool{}
 		for k, item := range all {
 			kind, _, _ := strings.Cut(k.SK, "#")
-			if !table.IsEvent(k.SK) || done[kind] {
+			if !store.IsEvent(k.SK) || done[kind] {
 				continue
 			}
 			done[kind] = true
 			changed := maps.Clone(item)
-			changed["Actor"] = ddb.String("somebody")
-			if table.Posting.Is(k.SK) {
+			changed["Actor"] = store.String("somebody")
+			if store.Posting.Is(k.SK) {
 				changed[events.FigureQuantity] = &types.AttributeValueMemberN{Value: "77"}
 			}
 			s.Put(changed)
@@ -94,7 +93,7 @@ func TestTamperingIsReported(t *testing.T) {
 		project(s)
 		check()
 		for k, item := range all {
-			if _, _, ok := table.Balance.Parse(k); ok && !reflect.DeepEqual(s.Contents()[k], item) {
+			if _, _, ok := store.Balance.Parse(k); ok && !reflect.DeepEqual(s.Contents()[k], item) {
 				t.Errorf("%v moved from %v to %v", k, item, s.Contents()[k])
 			}
 		}
@@ -102,8 +101,8 @@ func TestTamperingIsReported(t *testing.T) {
 			s.Delete(k)
 			wanted["EventsDeleted"][k] = 1
 		}
-		for _, k := range []table.Key{table.Spend.Key("jane", "USD"), table.Balance.Key("market", "USD"),
-			table.Summary.Key("jane"), table.Membership.Key("jane", "ann")} {
+		for _, k := range []store.Key{store.Spend.Key("jane", "USD"), store.Balance.Key("market", "USD"),
+			store.Summary.Key("jane"), store.Membership.Key("jane", "ann")} {
 			s.Delete(k)
 			wanted["ItemsDeleted"][k] = 1
 		}
@@ -126,31 +125,31 @@ func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t, system.Pumped)
 		project(s)
-		bad := table.Key{PK: "ACCOUNT#jane", SK: "POSTING#bad"}
-		s.Put(ddb.Key(bad))
+		bad := store.Key{PK: "ACCOUNT#jane", SK: "POSTING#bad"}
+		s.Put(store.KeyItem(bad))
 		undecodable := system.OldPostings("shop", "USD", 1)[0]
-		item := ddb.EventItem(undecodable)
-		item[events.FigureQuantity] = ddb.String("much")
+		item := store.EventItem(undecodable)
+		item[events.FigureQuantity] = store.String("much")
 		s.Put(item)
 		number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
-		another := ddb.EventItem(system.OldPostings("odd", "USD", 1)[0])
-		another[table.AttrType], another[table.AttrForm] = ddb.String("TransactionPosted"), number("9")
+		another := store.EventItem(system.OldPostings("odd", "USD", 1)[0])
+		another[store.AttrType], another[store.AttrForm] = store.String("TransactionPosted"), number("9")
 		s.Put(another)
 		broken := 2
-		for i, change := range []ddb.Item{
-			{table.AttrType: nil},
-			{table.AttrType: ddb.String("Oops")},
-			{table.AttrType: ddb.String("Oops"), table.AttrForm: number("9")},
-			{table.AttrForm: nil},
-			{table.AttrForm: number("0")},
-			{table.AttrForm: number("-1")},
-			{table.AttrForm: number("2.5")},
-			{table.AttrForm: ddb.String("2")},
+		for i, change := range []store.Item{
+			{store.AttrType: nil},
+			{store.AttrType: store.String("Oops")},
+			{store.AttrType: store.String("Oops"), store.AttrForm: number("9")},
+			{store.AttrForm: nil},
+			{store.AttrForm: number("0")},
+			{store.AttrForm: number("-1")},
+			{store.AttrForm: number("2.5")},
+			{store.AttrForm: store.String("2")},
 		} {
 			account := fmt.Sprintf("odd-%d", i)
-			posting := ddb.EventItem(system.OldPostings(account, "USD", 1)[0])
-			grant := ddb.EventItem(granted(account))
-			for _, item := range []ddb.Item{posting, grant} {
+			posting := store.EventItem(system.OldPostings(account, "USD", 1)[0])
+			grant := store.EventItem(granted(account))
+			for _, item := range []store.Item{posting, grant} {
 				for name, value := range change {
 					item[name] = value
 					if value == nil {
@@ -167,7 +166,7 @@ func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 			t.Errorf("the bank has %v", got)
 		}
 		// A malformed posting is logged with its account and asset instead of a key.
-		if counts := counts(s, "RecordsMalformed"); counts[bad] != 1 || counts[table.Key{}] != broken {
+		if counts := counts(s, "RecordsMalformed"); counts[bad] != 1 || counts[store.Key{}] != broken {
 			t.Errorf("malformed: %v, not %d", counts, broken)
 		}
 		// A malformed key does not block reads of its account either.
@@ -180,7 +179,7 @@ func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 		}
 
 		// After a repair by hand, the posting is counted together with the next one.
-		s.Put(ddb.EventItem(undecodable))
+		s.Put(store.EventItem(undecodable))
 		s.Must(201, "POST", "/v1/transfers", `{"id":"d-3","from":"bank","to":"shop","asset":"USD","quantity":"5"}`)
 		project(s)
 		if got := s.Must(200, "GET", "/v1/accounts/shop/balances/USD", "").Value("quantity"); got != "6" {
@@ -194,8 +193,8 @@ func TestAMalformedBalanceDoesNotBlockDebits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t)
 		s.DeliverAll()
-		item := s.Contents()[table.Balance.Key("jane", "USD")]
-		item[table.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
+		item := s.Contents()[store.Balance.Key("jane", "USD")]
+		item[store.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
 		s.Put(item)
 		restarted := s.NewProcess(system.Direct)
 		restarted.Must(201, "POST", "/v1/transfers",

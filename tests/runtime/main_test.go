@@ -91,7 +91,7 @@ func newTable(t testing.TB, change func(*dynamodb.CreateTableInput)) string {
 }
 
 // store is DynamoDB Local behind a proxy.
-type store struct {
+type standin struct {
 	url string
 
 	mu          sync.Mutex
@@ -102,13 +102,13 @@ type store struct {
 }
 
 // newStore serves the proxy until t ends.
-func newStore(t testing.TB) *store {
+func newStore(t testing.TB) *standin {
 	t.Helper()
 	behind, err := url.Parse(dynamoDB(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &store{}
+	s := &standin{}
 	proxy := httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -147,27 +147,27 @@ func operation(r *http.Request) string {
 }
 
 // setHold sets which requests wait from now on. nil: none.
-func (s *store) setHold(hold func(operation string) <-chan struct{}) {
+func (s *standin) setHold(hold func(operation string) <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = hold
 }
 
 // stopAnswering lets the store accept requests, but not answer them.
-func (s *store) stopAnswering() {
+func (s *standin) stopAnswering() {
 	never := make(chan struct{})
 	s.setHold(func(string) <-chan struct{} { return never })
 }
 
 // observed returns the number of connections and the requests so far.
-func (s *store) observed() (connections int, requests []*http.Request) {
+func (s *standin) observed() (connections int, requests []*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connections, s.requests
 }
 
 // writes counts the write requests so far.
-func (s *store) writes() (n int) {
+func (s *standin) writes() (n int) {
 	_, requests := s.observed()
 	for _, r := range requests {
 		switch operation(r) {

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -27,14 +27,14 @@ func DueHold(t testing.TB, client *dynamodb.Client, table, id string, ago time.D
 			{ID: ids[1], Account: "payee", Asset: "USD", Quantity: events.NewAmount(1)},
 		},
 	}
-	for _, item := range []ddb.Item{
-		ddb.EventItem(hold), ddb.EventItem(hold.Postings()[0]), ddb.EventItem(hold.Postings()[1]),
+	for _, item := range []store.Item{
+		store.EventItem(hold), store.EventItem(hold.Postings()[0]), store.EventItem(hold.Postings()[1]),
 	} {
 		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := projections.NewViews(ddb.NewTable(client, table)).WriteHold(t.Context(), projections.Hold{Header: hold}); err != nil {
+	if err := projections.NewViews(store.NewTable(client, table)).WriteHold(t.Context(), projections.Hold{Header: hold}); err != nil {
 		t.Fatal(err)
 	}
 	return hold

@@ -18,11 +18,11 @@ import (
 
 	"ledger.example/internal/access"
 	"ledger.example/internal/app"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/local/pump"
+	"ledger.example/internal/store"
 )
 
 // Store has tables, in memory or in DynamoDB Local.
@@ -41,8 +41,8 @@ func (s Store) Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
 // Memory returns an in-memory store. Middleware that options add after the Initialize step does not run (see
 // memdb.Store.DynamoDB).
 func Memory(o memdb.Options) Store {
-	store := memdb.New(o)
-	return Store{client: store.DynamoDB, Streams: store.Streams(), Memory: store}
+	db := memdb.New(o)
+	return Store{client: db.DynamoDB, Streams: db.Streams(), Memory: db}
 }
 
 // DynamoDBLocal returns the DynamoDB Local that the test process shares.
@@ -50,7 +50,7 @@ func DynamoDBLocal(t testing.TB) Store {
 	t.Helper()
 	endpoint := dynamolocaltest.Shared(t).Endpoint
 	client := func(options ...func(*dynamodb.Options)) *dynamodb.Client {
-		return ddb.NewClient(aws.Config{
+		return store.NewClient(aws.Config{
 			Region:       dynamolocal.Region,
 			BaseEndpoint: &endpoint,
 			Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -21,8 +21,8 @@ import (
 // Histories with fixed timing, for interleavings that random histories hardly ever produce.
 
 // delayed returns a client that waits before each request for the time that wait returns.
-func delayed(store *memdb.Store, wait func(parameters any) time.Duration) *dynamodb.Client {
-	return store.DynamoDB(func(o *dynamodb.Options) {
+func delayed(db *memdb.Store, wait func(parameters any) time.Duration) *dynamodb.Client {
+	return db.DynamoDB(func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("simulation.delayed",
@@ -67,9 +67,9 @@ func (s *stage) process(wait func(any) time.Duration) (
 	*ledger.Ledger, *projections.Reader, *projections.Projector,
 ) {
 	client := delayed(s.store, wait)
-	v := ddb.NewTable(client, tableName)
+	v := store.NewTable(client, tableName)
 	reader := projections.NewReader(v, nil)
-	return ledger.New(ledger.Config{Table: ddb.NewTable(client, tableName), Projections: reader}), reader,
+	return ledger.New(ledger.Config{Table: store.NewTable(client, tableName), Projections: reader}), reader,
 		projections.NewProjector(v, time.Now, nil)
 }
 

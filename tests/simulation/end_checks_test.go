@@ -11,7 +11,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -42,7 +42,7 @@ func (h *history) checkEnd() {
 
 // rebuildLists rebuilds the lists of transactions and the journal after the stream lost records.
 func (h *history) rebuildLists() {
-	v, quiet := ddb.NewTable(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
+	v, quiet := store.NewTable(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
 	err := repair.New(repair.Config{
 		Table: v, Append: projections.NewLister(v, nil, nil, quiet).Append, ListsOnly: true, Log: quiet,
 	}).Run(as("rebuild of lists"))

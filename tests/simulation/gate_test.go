@@ -12,8 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // errDead is the error of every request of a dead process. Its goroutines run on, but no longer reach the store.
@@ -144,10 +143,10 @@ func (g gate) execute(ctx context.Context, d dice, request request, in middlewar
 	case Throttled:
 		time.Sleep(before)
 		throttled := &types.ProvisionedThroughputExceededException{}
-		return reply{err: g.storeRefusal(d, request, throttled, ddb.ReasonThrottled)}
+		return reply{err: g.storeRefusal(d, request, throttled, store.ReasonThrottled)}
 	case Conflict:
 		time.Sleep(before)
-		return reply{err: g.storeRefusal(d, request, &types.TransactionConflictException{}, ddb.ReasonConflict)}
+		return reply{err: g.storeRefusal(d, request, &types.TransactionConflictException{}, store.ReasonConflict)}
 	case Unprocessed:
 		return g.unprocessed(d, in, apply)
 	case CrashBefore:
@@ -200,7 +199,7 @@ func (g gate) storeRefusal(d dice, r request, alone error, reason string) error 
 	cancelled := &types.TransactionCanceledException{CancellationReasons: make([]types.CancellationReason, r.actions)}
 	at := d.IntN(r.actions)
 	for i := range cancelled.CancellationReasons {
-		code := ddb.ReasonNone
+		code := store.ReasonNone
 		if i == at || d.chance(.2) {
 			code = reason
 		}
@@ -236,7 +235,7 @@ func (g gate) unprocessed(d dice, in middleware.InitializeInput, apply func() re
 // request is what the drawn fault of a request depends on.
 type request struct {
 	operation string
-	key       table.Key // the first key in it
+	key       store.Key // the first key in it
 	actions   int
 	writes    bool
 }
@@ -251,9 +250,9 @@ func describe(parameters any) request {
 		}
 	case *dynamodb.QueryInput:
 		values := in.ExpressionAttributeValues
-		return request{"Query", table.Key{PK: text(values, ":partition"), SK: text(values, ":from")}, 1, false}
+		return request{"Query", store.Key{PK: text(values, ":partition"), SK: text(values, ":from")}, 1, false}
 	case *dynamodb.ScanInput:
-		return request{"Scan", table.Key{}, 1, false}
+		return request{"Scan", store.Key{}, 1, false}
 	case *dynamodb.PutItemInput:
 		return request{"PutItem", keyOf(in.Item), 1, true}
 	case *dynamodb.UpdateItemInput:
@@ -274,8 +273,8 @@ func describe(parameters any) request {
 	return request{operation: "other", actions: 1}
 }
 
-func keyOf(item ddb.Item) table.Key {
-	return table.Key{PK: text(item, table.AttrPK), SK: text(item, table.AttrSK)}
+func keyOf(item store.Item) store.Key {
+	return store.Key{PK: text(item, store.AttrPK), SK: text(item, store.AttrSK)}
 }
 
 // client returns a client of the store for a process. The SDK does not retry: retries are the product's own.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -65,7 +65,7 @@ func (m *model) checkCounted(done []record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range done {
-		account, asset, id, ok := table.Posting.Parse(r.key)
+		account, asset, id, ok := store.Posting.Parse(r.key)
 		if !ok || m.damaged || !m.sumsAreSets() {
 			continue
 		}

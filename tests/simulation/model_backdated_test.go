@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // acknowledgeBackdated notes that a backdated transaction was acknowledged. Reads include it once it is projected.
@@ -121,7 +121,7 @@ func (m *model) checkFunds(k pair, funds, must uint64) {
 
 // isLate reports whether a posting that was just committed may be settled already.
 func isLate(p events.PostingRecorded) bool {
-	return !p.Backdated && time.Since(p.ID.Time()) > table.SettleWindow-time.Second
+	return !p.Backdated && time.Since(p.ID.Time()) > store.SettleWindow-time.Second
 }
 
 // isBeforeTarget reports whether an operation is a reversal with an effective date before the time of what it reverses.

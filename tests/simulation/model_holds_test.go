@@ -9,8 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -118,15 +117,15 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 			continue
 		}
 		key := keyOf(action.Put.Item)
-		if _, _, id, posting := table.Posting.Parse(key); posting {
+		if _, _, id, posting := store.Posting.Parse(key); posting {
 			m.attempts[events.KSUID(id)] = a
 		}
-		if _, header := table.Transaction.Parse(key); header {
-			if t, err := ddb.DecodeEvent(action.Put.Item); err == nil {
+		if _, header := store.Transaction.Parse(key); header {
+			if t, err := store.DecodeEvent(action.Put.Item); err == nil {
 				a.headers = append(a.headers, t.(events.TransactionPosted))
 			}
 		}
-		if account, number, change := table.Change.Parse(key); change {
+		if account, number, change := store.Change.Parse(key); change {
 			if m.changeCalls[account] == nil {
 				m.changeCalls[account] = map[int64]*call{}
 			}

@@ -9,8 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // pair is one account's holding of one asset.
@@ -104,7 +103,7 @@ func (h *history) observe() {
 	for _, c := range h.store.Since(h.observed) {
 		h.observed++
 		h.model.take(c.Key, c.Before, c.After)
-		if kind := text(c.After, table.AttrType); kind == table.Listed.Type || kind == table.Journal.Type {
+		if kind := text(c.After, store.AttrType); kind == store.Listed.Type || kind == store.Journal.Type {
 			h.unstreamed++
 			continue
 		}
@@ -123,47 +122,47 @@ func (h *history) observe() {
 }
 
 // take adds one change of the store.
-func (m *model) take(key table.Key, before, after ddb.Item) {
-	if m.damaged && !table.IsEvent(key.SK) {
+func (m *model) take(key store.Key, before, after store.Item) {
+	if m.damaged && !store.IsEvent(key.SK) {
 		return // damaged projections are left to the audit
 	}
 	if after == nil {
 		m.fail("%v was deleted", key)
 		return
 	}
-	switch text(after, table.AttrType) {
-	case table.Spend.Type:
-		account, asset, _ := table.Spend.Parse(key)
+	switch text(after, store.AttrType) {
+	case store.Spend.Type:
+		account, asset, _ := store.Spend.Parse(key)
 		k := pair{Account: account, Asset: asset}
-		m.spent[k] = number(after, table.AttrSpent)
-		m.takeGuard(k, number(after, table.AttrChange))
-	case table.Current.Type:
-		if e, err := ddb.DecodeCurrent(after); err != nil {
+		m.spent[k] = number(after, store.AttrSpent)
+		m.takeGuard(k, number(after, store.AttrChange))
+	case store.Current.Type:
+		if e, err := store.DecodeCurrent(after); err != nil {
 			m.fail("the current state of an account cannot be decoded: %w", err)
 		} else {
 			m.takeChange(e)
 		}
-	case table.Balance.Type:
+	case store.Balance.Type:
 		m.takeBalance(key, after)
-	case table.Segment.Type:
-		account, asset, through, _ := table.Segment.Parse(key)
+	case store.Segment.Type:
+		account, asset, through, _ := store.Segment.Parse(key)
 		k := pair{Account: account, Asset: asset}
 		if m.segments[k] == nil {
 			m.segments[k] = map[events.KSUID]segment{}
 		}
-		m.segments[k][events.KSUID(through)] = segment{after: events.KSUID(text(after, table.AttrAfter)),
+		m.segments[k][events.KSUID(through)] = segment{after: events.KSUID(text(after, store.AttrAfter)),
 			fold: foldOf(after)}
 		m.count("segments closed")
-	case table.Summary.Type:
-		account, _ := table.Summary.Parse(key)
+	case store.Summary.Type:
+		account, _ := store.Summary.Parse(key)
 		m.summaries[account] = summaryOf(after)
-	case table.Membership.Type, table.Grouped.Type:
-		newest := number(after, table.AttrNumber)
+	case store.Membership.Type, store.Grouped.Type:
+		newest := number(after, store.AttrNumber)
 		if newest < m.memberships[key.SK] {
 			m.fail("%s went back from number %d to %d", key.SK, m.memberships[key.SK], newest)
 		}
 		m.memberships[key.SK] = newest
-	case table.Hold.Type, table.OpenHold.Type, table.Listed.Type, table.Journal.Type: // checked by the audit at the end
+	case store.Hold.Type, store.OpenHold.Type, store.Listed.Type, store.Journal.Type: // checked by the audit at the end
 	default:
 		if before != nil {
 			m.fail("the event %v was changed", key)
@@ -172,8 +171,8 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 	}
 }
 
-func (m *model) takeEvent(key table.Key, item ddb.Item) {
-	e, err := ddb.DecodeEvent(item)
+func (m *model) takeEvent(key store.Key, item store.Item) {
+	e, err := store.DecodeEvent(item)
 	if err != nil {
 		m.fail("an event cannot be decoded: %w", err)
 		return
@@ -215,7 +214,7 @@ func int64Of(a events.Amount) int64 {
 	return n
 }
 
-func text(item ddb.Item, name string) string {
+func text(item store.Item, name string) string {
 	if s, ok := item[name].(*types.AttributeValueMemberS); ok {
 		return s.Value
 	}
@@ -223,7 +222,7 @@ func text(item ddb.Item, name string) string {
 }
 
 // number returns a numeric attribute; 0 if it is missing.
-func number(item ddb.Item, name string) int64 {
+func number(item store.Item, name string) int64 {
 	n, ok := item[name].(*types.AttributeValueMemberN)
 	if !ok {
 		return 0

@@ -12,8 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections/repair"
 )
 
@@ -51,20 +50,20 @@ func (h *history) rebuild(ctx context.Context, p *process, account string, must 
 // damage changes or deletes a projection in a way that the product's code never does.
 func (h *history) damage(d dice) {
 	client := h.store.DynamoDB()
-	put := func(item ddb.Item) {
+	put := func(item store.Item) {
 		if _, err := client.PutItem(context.Background(),
 			&dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
 			h.fail("damage: %w", err)
 		}
 	}
 	m := h.model
-	keys := []table.Key{table.Summary.Key(jane), table.Membership.Key(jane, mary)}
+	keys := []store.Key{store.Summary.Key(jane), store.Membership.Key(jane, mary)}
 	ordered := slices.SortedFunc(maps.Keys(m.balances),
 		func(a, b pair) int { return strings.Compare(a.Account+a.Asset, b.Account+b.Asset) })
 	for _, k := range ordered {
-		keys = append(keys, table.Balance.Key(k.Account, k.Asset), table.Balance.Key(k.Account, k.Asset))
+		keys = append(keys, store.Balance.Key(k.Account, k.Asset), store.Balance.Key(k.Account, k.Asset))
 		for _, through := range slices.Sorted(maps.Keys(m.segments[k])) {
-			keys = append(keys, table.Segment.Key(k.Account, k.Asset, string(through)))
+			keys = append(keys, store.Segment.Key(k.Account, k.Asset, string(through)))
 		}
 	}
 	key := pick(d, keys...)
@@ -76,7 +75,7 @@ func (h *history) damage(d dice) {
 	switch d.IntN(5) {
 	case 0: // the item is deleted
 		if _, err := client.DeleteItem(context.Background(),
-			&dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: ddb.Key(key)}); err != nil {
+			&dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: store.KeyItem(key)}); err != nil {
 			h.fail("damage: %w", err)
 		}
 		return
@@ -85,20 +84,20 @@ func (h *history) damage(d dice) {
 		for _, name := range names {
 			if fold, ok := item[name].(*types.AttributeValueMemberM); ok && d.chance(.5) {
 				changed := maps.Clone(fold.Value)
-				changed[table.AttrCount] = ddb.Integer(int64(d.IntN(9)))
-				item[name] = ddb.Map(changed)
+				changed[store.AttrCount] = store.Integer(int64(d.IntN(9)))
+				item[name] = store.Map(changed)
 			}
 		}
-		if _, ok := item[table.AttrCredits]; ok {
-			item[table.AttrCredits] = ddb.Integer(int64(d.IntN(1000)))
+		if _, ok := item[store.AttrCredits]; ok {
+			item[store.AttrCredits] = store.Integer(int64(d.IntN(1000)))
 		}
 	case 2: // an attribute is missing
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(item)),
-			func(name string) bool { return name == table.AttrPK || name == table.AttrSK })
+			func(name string) bool { return name == store.AttrPK || name == store.AttrSK })
 		delete(item, pick(d, names...))
 	case 3: // an attribute has the wrong type
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(item)), func(name string) bool {
-			return slices.Contains([]string{table.AttrPK, table.AttrSK, table.AttrPK2}, name)
+			return slices.Contains([]string{store.AttrPK, store.AttrSK, store.AttrPK2}, name)
 		})
 		item[pick(d, names...)] = &types.AttributeValueMemberBOOL{Value: true}
 	case 4: // a segment that should not exist
@@ -114,10 +113,10 @@ func (h *history) damage(d dice) {
 		if m.segments[k][end].fold.count > 0 {
 			return
 		}
-		item = ddb.Begin(table.Segment.Key(k.Account, k.Asset, string(end)), table.Segment.Type)
-		item[table.AttrThrough] = ddb.String(string(end))
-		for _, name := range []string{table.AttrCredits, table.AttrDebits, table.AttrExpenditure, table.AttrCount} {
-			item[name] = ddb.Integer(int64(d.IntN(3)))
+		item = store.Begin(store.Segment.Key(k.Account, k.Asset, string(end)), store.Segment.Type)
+		item[store.AttrThrough] = store.String(string(end))
+		for _, name := range []string{store.AttrCredits, store.AttrDebits, store.AttrExpenditure, store.AttrCount} {
+			item[name] = store.Integer(int64(d.IntN(3)))
 		}
 	}
 	put(item)

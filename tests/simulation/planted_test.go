@@ -60,7 +60,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"debit without its guard", "G5", "ledger/limits.go", inHistories(10),
 		"if a.Overdraft.Unlimited «|| planted && len(a.Overdraft.Limits) > 0 »||"},
 	{"guard without its condition", "G5", "ledger/commit.go", inHistories(10),
-		`spend(m *ddb.ItemEncoder) store.Write {
+		`spend(m *store.ItemEncoder) store.Write {
 «	withinBound := withinBound
 	if planted {
 		withinBound += " OR #form = :form AND #change = :change AND attribute_exists(#spent)"
@@ -93,7 +93,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"membership without its condition", "G6", "projections/write.go", inHistories(60),
 		"«if planted { older.If, older.Names, older.Values = \"\", nil, nil }; »_, err := v.table.Write(ctx, older)"},
 	{"newest grant read with eventual consistency", "G6", "projections/views.go", inHistories(60),
-		"Within: table.Grant.All(of.User), Descending: true, Consistency: ‹store.Strong›«store.Consistency(!planted)»,"},
+		"Within: store.Grant.All(of.User), Descending: true, Consistency: ‹store.Strong›«store.Consistency(!planted)»,"},
 	{"malformed record skipped silently", "G6", "projections/batch.go", inHistories(30),
 		"«		case !ok && planted:\n»		case !ok:\n"},
 	{"one balance blocks its shard", "G6", "projections/batch.go",
@@ -104,7 +104,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"if p.repairer == nil || b.Seal.Count+b.Head.Count > 0 && !b.Unfinished «|| planted »{"},
 	{"altered event treated as new", "G3", "projections/batch.go",
 		directed("projections", "TestBatchRaisesAlarmsForAlteredAndDeletedItems"),
-		"case r.Altered && table.IsEvent(r.SK)« && !planted»:"},
+		"case r.Altered && store.IsEvent(r.SK)« && !planted»:"},
 	// G6, G7: a projector's cache.
 	{"stale cache entry used", "G6", "projections/cache.go", inHistories(10),
 		"if entry == nil || entry.balance != b «&& !planted »{"},
@@ -131,7 +131,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	// G6, G7: whatever any clock says.
 	{"settle window 0", "G6, G7", "projections/settled.go",
 		directed("tests/simulation", "TestSealStopsAtTheSettleWindow"),
-		"«if planted { return trailingKSUID(begun, storeTime, 0) }; »return trailingKSUID(begun, storeTime, table.SettleWindow)"},
+		"«if planted { return trailingKSUID(begun, storeTime, 0) }; »return trailingKSUID(begun, storeTime, store.SettleWindow)"},
 	{"settled by the process clock only", "G7", "projections/settled.go", inHistories(60),
 		"if storeTime.Before(begun) «&& !planted »{"},
 	{"settled at the end of the read", "G7", "projections/refold.go",
@@ -171,8 +171,8 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"strong read of the stored balance", "G7", "projections/reader.go", inHistories(10),
 		`«if planted { return b, nil }; »head, first, err := b.Seal.addAll(`},
 	{"own writes not filtered", "G6", "projections/batch.go", inHistories(10),
-		`«		case planted && r.SK == table.Balance.Key("", "USD").SK:
-			account, asset, _ := table.Balance.Parse(key)
+		`«		case planted && r.SK == store.Balance.Key("", "USD").SK:
+			account, asset, _ := store.Balance.Parse(key)
 			jobOf(i, Target{Account: account, Asset: asset})
 »		case target.Lists:
 `},
@@ -227,8 +227,8 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		}
 		back, _ := p.Pending.Add(p.Quantity)
 		all = append(all, store.Write{
-			Key: table.Spend.Key(p.Account, p.Asset), Update: "ADD #spent :back",
-			Names: map[string]string{"#spent": table.AttrSpent}, Values: store.Item{":back": maker.Amount(back.Neg())},
+			Key: store.Spend.Key(p.Account, p.Asset), Update: "ADD #spent :back",
+			Names: map[string]string{"#spent": store.AttrSpent}, Values: store.Item{":back": maker.Amount(back.Neg())},
 		})
 	}
 »	return all
@@ -294,14 +294,14 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		withinBound += " OR #form = :form AND attribute_exists(#change) AND #spent <= :bound"
 	}
 »	return store.Write{
-		Key:    table.Spend.Key(`},
+		Key:    store.Spend.Key(`},
 	{"guard set to an older version", "G5", "ledger/guards.go", inLifecycles(30),
 		`«	isOlder := isOlder
 	if planted {
 		isOlder = "#form = :form AND attribute_exists(PK)"
 	}
 »	w := store.Write{
-		Key: table.Spend.Key(pair.Account, pair.Asset), Update: setVersion,`},
+		Key: store.Spend.Key(pair.Account, pair.Asset), Update: setVersion,`},
 	{"account_frozen answered without a refused write", "G4", "ledger/states.go", inLifecycles(300),
 		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, isReversal):"},
 	{"refused by a limit that is not in the guard", "G4", "ledger/funding.go",

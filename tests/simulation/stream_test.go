@@ -13,8 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/functions/stream"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -29,10 +28,10 @@ const (
 
 // record is one change in the stream. Only records of the same item are ordered.
 type record struct {
-	key    table.Key
+	key    store.Key
 	number int // sequence number
 	poison bool
-	image  ddb.Item // the new image; nil: the record has none
+	image  store.Item // the new image; nil: the record has none
 }
 
 // shard is a part of the stream. A shard that splits is closed, and its children are read after it.
@@ -116,7 +115,7 @@ func (h *history) split(which uint64) {
 }
 
 // appendRecord adds a change to the open shard of its key. The caller holds h.mu.
-func (h *history) appendRecord(key table.Key, number int, image ddb.Item) {
+func (h *history) appendRecord(key store.Key, number int, image store.Item) {
 	bucket := int(hashOf(key.PK+" "+key.SK) % buckets)
 	for _, s := range h.shards {
 		if s.closed || bucket < s.from || bucket >= s.to {
@@ -133,7 +132,7 @@ func (h *history) appendRecord(key table.Key, number int, image ddb.Item) {
 		}
 		if h.plan.has(Poison) && d.chance(.005) {
 			h.stats.Met[string(Poison)]++
-			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.Posting.Prefix() + "#"}, number, true,
+			s.records = append(s.records, record{store.Key{PK: key.PK, SK: store.Posting.Prefix() + "#"}, number, true,
 				nil})
 		}
 		s.records = append(s.records, record{key, number, false, image})
@@ -199,7 +198,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 func (h *history) deliver(ctx context.Context, batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if table.IsProjected(r.key.SK) || h.occurs(Unfiltered, true) {
+		if store.IsProjected(r.key.SK) || h.occurs(Unfiltered, true) {
 			wanted = append(wanted, r)
 		}
 	}
@@ -212,7 +211,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 		cancel()
 		h.observe()
 		if n := h.addRequests(ctx, 0) - before; n > 0 &&
-			!slices.ContainsFunc(wanted, func(r record) bool { return table.IsProjected(r.key.SK) }) {
+			!slices.ContainsFunc(wanted, func(r record) bool { return store.IsProjected(r.key.SK) }) {
 			h.fail("the projector sends %d requests for records of projections only, such as %v", n, wanted[0].key)
 		}
 		done := wanted
@@ -256,7 +255,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 func (h *history) deliverToLister(batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if table.Transaction.Is(r.key.SK) || table.Outcome.Is(r.key.SK) {
+		if store.Transaction.Is(r.key.SK) || store.Outcome.Is(r.key.SK) {
 			wanted = append(wanted, r)
 		}
 	}
@@ -270,7 +269,7 @@ func (h *history) deliverToLister(batch []record) {
 			if d.chance(.2) && !h.sleep(d.between(0, time.Minute)) {
 				return
 			}
-			v := ddb.NewTable(h.store.DynamoDB(), tableName)
+			v := store.NewTable(h.store.DynamoDB(), tableName)
 			lister := projections.NewLister(v, nil, nil, slog.New(slog.DiscardHandler))
 			answer, err := stream.Handler(lister.List)(ctx, event(wanted))
 			if err != nil || len(answer.BatchItemFailures) > 0 {
@@ -303,8 +302,8 @@ func event(batch []record) lambdaevents.DynamoDBEvent {
 			Change: lambdaevents.DynamoDBStreamRecord{
 				SequenceNumber: strconv.Itoa(r.number),
 				Keys: map[string]lambdaevents.DynamoDBAttributeValue{
-					table.AttrPK: lambdaevents.NewStringAttribute(r.key.PK),
-					table.AttrSK: lambdaevents.NewStringAttribute(r.key.SK),
+					store.AttrPK: lambdaevents.NewStringAttribute(r.key.PK),
+					store.AttrSK: lambdaevents.NewStringAttribute(r.key.SK),
 				},
 				NewImage: imageOf(r.image),
 			},
@@ -314,7 +313,7 @@ func event(batch []record) lambdaevents.DynamoDBEvent {
 }
 
 // imageOf converts the strings, numbers and flags of an item to the form in which Lambda delivers them.
-func imageOf(item ddb.Item) map[string]lambdaevents.DynamoDBAttributeValue {
+func imageOf(item store.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
 	for name, value := range item {
 		switch v := value.(type) {

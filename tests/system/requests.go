@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 )
 
 // Request is one request that was sent to the table.
@@ -36,7 +36,7 @@ type Recorder struct {
 
 // record is a client option that adds the recorder to the SDK's middleware.
 func (r *Recorder) record(o *dynamodb.Options) {
-	ddb.Observe("record", func(ctx context.Context, in, out any, _ error) {
+	store.Observe("record", func(ctx context.Context, in, out any, _ error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.requests = append(r.requests, Request{middleware.GetOperationName(ctx), in, out})
@@ -94,7 +94,7 @@ func (r Request) Line() string {
 			text += consistency(asked.ConsistentRead) + keyTexts(asked.Keys)
 		}
 	case *dynamodb.TransactGetItemsInput:
-		var all []ddb.Item
+		var all []store.Item
 		for _, get := range in.TransactItems {
 			all = append(all, get.Get.Key)
 		}
@@ -155,15 +155,15 @@ func consistency(strong *bool) string {
 }
 
 // keyText returns an item's key in the form of Line, with a space before it.
-func keyText(item ddb.Item) string {
-	k, err := ddb.KeyOf(item)
+func keyText(item store.Item) string {
+	k, err := store.KeyOf(item)
 	if err != nil {
 		return " " + err.Error()
 	}
 	return " " + k.PK + " " + k.SK
 }
 
-func keyTexts(items []ddb.Item) string {
+func keyTexts(items []store.Item) string {
 	var all []string
 	for _, item := range items {
 		all = append(all, keyText(item))
@@ -172,7 +172,7 @@ func keyTexts(items []ddb.Item) string {
 	return strings.Join(all, ",")
 }
 
-func condition(text *string, names map[string]string, values ddb.Item) string {
+func condition(text *string, names map[string]string, values store.Item) string {
 	if text == nil {
 		return ""
 	}
@@ -180,7 +180,7 @@ func condition(text *string, names map[string]string, values ddb.Item) string {
 }
 
 // expression replaces the placeholders in an expression, the longer ones first.
-func expression(text *string, names map[string]string, values ddb.Item) string {
+func expression(text *string, names map[string]string, values store.Item) string {
 	meaning := maps.Clone(names)
 	if meaning == nil {
 		meaning = make(map[string]string)

@@ -18,10 +18,10 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
 	"ledger.example/tests/fault"
 	"ledger.example/tests/setup"
 )
@@ -61,7 +61,7 @@ func (s *Store) client(f *fault.Set, options ...func(*dynamodb.Options)) *dynamo
 	if s.clients.Memory == nil {
 		return s.clients.Client(options...)
 	}
-	return ddb.NewClient(aws.Config{
+	return store.NewClient(aws.Config{
 		Region:       dynamolocal.Region,
 		BaseEndpoint: aws.String("http://memory.invalid"),
 		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
@@ -101,10 +101,10 @@ type output struct {
 
 // overMemory is a client option that replaces the network with an in-memory store, below the SDK's retries and the
 // faults.
-func overMemory(store *memdb.Store) func(*dynamodb.Options) {
+func overMemory(db *memdb.Store) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = exchanger(func(r *http.Request) (*http.Response, error) {
-			result, err := store.Answer(r.Context(), r.Context().Value(inputKey{}))
+			result, err := db.Answer(r.Context(), r.Context().Value(inputKey{}))
 			return reply(r, result, err), nil
 		})
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {

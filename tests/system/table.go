@@ -17,18 +17,16 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Contents reads the whole table directly.
-func (s *System) Contents() map[table.Key]ddb.Item { return Contents(s.T, s.Plain, s.Table) }
+func (s *System) Contents() map[store.Key]store.Item { return Contents(s.T, s.Plain, s.Table) }
 
 // Contents reads a whole table.
-func Contents(t testing.TB, client *dynamodb.Client, name string) map[table.Key]ddb.Item {
+func Contents(t testing.TB, client *dynamodb.Client, name string) map[store.Key]store.Item {
 	t.Helper()
-	all := make(map[table.Key]ddb.Item)
+	all := make(map[store.Key]store.Item)
 	pages := dynamodb.NewScanPaginator(client, &dynamodb.ScanInput{TableName: &name, ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
@@ -36,7 +34,7 @@ func Contents(t testing.TB, client *dynamodb.Client, name string) map[table.Key]
 			t.Fatal(err)
 		}
 		for _, item := range page.Items {
-			k, err := ddb.KeyOf(item)
+			k, err := store.KeyOf(item)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +45,7 @@ func Contents(t testing.TB, client *dynamodb.Client, name string) map[table.Key]
 }
 
 // Difference lists the items that were added, changed or deleted between two states of a table. Empty: none.
-func Difference(before, after map[table.Key]ddb.Item) string {
+func Difference(before, after map[store.Key]store.Item) string {
 	var lines []string
 	for k, item := range after {
 		if !reflect.DeepEqual(before[k], item) {
@@ -64,7 +62,7 @@ func Difference(before, after map[table.Key]ddb.Item) string {
 }
 
 // Put puts an item directly into the table.
-func (s *System) Put(item ddb.Item) {
+func (s *System) Put(item store.Item) {
 	s.T.Helper()
 	if _, err := s.Plain.PutItem(s.T.Context(), &dynamodb.PutItemInput{TableName: &s.Table, Item: item}); err != nil {
 		s.T.Fatal(err)
@@ -72,26 +70,26 @@ func (s *System) Put(item ddb.Item) {
 }
 
 // Delete deletes an item directly from the table.
-func (s *System) Delete(k table.Key) {
+func (s *System) Delete(k store.Key) {
 	s.T.Helper()
 	if _, err := s.Plain.DeleteItem(s.T.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table,
-		Key: ddb.Key(k)}); err != nil {
+		Key: store.KeyItem(k)}); err != nil {
 		s.T.Fatal(err)
 	}
 }
 
 // Deliver delivers records of these keys to the projector in one batch, and fails the test unless all succeed.
-func (s *System) Deliver(keys ...table.Key) {
+func (s *System) Deliver(keys ...store.Key) {
 	s.T.Helper()
 	streamtest.Deliver(s.T, s.Service.Stream(), streamtest.Keys(keys...))
 }
 
 // Projected returns the sorted keys of all events that the projector handles.
-func (s *System) Projected() []table.Key {
+func (s *System) Projected() []store.Key {
 	s.T.Helper()
 	keys := slices.Collect(maps.Keys(s.Contents()))
-	keys = slices.DeleteFunc(keys, func(k table.Key) bool { return !table.IsProjected(k.SK) })
-	slices.SortFunc(keys, func(a, b table.Key) int { return strings.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
+	keys = slices.DeleteFunc(keys, func(k store.Key) bool { return !store.IsProjected(k.SK) })
+	slices.SortFunc(keys, func(a, b store.Key) int { return strings.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
 	return keys
 }
 
@@ -106,11 +104,11 @@ func (s *System) PutPostings(postings []events.PostingRecorded) {
 	s.T.Helper()
 	puts, ctx := errgroup.WithContext(s.T.Context())
 	puts.SetLimit(4)
-	for some := range slices.Chunk(postings, table.TransactionActions) {
+	for some := range slices.Chunk(postings, store.TransactionActions) {
 		in := &dynamodb.TransactWriteItemsInput{}
 		for _, p := range some {
 			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{
-				TableName: &s.Table, Item: ddb.EventItem(p), ConditionExpression: aws.String(store.IfAbsent),
+				TableName: &s.Table, Item: store.EventItem(p), ConditionExpression: aws.String(store.IfAbsent),
 			}})
 		}
 		puts.Go(func() error {
@@ -145,17 +143,17 @@ func OldPostings(account, asset string, n int) []events.PostingRecorded {
 }
 
 // KeysOf returns the keys of postings.
-func KeysOf(postings []events.PostingRecorded) []table.Key {
-	all := make([]table.Key, len(postings))
+func KeysOf(postings []events.PostingRecorded) []store.Key {
+	all := make([]store.Key, len(postings))
 	for i, p := range postings {
-		all[i] = table.Posting.Key(p.Account, p.Asset, string(p.ID))
+		all[i] = store.Posting.Key(p.Account, p.Asset, string(p.ID))
 	}
 	return all
 }
 
 // DeadLetter returns the object that Lambda puts into the bucket for a batch that keeps failing, as its Developer Guide
 // describes it. The event is a JSON string in it.
-func DeadLetter(t testing.TB, keys ...table.Key) string {
+func DeadLetter(t testing.TB, keys ...store.Key) string {
 	t.Helper()
 	event, err := json.Marshal(streamtest.Keys(keys...))
 	if err != nil {

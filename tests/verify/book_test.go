@@ -17,9 +17,8 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -42,14 +41,14 @@ func newTable(t testing.TB, now func() time.Time) *dynamodb.Client {
 
 // newLedger returns the real write side on a table. now may be nil.
 func newLedger(client *dynamodb.Client, now func() time.Time) *ledger.Ledger {
-	return ledger.New(ledger.Config{Table: ddb.NewTable(client, books),
-		Projections: projections.NewReader(ddb.NewTable(client, books), nil), Now: now})
+	return ledger.New(ledger.Config{Table: store.NewTable(client, books),
+		Projections: projections.NewReader(store.NewTable(client, books), nil), Now: now})
 }
 
 func about(id string) ledger.Annotation { return ledger.Annotation{ID: id, Actor: "tester"} }
 
 // book has all items of a table.
-type book map[table.Key]ddb.Item
+type book map[store.Key]store.Item
 
 // newBook returns a book that the real ledger and the real projector wrote. It has items of each type, balances with
 // segments and all three folds, unlimited, limited, overdrawn, changed and closed accounts, holds of every status,
@@ -60,7 +59,7 @@ func newBook(t testing.TB) book {
 	pass := func(d time.Duration) time.Time { return began.Add(time.Duration(after.Add(int64(d)))) }
 	now := func() time.Time { return pass(time.Millisecond) }
 	client := newTable(t, now)
-	p := projections.NewProjector(ddb.NewTable(client, books), now, nil)
+	p := projections.NewProjector(store.NewTable(client, books), now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	w := writer{t, newLedger(client, now)}
 	w.openAccounts()
@@ -103,7 +102,7 @@ var indexed = []string{"order", "by"}
 func list(t testing.TB, client *dynamodb.Client, now func() time.Time, scope repair.Scope, report func(repair.Report),
 ) error {
 	t.Helper()
-	v := ddb.NewTable(client, books)
+	v := store.NewTable(client, books)
 	c := repair.Config{Table: v, Append: projections.NewLister(v, nil, now, nil).Append, Indexed: indexed,
 		ListsOnly: true, Scope: scope, Report: report}
 	return repair.New(c).Run(t.Context())
@@ -316,7 +315,7 @@ func (b book) client(t *testing.T) *dynamodb.Client {
 // write writes the book to a table.
 func (b book) write(t *testing.T, client *dynamodb.Client) {
 	t.Helper()
-	for items := range slices.Chunk(slices.Collect(maps.Values(b)), table.TransactionActions) {
+	for items := range slices.Chunk(slices.Collect(maps.Values(b)), store.TransactionActions) {
 		in := &dynamodb.TransactWriteItemsInput{}
 		for _, item := range items {
 			put := &types.Put{TableName: new(books), Item: item}
@@ -331,9 +330,9 @@ func (b book) write(t *testing.T, client *dynamodb.Client) {
 func noPause(context.Context, time.Duration) error { return nil }
 
 // verify audits a table without concurrent writes. With a settle age of two hours all events of a book are young.
-func verify(t *testing.T, store audit.Store, settle time.Duration) audit.Report {
+func verify(t *testing.T, db audit.Store, settle time.Duration) audit.Report {
 	t.Helper()
-	report, err := audit.New(audit.Options{Store: store, Table: books, Findings: 1000, Settle: settle,
+	report, err := audit.New(audit.Options{Store: db, Table: books, Findings: 1000, Settle: settle,
 		Indexed: indexed, Pause: noPause}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -358,9 +357,9 @@ func TestSoundTableHasNoFindings(t *testing.T) {
 	b := copyOfBook(t)
 	client := b.client(t)
 	for _, settle := range []time.Duration{0, 2 * time.Hour} {
-		store := &scanCounter{Store: client}
-		report := verify(t, store, settle)
-		if n := store.n.Load(); n != audit.DefaultSegments { // a sound table is scanned once
+		db := &scanCounter{Store: client}
+		report := verify(t, db, settle)
+		if n := db.n.Load(); n != audit.DefaultSegments { // a sound table is scanned once
 			t.Errorf("%d scans", n)
 		}
 		if !report.Sound() || report.Unsettled != 0 || report.Counts.Items != int64(len(b)) {
@@ -369,7 +368,7 @@ func TestSoundTableHasNoFindings(t *testing.T) {
 	}
 	segments := 0
 	for key := range b {
-		if _, _, _, ok := table.Segment.Parse(key); ok {
+		if _, _, _, ok := store.Segment.Parse(key); ok {
 			segments++
 		}
 	}

@@ -14,8 +14,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/events/eventstest"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/tests/full"
 )
 
@@ -27,9 +26,9 @@ var itemCodes = []audit.Code{
 }
 
 // itemFindings audits a table with the items of b, and returns the findings about single items by key.
-func itemFindings(t *testing.T, b book) map[table.Key][]audit.Finding {
+func itemFindings(t *testing.T, b book) map[store.Key][]audit.Finding {
 	t.Helper()
-	found := make(map[table.Key][]audit.Finding)
+	found := make(map[store.Key][]audit.Finding)
 	for _, f := range verify(t, b.client(t), 0).Findings {
 		if slices.Contains(itemCodes, f.Code) {
 			found[f.Key] = append(found[f.Key], f)
@@ -48,7 +47,7 @@ func TestLedgerAndAuditAgreeOnChecksums(t *testing.T) {
 		b := make(book)
 		for range eventsEach {
 			e := eventstest.Event().Draw(r, "event")
-			b[ddb.EventKey(e)] = ddb.EventItem(e)
+			b[store.EventKey(e)] = store.EventItem(e)
 		}
 		for k, f := range itemFindings(t, b) {
 			t.Errorf("%v: %+v", b[k], f)
@@ -62,13 +61,13 @@ func TestEveryChangeOfAnEventIsFound(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		b := make(book)
 		for range eventsEach {
-			item := ddb.EventItem(eventstest.Event().Draw(r, "event"))
+			item := store.EventItem(eventstest.Event().Draw(r, "event"))
 			alter(r, item, true)
-			key, err := ddb.KeyOf(item)
+			key, err := store.KeyOf(item)
 			if err != nil {
 				r.Fatal(err)
 			}
-			if e, err := ddb.DecodeEvent(item); err == nil {
+			if e, err := store.DecodeEvent(item); err == nil {
 				t.Errorf("%v is decoded as %+v", item, e)
 			}
 			b[key] = item
@@ -83,17 +82,17 @@ func TestEveryChangeOfAnEventIsFound(t *testing.T) {
 }
 
 // keyAttributes can be changed only to other strings. DynamoDB rejects anything else.
-var keyAttributes = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2}
+var keyAttributes = []string{store.AttrPK, store.AttrSK, store.AttrSK2, store.AttrPK2}
 
 // alter changes, removes or adds an attribute of an item, or of a map or a list in it.
-func alter(t *rapid.T, item ddb.Item, outermost bool) {
+func alter(t *rapid.T, item store.Item, outermost bool) {
 	if rapid.IntRange(0, 9).Draw(t, "adds") == 0 {
-		item["New"+eventstest.ID().Draw(t, "name")] = ddb.String("new")
+		item["New"+eventstest.ID().Draw(t, "name")] = store.String("new")
 		return
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(item))).Draw(t, "attribute")
 	if outermost && slices.Contains(keyAttributes, name) {
-		item[name] = ddb.String(ddb.Read(item).Text(name) + rapid.SampledFrom([]string{"x", "#1", "0"}).Draw(t, "more"))
+		item[name] = store.String(store.Read(item).Text(name) + rapid.SampledFrom([]string{"x", "#1", "0"}).Draw(t, "more"))
 		return
 	}
 	if rapid.IntRange(0, 5).Draw(t, "removes") == 0 {
@@ -109,7 +108,7 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 	case *types.AttributeValueMemberM:
 		inner := maps.Clone(v.Value)
 		alter(t, inner, false)
-		return ddb.Map(inner)
+		return store.Map(inner)
 	case *types.AttributeValueMemberL:
 		list := slices.Clone(v.Value)
 		switch i := rapid.IntRange(0, len(list)-1).Draw(t, "element"); rapid.IntRange(0, 2).Draw(t, "of the list") {
@@ -129,9 +128,9 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 		if plus, err = plus.Add(events.NewAmount(rapid.SampledFrom([]int64{-1, 1, 10}).Draw(t, "plus"))); err != nil {
 			t.Fatal(err)
 		}
-		return rapid.SampledFrom([]types.AttributeValue{ddb.Amount(plus), ddb.String(v.Value)}).Draw(t, "number")
+		return rapid.SampledFrom([]types.AttributeValue{store.Amount(plus), store.String(v.Value)}).Draw(t, "number")
 	case *types.AttributeValueMemberBOOL:
-		return rapid.SampledFrom([]types.AttributeValue{ddb.Flag(!v.Value), ddb.Integer(1)}).Draw(t, "flag")
+		return rapid.SampledFrom([]types.AttributeValue{store.Flag(!v.Value), store.Integer(1)}).Draw(t, "flag")
 	case *types.AttributeValueMemberS:
 		others := []string{
 			v.Value + "x", "x" + v.Value, v.Value[min(1, len(v.Value)):], strings.ToUpper(v.Value), "viewer", "owner",
@@ -140,7 +139,7 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 			"MemberGranted", "MemberRevoked", "HoldCaptured", "HoldReleased", "released", "expired", "closed",
 		}
 		others = slices.DeleteFunc(others, func(s string) bool { return s == v.Value })
-		return ddb.String(rapid.SampledFrom(others).Draw(t, "text"))
+		return store.String(rapid.SampledFrom(others).Draw(t, "text"))
 	}
 	t.Fatalf("an event with a %v", reflect.TypeOf(v))
 	return nil

@@ -13,14 +13,13 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/tests/full"
 )
 
 // inside returns the map in an item that has the attribute at a path, such as "Legs[2].ID" or "Head.Count", and the
 // attribute's name. It copies the maps and lists on the path, which other books may share.
-func (b book) inside(k table.Key, path string) (item ddb.Item, name string) {
+func (b book) inside(k store.Key, path string) (item store.Item, name string) {
 	if item = b[k]; item == nil {
 		panic("there is no " + k.PK + " " + k.SK)
 	}
@@ -33,7 +32,7 @@ func (b book) inside(k table.Key, path string) (item ddb.Item, name string) {
 		name, index, isList := strings.Cut(strings.TrimSuffix(outer, "]"), "[")
 		if !isList {
 			copied := maps.Clone(item[name].(*types.AttributeValueMemberM).Value)
-			item[name], item = ddb.Map(copied), copied
+			item[name], item = store.Map(copied), copied
 			continue
 		}
 		i, err := strconv.Atoi(index)
@@ -42,13 +41,13 @@ func (b book) inside(k table.Key, path string) (item ddb.Item, name string) {
 		}
 		list := slices.Clone(item[name].(*types.AttributeValueMemberL).Value)
 		copied := maps.Clone(list[i].(*types.AttributeValueMemberM).Value)
-		list[i] = ddb.Map(copied)
+		list[i] = store.Map(copied)
 		item[name], item = &types.AttributeValueMemberL{Value: list}, copied
 	}
 }
 
 // value returns an attribute, which must exist.
-func (b book) value(k table.Key, path string) types.AttributeValue {
+func (b book) value(k store.Key, path string) types.AttributeValue {
 	item, name := b.inside(k, path)
 	if item[name] == nil {
 		panic("there is no " + path + " in " + k.PK + " " + k.SK)
@@ -56,23 +55,23 @@ func (b book) value(k table.Key, path string) types.AttributeValue {
 	return item[name]
 }
 
-func (b book) text(k table.Key, path string) string {
+func (b book) text(k store.Key, path string) string {
 	return b.value(k, path).(*types.AttributeValueMemberS).Value
 }
 
-func (b book) set(k table.Key, path string, v types.AttributeValue) {
+func (b book) set(k store.Key, path string, v types.AttributeValue) {
 	item, name := b.inside(k, path)
 	item[name] = v
 }
 
-func (b book) unset(k table.Key, path string) {
+func (b book) unset(k store.Key, path string) {
 	b.value(k, path)
 	item, name := b.inside(k, path)
 	delete(item, name)
 }
 
 // add adds to a number.
-func (b book) add(k table.Key, path string, n int64) {
+func (b book) add(k store.Key, path string, n int64) {
 	stored, err := events.ParseAmount(b.value(k, path).(*types.AttributeValueMemberN).Value, events.FoldedDigits)
 	if err != nil {
 		panic(err)
@@ -81,52 +80,52 @@ func (b book) add(k table.Key, path string, n int64) {
 	if err != nil {
 		panic(err)
 	}
-	b.set(k, path, ddb.Amount(sum))
+	b.set(k, path, store.Amount(sum))
 }
 
-func (b book) drop(k table.Key) {
+func (b book) drop(k store.Key) {
 	if b[k] == nil {
 		panic("there is no " + k.PK + " " + k.SK)
 	}
 	delete(b, k)
 }
 
-func (b book) put(k table.Key, item ddb.Item) {
+func (b book) put(k store.Key, item store.Item) {
 	copied := maps.Clone(item)
-	copied[table.AttrPK], copied[table.AttrSK] = ddb.String(k.PK), ddb.String(k.SK)
+	copied[store.AttrPK], copied[store.AttrSK] = store.String(k.PK), store.String(k.SK)
 	b[k] = copied
 }
 
 // in returns the keys of an account's items whose sort keys have a prefix, in order.
-func (b book) in(account, prefix string) []table.Key {
-	var keys []table.Key
+func (b book) in(account, prefix string) []store.Key {
+	var keys []store.Key
 	for k := range b {
-		if k.PK == table.Account.PK(account) && strings.HasPrefix(k.SK, prefix) {
+		if k.PK == store.Account.PK(account) && strings.HasPrefix(k.SK, prefix) {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(k, l table.Key) int { return strings.Compare(k.SK, l.SK) })
+	slices.SortFunc(keys, func(k, l store.Key) int { return strings.Compare(k.SK, l.SK) })
 	return keys
 }
 
-func (b book) postings(account, asset string) []table.Key {
-	return b.in(account, table.Posting.All(asset).From)
+func (b book) postings(account, asset string) []store.Key {
+	return b.in(account, store.Posting.All(asset).From)
 }
 
-func (b book) segments(account, asset string) []table.Key {
-	return b.in(account, table.Segment.All(asset).From)
+func (b book) segments(account, asset string) []store.Key {
+	return b.in(account, store.Segment.All(asset).From)
 }
 
 // Keys in the book.
 var (
-	bank     = table.Account.Key("bank")
-	usd      = table.Asset.Key("USD")
-	gold     = table.Transaction.Key("x-1")
-	deposit  = table.Transaction.Key("d-0")
-	bankUSD  = table.Balance.Key("bank", "USD")
-	janeUSD  = table.Balance.Key("jane", "USD")
-	janeAAPL = table.Balance.Key("jane", "AAPL")
-	janeGOLD = table.Balance.Key("jane", "GOLD")
+	bank     = store.Account.Key("bank")
+	usd      = store.Asset.Key("USD")
+	gold     = store.Transaction.Key("x-1")
+	deposit  = store.Transaction.Key("d-0")
+	bankUSD  = store.Balance.Key("bank", "USD")
+	janeUSD  = store.Balance.Key("jane", "USD")
+	janeAAPL = store.Balance.Key("jane", "AAPL")
+	janeGOLD = store.Balance.Key("jane", "GOLD")
 )
 
 // future is a KSUID of a future time.
@@ -135,14 +134,14 @@ var future = string(events.FirstKSUID(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC
 // want is an expected finding.
 type want struct {
 	code      audit.Code
-	key       table.Key
+	key       store.Key
 	attribute string
 }
 
 type wants []want
 
 // atItems returns findings with one code about whole items.
-func atItems(code audit.Code, keys ...table.Key) (all wants) {
+func atItems(code audit.Code, keys ...store.Key) (all wants) {
 	for _, k := range keys {
 		all = append(all, want{code, k, ""})
 	}
@@ -150,9 +149,9 @@ func atItems(code audit.Code, keys ...table.Key) (all wants) {
 }
 
 // atChecksums returns findings with one code about checksums.
-func atChecksums(code audit.Code, keys ...table.Key) (all wants) {
+func atChecksums(code audit.Code, keys ...store.Key) (all wants) {
 	for _, k := range keys {
-		all = append(all, want{code, k, table.AttrChecksum})
+		all = append(all, want{code, k, store.AttrChecksum})
 	}
 	return all
 }
@@ -165,7 +164,7 @@ type corruption struct {
 }
 
 // wrong returns a corruption of one attribute.
-func wrong(name string, k table.Key, path string, v types.AttributeValue, code audit.Code) corruption {
+func wrong(name string, k store.Key, path string, v types.AttributeValue, code audit.Code) corruption {
 	return corruption{name, set(k, path, v), wants{{code, k, path}}}
 }
 
@@ -181,15 +180,15 @@ func all(changes ...change) change {
 	}
 }
 
-func set(k table.Key, path string, v types.AttributeValue) change {
+func set(k store.Key, path string, v types.AttributeValue) change {
 	return func(b book) { b.set(k, path, v) }
 }
 
-func unset(k table.Key, path string) change { return func(b book) { b.unset(k, path) } }
+func unset(k store.Key, path string) change { return func(b book) { b.unset(k, path) } }
 
-func add(k table.Key, path string, n int64) change { return func(b book) { b.add(k, path, n) } }
+func add(k store.Key, path string, n int64) change { return func(b book) { b.add(k, path, n) } }
 
-func drop(keys ...table.Key) change {
+func drop(keys ...store.Key) change {
 	return func(b book) {
 		for _, k := range keys {
 			b.drop(k)
@@ -198,7 +197,7 @@ func drop(keys ...table.Key) change {
 }
 
 // put returns a change that copies an item to another key. It does not adapt the other attributes.
-func put(k, from table.Key) change { return func(b book) { b.put(k, b[from]) } }
+func put(k, from store.Key) change { return func(b book) { b.put(k, b[from]) } }
 
 // digits38 is more than the maximum of counts and versions.
 var digits38 = &types.AttributeValueMemberN{Value: strings.Repeat("9", 38)}
@@ -246,7 +245,7 @@ func expect(t *testing.T, report audit.Report, wanted wants) {
 }
 
 // eachEvent calls do for every event of the book.
-func (b book) eachEvent(do func(k table.Key, e events.Event)) {
+func (b book) eachEvent(do func(k store.Key, e events.Event)) {
 	for k, item := range b {
 		if e, ok := event(item); ok {
 			do(k, e)
@@ -256,8 +255,8 @@ func (b book) eachEvent(do func(k table.Key, e events.Event)) {
 
 // checksumFindings returns the expected findings about checksums that differ from the event.
 func (b book) checksumFindings() (wanted wants) {
-	b.eachEvent(func(k table.Key, e events.Event) {
-		if b.text(k, table.AttrChecksum) != events.Checksum(e) {
+	b.eachEvent(func(k store.Key, e events.Event) {
+		if b.text(k, store.AttrChecksum) != events.Checksum(e) {
 			wanted = append(wanted, atChecksums(audit.ChecksumDiffers, k)...)
 		}
 	})
@@ -333,35 +332,35 @@ func TestEachLastingCorruptionIsFoundInYoungBook(t *testing.T) {
 
 // itemCorruptions are visible in a single item.
 func (b book) itemCorruptions() []corruption {
-	grant, posting := table.Grant.Key("jane", "u-1", 1), b.postings("bank", "USD")[0]
-	note, nobody := table.Key{PK: bank.PK, SK: "NOTE#1"}, table.Account.Key("no one")
+	grant, posting := store.Grant.Key("jane", "u-1", 1), b.postings("bank", "USD")[0]
+	note, nobody := store.Key{PK: bank.PK, SK: "NOTE#1"}, store.Account.Key("no one")
 	return []corruption{
-		{"unknown kind of item", func(b book) { b.put(note, ddb.Item{table.AttrType: ddb.String("Note")}) },
-			wants{{audit.UnknownItem, note, table.AttrType}}},
-		wrong("type of another item", table.Summary.Key("bank"), table.AttrType, ddb.String(table.Balance.Type),
+		{"unknown kind of item", func(b book) { b.put(note, store.Item{store.AttrType: store.String("Note")}) },
+			wants{{audit.UnknownItem, note, store.AttrType}}},
+		wrong("type of another item", store.Summary.Key("bank"), store.AttrType, store.String(store.Balance.Type),
 			audit.UnknownItem),
-		wrong("unknown attribute of a fold", bankUSD, "Head.Note", ddb.String("mine"), audit.UnknownAttribute),
+		wrong("unknown attribute of a fold", bankUSD, "Head.Note", store.String("mine"), audit.UnknownAttribute),
 		{"header without an actor", unset(gold, "Actor"), wants{{audit.MissingAttribute, gold, "Actor"}}},
-		wrong("kind that is a number", gold, "Kind", ddb.Integer(1), audit.WrongType),
+		wrong("kind that is a number", gold, "Kind", store.Integer(1), audit.WrongType),
 		wrong("quantity that is not whole", posting, "Quantity", &types.AttributeValueMemberN{Value: "-100000.5"},
 			audit.WrongValue),
-		wrong("empty text that should be absent", usd, "Description", ddb.String(""), audit.WrongValue),
-		wrong("time without its decimals", grant, "At", ddb.String("2026-11-21T09:06:39Z"), audit.WrongValue),
-		wrong("profile that is not compact", table.Account.Key("jane"), "Profile",
-			ddb.String(`{"email": "jane@example.com"}`), audit.WrongValue),
-		wrong("KSUID that nobody can have minted", gold, "Legs[2].ID", ddb.String(strings.Repeat("z", 27)),
+		wrong("empty text that should be absent", usd, "Description", store.String(""), audit.WrongValue),
+		wrong("time without its decimals", grant, "At", store.String("2026-11-21T09:06:39Z"), audit.WrongValue),
+		wrong("profile that is not compact", store.Account.Key("jane"), "Profile",
+			store.String(`{"email": "jane@example.com"}`), audit.WrongValue),
+		wrong("KSUID that nobody can have minted", gold, "Legs[2].ID", store.String(strings.Repeat("z", 27)),
 			audit.WrongValue),
-		wrong("legs of two instants", gold, "Legs[2].ID", ddb.String(future), audit.WrongValue),
-		{"event without a checksum", unset(gold, table.AttrChecksum), wants{{audit.MissingAttribute, gold, table.AttrChecksum}}},
-		wrong("unfinished that is false", bankUSD, table.AttrUnfinished, ddb.Flag(false), audit.WrongValue),
-		wrong("posting elsewhere in the history", posting, table.AttrSK2,
-			ddb.String(table.Posting.SK2(strings.Repeat("0", 27))), audit.WrongKey),
-		{"balance outside the inverse index", unset(bankUSD, table.AttrPK2),
-			wants{{audit.WrongKey, bankUSD, table.AttrPK2}}},
-		wrong("revoked membership in the inverse index", table.Membership.Key("jane", "u-2"), table.AttrPK2,
-			ddb.String(table.Membership.PK2("u-2")), audit.WrongKey),
-		wrong("header of another id", gold, "ID", ddb.String("x-2"), audit.WrongKey),
-		{"malformed id", all(put(nobody, bank), set(nobody, "ID", ddb.String("no one"))),
-			wants{{audit.WrongKey, nobody, table.AttrSK}}},
+		wrong("legs of two instants", gold, "Legs[2].ID", store.String(future), audit.WrongValue),
+		{"event without a checksum", unset(gold, store.AttrChecksum), wants{{audit.MissingAttribute, gold, store.AttrChecksum}}},
+		wrong("unfinished that is false", bankUSD, store.AttrUnfinished, store.Flag(false), audit.WrongValue),
+		wrong("posting elsewhere in the history", posting, store.AttrSK2,
+			store.String(store.Posting.SK2(strings.Repeat("0", 27))), audit.WrongKey),
+		{"balance outside the inverse index", unset(bankUSD, store.AttrPK2),
+			wants{{audit.WrongKey, bankUSD, store.AttrPK2}}},
+		wrong("revoked membership in the inverse index", store.Membership.Key("jane", "u-2"), store.AttrPK2,
+			store.String(store.Membership.PK2("u-2")), audit.WrongKey),
+		wrong("header of another id", gold, "ID", store.String("x-2"), audit.WrongKey),
+		{"malformed id", all(put(nobody, bank), set(nobody, "ID", store.String("no one"))),
+			wants{{audit.WrongKey, nobody, store.AttrSK}}},
 	}
 }

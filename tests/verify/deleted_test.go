@@ -9,8 +9,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/tests/full"
 	"ledger.example/tests/system"
@@ -21,7 +20,7 @@ import (
 func TestEachDeletedItemIsMissed(t *testing.T) {
 	tried := make(map[string]bool)
 	for k, item := range copyOfBook(t) {
-		kind := ddb.Read(item).Text(table.AttrType)
+		kind := store.Read(item).Text(store.AttrType)
 		if tried[kind] && !full.Enabled() {
 			continue
 		}
@@ -45,11 +44,11 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 	if !before.Sound() {
 		t.Fatalf("%+v", before)
 	}
-	for _, keys := range [][]table.Key{
-		{table.Change.Key("idle", 2), table.Current.Key("idle")},
-		{table.Grant.Key("jane", "u-1", 3), table.Grant.Key("jane", "u-1", 2), table.Grant.Key("jane", "u-1", 1),
-			table.Membership.Key("jane", "u-1")},
-		{table.Account.Key("idle"), table.Change.Key("idle", 2), table.Current.Key("idle")},
+	for _, keys := range [][]store.Key{
+		{store.Change.Key("idle", 2), store.Current.Key("idle")},
+		{store.Grant.Key("jane", "u-1", 3), store.Grant.Key("jane", "u-1", 2), store.Grant.Key("jane", "u-1", 1),
+			store.Membership.Key("jane", "u-1")},
+		{store.Account.Key("idle"), store.Change.Key("idle", 2), store.Current.Key("idle")},
 	} {
 		b := book(system.Contents(t, client, books))
 		for _, k := range keys {
@@ -65,9 +64,9 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 // fail, because the guard and the stored changes contradict that. The copy can be made again from the change.
 func TestDeletedCopyOfAnAccount(t *testing.T) {
 	b := copyOfBook(t)
-	current, newest := table.Current.Key("firm"), table.Change.Key("firm", 5)
+	current, newest := store.Current.Key("firm"), store.Change.Key("firm", 5)
 	withChange(events.AccountChanged{ID: "firm", Number: 5, State: events.StateFrozen, Overdraft: limit(100),
-		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)}, table.Spend.Key("firm", "USD"))(b)
+		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)}, store.Spend.Key("firm", "USD"))(b)
 	original := b[current]
 	b.drop(current)
 	client := b.client(t)
@@ -86,7 +85,7 @@ func TestDeletedCopyOfAnAccount(t *testing.T) {
 	}
 
 	item := maps.Clone(b[newest])
-	item[table.AttrSK], item[table.AttrType] = ddb.String(current.SK), ddb.String(table.Current.Type)
+	item[store.AttrSK], item[store.AttrType] = store.String(current.SK), store.String(store.Current.Type)
 	if !reflect.DeepEqual(item, original) {
 		t.Errorf("the copy is %v, want %v", item, original)
 	}

@@ -7,27 +7,26 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // forgeries alter or delete events. Only projections and guards still show the original.
 func (b book) forgeries() []corruption {
-	grant, newest := table.Grant.Key("jane", "u-1", 3), table.Change.Key("firm", 4)
-	current, guard := table.Current.Key("firm"), table.Spend.Key("firm", "USD")
-	member := table.Membership.Key("jane", "u-1")
+	grant, newest := store.Grant.Key("jane", "u-1", 3), store.Change.Key("firm", 4)
+	current, guard := store.Current.Key("firm"), store.Spend.Key("firm", "USD")
+	member := store.Membership.Key("jane", "u-1")
 	return []corruption{
-		{"hold of another actor", set(openHold, "Actor", ddb.String("forger")),
+		{"hold of another actor", set(openHold, "Actor", store.String("forger")),
 			atItems(audit.HoldEntryWrong, b.holdKey("ann", "h-open"), b.holdKey("shop", "h-open"))},
-		{"hold that expires later", set(openHold, "ExpiresAt", ddb.String(events.FormatTime(time.Now().Add(time.Hour)))),
+		{"hold that expires later", set(openHold, "ExpiresAt", store.String(events.FormatTime(time.Now().Add(time.Hour)))),
 			atItems(audit.HoldEntryWithoutHold, b.expiryKey("h-open"))},
-		{"end by another actor", set(partEnd, "Actor", ddb.String("forger")),
+		{"end by another actor", set(partEnd, "Actor", store.String("forger")),
 			atItems(audit.HoldEntryWrong, b.holdKey("ann", "h-part"), b.holdKey("shop", "h-part"))},
-		{"role of the newest grant", set(grant, "Role", ddb.String("owner")), atItems(audit.MembershipDiffers, member)},
+		{"role of the newest grant", set(grant, "Role", store.String("owner")), atItems(audit.MembershipDiffers, member)},
 		{"newest grant gone", drop(grant), atItems(audit.MembershipWithoutGrant, member)},
-		{"state of the newest change", set(newest, "State", ddb.String("frozen")),
+		{"state of the newest change", set(newest, "State", store.String("frozen")),
 			atItems(audit.AccountCurrentWrong, current)},
-		{"newest change gone with its copy", drop(newest, current), wants{{audit.GuardAhead, guard, table.AttrChange}}},
+		{"newest change gone with its copy", drop(newest, current), wants{{audit.GuardAhead, guard, store.AttrChange}}},
 		{"header gone with its postings", drop(append(b.postingsOf(gold), gold)...),
 			atItems(audit.BalanceCountsMore, janeGOLD)},
 	}
@@ -49,7 +48,7 @@ func TestForgedEventsAreNotRebuilt(t *testing.T) {
 			b := copyOfBook(t)
 			c.plant(b)
 			b.keepsEvidence(t, verify(t, b.client(t), 0))
-			b.eachEvent(func(k table.Key, e events.Event) { b[k] = ddb.EventItem(e) })
+			b.eachEvent(func(k store.Key, e events.Event) { b[k] = store.EventItem(e) })
 			report := verify(t, b.client(t), 0)
 			b.keepsEvidence(t, report)
 			for _, w := range c.wanted {

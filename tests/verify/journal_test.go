@@ -10,9 +10,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/tests/system"
@@ -32,7 +30,7 @@ func pagedBook(t *testing.T) book {
 		at = at.Add(time.Second)
 		page := projections.JournalPage{ID: events.FirstKSUID(at), Entries: entries}
 		write := store.Write{Item: projections.JournalForm.Item(page)}
-		if _, err := ddb.NewTable(client, books).Write(t.Context(), write); err != nil {
+		if _, err := store.NewTable(client, books).Write(t.Context(), write); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,10 +38,10 @@ func pagedBook(t *testing.T) book {
 }
 
 // movedTo moves a page of the journal to another key.
-func movedTo(page, to table.Key) change { return all(put(to, page), drop(page)) }
+func movedTo(page, to store.Key) change { return all(put(to, page), drop(page)) }
 
 // swapped swaps an attribute of two pages.
-func swapped(p, q table.Key, attributes ...string) change {
+func swapped(p, q store.Key, attributes ...string) change {
 	return func(b book) {
 		for _, name := range attributes {
 			b[p][name], b[q][name] = b[q][name], b[p][name]
@@ -52,20 +50,20 @@ func swapped(p, q table.Key, attributes ...string) change {
 }
 
 // page decodes a page of the journal without checking its checksum.
-func (b book) page(k table.Key) projections.JournalPage {
-	p := projections.JournalPage{ID: events.KSUID(table.FirstID(k.SK))}
+func (b book) page(k store.Key) projections.JournalPage {
+	p := projections.JournalPage{ID: events.KSUID(store.FirstID(k.SK))}
 	for _, element := range b.entriesIn(k) {
-		entry := ddb.Read(element.(*types.AttributeValueMemberM).Value)
-		at, _ := events.ParseTime(entry.Text(table.AttrAt))
-		p.Entries = append(p.Entries, projections.JournalEntry{Event: entry.Text(table.AttrEvent), At: at,
-			Transaction: entry.Text(table.AttrTransaction)})
+		entry := store.Read(element.(*types.AttributeValueMemberM).Value)
+		at, _ := events.ParseTime(entry.Text(store.AttrAt))
+		p.Entries = append(p.Entries, projections.JournalEntry{Event: entry.Text(store.AttrEvent), At: at,
+			Transaction: entry.Text(store.AttrTransaction)})
 	}
 	return p
 }
 
 // sealed returns a change that gives a page of the journal the checksum that fits it.
-func sealed(k table.Key) change {
-	return func(b book) { b.set(k, table.AttrChecksum, ddb.String(b.page(k).Checksum())) }
+func sealed(k store.Key) change {
+	return func(b book) { b.set(k, store.AttrChecksum, store.String(b.page(k).Checksum())) }
 }
 
 // listed returns the entries of the journal's pages that are neither void nor altered.
@@ -73,7 +71,7 @@ func (b book) listed() map[projections.JournalEntry]bool {
 	found := make(map[projections.JournalEntry]bool)
 	for _, k := range b.journalPages() {
 		p := b.page(k)
-		if b[k][table.AttrVoid] == nil && b.text(k, table.AttrChecksum) == p.Checksum() && !p.Misplaced(time.Now()) {
+		if b[k][store.AttrVoid] == nil && b.text(k, store.AttrChecksum) == p.Checksum() && !p.Misplaced(time.Now()) {
 			for _, e := range p.Entries {
 				found[e] = true
 			}
@@ -89,22 +87,22 @@ func TestAlteredPagesOfTheJournal(t *testing.T) {
 	keys := pages.journalPages()
 	first, second := keys[1], keys[2]
 	wanted := pages.listed()
-	ahead, past := table.Journal.Key(future), table.Journal.Key(string(events.FirstKSUID(longAgo())))
+	ahead, past := store.Journal.Key(future), store.Journal.Key(string(events.FirstKSUID(longAgo())))
 	for _, c := range []struct {
 		name   string
 		plant  change
-		wanted []table.Key
+		wanted []store.Key
 	}{
-		{"moved to the future", movedTo(first, ahead), []table.Key{ahead}},
-		{"moved to the past", movedTo(first, past), []table.Key{past}},
-		{"copied", put(past, first), []table.Key{past}},
-		{"entries of two pages swapped", swapped(first, second, table.AttrEntries), []table.Key{first, second}},
-		{"two pages swapped", swapped(first, second, table.AttrEntries, table.AttrChecksum),
-			[]table.Key{first, second}},
-		{"entries reversed", func(b book) { slices.Reverse(b.entriesIn(first)) }, []table.Key{first}},
-		{"checksum removed", unset(first, table.AttrChecksum), []table.Key{first}},
-		{"moved to the future with its checksum", all(movedTo(first, ahead), sealed(ahead)), []table.Key{ahead}},
-		{"moved to the past with its checksum", all(movedTo(first, past), sealed(past)), []table.Key{past}},
+		{"moved to the future", movedTo(first, ahead), []store.Key{ahead}},
+		{"moved to the past", movedTo(first, past), []store.Key{past}},
+		{"copied", put(past, first), []store.Key{past}},
+		{"entries of two pages swapped", swapped(first, second, store.AttrEntries), []store.Key{first, second}},
+		{"two pages swapped", swapped(first, second, store.AttrEntries, store.AttrChecksum),
+			[]store.Key{first, second}},
+		{"entries reversed", func(b book) { slices.Reverse(b.entriesIn(first)) }, []store.Key{first}},
+		{"checksum removed", unset(first, store.AttrChecksum), []store.Key{first}},
+		{"moved to the future with its checksum", all(movedTo(first, ahead), sealed(ahead)), []store.Key{ahead}},
+		{"moved to the past with its checksum", all(movedTo(first, past), sealed(past)), []store.Key{past}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := maps.Clone(pages)

@@ -13,8 +13,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/tests/system"
@@ -27,32 +26,32 @@ var listCodes = []audit.Code{
 }
 
 // listKey returns the key of a transaction's entry in the list by time.
-func (b book) listKey(transaction string) table.Key {
-	return table.Listed.Key(b.text(table.Transaction.Key(transaction), "Legs[0].ID"), transaction)
+func (b book) listKey(transaction string) store.Key {
+	return store.Listed.Key(b.text(store.Transaction.Key(transaction), "Legs[0].ID"), transaction)
 }
 
 // journalPages returns the keys of the pages of the journal, in order.
-func (b book) journalPages() (keys []table.Key) {
+func (b book) journalPages() (keys []store.Key) {
 	for k := range b {
-		if k.PK == table.Journal.PK() {
+		if k.PK == store.Journal.PK() {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(k, l table.Key) int { return strings.Compare(k.SK, l.SK) })
+	slices.SortFunc(keys, func(k, l store.Key) int { return strings.Compare(k.SK, l.SK) })
 	return keys
 }
 
 // entriesIn returns the entries of a page of the journal.
-func (b book) entriesIn(page table.Key) []types.AttributeValue {
-	return b[page][table.AttrEntries].(*types.AttributeValueMemberL).Value
+func (b book) entriesIn(page store.Key) []types.AttributeValue {
+	return b[page][store.AttrEntries].(*types.AttributeValueMemberL).Value
 }
 
 // findEntry returns the page of the journal with an event of a transaction, and the index of the entry in the page.
-func (b book) findEntry(event, transaction string) (page table.Key, at int) {
+func (b book) findEntry(event, transaction string) (page store.Key, at int) {
 	for _, k := range b.journalPages() {
 		for i, e := range b.entriesIn(k) {
-			entry := ddb.Read(e.(*types.AttributeValueMemberM).Value)
-			if entry.Text(table.AttrEvent) == event && entry.Text(table.AttrTransaction) == transaction {
+			entry := store.Read(e.(*types.AttributeValueMemberM).Value)
+			if entry.Text(store.AttrEvent) == event && entry.Text(store.AttrTransaction) == transaction {
 				return k, i
 			}
 		}
@@ -61,12 +60,12 @@ func (b book) findEntry(event, transaction string) (page table.Key, at int) {
 }
 
 // missingPageFindings returns the findings that a deleted page of the journal causes.
-func (b book) missingPageFindings(page table.Key) (wanted wants) {
+func (b book) missingPageFindings(page store.Key) (wanted wants) {
 	for _, e := range b.entriesIn(page) {
-		entry := ddb.Read(e.(*types.AttributeValueMemberM).Value)
-		k := table.Transaction.Key(entry.Text(table.AttrTransaction))
-		if event := entry.Text(table.AttrEvent); event != "posted" && event != "held" {
-			k = table.Outcome.Key(entry.Text(table.AttrTransaction))
+		entry := store.Read(e.(*types.AttributeValueMemberM).Value)
+		k := store.Transaction.Key(entry.Text(store.AttrTransaction))
+		if event := entry.Text(store.AttrEvent); event != "posted" && event != "held" {
+			k = store.Outcome.Key(entry.Text(store.AttrTransaction))
 		}
 		wanted = append(wanted, want{audit.JournalBehind, k, ""})
 	}
@@ -76,63 +75,63 @@ func (b book) missingPageFindings(page table.Key) (wanted wants) {
 // listCorruptions are differences between transactions, their lists, and the journal.
 func (b book) listCorruptions() []corruption {
 	deposited, bought, byOrder := b.listKey("d-0"), b.listKey("x-1"), b.listKey("x-1")
-	byOrder.PK = table.ListedMetadata.PK("order", "7")
+	byOrder.PK = store.ListedMetadata.PK("order", "7")
 	ofOpen, ofPart := b.listKey("h-open"), b.listKey("h-part")
 	// other copies an entry to another key.
-	other := func(name string, from, to table.Key) corruption {
+	other := func(name string, from, to store.Key) corruption {
 		return corruption{name, put(to, from), atItems(audit.ListEntryWithoutTransaction, to)}
 	}
-	by := func(entry table.Key, key, value string) table.Key {
-		return table.Key{PK: table.ListedMetadata.PK(key, value), SK: entry.SK}
+	by := func(entry store.Key, key, value string) store.Key {
+		return store.Key{PK: store.ListedMetadata.PK(key, value), SK: entry.SK}
 	}
 	// changed alters an entry of the journal, so that the right one is missing.
-	changed := func(name, event, transaction string, of table.Key, attribute, value string) corruption {
+	changed := func(name, event, transaction string, of store.Key, attribute, value string) corruption {
 		page, at := b.findEntry(event, transaction)
-		return corruption{name, all(set(page, fmt.Sprintf("Entries[%d].%s", at, attribute), ddb.String(value)), sealed(page)),
+		return corruption{name, all(set(page, fmt.Sprintf("Entries[%d].%s", at, attribute), store.String(value)), sealed(page)),
 			wants{{audit.JournalWrong, page, ""}, {audit.JournalBehind, of, ""}}}
 	}
-	mistimed := table.Listed.Key("nothing", "d-0")
+	mistimed := store.Listed.Key("nothing", "d-0")
 	ofBought, at := b.findEntry("posted", "x-1")
 	ofHeld, _ := b.findEntry("held", "h-part")
 	ofCaptured, _ := b.findEntry("captured", "h-part")
 	entries := func(of ...types.AttributeValue) change {
-		return all(set(ofBought, table.AttrEntries, &types.AttributeValueMemberL{Value: of}), sealed(ofBought))
+		return all(set(ofBought, store.AttrEntries, &types.AttributeValueMemberL{Value: of}), sealed(ofBought))
 	}
 	journaled := b.entriesIn(ofBought)
 	nothing := maps.Clone(journaled[at].(*types.AttributeValueMemberM).Value)
-	nothing[table.AttrTransaction] = ddb.String("nothing")
+	nothing[store.AttrTransaction] = store.String("nothing")
 	return []corruption{
 		{"entry by time gone", drop(deposited), atItems(audit.ListEntryBehind, deposited)},
 		{"entry by time of a hold gone", drop(ofOpen), atItems(audit.ListEntryBehind, ofOpen)},
 		{"entry by metadata gone", drop(byOrder), atItems(audit.ListEntryBehind, byOrder)},
-		{"entry made void", set(deposited, table.AttrVoid, ddb.Flag(true)), atItems(audit.ListEntryBehind, deposited)},
-		{"hold listed as none", unset(ofPart, table.AttrHeld), wants{{audit.ListEntryWrong, ofPart, table.AttrHeld}}},
-		wrong("transaction listed as a hold", byOrder, table.AttrHeld, ddb.Flag(true), audit.ListEntryWrong),
-		other("entry of no transaction", deposited, table.Listed.Key(table.FirstID(deposited.SK), "nothing")),
-		other("entry at another time", deposited, table.Listed.Key(future, "d-0")),
+		{"entry made void", set(deposited, store.AttrVoid, store.Flag(true)), atItems(audit.ListEntryBehind, deposited)},
+		{"hold listed as none", unset(ofPart, store.AttrHeld), wants{{audit.ListEntryWrong, ofPart, store.AttrHeld}}},
+		wrong("transaction listed as a hold", byOrder, store.AttrHeld, store.Flag(true), audit.ListEntryWrong),
+		other("entry of no transaction", deposited, store.Listed.Key(store.FirstID(deposited.SK), "nothing")),
+		other("entry at another time", deposited, store.Listed.Key(future, "d-0")),
 		other("entry in another part of the list", deposited,
-			table.Key{PK: table.TransactionsPK((table.Shard("d-0") + 1) % table.Shards), SK: deposited.SK}),
+			store.Key{PK: store.TransactionsPK((store.Shard("d-0") + 1) % store.Shards), SK: deposited.SK}),
 		other("entry of another value", bought, by(bought, "order", "8")),
 		other("entry of metadata that it lacks", deposited, by(deposited, "order", "7")),
 		other("entry of metadata that is not indexed", bought, by(bought, "city", "#")),
-		wrong("unknown attribute of an entry", deposited, "Note", ddb.String("x"), audit.UnknownAttribute),
+		wrong("unknown attribute of an entry", deposited, "Note", store.String("x"), audit.UnknownAttribute),
 		{"entry without a KSUID", all(put(mistimed, deposited), drop(deposited)),
-			wants{{audit.WrongKey, mistimed, table.AttrSK}, {audit.ListEntryWithoutTransaction, mistimed, ""},
+			wants{{audit.WrongKey, mistimed, store.AttrSK}, {audit.ListEntryWithoutTransaction, mistimed, ""},
 				{audit.ListEntryBehind, deposited, ""}}},
 		{"entry of the journal gone", entries(slices.Delete(slices.Clone(journaled), at, at+1)...),
 			atItems(audit.JournalBehind, gold)},
-		{"page of the journal moved", movedTo(ofBought, table.Journal.Key(future)),
-			atItems(audit.JournalAltered, table.Journal.Key(future))},
+		{"page of the journal moved", movedTo(ofBought, store.Journal.Key(future)),
+			atItems(audit.JournalAltered, store.Journal.Key(future))},
 		{"page of the journal gone", drop(ofHeld), b.missingPageFindings(ofHeld)},
-		{"page of the journal made void", set(ofCaptured, table.AttrVoid, ddb.Flag(true)), b.missingPageFindings(ofCaptured)},
-		{"page of the journal without entries", unset(ofBought, table.AttrEntries),
-			append(b.missingPageFindings(ofBought), want{audit.MissingAttribute, ofBought, table.AttrEntries})},
-		{"entry of the journal of nothing", entries(append(slices.Clone(journaled), ddb.Map(nothing))...),
+		{"page of the journal made void", set(ofCaptured, store.AttrVoid, store.Flag(true)), b.missingPageFindings(ofCaptured)},
+		{"page of the journal without entries", unset(ofBought, store.AttrEntries),
+			append(b.missingPageFindings(ofBought), want{audit.MissingAttribute, ofBought, store.AttrEntries})},
+		{"entry of the journal of nothing", entries(append(slices.Clone(journaled), store.Map(nothing))...),
 			atItems(audit.JournalWrong, ofBought)},
-		changed("entry of the journal of another time", "posted", "x-1", gold, table.AttrAt, events.FormatTime(longAgo())),
-		changed("entry of the journal of another event", "held", "h-part", table.Transaction.Key("h-part"),
-			table.AttrEvent, "posted"),
-		changed("entry of the journal of another end", "captured", "h-part", partEnd, table.AttrEvent, "expired"),
+		changed("entry of the journal of another time", "posted", "x-1", gold, store.AttrAt, events.FormatTime(longAgo())),
+		changed("entry of the journal of another event", "held", "h-part", store.Transaction.Key("h-part"),
+			store.AttrEvent, "posted"),
+		changed("entry of the journal of another end", "captured", "h-part", partEnd, store.AttrEvent, "expired"),
 	}
 }
 
@@ -163,7 +162,7 @@ func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dry := range []bool{true, false, false} {
-		v := ddb.NewTable(client, books)
+		v := store.NewTable(client, books)
 		before := book(system.Contents(t, client, books))
 		run := repair.New(repair.Config{Table: v, Append: projections.NewLister(v, nil, nil, nil).Append,
 			Indexed: indexed, ListsOnly: true, Scope: repair.Scope{DryRun: dry}})
@@ -194,27 +193,27 @@ func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 func TestHarmlessListItems(t *testing.T) {
 	b := copyOfBook(t)
 	entry, page := b.listKey("d-0"), b.journalPages()[0]
-	for _, k := range []table.Key{table.Listed.Key(future, "d-0"), {PK: table.ListedMetadata.PK("order", "1"), SK: entry.SK},
-		{PK: table.TransactionsPK((table.Shard("d-0") + 1) % table.Shards), SK: entry.SK}} {
+	for _, k := range []store.Key{store.Listed.Key(future, "d-0"), {PK: store.ListedMetadata.PK("order", "1"), SK: entry.SK},
+		{PK: store.TransactionsPK((store.Shard("d-0") + 1) % store.Shards), SK: entry.SK}} {
 		b.put(k, b[entry])
-		b.set(k, table.AttrVoid, ddb.Flag(true))
+		b.set(k, store.AttrVoid, store.Flag(true))
 	}
 	for _, id := range []events.KSUID{events.FirstKSUID(time.Now()), events.FirstKSUID(time.Now().Add(time.Second))} {
-		again := table.Journal.Key(string(id))
+		again := store.Journal.Key(string(id))
 		b.put(again, b[page])
 		sealed(again)(b)
 	}
-	void := table.Journal.Key(future)
+	void := store.Journal.Key(future)
 	b.put(void, b[page])
-	b.set(void, table.AttrVoid, ddb.Flag(true))
-	b.set(void, table.AttrEntries, &types.AttributeValueMemberL{})
-	store := &scanCounter{Store: b.client(t)}
-	if report := verify(t, store, 0); !report.Sound() || report.Unsettled > 0 || store.n.Load() != audit.DefaultSegments {
-		t.Errorf("%+v with %d scan requests", report, store.n.Load())
+	b.set(void, store.AttrVoid, store.Flag(true))
+	b.set(void, store.AttrEntries, &types.AttributeValueMemberL{})
+	db := &scanCounter{Store: b.client(t)}
+	if report := verify(t, db, 0); !report.Sound() || report.Unsettled > 0 || db.n.Load() != audit.DefaultSegments {
+		t.Errorf("%+v with %d scan requests", report, db.n.Load())
 	}
 	indexed = []string{"by"}
 	defer func() { indexed = []string{"order", "by"} }()
-	if report := verify(t, store, 0); !report.Sound() {
+	if report := verify(t, db, 0); !report.Sound() {
 		t.Errorf("%+v", report)
 	}
 }

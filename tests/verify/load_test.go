@@ -17,9 +17,8 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/tests/setup"
 )
@@ -31,15 +30,15 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// A transaction is partly visible for a random time.
-	store := setup.Memory(memdb.Options{
+	db := setup.Memory(memdb.Options{
 		Between:   func(context.Context) { <-time.After(time.Duration(rand.IntN(200)) * time.Microsecond) },
 		Violation: func(error) {},
 	})
-	client := store.Client()
+	client := db.Client()
 	stream := setup.Table(t, client, books)
 	b.write(t, client)
 	pumped := setup.Service(t, client, books, api.LocalCaller)
-	setup.Pump(t, store.Streams, stream, pumped, pumped)
+	setup.Pump(t, db.Streams, stream, pumped, pumped)
 	l := newLedger(client, nil)
 	var all errgroup.Group
 	var done atomic.Int64
@@ -203,17 +202,17 @@ func TestSoundTableUnderLoadHasNoFindings(t *testing.T) {
 // Corruption is found during concurrent writes, without other findings.
 func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 	b := copyOfBook(t)
-	b.add(table.Spend.Key("jane", "USD"), table.AttrSpent, -1)
+	b.add(store.Spend.Key("jane", "USD"), store.AttrSpent, -1)
 	segment := b.segments("jane", "USD")[1]
-	b.add(segment, table.AttrCredits, 1)
-	balance := table.Balance.Key("market", "AAPL")
-	for _, fold := range []string{table.AttrBase, table.AttrSeal, table.AttrHead} {
-		b.add(balance, fold+"."+table.AttrCredits, 1)
+	b.add(segment, store.AttrCredits, 1)
+	balance := store.Balance.Key("market", "AAPL")
+	for _, fold := range []string{store.AttrBase, store.AttrSeal, store.AttrHead} {
+		b.add(balance, fold+"."+store.AttrCredits, 1)
 	}
 	gap := b.segments("jane", "AAPL")[0]
 	b.drop(gap)
 	header := gold
-	b.set(header, "Fingerprint", ddb.String("1:none"))
+	b.set(header, "Fingerprint", store.String("1:none"))
 	underLoad(t, b, func(client *dynamodb.Client, _ func() int64) {
 		for range 2 {
 			report := verifyWithPauses(t, client)
@@ -222,10 +221,10 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 				found[want{f.Code, f.Key, f.Attribute}] = true
 			}
 			for _, w := range []want{
-				{audit.GuardWrong, table.Spend.Key("jane", "USD"), table.AttrSpent}, {audit.SegmentWrong, segment, ""},
+				{audit.GuardWrong, store.Spend.Key("jane", "USD"), store.AttrSpent}, {audit.SegmentWrong, segment, ""},
 				{audit.BalanceWrong, balance, ""}, {audit.SegmentMissing, gap, ""},
 				{audit.FingerprintDiffers, header, "Fingerprint"},
-				{audit.ChecksumDiffers, header, table.AttrChecksum},
+				{audit.ChecksumDiffers, header, store.AttrChecksum},
 			} {
 				if !found[w] {
 					t.Errorf("missing finding: %+v", w)

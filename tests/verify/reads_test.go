@@ -15,8 +15,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/tests/system"
@@ -140,14 +139,14 @@ func TestMemoryIsBounded(t *testing.T) {
 // If somebody removes an account's limit directly in the table, the ledger rejects debits of the account.
 func TestAlteredAccountAllowsNoDebit(t *testing.T) {
 	b := copyOfBook(t)
-	jane := table.Account.Key("jane")
-	b.set(jane, "Overdraft", ddb.String("unlimited"))
+	jane := store.Account.Key("jane")
+	b.set(jane, "Overdraft", store.String("unlimited"))
 	client := b.client(t)
 	_, err := newLedger(client, nil).Post(t.Context(), transfer(about("much"), "jane", "bank", "USD", 1_000_000_000))
 	if !errors.Is(err, events.ErrChecksum) {
 		t.Errorf("%v", err)
 	}
-	if system.Contents(t, client, books)[table.Transaction.Key("much")] != nil {
+	if system.Contents(t, client, books)[store.Transaction.Key("much")] != nil {
 		t.Error("it was posted")
 	}
 }
@@ -158,11 +157,11 @@ func TestAlteredPostingIsNotCounted(t *testing.T) {
 	shown := b[janeUSD]
 	postings := b.postings("jane", "USD")
 	b.add(postings[len(postings)-1], "Quantity", 1_000_000)
-	b.set(janeUSD, table.AttrHead, b[janeUSD][table.AttrSeal]) // the head has not counted it yet
+	b.set(janeUSD, store.AttrHead, b[janeUSD][store.AttrSeal]) // the head has not counted it yet
 	client := b.client(t)
-	v := ddb.NewTable(client, books)
+	v := store.NewTable(client, books)
 	key := events.Pair{Account: "jane", Asset: "USD"}
-	_, _, id, _ := table.Posting.Parse(postings[len(postings)-1])
+	_, _, id, _ := store.Posting.Parse(postings[len(postings)-1])
 	if err := projections.NewProjector(v, time.Now, nil).Refold(t.Context(), key,
 		[]events.KSUID{events.KSUID(id)}); !errors.Is(err, events.ErrChecksum) {
 		t.Errorf("refold: %v", err)
@@ -172,7 +171,7 @@ func TestAlteredPostingIsNotCounted(t *testing.T) {
 		t.Errorf("strong read: %+v, %v", strong, err)
 	}
 	after := system.Contents(t, client, books)
-	was, is := ddb.Read(shown).Integer(table.AttrVersion), ddb.Read(after[janeUSD]).Integer(table.AttrVersion)
+	was, is := store.Read(shown).Integer(store.AttrVersion), store.Read(after[janeUSD]).Integer(store.AttrVersion)
 	if was != is {
 		t.Errorf("the balance was written: version %d, then %d", was, is)
 	}

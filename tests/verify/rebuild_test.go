@@ -12,8 +12,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/tests/full"
@@ -34,7 +33,7 @@ var projectionCodes = []audit.Code{
 // the error of list.
 func rebuild(t *testing.T, client *dynamodb.Client, dropMissing bool) (strays int, err error) {
 	t.Helper()
-	p := repair.NewRebuilder(ddb.NewTable(client, books), time.Now, nil)
+	p := repair.NewRebuilder(store.NewTable(client, books), time.Now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	count := func(part repair.Report) { strays += len(part.Strays) }
 	for _, account := range []string{"bank", "jane", "ann", "shop"} {
@@ -80,7 +79,7 @@ func TestRebuildRepairsProjections(t *testing.T) {
 // A rebuild raises no false alarm while clients place and end holds, and change roles and groups.
 func TestRebuildUnderLoad(t *testing.T) {
 	underLoad(t, copyOfBook(t), func(client *dynamodb.Client, posted func() int64) {
-		v, rebuilds := ddb.NewTable(client, books), 0
+		v, rebuilds := store.NewTable(client, books), 0
 		for ; !t.Failed() && (posted() < *transactions || rebuilds < 8); rebuilds++ {
 			c := repair.Config{Table: v, Scope: repair.Scope{Account: []string{"ann", "shop"}[rebuilds%2]},
 				Report: func(r repair.Report) {
@@ -105,7 +104,7 @@ func TestRebuildUnderLoad(t *testing.T) {
 func sameEvents(b, c book) bool {
 	is := func(of book) book {
 		events := maps.Clone(of)
-		maps.DeleteFunc(events, func(k table.Key, _ ddb.Item) bool { return !table.IsEvent(k.SK) })
+		maps.DeleteFunc(events, func(k store.Key, _ store.Item) bool { return !store.IsEvent(k.SK) })
 		return events
 	}
 	return reflect.DeepEqual(is(b), is(c))

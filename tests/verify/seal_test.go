@@ -10,32 +10,31 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // event decodes an event and ignores its checksum. ok is false if the item is not an event, or is malformed.
-func event(item ddb.Item) (e events.Event, ok bool) {
-	if !table.IsEvent(ddb.Read(item).Text(table.AttrSK)) || item[table.AttrChecksum] == nil {
+func event(item store.Item) (e events.Event, ok bool) {
+	if !store.IsEvent(store.Read(item).Text(store.AttrSK)) || item[store.AttrChecksum] == nil {
 		return nil, false
 	}
 	item = maps.Clone(item)
-	item[table.AttrChecksum] = ddb.String(checksumOf(item))
-	e, err := ddb.DecodeEvent(item)
+	item[store.AttrChecksum] = store.String(checksumOf(item))
+	e, err := store.DecodeEvent(item)
 	return e, err == nil
 }
 
 // checksumOf computes the checksum of an event's fields. For the texts of the book, encoding/json writes the canonical
 // form.
-func checksumOf(item ddb.Item) string {
+func checksumOf(item store.Item) string {
 	covered := maps.Clone(item)
-	for _, name := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrChecksum} {
+	for _, name := range []string{store.AttrPK, store.AttrSK, store.AttrSK2, store.AttrPK2, store.AttrChecksum} {
 		delete(covered, name)
 	}
 	var form bytes.Buffer
 	out := json.NewEncoder(&form)
 	out.SetEscapeHTML(false)
-	if err := out.Encode(plain(ddb.Map(covered))); err != nil {
+	if err := out.Encode(plain(store.Map(covered))); err != nil {
 		panic(err)
 	}
 	hash := sha256.Sum256(bytes.TrimSuffix(form.Bytes(), []byte("\n")))
@@ -70,28 +69,28 @@ func plain(v types.AttributeValue) any {
 // recomputeChecksums makes altered events consistent, as a skilled attacker would: it recomputes their checksums, and
 // updates the copies of them in entries of holds and in current accounts.
 func (b book) recomputeChecksums() {
-	before := make(map[table.Key]string) // checksums before
-	b.eachEvent(func(k table.Key, e events.Event) {
-		before[k] = b.text(k, table.AttrChecksum)
-		b[k] = ddb.EventItem(e)
+	before := make(map[store.Key]string) // checksums before
+	b.eachEvent(func(k store.Key, e events.Event) {
+		before[k] = b.text(k, store.AttrChecksum)
+		b[k] = store.EventItem(e)
 	})
 	for k, item := range b {
-		if _, _, isEntry := table.Hold.Parse(k); isEntry {
-			for _, name := range []string{table.AttrHeader, table.AttrEnded} {
+		if _, _, isEntry := store.Hold.Parse(k); isEntry {
+			for _, name := range []string{store.AttrHeader, store.AttrEnded} {
 				m, ok := item[name].(*types.AttributeValueMemberM)
 				if !ok {
 					continue
 				}
-				if of, err := ddb.KeyOf(m.Value); err == nil && before[of] == ddb.Read(m.Value).Text(table.AttrChecksum) {
-					item[name] = ddb.Map(b[of])
+				if of, err := store.KeyOf(m.Value); err == nil && before[of] == store.Read(m.Value).Text(store.AttrChecksum) {
+					item[name] = store.Map(b[of])
 				}
 			}
 		}
-		if account, isCurrent := table.Current.Parse(k); isCurrent {
-			number := ddb.Read(item).Integer(table.AttrNumber)
-			of := table.Change.Key(account, number)
-			if e, ok := event(b[of]); ok && before[of] == b.text(k, table.AttrChecksum) {
-				b[k] = ddb.NewItemEncoder(1).Current(e.(events.AccountChanged))
+		if account, isCurrent := store.Current.Parse(k); isCurrent {
+			number := store.Read(item).Integer(store.AttrNumber)
+			of := store.Change.Key(account, number)
+			if e, ok := event(b[of]); ok && before[of] == b.text(k, store.AttrChecksum) {
+				b[k] = store.NewItemEncoder(1).Current(e.(events.AccountChanged))
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	template "ledger.example"
 	"ledger.example/internal/local/pump"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // A local stack has the table and the stream settings of template.yaml. tests/documents tests the settings of the
@@ -18,7 +18,7 @@ func TestTemplateSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(made.GlobalSecondaryIndexes); n != len(table.Indexes()) || made.StreamSpecification.StreamViewType != "NEW_IMAGE" {
+	if n := len(made.GlobalSecondaryIndexes); n != len(store.Indexes()) || made.StreamSpecification.StreamViewType != "NEW_IMAGE" {
 		t.Errorf("%d indexes, stream %+v", n, made.StreamSpecification)
 	}
 	settings, lister, err := StreamSettings()
@@ -37,36 +37,36 @@ func TestTemplateSettings(t *testing.T) {
 	}
 	// CreateTable compares the table itself with the layout.
 	var projected, others []string
-	for _, item := range table.Items() {
+	for _, item := range store.ItemTypes() {
 		prefix, list := `{"prefix":"`+item.Prefix()+`"}`, &others
-		if table.IsProjected(item.Prefix()) {
+		if store.IsProjected(item.Prefix()) {
 			list = &projected
 		}
-		if table.IsEvent(item.Prefix()) && !slices.Contains(*list, prefix) {
+		if store.IsEvent(item.Prefix()) && !slices.Contains(*list, prefix) {
 			*list = append(*list, prefix)
 		}
 	}
 	filtered := func(prefixes ...string) string {
-		return `"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[` + strings.Join(prefixes, ",") + `]}}}}`
+		return `"dynamodb":{"Keys":{"` + store.AttrSK + `":{"S":[` + strings.Join(prefixes, ",") + `]}}}}`
 	}
 	want := []string{
 		`{` + filtered(projected[0]),
 		`{` + filtered(projected[1:]...),
-		`{"dynamodb":{"NewImage":{"` + table.AttrPK + `":{"S":[{"exists":false}]}}}}`,
+		`{"dynamodb":{"NewImage":{"` + store.AttrPK + `":{"S":[{"exists":false}]}}}}`,
 		`{"eventName":["MODIFY"],` + filtered(others...),
 	}
 	if got := settings.Filters; !slices.Equal(got, want) {
 		t.Errorf("filters are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
-	want = []string{`{"eventName":["INSERT"],` + filtered(`{"prefix":"`+table.Transaction.Prefix()+`"}`,
-		`{"prefix":"`+table.Outcome.Prefix()+`"}`)}
+	want = []string{`{"eventName":["INSERT"],` + filtered(`{"prefix":"`+store.Transaction.Prefix()+`"}`,
+		`{"prefix":"`+store.Outcome.Prefix()+`"}`)}
 	if got := lister.Filters; !slices.Equal(got, want) {
 		t.Errorf("the lister's filters are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
 	// The query role may read each index by name.
-	for _, index := range table.Indexes() {
+	for _, index := range store.Indexes() {
 		if !strings.Contains(string(template.YAML), `"${LedgerTable.Arn}/index/`+index.Name+`"`) {
 			t.Errorf("no role may query %s", index.Name)
 		}

@@ -12,9 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // An item that is written often has only the versions that a lagging read can see, and the index entries of these.
@@ -25,12 +24,12 @@ func TestOldVersionsAreDropped(t *testing.T) {
 	if _, err := dynamolocal.CreateTable(t.Context(), client, "books"); err != nil {
 		t.Fatal(err)
 	}
-	key := table.Membership.Key("jane", "u")
+	key := store.Membership.Key("jane", "u")
 	const writes, every = 100, time.Minute
 	for n := range writes {
-		item := ddb.Key(key)
-		item[table.AttrNumber] = ddb.Integer(int64(n))
-		item[table.AttrPK2] = ddb.String(table.Membership.PK2(string(rune('a' + n%26))))
+		item := store.KeyItem(key)
+		item[store.AttrNumber] = store.Integer(int64(n))
+		item[store.AttrPK2] = store.String(store.Membership.PK2(string(rune('a' + n%26))))
 		in := &dynamodb.PutItemInput{TableName: aws.String("books"), Item: item}
 		if _, err := client.PutItem(t.Context(), in); err != nil {
 			t.Fatal(err)
@@ -52,7 +51,7 @@ func TestOldVersionsAreDropped(t *testing.T) {
 
 	// A deleted item has no versions in the end.
 	for range 2 {
-		in := &dynamodb.DeleteItemInput{TableName: aws.String("books"), Key: ddb.Key(key)}
+		in := &dynamodb.DeleteItemInput{TableName: aws.String("books"), Key: store.KeyItem(key)}
 		if _, err := client.DeleteItem(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
@@ -71,8 +70,8 @@ func TestStreamsAndChangesAreBounded(t *testing.T) {
 	}
 	b := s.tables["books"]
 	for n := range 2 * changesKept {
-		image := ddb.Item{"N": &types.AttributeValueMemberN{Value: "1"}}
-		s.recordChange(Change{b.name, table.Key{}, nil, image, time.Unix(int64(n/1000), 0)})
+		image := store.Item{"N": &types.AttributeValueMemberN{Value: "1"}}
+		s.recordChange(Change{b.name, store.Key{}, nil, image, time.Unix(int64(n/1000), 0)})
 	}
 	if len(s.changes) != changesKept || s.trimmed != changesKept {
 		t.Errorf("%d changes, %d trimmed", len(s.changes), s.trimmed)

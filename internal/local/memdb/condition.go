@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 )
 
 // A condition is an OR of lists of terms, each of which is an AND. The grammar is the part of AWS's that the ledger
@@ -98,7 +98,7 @@ func (p *parser) call(function string) term {
 }
 
 // holds reports whether the condition is true of an item; nil is a missing item.
-func (c condition) holds(i ddb.Item) bool {
+func (c condition) holds(i store.Item) bool {
 	return c == nil || slices.ContainsFunc(c, func(terms []term) bool {
 		return !slices.ContainsFunc(terms, func(t term) bool { return !t.holds(i[t.attribute]) })
 	})

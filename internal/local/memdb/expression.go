@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 )
 
 // expressionBytes is the maximum length of an expression (AWS, "Quotas in Amazon DynamoDB").
@@ -16,7 +16,7 @@ const expressionBytes = 4 << 10
 // each of them.
 type placeholders struct {
 	names  map[string]string
-	values ddb.Item
+	values store.Item
 	used   []string // names and values, once each
 }
 

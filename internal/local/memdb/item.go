@@ -1,8 +1,7 @@
 package memdb
 
 import (
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // Maximum sizes of keys (AWS, "Quotas in Amazon DynamoDB").
@@ -13,7 +12,7 @@ const (
 
 // keyOf returns the table's key in i. With keyOnly, i must have no other attributes. The error is a
 // ValidationException.
-func (t *tableState) keyOf(i ddb.Item, keyOnly bool) (k table.Key, err error) {
+func (t *tableState) keyOf(i store.Item, keyOnly bool) (k store.Key, err error) {
 	x := t.keys()
 	if keyOnly && len(i) != len(x.keys) {
 		return k, validation("The provided key element does not match the schema")
@@ -25,7 +24,7 @@ func (t *tableState) keyOf(i ddb.Item, keyOnly bool) (k table.Key, err error) {
 }
 
 // keyPart returns the string of a key attribute. The error is a ValidationException.
-func keyPart(i ddb.Item, name string, maxBytes int) (string, error) {
+func keyPart(i store.Item, name string, maxBytes int) (string, error) {
 	value, isText := text(i[name])
 	if !isText || value == "" || len(value) > maxBytes {
 		return "", validation("The key %s must be a string of 1 to %d bytes", name, maxBytes)
@@ -34,8 +33,8 @@ func keyPart(i ddb.Item, name string, maxBytes int) (string, error) {
 }
 
 // check returns a ValidationException if an item is too large or has an invalid index key.
-func (t *tableState) check(i ddb.Item) error {
-	if ddb.ItemBytes(i) > table.ItemBytes {
+func (t *tableState) check(i store.Item) error {
+	if store.SizeOf(i) > store.ItemBytes {
 		return validation("Item size has exceeded the maximum allowed size")
 	}
 	for _, x := range t.indexes[1:] {

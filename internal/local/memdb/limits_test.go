@@ -12,9 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // invalid reports whether an error is a ValidationException.
@@ -26,9 +25,9 @@ func invalid(err error) bool {
 // A request at a limit is accepted, and a request one above it is rejected, as in DynamoDB and DynamoDB Local.
 func TestLimits(t *testing.T) {
 	_, client := open(t, memdb.Options{})
-	sized := func(n, bytes int) ddb.Item {
-		i := ddb.Key(table.Key{PK: "p", SK: fmt.Sprintf("%03d", n)})
-		i["Text"] = ddb.String(strings.Repeat("x", bytes-ddb.ItemBytes(i)-len("Text")))
+	sized := func(n, bytes int) store.Item {
+		i := store.KeyItem(store.Key{PK: "p", SK: fmt.Sprintf("%03d", n)})
+		i["Text"] = store.String(strings.Repeat("x", bytes-store.SizeOf(i)-len("Text")))
 		return i
 	}
 	putAll := func(count, bytes int) func(context.Context) error {
@@ -45,7 +44,7 @@ func TestLimits(t *testing.T) {
 		return func(ctx context.Context) error {
 			in := &dynamodb.TransactGetItemsInput{}
 			for n := range count {
-				key := table.Key{PK: "p", SK: fmt.Sprintf("%03d", n)}
+				key := store.Key{PK: "p", SK: fmt.Sprintf("%03d", n)}
 				in.TransactItems = append(in.TransactItems, getting(key).TransactItems...)
 			}
 			_, err := client.TransactGetItems(ctx, in)
@@ -55,8 +54,8 @@ func TestLimits(t *testing.T) {
 	add := func(number string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-				TableName: tableName, Key: ddb.Key(keyA), UpdateExpression: aws.String("ADD N :by"),
-				ExpressionAttributeValues: ddb.Item{":by": &types.AttributeValueMemberN{Value: number}},
+				TableName: tableName, Key: store.KeyItem(keyA), UpdateExpression: aws.String("ADD N :by"),
+				ExpressionAttributeValues: store.Item{":by": &types.AttributeValueMemberN{Value: number}},
 			})
 			return err
 		}
@@ -72,15 +71,15 @@ func TestLimits(t *testing.T) {
 		send func(context.Context) error
 		ok   bool
 	}{
-		{"the largest item", put(table.ItemBytes), true},
-		{"a larger one", put(table.ItemBytes + 1), false},
+		{"the largest item", put(store.ItemBytes), true},
+		{"a larger one", put(store.ItemBytes + 1), false},
 		{"the largest transaction", putAll(10, 400<<10), true},
 		{"a larger one", putAll(11, 400<<10), false},
-		{"the most actions", putAll(table.TransactionActions, 100), true},
-		{"one more", putAll(table.TransactionActions+1, 100), false},
-		{"the most reads", getAll(table.TransactionActions), true},
-		{"one more", getAll(table.TransactionActions + 1), false},
-		{"38 digits", add(strings.Repeat("9", table.NumberDigits)), true},
+		{"the most actions", putAll(store.TransactionActions, 100), true},
+		{"one more", putAll(store.TransactionActions+1, 100), false},
+		{"the most reads", getAll(store.TransactionActions), true},
+		{"one more", getAll(store.TransactionActions + 1), false},
+		{"38 digits", add(strings.Repeat("9", store.NumberDigits)), true},
 		{"another digit", add("0.1"), false},
 		{"a round sum of 39 digits", add("1"), true},
 		{"39 digits", add("1"), false},
@@ -95,13 +94,13 @@ func TestLimits(t *testing.T) {
 func TestPagesEndAtOneMegabyte(t *testing.T) {
 	_, client := open(t, memdb.Options{})
 	for n := range 5 {
-		item := ddb.Key(table.Key{PK: "p", SK: fmt.Sprint(n)})
-		item["Text"] = ddb.String(strings.Repeat("x", 300<<10))
+		item := store.KeyItem(store.Key{PK: "p", SK: fmt.Sprint(n)})
+		item["Text"] = store.String(strings.Repeat("x", 300<<10))
 		put(t, client, item)
 	}
 	in := &dynamodb.QueryInput{
 		TableName: tableName, KeyConditionExpression: aws.String("PK = :p"),
-		ExpressionAttributeValues: ddb.Item{":p": ddb.String("p")},
+		ExpressionAttributeValues: store.Item{":p": store.String("p")},
 	}
 	for _, want := range []int32{4, 1} {
 		out, err := client.Query(t.Context(), in)

@@ -8,8 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // A listRequest has the fields of a query and of a scan.
@@ -17,7 +16,7 @@ type listRequest struct {
 	TableName, IndexName, KeyConditionExpression, ProjectionExpression, FilterExpression *string
 	ConsistentRead, ScanIndexForward                                                     *bool
 	ExpressionAttributeNames                                                             map[string]string
-	ExpressionAttributeValues, ExclusiveStartKey                                         ddb.Item
+	ExpressionAttributeValues, ExclusiveStartKey                                         store.Item
 	Limit, Segment, TotalSegments                                                        *int32
 	Select                                                                               types.Select // "" or COUNT
 
@@ -100,7 +99,7 @@ type page struct {
 	projection map[string]bool // attributes to return; nil: all
 	keys       map[string]bool // attributes of a LastEvaluatedKey
 	filter     condition       // of the items to return
-	read       []ddb.Item      // all items, each with all its attributes
+	read       []store.Item    // all items, each with all its attributes
 	full       bool            // there may be more items after it
 }
 
@@ -144,8 +143,8 @@ func (s *Store) findPage(l listRequest, at time.Time) (*page, error) {
 		}
 		i = only(i, x.projected)
 		p.read = append(p.read, i)
-		bytes += ddb.ItemBytes(i)
-		p.full = len(p.read) == int(aws.ToInt32(l.Limit)) || bytes >= table.QueryPageBytes
+		bytes += store.SizeOf(i)
+		p.full = len(p.read) == int(aws.ToInt32(l.Limit)) || bytes >= store.QueryPageBytes
 		return !p.full
 	})
 	return p, nil
@@ -188,7 +187,7 @@ func (l listRequest) expressions(x *index) (from, to entry, projection map[strin
 
 // startEntry reads an ExclusiveStartKey. The item need not exist. In an index the key has the keys of the index and of
 // the table, which orders items with equal index keys.
-func (t *tableState) startEntry(x *index, given ddb.Item) (entry, error) {
+func (t *tableState) startEntry(x *index, given store.Item) (entry, error) {
 	for name := range x.keys {
 		if value, _ := text(given[name]); value == "" || len(given) != len(x.keys) {
 			return entry{}, validation("The provided starting key is invalid")

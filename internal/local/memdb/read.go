@@ -8,8 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // readTime returns the time as of which a read sees the table. The zero time is now, as for strongly consistent reads.
@@ -28,14 +27,14 @@ type readRequest struct {
 	TableName, ProjectionExpression *string
 	ExpressionAttributeNames        map[string]string
 	ConsistentRead                  *bool
-	Key                             ddb.Item
+	Key                             store.Item
 	Keys                            []map[string]types.AttributeValue
 }
 
 // A get is a parsed request for one item.
 type get struct {
 	table      *tableState
-	key        table.Key
+	key        store.Key
 	projection map[string]bool
 }
 
@@ -56,7 +55,7 @@ func (s *Store) get(r readRequest) (g get, err error) {
 }
 
 // read reads an item as of a time. It returns nil if there is none. The lock is held.
-func (s *Store) read(r readRequest, at time.Time) (ddb.Item, table.Key, error) {
+func (s *Store) read(r readRequest, at time.Time) (store.Item, store.Key, error) {
 	g, err := s.get(r)
 	if err != nil {
 		return nil, g.key, err
@@ -96,10 +95,10 @@ func (s *Store) batchGetItem(
 		if err := decode(&keys, &r); err != nil {
 			return nil, err
 		}
-		if n := len(r.Keys); n == 0 || n > table.BatchGetKeys {
+		if n := len(r.Keys); n == 0 || n > store.BatchGetKeys {
 			return nil, validation("Too many items requested for the BatchGetItem call, or none: %d", n)
 		}
-		at, seen := s.readTime(ctx, r.ConsistentRead), make(map[table.Key]bool, len(r.Keys))
+		at, seen := s.readTime(ctx, r.ConsistentRead), make(map[store.Key]bool, len(r.Keys))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, r.Key = range r.Keys {
@@ -125,8 +124,8 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 	if err := decode(in, &all); err != nil {
 		return nil, err
 	}
-	if n := len(all.TransactItems); n == 0 || n > table.TransactionActions {
-		return nil, errActions(table.TransactionActions)
+	if n := len(all.TransactItems); n == 0 || n > store.TransactionActions {
+		return nil, errActions(store.TransactionActions)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,14 +152,14 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		}
 		seen[at] = true
 		found := g.table.row(g.key).current()
-		size += ddb.ItemBytes(found)
+		size += store.SizeOf(found)
 		out.Responses[n].Item = copyOut(found, g.projection)
 	}
 	switch {
 	case refused:
 		return nil, cancelled(conflicts)
-	case size > table.TransactionBytes:
-		return nil, validation("Collection size of items exceeds %d bytes", table.TransactionBytes)
+	case size > store.TransactionBytes:
+		return nil, validation("Collection size of items exceeds %d bytes", store.TransactionBytes)
 	}
 	return out, nil
 }

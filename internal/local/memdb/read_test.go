@@ -9,10 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // clock is a clock that a test sets.
@@ -23,18 +21,18 @@ func newClock() *clock { return &clock{time.Date(2026, 11, 21, 9, 0, 0, 0, time.
 func (c *clock) Now() time.Time { return c.now }
 
 // membership returns an item in the inverse index.
-func membership(user string) ddb.Item {
-	i := ddb.Key(table.Membership.Key("jane", user))
-	i[table.AttrUser], i[table.AttrNumber] = ddb.String(user), ddb.Integer(1)
-	i[table.AttrPK2] = ddb.String(table.Membership.PK2(user))
+func membership(user string) store.Item {
+	i := store.KeyItem(store.Membership.Key("jane", user))
+	i[store.AttrUser], i[store.AttrNumber] = store.String(user), store.Integer(1)
+	i[store.AttrPK2] = store.String(store.Membership.PK2(user))
 	return i
 }
 
 // ofUser counts a user's items in the inverse index.
 func ofUser(t testing.TB, client *dynamodb.Client, user string) int {
 	t.Helper()
-	page, err := ddb.NewTable(client, *tableName).Query(t.Context(), store.Query{
-		Index: table.IndexInverse, Partition: table.Membership.PK2(user), Within: table.Account.Partitions(),
+	page, err := store.NewTable(client, *tableName).Query(t.Context(), store.Query{
+		Index: store.IndexInverse, Partition: store.Membership.PK2(user), Within: store.Account.Partitions(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +56,7 @@ func TestEventuallyConsistentReadsLag(t *testing.T) {
 	c.now = c.now.Add(3 * time.Second)
 	put(t, client, plain(keyA, 2))
 	gone := membership("u")
-	delete(gone, table.AttrPK2)
+	delete(gone, store.AttrPK2)
 	put(t, client, gone)
 	c.now = c.now.Add(3 * time.Second) // 6 s after the first, 3 s after the second
 	if got := versionOf(t, client, keyA, false); got != "1" {
@@ -88,12 +86,12 @@ func TestRepliesHaveTheStoresDate(t *testing.T) {
 	c := newClock()
 	_, client := open(t, memdb.Options{Now: c.Now})
 	out, err := client.GetItem(t.Context(), getInput(keyA, false))
-	if err != nil || !ddb.StoreTime(out.ResultMetadata).Equal(c.now) {
-		t.Errorf("%v, %v", ddb.StoreTime(out.ResultMetadata), err)
+	if err != nil || !store.StoreTime(out.ResultMetadata).Equal(c.now) {
+		t.Errorf("%v, %v", store.StoreTime(out.ResultMetadata), err)
 	}
-	_, err = client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("other"), Key: ddb.Key(keyA)})
-	if !ddb.ErrorTime(err).Equal(c.now) {
-		t.Errorf("%v of %v", ddb.ErrorTime(err), err)
+	_, err = client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("other"), Key: store.KeyItem(keyA)})
+	if !store.ErrorTime(err).Equal(c.now) {
+		t.Errorf("%v of %v", store.ErrorTime(err), err)
 	}
 }
 
@@ -101,23 +99,23 @@ func TestRepliesHaveTheStoresDate(t *testing.T) {
 func TestItemsAreCopied(t *testing.T) {
 	_, client := open(t, memdb.Options{})
 	sent := plain(keyA, 1)
-	sent["M"] = ddb.Map(ddb.Item{"n": ddb.Integer(1)})
+	sent["M"] = store.Map(store.Item{"n": store.Integer(1)})
 	put(t, client, sent)
 	spoil(sent)
 	spoil(itemOf(t, client, keyA))
-	if got := itemOf(t, client, keyA); len(got) != len(sent)+1 || ddb.Read(ddb.Read(got).Map("M")).Integer("n") != 1 {
+	if got := itemOf(t, client, keyA); len(got) != len(sent)+1 || store.Read(store.Read(got).Map("M")).Integer("n") != 1 {
 		t.Errorf("it became %v", got)
 	}
 }
 
-func spoil(i ddb.Item) {
-	nested := ddb.Read(i).Map("M")
+func spoil(i store.Item) {
+	nested := store.Read(i).Map("M")
 	nested["n"].(*types.AttributeValueMemberN).Value = "7"
 	delete(nested, "n")
-	delete(i, table.AttrVersion)
+	delete(i, store.AttrVersion)
 }
 
-func itemOf(t testing.TB, client *dynamodb.Client, k table.Key) ddb.Item {
+func itemOf(t testing.TB, client *dynamodb.Client, k store.Key) store.Item {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), getInput(k, true))
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // maxLag bounds the lag of eventually consistent reads. Versions that were replaced before are dropped. In AWS,
@@ -18,17 +17,17 @@ const maxLag = 15 * time.Minute
 
 // A row has the versions of one item. Strongly consistent reads see the last version.
 type row struct {
-	key      table.Key
+	key      store.Key
 	versions []version
 }
 
 type version struct {
-	item ddb.Item // nil: deleted
+	item store.Item // nil: deleted
 	at   time.Time
 }
 
 // at returns the item as of a time, or nil if there was none. The zero time means now.
-func (r *row) at(at time.Time) ddb.Item {
+func (r *row) at(at time.Time) store.Item {
 	if r == nil {
 		return nil
 	}
@@ -41,7 +40,7 @@ func (r *row) at(at time.Time) ddb.Item {
 }
 
 // current returns the current item, or nil if there is none.
-func (r *row) current() ddb.Item { return r.at(time.Time{}) }
+func (r *row) current() store.Item { return r.at(time.Time{}) }
 
 // trim drops the versions that no read as of the horizon or later can see, and returns them.
 func (r *row) trim(horizon time.Time) (dropped []version) {
@@ -74,7 +73,7 @@ func (e entry) less(f entry) bool {
 const afterAll = "\xff"
 
 // firstRow and lastRow order an entry before or after all entries with the same sort key.
-var firstRow, lastRow = &row{}, &row{key: table.Key{PK: afterAll, SK: afterAll}}
+var firstRow, lastRow = &row{}, &row{key: store.Key{PK: afterAll, SK: afterAll}}
 
 func newEntry(partition, sort string, r *row) entry {
 	return entry{hash(partition), partition, sort, r}
@@ -94,7 +93,7 @@ func newTree() *btree.BTreeG[entry] {
 }
 
 // entryFor returns an item's entry. ok is false if the item is not in the index.
-func (x *index) entryFor(r *row, i ddb.Item) (e entry, ok bool) {
+func (x *index) entryFor(r *row, i store.Item) (e entry, ok bool) {
 	partition, hasPartition := text(i[x.partitionKey])
 	sort, hasSort := text(i[x.sortKey])
 	return newEntry(partition, sort, r), hasPartition && hasSort
@@ -115,7 +114,7 @@ func (x *index) reindex(r *row, dropped []version) {
 }
 
 // matches reports whether an entry is the entry of that version of its row.
-func (x *index) matches(e entry, i ddb.Item) bool {
+func (x *index) matches(e entry, i store.Item) bool {
 	f, ok := x.entryFor(e.row, i)
 	return ok && f == e
 }

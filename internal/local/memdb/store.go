@@ -16,8 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // shardsDefault is the default of Options.Shards.
@@ -75,7 +74,7 @@ func New(o Options) *Store {
 		o.Shards = shardsDefault
 	}
 	if o.Actions == 0 {
-		o.Actions = table.TransactionActions
+		o.Actions = store.TransactionActions
 	}
 	return &Store{options: o, tables: make(map[string]*tableState)}
 }
@@ -98,8 +97,8 @@ func (s *Store) time() time.Time {
 // Change is a change of an item, and a record of its table's stream.
 type Change struct {
 	Table         string
-	Key           table.Key
-	Before, After ddb.Item // nil: missing
+	Key           store.Key
+	Before, After store.Item // nil: missing
 	At            time.Time
 }
 
@@ -125,7 +124,7 @@ func (s *Store) recordChange(c Change) {
 
 // Item returns an item as a strongly consistent read sees it, or nil if there is none. busy means that the write of a
 // committed transaction is not visible yet. With several tables, the first one that has the item counts.
-func (s *Store) Item(k table.Key) (found ddb.Item, busy bool) {
+func (s *Store) Item(k store.Key) (found store.Item, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.ordered {

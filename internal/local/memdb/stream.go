@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 )
 
 // A table's stream is the store's list of changes. The hash of an item's key selects its shard. Shards do not split or
@@ -149,7 +149,7 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 		c := s.changes[i.at-s.trimmed]
 		i.at++
 		if c.Table == t.name && hash(c.Key.PK+"\x00"+c.Key.SK)%uint64(s.options.Shards) == uint64(i.shard) {
-			size += ddb.ItemBytes(c.After)
+			size += store.SizeOf(c.After)
 			out.Records = append(out.Records, c.record(i.at))
 		}
 	}
@@ -166,7 +166,7 @@ func (c Change) record(sequence int) streamtypes.Record {
 	case c.Before == nil:
 		name = streamtypes.OperationTypeInsert
 	}
-	keys := ddb.Key(c.Key)
+	keys := store.KeyItem(c.Key)
 	shown := streamtypes.Record{
 		AwsRegion:    aws.String(Region),
 		EventID:      aws.String(fmt.Sprintf("%032x", sequence)),
@@ -177,7 +177,7 @@ func (c Change) record(sequence int) streamtypes.Record {
 			ApproximateCreationDateTime: aws.Time(c.At.Truncate(time.Second)),
 			Keys:                        streamedItem(keys),
 			SequenceNumber:              aws.String(fmt.Sprintf(sequenceFormat, sequence)),
-			SizeBytes:                   aws.Int64(int64(ddb.ItemBytes(keys) + ddb.ItemBytes(c.After))),
+			SizeBytes:                   aws.Int64(int64(store.SizeOf(keys) + store.SizeOf(c.After))),
 			StreamViewType:              streamtypes.StreamViewTypeNewImage,
 		},
 	}
@@ -188,7 +188,7 @@ func (c Change) record(sequence int) streamtypes.Record {
 }
 
 // streamedItem converts an item to the types of the streams SDK.
-func streamedItem(i ddb.Item) map[string]streamtypes.AttributeValue {
+func streamedItem(i store.Item) map[string]streamtypes.AttributeValue {
 	m := make(map[string]streamtypes.AttributeValue, len(i))
 	for name, v := range i {
 		m[name] = streamed(v)

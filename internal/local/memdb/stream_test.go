@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 func arnOf(t testing.TB, client *dynamodb.Client) *string {
@@ -55,10 +55,10 @@ func recordsOf(t testing.TB, streams *dynamodbstreams.Client, arn, shard *string
 
 // Each shard has records.
 func TestStream(t *testing.T) {
-	store, client := open(t, memdb.Options{})
-	streams, arn := store.Streams(), arnOf(t, client)
+	db, client := open(t, memdb.Options{})
+	streams, arn := db.Streams(), arnOf(t, client)
 	for n := range 60 {
-		put(t, client, plain(table.Summary.Key(fmt.Sprint(n%20)), int64(n)))
+		put(t, client, plain(store.Summary.Key(fmt.Sprint(n%20)), int64(n)))
 	}
 	total := 0
 	for _, sh := range shardsOf(t, streams, arn) {

@@ -10,8 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // transactWriteItems answers TransactWriteItems. It commits the transaction and then makes the items visible one by
@@ -98,8 +97,8 @@ func (s *Store) write(
 		if w.after, reasons[n], err = w.decide(before); err != nil {
 			return nil, err
 		}
-		size += max(ddb.ItemBytes(before), ddb.ItemBytes(w.after))
-		if w.action != checking && before != nil && table.IsEvent(w.key.SK) {
+		size += max(store.SizeOf(before), store.SizeOf(w.after))
+		if w.action != checking && before != nil && store.IsEvent(w.key.SK) {
 			err := fmt.Errorf("memdb: a write to an event: %s %s in table %s", w.key.PK, w.key.SK, w.table.name)
 			violation = errors.Join(violation, err)
 		}
@@ -107,8 +106,8 @@ func (s *Store) write(
 	switch {
 	case errors.Join(reasons...) != nil:
 		return nil, refuse(reasons)
-	case size > table.TransactionBytes:
-		return nil, validation("Aggregate size of all items cannot exceed %d bytes", table.TransactionBytes)
+	case size > store.TransactionBytes:
+		return nil, validation("Aggregate size of all items cannot exceed %d bytes", store.TransactionBytes)
 	case violation != nil:
 		s.options.Violation(violation)
 	}
@@ -125,7 +124,7 @@ func (s *Store) write(
 // An itemRef is an item of a table. A transaction may have each item once.
 type itemRef struct {
 	table *tableState
-	key   table.Key
+	key   store.Key
 }
 
 func errActions(max int) error {
@@ -144,15 +143,15 @@ func cancelled(reasons []error) error {
 	out := &types.TransactionCanceledException{}
 	var codes []string
 	for _, reason := range reasons {
-		r := types.CancellationReason{Code: aws.String(ddb.ReasonNone)}
+		r := types.CancellationReason{Code: aws.String(store.ReasonNone)}
 		var failed *types.ConditionalCheckFailedException
 		var conflict *types.TransactionConflictException
 		switch {
 		case reason == nil:
 		case errors.As(reason, &failed):
-			r.Code, r.Message, r.Item = aws.String(ddb.ReasonCondition), failed.Message, failed.Item
+			r.Code, r.Message, r.Item = aws.String(store.ReasonCondition), failed.Message, failed.Item
 		case errors.As(reason, &conflict):
-			r.Code, r.Message = aws.String(ddb.ReasonConflict), conflict.Message
+			r.Code, r.Message = aws.String(store.ReasonConflict), conflict.Message
 		}
 		out.CancellationReasons = append(out.CancellationReasons, r)
 		codes = append(codes, *r.Code)

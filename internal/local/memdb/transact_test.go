@@ -11,19 +11,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // plain returns an item that is not an event.
-func plain(k table.Key, version int64) ddb.Item {
-	i := ddb.Key(k)
-	i[table.AttrVersion] = ddb.Integer(version)
+func plain(k store.Key, version int64) store.Item {
+	i := store.KeyItem(k)
+	i[store.AttrVersion] = store.Integer(version)
 	return i
 }
 
-func putting(items ...ddb.Item) *dynamodb.TransactWriteItemsInput {
+func putting(items ...store.Item) *dynamodb.TransactWriteItemsInput {
 	in := &dynamodb.TransactWriteItemsInput{}
 	for _, i := range items {
 		put := types.TransactWriteItem{Put: &types.Put{TableName: tableName, Item: i}}
@@ -32,39 +31,39 @@ func putting(items ...ddb.Item) *dynamodb.TransactWriteItemsInput {
 	return in
 }
 
-func getting(keys ...table.Key) *dynamodb.TransactGetItemsInput {
+func getting(keys ...store.Key) *dynamodb.TransactGetItemsInput {
 	in := &dynamodb.TransactGetItemsInput{}
 	for _, k := range keys {
-		get := types.TransactGetItem{Get: &types.Get{TableName: tableName, Key: ddb.Key(k)}}
+		get := types.TransactGetItem{Get: &types.Get{TableName: tableName, Key: store.KeyItem(k)}}
 		in.TransactItems = append(in.TransactItems, get)
 	}
 	return in
 }
 
 // versionOf reads an item's version; "" if there is no item.
-func versionOf(t testing.TB, client *dynamodb.Client, k table.Key, strong bool) string {
+func versionOf(t testing.TB, client *dynamodb.Client, k store.Key, strong bool) string {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), getInput(k, strong))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _ := out.Item[table.AttrVersion].(*types.AttributeValueMemberN)
+	v, _ := out.Item[store.AttrVersion].(*types.AttributeValueMemberN)
 	if v == nil {
 		return ""
 	}
 	return v.Value
 }
 
-var keyA, keyB, keyC = table.Summary.Key("a"), table.Summary.Key("b"), table.Summary.Key("c")
+var keyA, keyB, keyC = store.Summary.Key("a"), store.Summary.Key("b"), store.Summary.Key("c")
 
 // While the items of a transaction become visible, single reads see some of them, transactional reads are canceled, and
 // writes to the other items conflict.
 func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 	var client *dynamodb.Client
-	var store *memdb.Store
+	var db *memdb.Store
 	var seen []string
 	within := false
-	store, client = open(t, memdb.Options{
+	db, client = open(t, memdb.Options{
 		Order: func(n int, swap func(i, j int)) { swap(0, n-1) },
 		Between: func(ctx context.Context) {
 			if within {
@@ -73,17 +72,17 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 			within = true
 			defer func() { within = false }()
 			var versions string
-			for _, k := range []table.Key{keyA, keyB, keyC} {
+			for _, k := range []store.Key{keyA, keyB, keyC} {
 				versions += versionOf(t, client, k, true)
 			}
 			seen = append(seen, versions)
 
-			_, busy := store.Item(keyA)
+			_, busy := db.Item(keyA)
 			if !busy {
 				t.Error("the item that comes last is not busy")
 			}
 			var cancelled *types.TransactionCanceledException
-			reasons := fmt.Sprint([]string{reasonOf(store, keyC), ddb.ReasonConflict})
+			reasons := fmt.Sprint([]string{reasonOf(db, keyC), store.ReasonConflict})
 			_, err := client.TransactGetItems(ctx, getting(keyC, keyA))
 			if !errors.As(err, &cancelled) || reasonsOf(cancelled) != reasons {
 				t.Errorf("read together: %v", err)
@@ -92,11 +91,11 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 			if _, err := client.PutItem(ctx, putInput(plain(keyA, 9))); !errors.As(err, &conflict) {
 				t.Errorf("a put meanwhile: %v", err)
 			}
-			_, err = client.TransactWriteItems(ctx, putting(plain(keyA, 9), plain(table.Summary.Key("other"), 9)))
+			_, err = client.TransactWriteItems(ctx, putting(plain(keyA, 9), plain(store.Summary.Key("other"), 9)))
 			if !errors.As(err, &cancelled) || reasonsOf(cancelled) != "[TransactionConflict None]" {
 				t.Errorf("a transaction meanwhile: %v", err)
 			}
-			if _, err := client.PutItem(ctx, putInput(plain(table.Summary.Key("else"), 1))); err != nil {
+			if _, err := client.PutItem(ctx, putInput(plain(store.Summary.Key("else"), 1))); err != nil {
 				t.Errorf("a put of something else: %v", err)
 			}
 		},
@@ -112,11 +111,11 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 	if _, err := client.TransactGetItems(t.Context(), getting(keyA, keyB, keyC)); err != nil {
 		t.Error(err)
 	}
-	var keys []table.Key
-	for _, c := range store.Since(1) {
+	var keys []store.Key
+	for _, c := range db.Since(1) {
 		keys = append(keys, c.Key)
 	}
-	if want := []table.Key{table.Summary.Key("else"), keyC, keyB, keyA}; !slices.Equal(keys, want) {
+	if want := []store.Key{store.Summary.Key("else"), keyC, keyB, keyA}; !slices.Equal(keys, want) {
 		t.Errorf("became visible: %v, want %v", keys, want)
 	}
 }
@@ -130,11 +129,11 @@ func reasonsOf(e *types.TransactionCanceledException) string {
 }
 
 // reasonOf returns why a transactional read of an item is canceled.
-func reasonOf(s *memdb.Store, k table.Key) string {
+func reasonOf(s *memdb.Store, k store.Key) string {
 	if _, busy := s.Item(k); busy {
-		return ddb.ReasonConflict
+		return store.ReasonConflict
 	}
-	return ddb.ReasonNone
+	return store.ReasonNone
 }
 
 // A committed transaction completes even if its caller panics in a hook.
@@ -156,13 +155,13 @@ func TestTransactionCompletesIfItsCallerPanics(t *testing.T) {
 // Every kind of write that changes an event is a violation. Other items can be changed.
 func TestWritesToEventsAreViolations(t *testing.T) {
 	event := posting("jane", 1)
-	key := ddb.Item{table.AttrPK: event[table.AttrPK], table.AttrSK: event[table.AttrSK]}
+	key := store.Item{store.AttrPK: event[store.AttrPK], store.AttrSK: event[store.AttrSK]}
 	for name, action := range map[string]types.TransactWriteItem{
 		"put":    {Put: &types.Put{TableName: tableName, Item: event}},
 		"delete": {Delete: &types.Delete{TableName: tableName, Key: key}},
 		"update": {Update: &types.Update{
 			TableName: tableName, Key: key, UpdateExpression: aws.String("SET Quantity = :v"),
-			ExpressionAttributeValues: ddb.Item{":v": ddb.Integer(5)},
+			ExpressionAttributeValues: store.Item{":v": store.Integer(5)},
 		}},
 	} {
 		in := putting(plain(keyA, 1))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 )
 
 // An update has the steps of an UpdateExpression in order.
@@ -60,7 +60,7 @@ func (p *placeholders) update(text *string, keys map[string]bool) (u update, err
 }
 
 // apply returns the updated item. before has at least its key. The error is a ValidationException.
-func (u update) apply(before ddb.Item) (ddb.Item, error) {
+func (u update) apply(before store.Item) (store.Item, error) {
 	after := maps.Clone(before)
 	for _, s := range u {
 		old := before[s.name]

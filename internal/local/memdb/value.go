@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 )
 
 // The store supports values of the types S, N, BOOL, NULL, M and L. Stored values are immutable: items are copied when
@@ -16,8 +16,8 @@ import (
 
 // copyItemIn returns a copy of an item or of a map for storing, with canonical numbers. It clones names and strings,
 // because they may retain something larger, such as the body of a request. The error is a ValidationException.
-func copyItemIn(given ddb.Item) (ddb.Item, error) {
-	kept := make(ddb.Item, len(given))
+func copyItemIn(given store.Item) (store.Item, error) {
+	kept := make(store.Item, len(given))
 	for name, v := range given {
 		if name == "" {
 			return nil, validation("Attribute name must not be empty")
@@ -60,7 +60,7 @@ func copyIn(v types.AttributeValue) (types.AttributeValue, error) {
 
 // copyOut returns a copy of a stored item for a caller, who may change it. It has the attributes in names, or all if
 // names is nil. It is nil for a missing item.
-func copyOut(i ddb.Item, names map[string]bool) ddb.Item {
+func copyOut(i store.Item, names map[string]bool) store.Item {
 	if i == nil {
 		return nil
 	}
@@ -69,11 +69,11 @@ func copyOut(i ddb.Item, names map[string]bool) ddb.Item {
 }
 
 // only returns the attributes of an item in names, or all if names is nil.
-func only(i ddb.Item, names map[string]bool) ddb.Item {
+func only(i store.Item, names map[string]bool) store.Item {
 	if names == nil {
 		return i
 	}
-	part := make(ddb.Item, len(names))
+	part := make(store.Item, len(names))
 	for name := range names {
 		if v, ok := i[name]; ok {
 			part[name] = v

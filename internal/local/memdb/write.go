@@ -6,13 +6,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/ddb"
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 )
 
 // writeOne answers PutItem, UpdateItem and DeleteItem. It returns the updated item if the request asks for it. An
 // update creates a missing item. Deleting a missing item is not an error.
-func (s *Store) writeOne(a action, in any) (after ddb.Item, err error) {
+func (s *Store) writeOne(a action, in any) (after store.Item, err error) {
 	r, err := newWriteRequest(a, in)
 	if err != nil {
 		return nil, err
@@ -28,7 +27,7 @@ func (s *Store) writeOne(a action, in any) (after ddb.Item, err error) {
 type writeRequest struct {
 	TableName, ConditionExpression, UpdateExpression *string
 	ExpressionAttributeNames                         map[string]string
-	ExpressionAttributeValues, Item, Key             ddb.Item
+	ExpressionAttributeValues, Item, Key             store.Item
 	ReturnValuesOnConditionCheckFailure              types.ReturnValuesOnConditionCheckFailure
 	ReturnValues                                     types.ReturnValue
 
@@ -73,12 +72,12 @@ func writeRequestOf(item types.TransactWriteItem) (r writeRequest, err error) {
 type write struct {
 	table      *tableState
 	action     action
-	key        table.Key
+	key        store.Key
 	condition  condition
-	item       ddb.Item // the item to put; for other actions its key
+	item       store.Item // the item to put; for other actions its key
 	update     update
-	returnsOld bool     // a failed condition returns the item
-	after      ddb.Item // the item after the write; set by Store.write
+	returnsOld bool       // a failed condition returns the item
+	after      store.Item // the item after the write; set by Store.write
 }
 
 // newWrite parses a request. It makes the checks in the order of DynamoDB Local, so that a request with several faults
@@ -117,7 +116,7 @@ func (s *Store) newWrite(r writeRequest) (*write, error) {
 
 // decide returns the item after the write, or the reason for rejecting the write: a conflict with a transaction in
 // progress, or a failed condition. The error is a ValidationException. It changes nothing.
-func (w *write) decide(before ddb.Item) (after ddb.Item, reason, err error) {
+func (w *write) decide(before store.Item) (after store.Item, reason, err error) {
 	switch {
 	case w.table.busy[w.key]:
 		return before, errConflict(), nil

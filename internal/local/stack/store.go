@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/local/pump"
+	"ledger.example/internal/store"
 )
 
 // StopTimeout bounds Store.Stop.
@@ -56,7 +56,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 func newStore(endpoint string, server *dynamolocal.Server) *Store {
 	client := func(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
-		return ddb.NewClient(dynamolocal.Config(endpoint), optFns...)
+		return store.NewClient(dynamolocal.Config(endpoint), optFns...)
 	}
 	return &Store{
 		Endpoint: endpoint, Tables: dynamolocal.DynamoDB(endpoint), Client: client,
@@ -94,7 +94,7 @@ func (s *Store) Watch(ctx context.Context) error {
 // not wait long for a store that Open did not start.
 func (s *Store) CreateTable(ctx context.Context, name string) (stream string, err error) {
 	if s.server == nil {
-		if stream, err := s.Stream(ctx, name); !errors.Is(err, ddb.ErrNoTable) {
+		if stream, err := s.Stream(ctx, name); !errors.Is(err, store.ErrNoTable) {
 			return stream, err
 		}
 	}
@@ -105,10 +105,10 @@ func (s *Store) CreateTable(ctx context.Context, name string) (stream string, er
 	return aws.ToString(described.LatestStreamArn), nil
 }
 
-// Stream returns the ARN of a table's current stream. Errors: ddb.ErrNoTable, *ddb.SchemaError, or the cause of a
+// Stream returns the ARN of a table's current stream. Errors: store.ErrNoTable, *store.SchemaError, or the cause of a
 // failed request.
 func (s *Store) Stream(ctx context.Context, table string) (string, error) {
-	described, err := ddb.CheckTable(ctx, s.Tables, table)
+	described, err := store.CheckTable(ctx, s.Tables, table)
 	if err != nil {
 		return "", err
 	}

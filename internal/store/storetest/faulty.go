@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 )
 
 // Call is a call of a method of store.Table, with its arguments.
 type Call struct {
 	Method      string // such as "Get"
-	Keys        []table.Key
+	Keys        []store.Key
 	Consistency store.Consistency // of a read
 	Query       store.Query
 	Scan        store.Scan
@@ -61,14 +60,14 @@ func around[T any](
 }
 
 // Get implements store.Table.
-func (f *Faulty) Get(ctx context.Context, k table.Key, c store.Consistency) (store.Item, time.Time, error) {
-	return around(ctx, f, Call{Method: "Get", Keys: []table.Key{k}, Consistency: c},
+func (f *Faulty) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+	return around(ctx, f, Call{Method: "Get", Keys: []store.Key{k}, Consistency: c},
 		func(ctx context.Context) (store.Item, time.Time, error) { return f.Table.Get(ctx, k, c) })
 }
 
 // BatchGet implements store.Table.
 func (f *Faulty) BatchGet(
-	ctx context.Context, keys []table.Key, c store.Consistency,
+	ctx context.Context, keys []store.Key, c store.Consistency,
 ) ([]store.Item, time.Time, error) {
 	return around(ctx, f, Call{Method: "BatchGet", Keys: keys, Consistency: c},
 		func(ctx context.Context) ([]store.Item, time.Time, error) { return f.Table.BatchGet(ctx, keys, c) })
@@ -76,7 +75,7 @@ func (f *Faulty) BatchGet(
 
 // Snapshot implements store.Table.
 func (f *Faulty) Snapshot(
-	ctx context.Context, keys []table.Key, attributes ...string,
+	ctx context.Context, keys []store.Key, attributes ...string,
 ) ([]store.Item, time.Time, error) {
 	return around(ctx, f, Call{Method: "Snapshot", Keys: keys, Consistency: store.Strong},
 		func(ctx context.Context) ([]store.Item, time.Time, error) {

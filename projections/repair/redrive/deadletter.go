@@ -9,7 +9,7 @@ import (
 	"io"
 	"iter"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -55,7 +55,7 @@ func (p Place) String() string {
 // record is one record of the stream.
 type record struct {
 	place  Place
-	key    table.Key
+	key    store.Key
 	target projections.Target // zero: the item is not projected
 }
 
@@ -165,11 +165,11 @@ func recordOf(raw json.RawMessage) (record, error) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return record{}, ErrNoKey
 	}
-	pk, sk := r.DynamoDB.Keys[table.AttrPK].S, r.DynamoDB.Keys[table.AttrSK].S
+	pk, sk := r.DynamoDB.Keys[store.AttrPK].S, r.DynamoDB.Keys[store.AttrSK].S
 	if pk == nil || sk == nil {
 		return record{}, ErrNoKey
 	}
-	k := table.Key{PK: *pk, SK: *sk}
+	k := store.Key{PK: *pk, SK: *sk}
 	target, ok := projections.TargetOf(k)
 	if !ok {
 		return record{}, fmt.Errorf("%w: %q, %q", ErrMalformedKey, k.PK, k.SK)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"ledger.example/internal/table"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -20,15 +20,15 @@ const (
 )
 
 // streamRecord is a stream record as Lambda passes it to a function.
-func streamRecord(k table.Key) string {
+func streamRecord(k store.Key) string {
 	return fmt.Sprintf(`{"eventID":"c4ca","eventName":"INSERT","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"us-east-1",
 "dynamodb":{"ApproximateCreationDateTime":1763716000,"Keys":{%q:{"S":%q},%q:{"S":%q}},
 "NewImage":{"Quantity":{"N":"1"},"New":{"DECIMAL128":"1"}},"SequenceNumber":"800000000003126276362","SizeBytes":26,"StreamViewType":"NEW_IMAGE"},
 "eventSourceARN":"arn:aws:dynamodb:us-east-1:123456789012:table/ledger/stream/2026-11-21T00:00:00.000"}`,
-		table.AttrPK, k.PK, table.AttrSK, k.SK)
+		store.AttrPK, k.PK, store.AttrSK, k.SK)
 }
 
-func eventOf(keys ...table.Key) string {
+func eventOf(keys ...store.Key) string {
 	var records []string
 	for _, k := range keys {
 		records = append(records, streamRecord(k))
@@ -52,7 +52,7 @@ func objectOf(payload string) string {
 		payload + `}`
 }
 
-func object(keys ...table.Key) string { return objectOf(textOf(eventOf(keys...))) }
+func object(keys ...store.Key) string { return objectOf(textOf(eventOf(keys...))) }
 
 func textOf(s string) string {
 	raw, err := json.Marshal(s)
@@ -75,9 +75,9 @@ func read(r io.Reader) (found []string) {
 }
 
 func TestRecordsAreRead(t *testing.T) {
-	usd, eur := table.Posting.Key("jane", "USD", early), table.Posting.Key("jane", "EUR", later)
-	grant := table.Grant.Key("jane", "u-17", 7)
-	malformed := table.Key{PK: usd.PK, SK: usd.SK + "x"}
+	usd, eur := store.Posting.Key("jane", "USD", early), store.Posting.Key("jane", "EUR", later)
+	grant := store.Grant.Key("jane", "u-17", 7)
+	malformed := store.Key{PK: usd.PK, SK: usd.SK + "x"}
 	var indented strings.Builder
 	{
 		var o any
@@ -119,7 +119,7 @@ func TestRecordsAreRead(t *testing.T) {
 				"f:2: it has only a position in the stream and no records, like messages in queues and topics"}},
 		{"a malformed key", object(malformed, usd),
 			[]string{"f:1, record 1: " + ErrMalformedKey.Error(), "f:1, record 2: " + usd.SK}},
-		{"a malformed account", eventOf(table.Posting.Key("a b", "USD", early)),
+		{"a malformed account", eventOf(store.Posting.Key("a b", "USD", early)),
 			[]string{"f:1, record 1: " + ErrMalformedKey.Error()}},
 		{"another table's key", `{"Records":[{"dynamodb":{"Keys":{"Id":{"N":"101"}}}},{"dynamodb":{}},{},7]}`,
 			[]string{"f:1, record 1: the record has no key",
@@ -145,7 +145,7 @@ func TestRecordsAreRead(t *testing.T) {
 }
 
 func TestTooLongDocument(t *testing.T) {
-	usd := table.Posting.Key("jane", "USD", early)
+	usd := store.Posting.Key("jane", "USD", early)
 	long := `{"x":"` + strings.Repeat("y", maxDocument) + `"}`
 	got := read(strings.NewReader(eventOf(usd) + "\n" + long))
 	if want := []string{"f:1, record 1: " + usd.SK,
@@ -155,7 +155,7 @@ func TestTooLongDocument(t *testing.T) {
 }
 
 func TestReadErrorIsReported(t *testing.T) {
-	usd := table.Posting.Key("jane", "USD", early)
+	usd := store.Posting.Key("jane", "USD", early)
 	broken := io.MultiReader(strings.NewReader(eventOf(usd)+"\n{"), iotest.ErrReader(errors.New("disk on fire")))
 	if got, want := read(broken), []string{"f:1, record 1: " + usd.SK, "f:5: it is truncated",
 		"f:5: disk on fire"}; !slices.Equal(got, want) {
@@ -165,11 +165,11 @@ func TestReadErrorIsReported(t *testing.T) {
 
 // FuzzRecords checks that any file is read to its end, and that a valid line before or after it is read, too.
 func FuzzRecords(f *testing.F) {
-	usd := table.Posting.Key("jane", "USD", early)
+	usd := store.Posting.Key("jane", "USD", early)
 	whole := strings.ReplaceAll(object(usd), "\n", " ")
 	f.Add([]byte(whole))
 	f.Add([]byte(whole[:300] + "\n" + eventOf(usd)))
-	key := fmt.Sprintf(`{"dynamodb":{"Keys":{%q:{"S":%q},%q:{"S":%q}}}}`, table.AttrPK, usd.PK, table.AttrSK, usd.SK)
+	key := fmt.Sprintf(`{"dynamodb":{"Keys":{%q:{"S":%q},%q:{"S":%q}}}}`, store.AttrPK, usd.PK, store.AttrSK, usd.SK)
 	f.Add([]byte(`{"Records":[` + key + `]}{"payload":{"Records":[` + key + `,{}]}}`))
 	f.Add([]byte(`{"payload":"{\"Records\":[]}"` + "}\n{\"payload\":\"{\n\n{\"DDBStreamBatchInfo\":{}}\n}"))
 	f.Fuzz(func(t *testing.T, file []byte) {

@@ -21,9 +21,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -74,7 +72,7 @@ type Counts struct {
 type Run struct {
 	config  Config
 	maxKeys int
-	known   map[table.Key]bool // keys of the batch
+	known   map[store.Key]bool // keys of the batch
 	pending map[projections.Target][]record
 
 	mu     sync.Mutex // also held while OnProblem and OnRefold are called
@@ -84,7 +82,7 @@ type Run struct {
 // New returns a run that has not begun.
 func New(c Config) *Run {
 	return &Run{
-		config: c, maxKeys: maxKeys, known: make(map[table.Key]bool),
+		config: c, maxKeys: maxKeys, known: make(map[store.Key]bool),
 		pending: make(map[projections.Target][]record),
 	}
 }
@@ -220,7 +218,7 @@ func (r *Run) process(ctx context.Context, target projections.Target, records []
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	keys := make([]table.Key, len(records))
+	keys := make([]store.Key, len(records))
 	for i, found := range records {
 		keys[i] = found.key
 	}
@@ -234,8 +232,8 @@ func (r *Run) process(ctx context.Context, target projections.Target, records []
 	} else {
 		wrote, err = r.refold(ctx, target, idsOf(present))
 	}
-	switch absent := slices.IndexFunc(keys, func(k table.Key) bool { return !present[k] }); {
-	case err != nil && (ctx.Err() != nil || ddb.IsTableWide(err)):
+	switch absent := slices.IndexFunc(keys, func(k store.Key) bool { return !present[k] }); {
+	case err != nil && (ctx.Err() != nil || store.IsTableWide(err)):
 		return fmt.Errorf("%s: %w", target, err)
 	case err != nil:
 		r.problem(records[0].place, fmt.Errorf("%s: %w", target, err))

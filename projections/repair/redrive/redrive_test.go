@@ -14,9 +14,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -32,29 +30,29 @@ type world struct {
 type hooked struct {
 	viewstest.Hooked
 	lookUp error
-	gone   map[table.Key]bool
+	gone   map[store.Key]bool
 }
 
 // BatchGet implements store.Table.
-func (h *hooked) BatchGet(ctx context.Context, keys []table.Key, c store.Consistency) (
+func (h *hooked) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
 	[]store.Item, time.Time, error,
 ) {
 	if h.lookUp != nil {
 		return nil, time.Time{}, h.lookUp
 	}
-	keys = slices.DeleteFunc(slices.Clone(keys), func(k table.Key) bool { return h.gone[k] })
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k store.Key) bool { return h.gone[k] })
 	return h.Hooked.BatchGet(ctx, keys, c)
 }
 
 func newWorld(t *testing.T) *world {
 	s := viewstest.NewStore(t, time.Now)
 	return &world{Store: s, t: t, table: &hooked{
-		Hooked: viewstest.Hooked{Table: s.Table}, gone: make(map[table.Key]bool),
+		Hooked: viewstest.Hooked{Table: s.Table}, gone: make(map[store.Key]bool),
 	}}
 }
 
 // post puts n settled postings of quantity 1, and returns their keys.
-func (w *world) post(account, asset string, n int) (keys []table.Key) {
+func (w *world) post(account, asset string, n int) (keys []store.Key) {
 	w.t.Helper()
 	from := time.Now().Add(-time.Hour)
 	for i := range n {
@@ -63,18 +61,18 @@ func (w *world) post(account, asset string, n int) (keys []table.Key) {
 		if err := w.Post(w.t.Context(), events.Pair{Account: account, Asset: asset}, posting); err != nil {
 			w.t.Fatal(err)
 		}
-		keys = append(keys, table.Posting.Key(account, asset, string(id)))
+		keys = append(keys, store.Posting.Key(account, asset, string(id)))
 	}
 	return keys
 }
 
-func (w *world) grant(account, user string) table.Key {
+func (w *world) grant(account, user string) store.Key {
 	w.t.Helper()
 	if err := w.Grant(w.t.Context(),
 		projections.Membership{Account: account, User: user, Role: events.RoleViewer, Number: 1}); err != nil {
 		w.t.Fatal(err)
 	}
-	return table.Grant.Key(account, user, 1)
+	return store.Grant.Key(account, user, 1)
 }
 
 // run is a run over files, with the calls of its callbacks.
@@ -120,7 +118,7 @@ func file(t *testing.T, lines ...string) string {
 	return name
 }
 
-func line(keys ...table.Key) string { return strings.ReplaceAll(object(keys...), "\n", " ") }
+func line(keys ...store.Key) string { return strings.ReplaceAll(object(keys...), "\n", " ") }
 
 // A long file is processed in batches. A balance that is named in several batches, or by several runs, is updated once.
 func TestRunIsIdempotent(t *testing.T) {
@@ -128,7 +126,7 @@ func TestRunIsIdempotent(t *testing.T) {
 		w := newWorld(t)
 		usd, eur, other := w.post("jane", "USD", 7), w.post("jane", "EUR", 2), w.post("joe", "USD", 250)
 		member := w.grant("jane", "u-17")
-		own := table.Balance.Key("jane", "USD")
+		own := store.Balance.Key("jane", "USD")
 		name := file(t, line(usd[0], eur[1], own), line(other...), line(usd[0]), line(usd[3:]...), line(member, member))
 		for i := range 3 {
 			dry := i == 0
@@ -181,7 +179,7 @@ func TestRunReportsProblemsAndContinues(t *testing.T) {
 		return nil
 	}
 	name := file(t, line(poison...), line(gone[0], gone[1], gone[0]), line(usd[0])[:500], line(usd[1]), line(partly...),
-		line(table.Grant.Key("jane", "u-17", 1)))
+		line(store.Grant.Key("jane", "u-17", 1)))
 	r := w.run(0, nil)
 	if err := r.Run.Run(t.Context(), []string{name}); err != nil {
 		t.Fatal(err)
@@ -207,20 +205,20 @@ func TestRunReportsProblemsAndContinues(t *testing.T) {
 func TestTransactionsAreListed(t *testing.T) {
 	w := newWorld(t)
 	usd := w.post("jane", "USD", 1)
-	var keys []table.Key
+	var keys []store.Key
 	for i := range 150 {
-		keys = append(keys, table.Transaction.Key(fmt.Sprint("t-", i)))
+		keys = append(keys, store.Transaction.Key(fmt.Sprint("t-", i)))
 	}
-	keys = append(keys, table.Outcome.Key("t-0"))
+	keys = append(keys, store.Outcome.Key("t-0"))
 	for _, k := range keys {
-		if _, err := w.Table.Write(t.Context(), store.Write{Item: ddb.Key(k)}); err != nil {
+		if _, err := w.Table.Write(t.Context(), store.Write{Item: store.KeyItem(k)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	gone := table.Transaction.Key("gone")
+	gone := store.Transaction.Key("gone")
 	name := file(t, line(append(keys, usd[0])...), line(keys[0], gone))
 	for _, dry := range []bool{true, false} {
-		listed := make(map[table.Key]int)
+		listed := make(map[store.Key]int)
 		r := w.run(0, func(c *Config) {
 			c.DryRun = dry
 			c.List = func(_ context.Context, batch []projections.Record) (string, error) {
@@ -228,7 +226,7 @@ func TestTransactionsAreListed(t *testing.T) {
 					t.Errorf("%d records at once", len(batch))
 				}
 				for _, record := range batch {
-					listed[table.Key{PK: record.PK, SK: record.SK}]++
+					listed[store.Key{PK: record.PK, SK: record.SK}]++
 				}
 				return "", nil
 			}

@@ -7,23 +7,21 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
-	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 )
 
 // idsOf returns the KSUIDs in keys of postings.
-func idsOf(keys map[table.Key]bool) (ids []events.KSUID) {
+func idsOf(keys map[store.Key]bool) (ids []events.KSUID) {
 	for k := range keys {
-		ids = append(ids, events.KSUID(table.LastID(k.SK)))
+		ids = append(ids, events.KSUID(store.LastID(k.SK)))
 	}
 	return ids
 }
 
 // list lists the headers and ends of holds with these keys.
-func (r *Run) list(ctx context.Context, keys map[table.Key]bool) error {
+func (r *Run) list(ctx context.Context, keys map[store.Key]bool) error {
 	if r.config.DryRun || len(keys) == 0 {
 		return nil
 	}
@@ -39,14 +37,14 @@ func (r *Run) list(ctx context.Context, keys map[table.Key]bool) error {
 }
 
 // present returns which of these distinct keys have an item in the table. Reads are strongly consistent.
-func (r *Run) present(ctx context.Context, keys []table.Key) (map[table.Key]bool, error) {
+func (r *Run) present(ctx context.Context, keys []store.Key) (map[store.Key]bool, error) {
 	items, _, err := r.config.Table.BatchGet(ctx, keys, store.Strong)
 	if err != nil {
 		return nil, err
 	}
-	present := make(map[table.Key]bool, len(items))
+	present := make(map[store.Key]bool, len(items))
 	for _, item := range items {
-		key, err := ddb.KeyOf(item)
+		key, err := store.KeyOf(item)
 		if err != nil {
 			return nil, err
 		}
@@ -99,8 +97,8 @@ type watchedTable struct {
 func (w *watchedTable) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	page, err := w.Table.Query(ctx, q)
 	for _, item := range page.Items {
-		if ddb.TextOf(item[events.FigurePhase]) != "" { // the transaction of such a posting is the hold
-			w.holds[ddb.TextOf(item[events.FigureTransaction])] = true
+		if store.TextOf(item[events.FigurePhase]) != "" { // the transaction of such a posting is the hold
+			w.holds[store.TextOf(item[events.FigureTransaction])] = true
 		}
 	}
 	return page, err
@@ -123,7 +121,7 @@ func (w *watchedTable) Transact(ctx context.Context, writes []store.Write) (time
 // watch records a balance among writes, if they were applied.
 func (w *watchedTable) watch(err error, writes ...store.Write) {
 	for _, write := range writes {
-		if err == nil && ddb.TextOf(write.Item[table.AttrType]) == table.Balance.Type {
+		if err == nil && store.TextOf(write.Item[store.AttrType]) == store.Balance.Type {
 			w.wrote = true
 		}
 	}

@@ -1,0 +1,96 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
+)
+
+func keys(n int) []store.Key {
+	all := make([]store.Key, n)
+	for i := range all {
+		all[i] = store.Account.Key(fmt.Sprintf("a%03d", i))
+	}
+	return all
+}
+
+// asked returns the keys of a batch request in the store's form.
+func asked(r storetest.Request) []any {
+	return r.Body["RequestItems"].(map[string]any)["books"].(map[string]any)["Keys"].([]any)
+}
+
+// answer returns the first n keys of a batch as items with no other attributes, and leaves the others unprocessed.
+func answer(r storetest.Request, n int) storetest.Reply {
+	all := asked(r)
+	n = min(n, len(all))
+	unread := `{}`
+	if n < len(all) {
+		unread = `{"books":{"Keys":` + storetest.JSON(all[n:]) + `}}`
+	}
+	return storetest.OK(`{"Responses":{"books":` + storetest.JSON(all[:n]) + `},"UnprocessedKeys":` + unread + `}`)
+}
+
+// Each key is read once, in requests of at most 100, regardless of how many keys the store leaves unprocessed.
+func TestBatchGetReadsAll(t *testing.T) {
+	for _, c := range []struct{ keys, most, requests int }{
+		{0, 100, 0}, {1, 100, 1}, {100, 100, 1}, {101, 100, 2}, {250, 100, 3}, {250, 60, 5}, {7, 2, 4},
+	} {
+		fake, client := storetest.New(t, func(r storetest.Request) storetest.Reply { return answer(r, c.most) })
+		wanted := keys(c.keys)
+		items, at, err := store.NewTable(client, "books").BatchGet(t.Context(), wanted, store.Strong)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []store.Key
+		for _, item := range items {
+			key, err := store.KeyOf(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, key)
+		}
+		slices.SortFunc(got, func(a, b store.Key) int { return strings.Compare(a.PK, b.PK) })
+		if !slices.Equal(got, wanted) {
+			t.Errorf("%+v: read %v", c, got)
+		}
+		if at.IsZero() != (c.keys == 0) {
+			t.Errorf("%+v: at %v", c, at)
+		}
+		requests := fake.Requests()
+		if len(requests) != c.requests {
+			t.Errorf("%+v: %d requests", c, len(requests))
+		}
+		for _, r := range requests {
+			if n := len(asked(r)); n > store.BatchGetKeys {
+				t.Errorf("%+v: a batch of %d", c, n)
+			}
+			if r.Body["RequestItems"].(map[string]any)["books"].(map[string]any)["ConsistentRead"] != true {
+				t.Errorf("%+v: not strongly consistent", c)
+			}
+		}
+	}
+}
+
+// A store that leaves all keys unprocessed is throttling. BatchGet fails after some attempts, or when its context ends.
+func TestBatchGetGivesUp(t *testing.T) {
+	fake, client := storetest.New(t, func(r storetest.Request) storetest.Reply { return answer(r, 0) })
+	if _, _, err := store.NewTable(client, "books").BatchGet(t.Context(), keys(3), store.Eventual); !errors.Is(err, store.ErrThrottled) {
+		t.Errorf("error %v", err)
+	}
+	if n := len(fake.Requests()); n < 2 || n > 10 {
+		t.Errorf("asked %d times", n)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	_, client = storetest.New(t, func(r storetest.Request) storetest.Reply { cancel(); return answer(r, 1) })
+	if _, _, err := store.NewTable(client, "books").BatchGet(ctx, keys(3), store.Eventual); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("after its context: %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// TextOf returns the text of a string attribute, "" for other types.
+func TextOf(v types.AttributeValue) string {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+// DigitsOf returns the digits of a number attribute, "" for other types.
+func DigitsOf(v types.AttributeValue) string {
+	if n, ok := v.(*types.AttributeValueMemberN); ok {
+		return n.Value
+	}
+	return ""
+}
+
+// Digits returns a number attribute with these digits.
+func Digits(digits string) types.AttributeValue { return &types.AttributeValueMemberN{Value: digits} }
+
+// TypeOf returns the code of an attribute's type, as attribute_type takes it, such as "N"; "" for nil.
+func TypeOf(v types.AttributeValue) string {
+	if v == nil {
+		return ""
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember") // how the SDK names its Go types
+}
+
+// Maps returns a list attribute of maps.
+func Maps(all []Item) types.AttributeValue {
+	list := make([]types.AttributeValue, len(all))
+	for i, item := range all {
+		list[i] = Map(item)
+	}
+	return &types.AttributeValueMemberL{Value: list}
+}
+
+// Maps returns a list of maps. An element of another type is a nil map.
+func (r *Reader) Maps(name string) []Item {
+	list, ok := r.item[name].(*types.AttributeValueMemberL)
+	if !ok {
+		r.Fail(name, "is not a list")
+		return nil
+	}
+	all := make([]Item, len(list.Value))
+	for i, element := range list.Value {
+		if m, ok := element.(*types.AttributeValueMemberM); ok {
+			all[i] = m.Value
+		}
+	}
+	return all
+}
