@@ -1,5 +1,5 @@
-// Package storetest has tables for tests. This one is a scripted DynamoDB: it records the requests that the AWS SDK sends and
-// gives the answers that a test prepared.
+// Package storetest has tables for tests, and cases that several packages test. Store is a scripted DynamoDB: it
+// records the requests that the AWS SDK sends, and gives the answers that a test prepared.
 package storetest
 
 import (
