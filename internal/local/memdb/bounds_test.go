@@ -81,7 +81,7 @@ func TestStreamsAndChangesAreBounded(t *testing.T) {
 	}
 	var trimmed *streamtypes.TrimmedDataAccessException
 	for at, isGone := range map[int]bool{changesKept - 1: true, changesKept: false} {
-		from := &dynamodbstreams.GetRecordsInput{ShardIterator: iterator{*b.description.LatestStreamArn, 0, at}.text()}
+		from := &dynamodbstreams.GetRecordsInput{ShardIterator: iterator{arn: *b.description.LatestStreamArn, at: at}.text()}
 		if _, err := s.getRecords(from); errors.As(err, &trimmed) != isGone {
 			t.Errorf("after %d records: %v", at, err)
 		}

@@ -22,8 +22,9 @@ import (
 // shardsDefault is the default of Options.Shards.
 const shardsDefault = 4
 
-// changesKept bounds the changes in memory: Since and the streams have at least the newest changesKept changes, and at
-// most twice that number. AWS keeps the changes of 24 hours in a stream.
+// changesKept bounds the changes in memory while no one reads the streams: Since and the streams then have at least the
+// newest changesKept changes, and at most twice that number. Otherwise they have those that a reader has not read. AWS
+// keeps the changes of 24 hours in a stream.
 const changesKept = 200_000
 
 // Options of a store. With the zero Options all reads are current. Hooks with a context get that of the request, and
@@ -50,7 +51,8 @@ type Options struct {
 	Actions int
 }
 
-// Store is an in-memory DynamoDB. It is safe for concurrent use. It starts no goroutines and blocks only in its hooks.
+// Store is an in-memory DynamoDB. It is safe for concurrent use. It starts no goroutines, and blocks only in its hooks
+// and for readers of its streams that are far behind: see readers.
 type Store struct {
 	options Options // with the defaults
 
@@ -60,6 +62,7 @@ type Store struct {
 	ordered []*tableState // in the order of creation
 	changes []Change
 	trimmed int // changes dropped from the front
+	readers readers
 }
 
 // New returns a store without tables.
@@ -102,7 +105,8 @@ type Change struct {
 	At            time.Time
 }
 
-// Since returns the changes after the first n changes, in order. At least the newest 200,000 are available.
+// Since returns the changes after the first n changes, in order. Of a store whose streams no one reads, at least the
+// newest 200,000 are available.
 func (s *Store) Since(n int) []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,10 +120,7 @@ func (s *Store) Since(n int) []Change {
 // recordChange adds a change to the streams. The lock is held.
 func (s *Store) recordChange(c Change) {
 	s.changes = append(s.changes, c)
-	if drop := len(s.changes) - changesKept; drop >= changesKept {
-		s.changes = slices.Clone(s.changes[drop:])
-		s.trimmed += drop
-	}
+	s.drop()
 }
 
 // Item returns an item as a strongly consistent read sees it, or nil if there is none. busy means that the write of a

@@ -73,16 +73,19 @@ func (s *Store) describeStream(
 	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: out}, nil
 }
 
-// An iterator is a position in a shard. at is the number of changes of the store before it. It does not expire.
+// An iterator is a position in a shard. at is the number of changes of the store before it, reader the number of the
+// reader that has it. It does not expire.
 type iterator struct {
-	arn       string
-	shard, at int
+	arn               string
+	shard, reader, at int
 }
 
-func (i iterator) text() *string { return aws.String(fmt.Sprintf("%d|%d|%s", i.at, i.shard, i.arn)) }
+func (i iterator) text() *string {
+	return aws.String(fmt.Sprintf("%d|%d|%d|%s", i.at, i.reader, i.shard, i.arn))
+}
 
 func parseIterator(text string) (i iterator, err error) {
-	if _, err = fmt.Sscanf(text, "%d|%d|%s", &i.at, &i.shard, &i.arn); err != nil {
+	if _, err = fmt.Sscanf(text, "%d|%d|%d|%s", &i.at, &i.reader, &i.shard, &i.arn); err != nil {
 		err = validation("Invalid ShardIterator")
 	}
 	return i, err
@@ -116,6 +119,7 @@ func (s *Store) getShardIterator(
 	if r.ShardIteratorType != streamtypes.ShardIteratorTypeTrimHorizon {
 		return nil, unsupported("ShardIteratorType " + string(r.ShardIteratorType))
 	}
+	i.reader = s.readers.add(i.at)
 	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: i.text()}, nil
 }
 
@@ -144,6 +148,8 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 	case i.at < s.trimmed:
 		return nil, &streamtypes.TrimmedDataAccessException{Message: aws.String("It is beyond the trim horizon")}
 	}
+	s.readers.move(i.reader, i.at) // the records before it were delivered: runs of the pump do not read ahead
+	s.drop()
 	out := &dynamodbstreams.GetRecordsOutput{Records: []streamtypes.Record{}}
 	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < int(*r.Limit) && size < maxRecordBytes; {
 		c := s.changes[i.at-s.trimmed]

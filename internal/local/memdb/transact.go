@@ -35,6 +35,7 @@ func (s *Store) transactWriteItems(
 			return nil, err
 		}
 	}
+	s.awaitReaders(ctx, requests)
 	atOnce := s.options.Between == nil && s.options.Order == nil
 	writes, err := s.write(requests, cancelled, atOnce)
 	if err != nil {
