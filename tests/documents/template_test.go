@@ -83,7 +83,7 @@ func mapAt(properties map[string]any, names ...string) map[string]any {
 func TestDataIsProtected(t *testing.T) {
 	template := readTemplate(t)
 	resources := template.section("Resources")
-	mapping := map[string]any{
+	mapping := map[string]any{ // of the lister
 		"Stream": getAtt("LedgerTable.StreamArn"), "StartingPosition": "TRIM_HORIZON",
 		// Retries outlast an outage. A failing record blocks its shard for at most half of the stream's retention.
 		"MaximumRetryAttempts": 1000, "MaximumRecordAgeInSeconds": int((12 * time.Hour).Seconds()),
@@ -93,6 +93,8 @@ func TestDataIsProtected(t *testing.T) {
 		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Type": "S3",
 			"Destination": getAtt("FailedRecords.Arn")}},
 	}
+	projector := maps.Clone(mapping)
+	projector["BatchSize"] = 1000
 	for path, want := range map[string]any{
 		"LedgerTable DeletionPolicy": "Retain", "LedgerTable UpdateReplacePolicy": "Retain",
 		"LedgerTable Properties DeletionProtectionEnabled": true,
@@ -100,7 +102,7 @@ func TestDataIsProtected(t *testing.T) {
 			"PointInTimeRecoveryEnabled": true, "RecoveryPeriodInDays": ref("RecoveryDays")},
 		"LedgerTable Properties StreamSpecification StreamViewType": "NEW_IMAGE",
 		"LedgerTable Properties SSESpecification SSEType":           "KMS",
-		"ProjectorFunction Properties Events Postings Properties":   mapping,
+		"ProjectorFunction Properties Events Postings Properties":   projector,
 		"ListerFunction Properties Events Transactions Properties":  mapping,
 		// The next sweep follows within a minute, so a failed one is not retried.
 		"SweeperFunction Properties Events Minute": map[string]any{"Type": "Schedule", "Properties": map[string]any{
