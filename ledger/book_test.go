@@ -117,11 +117,8 @@ func (b *book) Headers() map[string]events.TransactionPosted {
 func (b *book) ListHolds(ids ...string) {
 	b.t.Helper()
 	for _, id := range ids {
-		hold, err := b.views.Hold(b.t.Context(), id)
-		if err == nil {
-			err = b.views.WriteHold(b.t.Context(), hold)
-		}
-		if err != nil {
+		p := projections.NewProjector(b.table, nil, nil)
+		if err := p.Refresh(b.t.Context(), projections.Target{View: projections.Holds, Hold: id}, projections.Seen{}); err != nil {
 			b.t.Fatal(err)
 		}
 	}

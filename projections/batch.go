@@ -38,26 +38,14 @@ type job struct {
 	first   int            // position in the batch of its first record
 	records int            // number of records
 	dirty   []dirtyPosting // of a balance
-	ended   bool           // of a hold: one of the records is of its end
-	from    int64          // of places in groups: the lowest number of a change
 	effort  effort         // of a balance
+	seen    Seen           // of a view
 	err     error
 }
 
-// lane returns the key that serializes work: targets with the same lane are processed one after another.
-func (t Target) lane() string {
-	switch {
-	case t.Hold != "":
-		return "#" + t.Hold // # and % never begin the id of an account
-	case t.Group != "":
-		return "%" + t.Group
-	}
-	return t.Account
-}
-
-// Project applies a batch. It refolds each balance that the batch names once, and updates the memberships, places in
-// groups and entries of holds. It skips all other records: the projector's own writes are in the stream, too. Applying
-// a batch again is safe. Jobs of one account run one after another, because they share the account's summary.
+// Project applies a batch. It refolds each balance that the batch names once, and refreshes each target of a view. It
+// skips all other records: the projector's own writes are in the stream, too. Applying a batch again is safe. Jobs of
+// one account run one after another, because they share the account's summary.
 //
 // One failed job does not stop the others. Project returns the sequence number of the first record whose job failed,
 // "" if none did; all records before it are done. If that is the batch's first record, it returns an error
@@ -110,19 +98,20 @@ func untilReport(ctx context.Context) (context.Context, context.CancelFunc) {
 func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
 	var jobs []*job
 	known := make(map[Target]*job)
-	jobOf := func(i int, t Target) *job {
-		j := known[t]
-		if j == nil {
-			j = &job{Target: t, first: i}
-			known[t] = j
-			jobs = append(jobs, j)
-		}
-		j.records++
-		return j
-	}
 	for i, r := range batch {
-		key := store.Key{PK: r.PK, SK: r.SK}
-		target, ok := TargetOf(key)
+		touch := func(t Target, number int64) {
+			j := known[t]
+			if j == nil {
+				j = &job{Target: t, first: i}
+				known[t] = j
+				jobs = append(jobs, j)
+			}
+			j.records++
+			j.seen.add(number)
+			if t.View == nil {
+				j.dirty = append(j.dirty, dirtyPosting{events.KSUID(store.LastID(r.SK)), r.Figures, r.Written})
+			}
+		}
 		switch {
 		case r.Removed && store.IsEvent(r.SK):
 			alarm(ctx, p.log, "event was deleted", r, "EventsDeleted")
@@ -130,23 +119,8 @@ func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
 			alarm(ctx, p.log, "item was deleted", r, "ItemsDeleted")
 		case r.Altered && store.IsEvent(r.SK):
 			alarm(ctx, p.log, "event was altered", r, "EventsAltered")
-		case target.Lists:
-		case !ok:
+		case !eachTarget(r, touch):
 			alarm(ctx, p.log, "key is malformed", r, "RecordsMalformed")
-		case target.Asset != "":
-			j := jobOf(i, target)
-			j.dirty = append(j.dirty, dirtyPosting{events.KSUID(store.LastID(r.SK)), r.Figures, r.Written})
-			if r.Figures != nil && r.Figures.Hold != "" {
-				hold := jobOf(i, Target{Hold: r.Figures.Hold})
-				hold.ended = hold.ended || r.Figures.Phase.Ends()
-			}
-		case target.User != "":
-			jobOf(i, target)
-		case target.Account != "":
-			j := jobOf(i, target)
-			if _, number, _ := store.Grouping.Parse(key); j.from == 0 || number < j.from {
-				j.from = number
-			}
 		}
 	}
 	return jobs
@@ -161,19 +135,14 @@ func (p *Projector) apply(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	switch {
-	case j.Hold != "":
-		return p.refreshHold(ctx, j.Hold, j.ended)
-	case j.Asset != "":
-		k := events.Pair{Account: j.Account, Asset: j.Asset}
-		if err := p.refold(ctx, k, j.dirty, &j.effort); err != nil {
-			return err
-		}
-		return p.refreshUnnamed(ctx, k, j.dirty)
-	case j.User != "":
-		return p.RefreshMembership(ctx, j.Membership())
+	if j.View != nil {
+		return p.Refresh(ctx, j.Target, j.seen)
 	}
-	return p.RefreshGrouped(ctx, j.Account, j.from)
+	k := events.Pair{Account: j.Account, Asset: j.Asset}
+	if err := p.refold(ctx, k, j.dirty, &j.effort); err != nil {
+		return err
+	}
+	return p.refreshUnnamed(ctx, k, j.dirty)
 }
 
 // isFinal reports whether every retry would fail, too. Missing postings are final only without the cache: the failure

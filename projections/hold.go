@@ -2,8 +2,6 @@ package projections
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"ledger.example/events"
@@ -31,12 +29,18 @@ func (h Hold) Status() string {
 	return string(h.Ended.Outcome)
 }
 
-// Version is the version of the hold's entries: 1 while it is open, 2 once it has ended.
+// Versions of a hold's entries: while it is open, and once it has ended.
+const (
+	versionHeld  = 1
+	versionEnded = 2
+)
+
+// Version is the version of the hold's entries.
 func (h Hold) Version() int64 {
 	if h.Ended == nil {
-		return 1
+		return versionHeld
 	}
-	return 2
+	return versionEnded
 }
 
 // Accounts returns the accounts in the legs, in the order of the legs and without duplicates.
@@ -70,32 +74,6 @@ func (h Hold) HasEntry(key store.Key) bool {
 	return key == h.ExpiryKey()
 }
 
-// RefreshHold writes all entries of a hold from its header and its end. An entry never replaces a newer one, so late
-// and repeated calls are safe. Errors: those of Views; store.ErrConflict when the header is not visible yet.
-func (p *Projector) RefreshHold(ctx context.Context, id string) error {
-	return p.refreshHold(ctx, id, false)
-}
-
-// refreshHold is RefreshHold. ended reports that a posting of the hold's end was seen. Then refreshHold waits until the
-// end itself is visible, since no later record would trigger another refresh.
-func (p *Projector) refreshHold(ctx context.Context, id string, ended bool) error {
-	return p.retryOnConflict(ctx, func() error {
-		h, err := p.views.Hold(ctx, id)
-		switch {
-		case errors.Is(err, store.ErrAbsent): // its posting was seen, so the transaction is being committed
-			return fmt.Errorf("header of hold %s is not visible: %w", id, store.ErrConflict)
-		case err != nil:
-			return fmt.Errorf("read hold: %w", err)
-		case ended && h.Ended == nil:
-			return fmt.Errorf("end of hold %s is not visible: %w", id, store.ErrConflict)
-		}
-		if err := p.views.WriteHold(ctx, h); err != nil {
-			return fmt.Errorf("write entries of hold %s: %w", id, err)
-		}
-		return nil
-	})
-}
-
 // refreshUnnamed refreshes the holds of postings of k whose records have no figures, and so do not name the hold. It
 // reads these postings.
 func (p *Projector) refreshUnnamed(ctx context.Context, k events.Pair, dirty []dirtyPosting) error {
@@ -106,7 +84,9 @@ func (p *Projector) refreshUnnamed(ctx context.Context, k events.Pair, dirty []d
 		before := d.id[:len(d.id)-1] // sorts before this posting, and after nearly every other
 		for posting, err := range ReadPostings(ctx, p.views, k, before, d.id) {
 			if err == nil && posting.ID == d.id && posting.Hold != "" {
-				err = p.refreshHold(ctx, posting.Hold, posting.Phase.Ends())
+				t, number := ofFigures(posting.Figures)
+				t.View = Holds
+				err = p.Refresh(ctx, t, Seen{number, number})
 			}
 			if err != nil {
 				return err

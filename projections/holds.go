@@ -2,20 +2,72 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
 )
 
-// entriesAtOnce is how many entries of one hold are written in parallel.
-const entriesAtOnce = 8
+// Holds is the view of the entries of holds. They follow from a hold's header and its end; their number is its Version.
+// A target with an account has only the account's entry and, with the first account in the legs, the entry by expiry.
+var Holds = &View{
+	Name: "holds",
+	Form: Form[any]{Item: func(entry any) store.Item { return entry.(store.Item) }, Counter: store.AttrVersion},
+	Of: func(r Record) (t Target, number int64, ok bool) {
+		if r.Figures != nil && store.Posting.Is(r.SK) {
+			t, number = ofFigures(*r.Figures)
+		}
+		return t, number, true
+	},
+	Fold: func(ctx context.Context, v *Views, t Target, seen Seen) (rows []Row, err error) {
+		h, err := v.hold(ctx, t.Hold)
+		switch {
+		case errors.Is(err, store.ErrAbsent) && seen.Highest > 0: // its posting was seen: it is being committed
+			return nil, fmt.Errorf("its header is not visible: %w", store.ErrConflict)
+		case err != nil:
+			return nil, err
+		case h.Version() < seen.Highest: // no later record would trigger another refresh
+			return nil, fmt.Errorf("its end is not visible: %w", store.ErrConflict)
+		}
+		recorded := h.Header.PostedAt()
+		if h.Ended != nil {
+			recorded = h.Ended.EndedAt()
+		}
+		for _, entry := range h.Entries(t.Account) {
+			rows = append(rows, Row{t, entry, recorded})
+		}
+		return rows, nil
+	},
+	Items: store.Hold.All(),
+	Owner: func(item store.Item) (t Target, ok bool) {
+		t.Account, _, _ = store.Hold.Parse(keyOf(item))
+		h, _ := DecodeHold(item) // a faulty entry names no hold
+		t.Hold = h.Header.ID
+		return t, true
+	},
+	None:   func(k store.Key) any { return HoldEntry(k, Hold{}) },
+	Orphan: "no hold has this entry",
+}
 
-// Hold reads a hold's header and its end. Error: also ErrAbsent, without a header.
-func (v *Views) Hold(ctx context.Context, id string) (Hold, error) {
+// ofFigures returns the hold that a posting places or ends, the zero Target if none, and the version of the hold's
+// entries after it.
+func ofFigures(f events.Figures) (t Target, version int64) {
+	switch {
+	case f.Hold == "":
+		return t, 0
+	case f.Phase.Ends():
+		return Target{Hold: f.Hold}, versionEnded
+	}
+	return Target{Hold: f.Hold}, versionHeld
+}
+
+// hold reads a hold's header and its end. Error: also ErrAbsent, without a header of a hold.
+func (v *Views) hold(ctx context.Context, id string) (Hold, error) {
+	if id == "" {
+		return Hold{}, store.ErrAbsent
+	}
 	found, err := TransactionsByID(ctx, v.table, map[string]bool{id: true}, store.Strong)
 	h, there := found[id]
 	switch {
@@ -24,29 +76,9 @@ func (v *Views) Hold(ctx context.Context, id string) (Hold, error) {
 	case !there:
 		return Hold{}, store.ErrAbsent
 	case !h.Header.IsHold():
-		return h, fmt.Errorf("%w: transaction %s is not a hold", store.ErrMalformedItem, id)
+		return Hold{}, fmt.Errorf("transaction %s is not a hold: %w", id, store.ErrAbsent)
 	}
 	return h, nil
-}
-
-// WriteHold writes each entry of h, unless one with the same or a higher h.Version() is stored. It makes one request
-// for each account in the legs, and one more. An ended hold leaves the list by expiry.
-func (v *Views) WriteHold(ctx context.Context, h Hold) error {
-	running, ctx := errgroup.WithContext(ctx)
-	running.SetLimit(entriesAtOnce)
-	for _, item := range holdItems(h) {
-		running.Go(func() error { return v.putNewer(ctx, item, store.AttrVersion, h.Version()) })
-	}
-	return running.Wait()
-}
-
-// holdItems returns the entries of a hold: one for each account, and one by expiry.
-func holdItems(h Hold) []store.Item {
-	var items []store.Item
-	for _, account := range h.Accounts() {
-		items = append(items, holdItem(account, h))
-	}
-	return append(items, openHoldItem(h))
 }
 
 // holdItem returns an account's entry of a hold. It includes the header and the end, so that a page of holds takes one
@@ -71,6 +103,21 @@ func openHoldItem(h Hold) store.Item {
 		item[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard(h.Header.ID)))
 	}
 	return item
+}
+
+// Entries returns the entries of h, as items: an account's entry, with that of the first account also the entry by
+// expiry. All of them if account is "".
+func (h Hold) Entries(account string) (entries []any) {
+	first := h.Header.Legs[0]
+	for _, of := range h.Accounts() {
+		if account == "" || account == of {
+			entries = append(entries, holdItem(of, h))
+		}
+	}
+	if account == "" || account == first.Account {
+		entries = append(entries, openHoldItem(h))
+	}
+	return entries
 }
 
 // HoldEntry returns the entry of h with that key. If h has none, the entry is void: it is in no index, and any other

@@ -32,6 +32,20 @@ func ListedForm(pk string) Form[ListedEntry] {
 // Replace returns the put of value on the condition that the stored item still has revision r.
 func (f Form[T]) Replace(value T, r Revision) store.Write { return r.Replace(f.Item(value), f.Counter) }
 
+// anyForm returns f for values of any type; Item panics if its value is not a T.
+func anyForm[T any](f Form[T]) Form[any] {
+	return Form[any]{
+		Item:    func(value any) store.Item { return f.Item(value.(T)) },
+		Decode:  func(item store.Item) (any, error) { return f.Decode(item) },
+		Counter: f.Counter,
+	}
+}
+
+// keyOf returns the key of an item, which the table requires.
+func keyOf(item store.Item) store.Key {
+	return store.Key{PK: store.TextOf(item[store.AttrPK]), SK: store.TextOf(item[store.AttrSK])}
+}
+
 // open returns a reader of an item of a projection, and the item's key.
 func open(item store.Item, kind string) (*store.Reader, store.Key) {
 	r := store.Open(item, kind)

@@ -1,9 +1,10 @@
 package projections
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"time"
+	"maps"
+	"slices"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -15,63 +16,111 @@ type Membership struct {
 	User           string
 	Role           events.Role // "" after a revocation
 	Number         int64       // of the grant or revocation it shows
-	At             time.Time   // of that event; zero if read from the projection
 }
 
 // GroupedAccount is the projection of one account's place in one group.
 type GroupedAccount struct {
 	Account, Group string
-	Out            bool      // the account was taken out of the group
-	Number         int64     // of the newest change of the account's groups that names this group
-	At             time.Time // of that change; zero if read from the projection
+	Out            bool  // the account was taken out of the group
+	Number         int64 // of the newest change of the account's groups that names this group
 }
 
-// Key is the key of the membership.
-func (m Membership) Key() store.Key {
-	if m.Group != "" {
-		return store.GroupMembership.Key(m.Group, m.User)
+// Members is the view of memberships. Each follows from the newest grant or revocation of its user.
+var Members = &View{
+	Name: "members", Form: anyForm(MembershipForm),
+	Of: func(r Record) (t Target, number int64, ok bool) {
+		key := store.Key{PK: r.PK, SK: r.SK}
+		if !store.Grant.Is(r.SK) {
+			return t, 0, true
+		}
+		if t.Account, t.User, number, ok = store.Grant.Parse(key); !ok {
+			t.Group, t.User, number, ok = store.GroupGrant.Parse(key)
+		}
+		return t, number, ok && events.ValidID(t.User) && events.ValidID(cmp.Or(t.Account, t.Group))
+	},
+	Fold: func(ctx context.Context, v *Views, t Target, _ Seen) ([]Row, error) {
+		newest, err := v.newestGrant(ctx, t)
+		m := Membership{Account: t.Account, Group: t.Group, User: t.User, Role: newest.Role, Number: newest.Number}
+		return []Row{{t, m, newest.At}}, err
+	},
+	Events: store.Grant.All(), Items: store.Membership.All(), OfGroups: true,
+	Owner: func(item store.Item) (Target, bool) {
+		account, group, user, ok := membershipKey(item)
+		return Target{Account: account, Group: group, User: user}, ok && events.ValidID(user)
+	},
+	None: func(k store.Key) any { // any grant replaces it
+		account, group, user, _ := membershipKey(store.KeyItem(k))
+		return Membership{Account: account, Group: group, User: user}
+	},
+}
+
+// newestGrant reads the newest grant or revocation of a user on an account or in a group. Error: also ErrAbsent.
+func (v *Views) newestGrant(ctx context.Context, t Target) (newest events.MemberGranted, err error) {
+	pk := store.Account.PK(t.Account)
+	if t.Group != "" {
+		pk = store.Group.PK(t.Group)
 	}
-	return store.Membership.Key(m.Account, m.User)
-}
-
-// RefreshMembership writes the membership of a user on an account or in a group from the newest grant or revocation. A
-// membership never replaces one with a higher number, so late and repeated calls are safe. Errors: store.ErrAbsent if
-// there is no grant; those of Views; store.ErrConflict after too many conflicts.
-func (p *Projector) RefreshMembership(ctx context.Context, of Membership) error {
-	return p.retryOnConflict(ctx, func() error {
-		m, err := p.views.NewestGrant(ctx, of)
-		if err != nil {
-			return fmt.Errorf("read newest grant: %w", err)
-		}
-		if err := p.views.WriteMembership(ctx, m); err != nil {
-			return fmt.Errorf("write membership: %w", err)
-		}
-		return nil
+	item, err := store.First(ctx, v.table, store.Query{
+		Partition: pk, Within: store.Grant.All(t.User), Descending: true, Consistency: store.Strong,
 	})
+	if err != nil {
+		return newest, err
+	}
+	return decodeAs[events.MemberGranted](item)
 }
 
-// RefreshGrouped writes account's places in the groups that are named by its changes from the number `from` on. Each
-// change adds or removes one group, and has its own stream record that triggers a refresh. A place never replaces one
-// with a higher number, so a slow writer cannot undo a later change. Errors: those of RefreshMembership.
-func (p *Projector) RefreshGrouped(ctx context.Context, account string, from int64) error {
-	return p.retryOnConflict(ctx, func() error {
-		places, err := p.views.GroupedSince(ctx, account, from)
-		if err != nil {
-			return fmt.Errorf("read groups: %w", err)
+// Places is the view of an account's places in groups. Each follows from the newest change of the account's groups that
+// names its group. All changes of an account are one target, and each change is read once.
+var Places = &View{
+	Name: "groups", Form: anyForm(GroupedForm),
+	Of: func(r Record) (t Target, number int64, ok bool) {
+		if !store.Grouping.Is(r.SK) {
+			return t, 0, true
 		}
-		for _, g := range places {
-			if err := p.views.WriteGrouped(ctx, g); err != nil {
-				return fmt.Errorf("write place in a group: %w", err)
+		t.Account, number, ok = store.Grouping.Parse(store.Key{PK: r.PK, SK: r.SK})
+		return t, number, ok && events.ValidID(t.Account)
+	},
+	Fold: func(ctx context.Context, v *Views, t Target, seen Seen) ([]Row, error) {
+		newest := make(map[string]Row)
+		q := v.within(t.Account, store.Grouping.All().Since(store.Number(max(1, seen.Lowest))))
+		for item, err := range store.All(ctx, v.table, q) {
+			if err != nil {
+				return nil, err
 			}
+			change, err := decodeAs[events.AccountGrouped](item)
+			if err != nil {
+				return nil, err
+			}
+			of := t
+			of.Group = change.Changed()
+			newest[of.Group] = Row{of, GroupedAccount{
+				Account: t.Account, Group: of.Group, Out: !change.Has(of.Group), Number: change.Number,
+			}, change.At}
 		}
-		return nil
-	})
+		if len(newest) == 0 {
+			return nil, store.ErrAbsent
+		}
+		return slices.SortedFunc(maps.Values(newest), func(a, b Row) int { return cmp.Compare(a.Group, b.Group) }), nil
+	},
+	Events: store.Grouping.All(), Items: store.Grouped.All(),
+	Owner: func(item store.Item) (t Target, ok bool) {
+		t.Account, t.Group, ok = store.Grouped.Parse(keyOf(item))
+		return t, ok && events.ValidID(t.Group)
+	},
+	None: func(k store.Key) any { // any change replaces it
+		account, group, _ := store.Grouped.Parse(k)
+		return GroupedAccount{Account: account, Group: group, Out: true}
+	},
 }
 
 // membershipItem returns the item of a membership. A revoked membership remains stored because of its number, but is
 // not in the inverse index.
 func membershipItem(m Membership) store.Item {
-	item := store.Begin(m.Key(), store.Membership.Type)
+	key := store.Membership.Key(m.Account, m.User)
+	if m.Group != "" {
+		key = store.GroupMembership.Key(m.Group, m.User)
+	}
+	item := store.Begin(key, store.Membership.Type)
 	putText(item, store.AttrAccount, m.Account)
 	item[store.AttrUser] = store.String(m.User)
 	item[store.AttrNumber] = store.Integer(m.Number)
@@ -85,22 +134,28 @@ func membershipItem(m Membership) store.Item {
 // decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number.
 func decodeMembership(item store.Item) (Membership, error) {
 	r, key := open(item, store.Membership.Type)
-	account, user, ok := store.Membership.Parse(key)
-	m := Membership{
-		Account: account, User: user, Role: events.Role(r.OptionalText(store.AttrRole)), Number: numberOf(item),
-	}
+	account, group, user, ok := membershipKey(item)
 	if !ok {
-		if m.Group, m.User, ok = store.GroupMembership.Parse(key); !ok {
-			r.Fail(store.AttrSK, "is not that of a membership")
-		}
+		r.Fail(store.AttrSK, "is not that of a membership")
 	}
-	return decoded(m, key, r)
+	return decoded(Membership{
+		Account: account, Group: group, User: user,
+		Role: events.Role(r.OptionalText(store.AttrRole)), Number: NumberOf(item, store.AttrNumber),
+	}, key, r)
 }
 
-// numberOf returns the number of the event that an item was projected from, 0 if the item has none.
-func numberOf(item store.Item) int64 {
+// membershipKey parses the key of a membership of an account or of a group.
+func membershipKey(item store.Item) (account, group, user string, ok bool) {
+	if account, user, ok = store.Membership.Parse(keyOf(item)); !ok {
+		group, user, ok = store.GroupMembership.Parse(keyOf(item))
+	}
+	return account, group, user, ok
+}
+
+// NumberOf returns the value of an item's number attribute, 0 if it has none.
+func NumberOf(item store.Item, name string) int64 {
 	r := store.Read(item)
-	if number := r.Integer(store.AttrNumber); r.Err() == nil {
+	if number := r.Integer(name); r.Err() == nil {
 		return number
 	}
 	return 0
@@ -126,6 +181,7 @@ func decodeGrouped(item store.Item) (GroupedAccount, error) {
 	if !ok {
 		r.Fail(store.AttrSK, "is not that of a place in a group")
 	}
-	out := !r.Has(store.AttrPK2)
-	return decoded(GroupedAccount{Account: account, Group: group, Out: out, Number: numberOf(item)}, key, r)
+	return decoded(GroupedAccount{
+		Account: account, Group: group, Out: !r.Has(store.AttrPK2), Number: NumberOf(item, store.AttrNumber),
+	}, key, r)
 }

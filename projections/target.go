@@ -7,10 +7,10 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Target names the projection that a stream record affects: the balance of an account in an asset, the membership of a
-// user on an account or in a group, an account's places in groups, the entries of a hold, or the lists of transactions
-// with the journal.
+// Target names what a stream record affects: the balance of an account in an asset, items of a View, or the lists of
+// transactions with the journal.
 type Target struct {
+	View                              *View // nil: a balance or the lists
 	Account, Group, Asset, User, Hold string
 	Lists                             bool // a Lister writes these, a Projector all others
 }
@@ -23,48 +23,63 @@ func (t Target) String() string {
 		return "lists of transactions"
 	case t.Hold != "":
 		return "hold " + t.Hold
-	case t.Group != "":
+	case t.Group != "" && t.User != "":
 		return "group " + t.Group + ", member " + t.User
 	case t.User != "":
 		return t.Account + ", member " + t.User
-	case t.Asset == "":
-		return t.Account + ", its groups"
+	case t.View != nil:
+		return t.Account + ", its " + t.View.Name
 	}
 	return t.Account + " " + t.Asset
 }
 
-// Membership returns the membership that t names, without its role.
-func (t Target) Membership() Membership {
-	return Membership{Account: t.Account, Group: t.Group, User: t.User}
+// lane returns the key that serializes work: targets with the same lane are processed one after another.
+func (t Target) lane() string {
+	switch {
+	case t.Hold != "":
+		return "#" + t.Hold // # and % never begin the id of an account
+	case t.Account == "":
+		return "%" + t.Group
+	}
+	return t.Account
 }
 
-// TargetOf returns the target of the event with a key, the zero Target if the event is not projected. ok is false if it
-// is projected and its key is malformed; then at most Lists is set. The target is never a hold: no key contains a
+// TargetOf returns the first target of the event with a key, the zero Target if the event is not projected. ok is false
+// if it is projected and its key is malformed; then at most Lists is set. The target is never a hold: no key contains a
 // hold's id, but the figures of the postings that place or end the hold do.
 func TargetOf(k store.Key) (t Target, ok bool) {
-	switch {
-	case store.Posting.Is(k.SK):
-		var id string
-		t.Account, t.Asset, id, ok = store.Posting.Parse(k)
-		_, err := events.ParseKSUID(id)
-		ok = ok && err == nil && events.ValidID(t.Asset) && events.ValidID(t.Account)
-	case store.Grant.Is(k.SK):
-		if t.Account, t.User, _, ok = store.Grant.Parse(k); !ok {
-			t.Group, t.User, _, ok = store.GroupGrant.Parse(k)
-		}
-		ok = ok && events.ValidID(t.User) && events.ValidID(cmp.Or(t.Account, t.Group))
-	case store.Grouping.Is(k.SK):
-		t.Account, _, ok = store.Grouping.Parse(k)
-		ok = ok && events.ValidID(t.Account)
-	case store.Transaction.Is(k.SK), store.Outcome.Is(k.SK):
+	if store.Transaction.Is(k.SK) || store.Outcome.Is(k.SK) {
 		id, isHeader := store.Transaction.Parse(k)
 		hold, isEnd := store.Outcome.Parse(k)
 		return Target{Lists: true}, (isHeader || isEnd) && events.ValidID(cmp.Or(id, hold))
-	default:
-		return Target{}, true
 	}
-	if !ok {
-		return Target{}, false
+	ok = eachTarget(Record{PK: k.PK, SK: k.SK}, func(found Target, _ int64) {
+		if t == (Target{}) {
+			t = found
+		}
+	})
+	return t, ok
+}
+
+// eachTarget calls touch for each balance and each target of a view that the event of a record touches, with the number
+// that View.Of gives. It returns false if the event is projected and its key is malformed.
+func eachTarget(r Record, touch func(t Target, number int64)) (ok bool) {
+	if store.Posting.Is(r.SK) {
+		account, asset, id, ok := store.Posting.Parse(store.Key{PK: r.PK, SK: r.SK})
+		if _, err := events.ParseKSUID(id); !ok || err != nil || !events.ValidID(asset) || !events.ValidID(account) {
+			return false
+		}
+		touch(Target{Account: account, Asset: asset}, 0)
 	}
-	return t, true
+	for _, view := range Declared {
+		t, number, ok := view.Of(r)
+		switch {
+		case !ok:
+			return false
+		case t != Target{}:
+			t.View = view
+			touch(t, number)
+		}
+	}
+	return true
 }

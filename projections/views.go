@@ -1,10 +1,7 @@
 package projections
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"ledger.example/events"
@@ -137,55 +134,6 @@ func (v *Views) NextAsset(ctx context.Context, account, after string) (string, e
 		}
 		q.After = store.KeyItem(key)
 	}
-}
-
-// NewestGrant reads the newest grant or revocation of a user on an account or in a group as a membership. Error: also
-// ErrAbsent.
-func (v *Views) NewestGrant(ctx context.Context, of Membership) (m Membership, err error) {
-	item, err := store.First(ctx, v.table, store.Query{
-		Partition: of.Key().PK, Within: store.Grant.All(of.User), Descending: true, Consistency: store.Strong,
-	})
-	if err != nil {
-		return m, err
-	}
-	newest, err := decodeAs[events.MemberGranted](item)
-	if err != nil {
-		return m, err
-	}
-	return Membership{
-		Account: of.Account, Group: of.Group, User: of.User, Role: newest.Role, Number: newest.Number, At: newest.At,
-	}, nil
-}
-
-// GroupedSince reads the changes of account's groups from the number `from` on. For each group that they name, it
-// returns the account's place according to the newest change that names it, by group. It makes one request for each
-// page. Error: also ErrAbsent, if there are no such changes.
-func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([]GroupedAccount, error) {
-	places := make(map[string]GroupedAccount)
-	q := v.within(account, store.Grouping.All().Since(store.Number(from)))
-	for more := true; more; {
-		page, err := store.NextPage(ctx, v.table, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range page.Items {
-			change, err := decodeAs[events.AccountGrouped](item)
-			if err != nil {
-				return nil, err
-			}
-			group := change.Changed()
-			places[group] = GroupedAccount{
-				Account: account, Group: group, Out: !change.Has(group), Number: change.Number, At: change.At,
-			}
-		}
-		q.After, more = page.Next, page.Next != nil
-	}
-	if len(places) == 0 {
-		return nil, store.ErrAbsent
-	}
-	return slices.SortedFunc(maps.Values(places), func(a, b GroupedAccount) int {
-		return cmp.Compare(a.Group, b.Group)
-	}), nil
 }
 
 // keysOnly projects an item to its key.

@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"ledger.example/internal/store"
@@ -48,32 +47,5 @@ func (v *Views) Write(ctx context.Context, c Change) error {
 		writes = append(writes, SummaryForm.Replace(next, revisionRead(c.Summary.Version, c.SummaryRevision)))
 	}
 	_, err := v.table.Transact(ctx, writes)
-	return err
-}
-
-// WriteMembership writes m. If a membership with the same or a higher number is stored, it writes nothing and returns
-// nil. A revoked membership leaves the inverse index.
-func (v *Views) WriteMembership(ctx context.Context, m Membership) error {
-	return v.putNewer(ctx, membershipItem(m), store.AttrNumber, m.Number)
-}
-
-// WriteGrouped writes g. If a place with the same or a higher number is stored, it writes nothing and returns nil. If
-// the account was taken out, the item leaves the inverse index.
-func (v *Views) WriteGrouped(ctx context.Context, g GroupedAccount) error {
-	return v.putNewer(ctx, groupedItem(g), store.AttrNumber, g.Number)
-}
-
-// putNewer puts item, whose attribute of that name is number. If the stored item has the same or a higher number, it
-// writes nothing and returns nil.
-func (v *Views) putNewer(ctx context.Context, item store.Item, name string, number int64) error {
-	older := store.Write{
-		Item: item, If: store.IfAbsent + " OR #number < :number",
-		Names:  map[string]string{"#number": name},
-		Values: store.Item{":number": store.Integer(number)},
-	}
-	_, err := v.table.Write(ctx, older)
-	if _, refused := errors.AsType[*store.Refused](err); refused {
-		return nil // the stored item is as new or newer
-	}
 	return err
 }

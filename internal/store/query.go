@@ -1,6 +1,9 @@
 package store
 
-import "context"
+import (
+	"context"
+	"iter"
+)
 
 // NextPage reads a page of a query. Only the last page may be empty: after an empty one, NextPage requests the next.
 func NextPage(ctx context.Context, t Table, q Query) (Page, error) {
@@ -10,6 +13,36 @@ func NextPage(ctx context.Context, t Table, q Query) (Page, error) {
 			return page, err
 		}
 		q.After = page.Next
+	}
+}
+
+// Pages reads a query to its end, one request for each page. An error is the last thing that it yields.
+func Pages(ctx context.Context, t Table, q Query) iter.Seq2[Page, error] {
+	return func(yield func(Page, error) bool) {
+		for {
+			page, err := t.Query(ctx, q)
+			if !yield(page, err) || err != nil || page.Next == nil {
+				return
+			}
+			q.After = page.Next
+		}
+	}
+}
+
+// All reads the items of a query to its end, as Pages does.
+func All(ctx context.Context, t Table, q Query) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for page, err := range Pages(ctx, t, q) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range page.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+		}
 	}
 }
 

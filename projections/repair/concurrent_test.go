@@ -65,6 +65,7 @@ func TestRebuildFoldsAgainAboveTheSeal(t *testing.T) {
 func TestRebuildRepeatsAfterAWrongNumber(t *testing.T) {
 	b := newBook(t)
 	m := projections.Membership{Account: "jane", User: "ann", Role: events.RoleViewer, Number: 1}
+	ann := projections.Target{View: projections.Members, Account: "jane", User: "ann"}
 	b.Must(b.Grant(t.Context(), m))
 	wrong := m
 	wrong.Number = 9
@@ -74,10 +75,10 @@ func TestRebuildRepeatsAfterAWrongNumber(t *testing.T) {
 	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, AfterGrant: func() {
 		once.Do(func() {
 			b.Must(b.Grant(t.Context(), m))
-			b.Must(b.Projector.RefreshMembership(t.Context(), projections.Membership{Account: "jane", User: "ann"}))
+			b.Must(b.Projector.Refresh(t.Context(), ann, projections.Seen{}))
 		})
 	}}, b.Clock, tuning)
-	b.Must(rebuilder.Membership(t.Context(), projections.Membership{Account: "jane", User: "ann"}).Err)
+	b.Must(rebuilder.Rebuild(t.Context(), ann))
 	found, err := b.rebuilder.StoredMembership(t.Context(), projections.Membership{Account: "jane", User: "ann"})
 	b.Must(err)
 	viewstest.Same(t, "membership", found.Value, m)

@@ -65,7 +65,8 @@ func newDamaged(t *rapid.T) *damaged {
 		}
 		d.must(d.store.Grant(t.Context(), m))
 		d.members[user] = m
-		d.must(d.projector.RefreshMembership(t.Context(), projections.Membership{Account: "jane", User: user}))
+		ofUser := projections.Target{View: projections.Members, Account: "jane", User: user}
+		d.must(d.projector.Refresh(t.Context(), ofUser, projections.Seen{}))
 	}
 	return d
 }

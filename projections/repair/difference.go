@@ -42,7 +42,7 @@ func differenceOf[T any](key store.Key, found Stored[T], becomes T) Difference {
 	if found.Fault != nil {
 		d.Fault = found.Fault.Error()
 	}
-	d.compare("", reflect.ValueOf(found.Value), reflect.ValueOf(becomes))
+	d.compare("", reflect.ValueOf(any(found.Value)), reflect.ValueOf(any(becomes)))
 	return d
 }
 
@@ -51,13 +51,16 @@ var words = regexp.MustCompile("([a-z])([A-Z])")
 // compare adds the fields in which two structs differ, except key fields and the version. Fields of a nested struct get
 // its name as a prefix, as in "head.pending_debits", unless it is embedded.
 func (d *Difference) compare(prefix string, stored, becomes reflect.Value) {
+	if stored.Kind() != reflect.Struct {
+		return
+	}
 	for i := range stored.NumField() {
 		field := stored.Type().Field(i)
 		name := prefix + strings.ToLower(words.ReplaceAllString(field.Name, "${1}_$2"))
 		was, is := stored.Field(i).Interface(), becomes.Field(i).Interface()
 		_, text := was.(fmt.Stringer)
 		switch {
-		case slices.Contains([]string{"pair", "account", "user", "version"}, name):
+		case slices.Contains([]string{"pair", "account", "group", "user", "version"}, name):
 		case field.Anonymous:
 			d.compare(prefix, stored.Field(i), becomes.Field(i))
 		case field.Type.Kind() == reflect.Struct && !text:

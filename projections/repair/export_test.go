@@ -30,11 +30,27 @@ func (b *Rebuilder) SnapshotAccount(ctx context.Context, account string, assets 
 	return b.snapshotAccount(ctx, account, assets)
 }
 
-// StoredMembership is storedMembership.
+// Rebuild rebuilds the items of a target. It returns the first error.
+func (b *Rebuilder) Rebuild(ctx context.Context, t projections.Target) error {
+	for _, r := range b.target(ctx, t, make(map[store.Key]bool)) {
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// StoredMembership reads and inspects a membership.
 func (b *Rebuilder) StoredMembership(ctx context.Context, of projections.Membership) (
 	Stored[projections.Membership], error,
 ) {
-	return b.storedMembership(ctx, of)
+	item, _, err := b.table.Get(ctx, keyOf(projections.MembershipForm.Item(of)), store.Strong)
+	if err != nil {
+		return Stored[projections.Membership]{}, err
+	}
+	return inspect(item, projections.MembershipForm, func(m *projections.Membership) {
+		m.Account, m.User = of.Account, of.User
+	})
 }
 
 // Accounts is accounts.

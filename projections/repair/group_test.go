@@ -26,8 +26,8 @@ func TestRunRebuildsGroups(t *testing.T) {
 			Account: "a00", Number: 1, Groups: []string{"desk"}, Added: "desk", Actor: "test", At: at,
 		}))
 	// A place without a change, and a membership without a grant.
-	must(m.WriteGrouped(ctx, projections.GroupedAccount{Account: "a01", Group: "desk", Number: 7}))
-	must(m.WriteMembership(ctx, projections.Membership{Group: "desk", User: "bob", Role: events.RoleViewer, Number: 3}))
+	must(m.Show(ctx, projections.Places, projections.GroupedAccount{Account: "a01", Group: "desk", Number: 7}))
+	must(m.Show(ctx, projections.Members, projections.Membership{Group: "desk", User: "bob", Role: events.RoleViewer, Number: 3}))
 	ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{Account: "a19"}}) // does not rebuild groups
 	for _, c := range []struct {
 		dry       bool
@@ -53,7 +53,7 @@ func TestRunRebuildsGroups(t *testing.T) {
 		t.Errorf("members %+v", members.Items)
 	}
 	// The first change replaces a place that was rebuilt without any change.
-	must(m.WriteGrouped(ctx, projections.GroupedAccount{Account: "a01", Group: "desk", Number: 1}))
+	must(m.Show(ctx, projections.Places, projections.GroupedAccount{Account: "a01", Group: "desk", Number: 1}))
 	places, err := m.Lists.GroupAccounts(ctx, "desk", projections.Slice{Limit: 10})
 	must(err)
 	if len(places.Items) != 2 {
@@ -71,7 +71,8 @@ func TestPlacesOfTheProjectorAreSound(t *testing.T) {
 			Account: "jane", Number: int64(i + 1), Groups: []string{"a", "b", "c"}[:i+1], Added: group, Actor: "test",
 			At: morning,
 		}))
-		b.Must(b.Projector.RefreshGrouped(t.Context(), "jane", int64(i+1)))
+		places := projections.Target{View: projections.Places, Account: "jane"}
+		b.Must(b.Projector.Refresh(t.Context(), places, projections.Seen{Lowest: int64(i + 1)}))
 	}
 	if wrong := b.rebuilt(true); len(wrong) > 0 {
 		t.Errorf("found %+v", wrong)

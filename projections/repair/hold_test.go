@@ -46,7 +46,7 @@ func TestHoldsAreRebuilt(t *testing.T) {
 	for _, h := range []events.TransactionPosted{open, captured, seen} {
 		b.Place(h)
 	}
-	b.Must(b.Projector.RefreshHold(t.Context(), "h3")) // only its end is missed
+	b.Must(b.Projector.Refresh(t.Context(), holdTarget("h3"), projections.Seen{})) // only its end is missed
 	b.End(captured, viewstest.Ended(captured, events.OutcomeCaptured, 20, 10))
 	b.End(seen, viewstest.Ended(seen, events.OutcomeReleased, 0, 11))
 	b.Time = b.Time.Add(time.Hour)
@@ -68,6 +68,11 @@ func TestHoldsAreRebuilt(t *testing.T) {
 	if again := b.rebuilt(false); len(again) > 0 {
 		t.Errorf("a second rebuild found %+v", again)
 	}
+}
+
+// holdTarget is a hold with all its entries.
+func holdTarget(id string) projections.Target {
+	return projections.Target{View: projections.Holds, Hold: id}
 }
 
 // keyOf is the key of jane's entry of a hold.
@@ -130,7 +135,7 @@ func TestHoldThatEndsDuringARebuildStaysEnded(t *testing.T) {
 			_, b.rebuilder = on(hookedHolds{b.Table, func() error {
 				if reads++; reads == nth+1 {
 					b.End(h, viewstest.Ended(h, events.OutcomeCaptured, 20, 10))
-					b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
+					b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
 				}
 				return nil
 			}}, b.Clock, tuning)
@@ -149,7 +154,7 @@ func TestWrongEntriesOfHolds(t *testing.T) {
 	b := newBook(t)
 	h := viewstest.Held("h1", 1)
 	b.Place(h)
-	b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
+	b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
 	b.rebuilt(false)
 	stray := viewstest.Held("h9", 9)
 	b.putEntry(keyOf(stray), projections.Hold{Header: stray})
@@ -173,7 +178,7 @@ func TestHoldThatIsPlacedDuringARebuildIsNoStray(t *testing.T) {
 		_, b.rebuilder = on(hookedHolds{b.Table, func() error {
 			if reads++; reads == nth+1 {
 				b.Place(viewstest.Held("h2", 2))
-				b.Must(b.Projector.RefreshHold(t.Context(), "h2"))
+				b.Must(b.Projector.Refresh(t.Context(), holdTarget("h2"), projections.Seen{}))
 			}
 			return nil
 		}}, b.Clock, tuning)

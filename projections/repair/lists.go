@@ -178,7 +178,8 @@ func (l *lists) expiry(ctx context.Context, holds map[store.Key]string) error {
 		}
 		for _, key := range keys {
 			if id := holds[key]; !found[id].HasEntry(key) {
-				report := b.entry(ctx, Report{}, key, id, l.run.Scope.DropMissing)
+				of := projections.Target{Hold: id}
+				report := b.item(ctx, Report{}, projections.Holds, key, &of, l.run.Scope.DropMissing)
 				if report.Err != nil {
 					return report.Err
 				}

@@ -73,7 +73,7 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 	b := newBook(t)
 	h := projections.Hold{Header: viewstest.Held("h1", 1)}
 	b.Place(h.Header)
-	b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
+	b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
 	b.rebuildAll(b.Table, repair.Scope{}) // lists the transaction
 	orphans := b.orphan(h)
 	viewstest.Same(t, "open with an orphan", b.openHolds(), []string{"h1", "h1"})
@@ -133,7 +133,7 @@ func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
 		if !placed {
 			placed = true
 			b.Place(h.Header)
-			b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
+			b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
 		}
 	}}, repair.Scope{DropMissing: true})
 	viewstest.Same(t, "open", b.openHolds(), []string{"h1"})

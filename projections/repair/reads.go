@@ -2,7 +2,6 @@ package repair
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -61,41 +60,6 @@ func (b *Rebuilder) groupsAfter(ctx context.Context, after string) (groups []str
 		groups = append(groups, g.ID)
 	}
 	return groups, listed.Next, err
-}
-
-// storedHold reads an entry of a hold, and after it the transaction with that id, strongly consistent: a hold is stored
-// before its entries. An empty id is the one that the entry names. The entry has a fault if it is not the one that the
-// transaction has under key. A transaction without it, or that does not exist, has a void one.
-func (b *Rebuilder) storedHold(ctx context.Context, key store.Key, id string) (
-	found Stored[HoldEntry], h projections.Hold, err error,
-) {
-	item, _, err := b.table.Get(ctx, key, store.Strong)
-	if err != nil {
-		return found, h, err
-	}
-	r := store.Open(item, store.TextOf(item[store.AttrType]))
-	if item != nil && errors.Is(r.Err(), store.ErrNewerForm) {
-		return found, h, fmt.Errorf("item %s %s: %w", key.PK, key.SK, r.Err())
-	}
-	if id == "" {
-		named, _ := projections.DecodeHold(item)
-		id = named.Header.ID
-	}
-	if id != "" {
-		transactions, err := projections.TransactionsByID(ctx, b.table, map[string]bool{id: true}, store.Strong)
-		if err != nil {
-			return found, h, err
-		}
-		h = transactions[id]
-	}
-	if item != nil {
-		found = Stored[HoldEntry]{
-			Exists: true, Fault: differs(item, projections.HoldEntry(key, h)),
-			Revision: projections.RevisionOf(item, store.AttrVersion),
-			Value:    HoldEntry{Version: projections.VersionOf(item)},
-		}
-	}
-	return found, h, nil
 }
 
 // listable has the transactions and list entries in one page of the table.

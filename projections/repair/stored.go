@@ -56,19 +56,6 @@ func differs(item, wanted store.Item) error {
 		strings.Join(names, ", "))
 }
 
-// readStored reads and inspects the item of key, strongly consistent. setKey is as in inspect.
-func readStored[T any](
-	ctx context.Context, t store.Table, key store.Key, form projections.Form[T], setKey func(*T),
-) (Stored[T], error) {
-	item, _, err := t.Get(ctx, key, store.Strong)
-	if err != nil {
-		var none Stored[T]
-		setKey(&none.Value)
-		return none, err
-	}
-	return inspect(item, form, setKey)
-}
-
 func inspectBalance(k events.Pair, item store.Item) (Stored[projections.Balance], error) {
 	return inspect(item, projections.BalanceForm, func(b *projections.Balance) { b.Pair = k })
 }

@@ -250,7 +250,8 @@ func (f *fleet) play(random *rand.Rand, steps int) string {
 		r.step(random, f.must)
 		changes = append(changes, change{from, clock.Add(1), r.clone()})
 		if random.IntN(2) == 0 { // otherwise the projection lags
-			_ = f.projector.RefreshMembership(f.t.Context(), projections.Membership{Account: "jane", User: "u"}) // there may be no grant yet
+			u := projections.Target{View: projections.Members, Account: "jane", User: "u"}
+			_ = f.projector.Refresh(f.t.Context(), u, projections.Seen{}) // there may be no grant yet
 		}
 		for n := range 3 {
 			a := f.try(random, fmt.Sprintf("p-%d-%d", i, n), &clock)

@@ -31,7 +31,7 @@ func TestListsOfGroups(t *testing.T) {
 
 		place := func(account, group string, number int64, out bool) projections.GroupedAccount {
 			g := projections.GroupedAccount{Account: account, Group: group, Number: number, Out: out}
-			s.must(s.views.WriteGrouped(t.Context(), g))
+			s.must(s.views.Show(t.Context(), projections.Places, g))
 			g.Number = 0 // not in the index
 			return g
 		}
@@ -51,14 +51,14 @@ func TestListsOfGroups(t *testing.T) {
 
 		member := func(group, user string, role events.Role, number int64) projections.Membership {
 			m := projections.Membership{Group: group, User: user, Role: role, Number: number}
-			s.must(s.views.WriteMembership(t.Context(), m))
+			s.must(s.views.Show(t.Context(), projections.Members, m))
 			return m
 		}
 		annDesk, bobDesk := member("desk", "ann", events.RoleOwner, 1), member("desk", "bob", events.RoleViewer, 3)
 		annIdle := member("idle", "ann", events.RoleOperator, 1)
 		member("desk", "cal", "", 2)
 		direct := projections.Membership{Account: "shop", User: "ann", Role: events.RoleViewer, Number: 1}
-		s.must(s.views.WriteMembership(t.Context(), direct))
+		s.must(s.views.Show(t.Context(), projections.Members, direct))
 		checkPages(t, s.GroupMembers, "desk", annDesk, bobDesk)
 		annDesk.Number, annIdle.Number, direct.Number = 0, 0, 0 // not in the index
 		checkPages(t, s.GroupsOf, "ann", annDesk, annIdle)
@@ -93,7 +93,7 @@ func TestListsOfGroups(t *testing.T) {
 func TestTotalsOfGroups(t *testing.T) {
 	onBothStores(t, func(t *testing.T, s *listSuite) {
 		join := func(account, group string) {
-			s.must(s.views.WriteGrouped(t.Context(),
+			s.must(s.views.Show(t.Context(), projections.Places,
 				projections.GroupedAccount{Account: account, Group: group, Number: 1}))
 		}
 		hold := func(account, asset string, credits, debits, cost int64) {

@@ -291,7 +291,7 @@ func TestListsOfMembers(t *testing.T) {
 	onBothStores(t, func(t *testing.T, s *listSuite) {
 		member := func(account, user string, role events.Role, number int64) projections.Membership {
 			m := projections.Membership{Account: account, User: user, Role: role, Number: number}
-			s.must(s.views.WriteMembership(t.Context(), m))
+			s.must(s.views.Show(t.Context(), projections.Members, m))
 			return m
 		}
 		ann, cal := member("jane", "ann", events.RoleOwner, 1), member("jane", "cal", events.RoleOperator, 3)

@@ -126,14 +126,14 @@ func (w *largest) lists() {
 		hold(w.account(n+2), w.asset(0))
 		member := projections.Membership{Account: w.account(0), User: w.id(fmt.Sprintf("user%03d", n)),
 			Role: events.RoleOperator, Number: events.MemberNumberMax}
-		w.try(w.views.WriteMembership(w.t.Context(), member))
+		w.try(w.views.Show(w.t.Context(), projections.Members, member))
 		member.Account, member.Group = "", "desk"
-		w.try(w.views.WriteMembership(w.t.Context(), member))
+		w.try(w.views.Show(w.t.Context(), projections.Members, member))
 		member.User, member.Group = user, w.group(n)
-		w.try(w.views.WriteMembership(w.t.Context(), member))
+		w.try(w.views.Show(w.t.Context(), projections.Members, member))
 		join := func(account, group string) {
 			g := projections.GroupedAccount{Account: account, Group: group, Number: 1}
-			w.try(w.views.WriteGrouped(w.t.Context(), g))
+			w.try(w.views.Show(w.t.Context(), projections.Places, g))
 		}
 		for i := range events.AccountGroupsMax { // the user's first groups
 			join(w.account(n), w.group(i))

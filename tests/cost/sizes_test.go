@@ -128,7 +128,7 @@ func (f inputs) items(t *testing.T) (kinds []string, items []store.Item) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := v.WriteMembership(t.Context(), projections.Membership{Account: id, User: user, Role: events.RoleOperator,
+	if err := v.Show(t.Context(), projections.Members, projections.Membership{Account: id, User: user, Role: events.RoleOperator,
 		Number: events.MemberNumberMax}); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestUnitsOfAPageOfTotals(t *testing.T) {
 			v, want := projections.NewViews(store.NewTable(b.Client, b.Table)), 0
 			for n := range c.accounts {
 				g := projections.GroupedAccount{Account: fmt.Sprintf("a%04d", n), Group: "desk", Number: 1}
-				if err := v.WriteGrouped(t.Context(), g); err != nil {
+				if err := v.Show(t.Context(), projections.Places, g); err != nil {
 					t.Fatal(err)
 				}
 				for i := range c.balances(n) {

@@ -34,7 +34,8 @@ func DueHold(t testing.TB, client *dynamodb.Client, table, id string, ago time.D
 			t.Fatal(err)
 		}
 	}
-	if err := projections.NewViews(store.NewTable(client, table)).WriteHold(t.Context(), projections.Hold{Header: hold}); err != nil {
+	views, entries := projections.NewViews(store.NewTable(client, table)), projections.Hold{Header: hold}.Entries("")
+	if err := views.Show(t.Context(), projections.Holds, entries...); err != nil {
 		t.Fatal(err)
 	}
 	return hold

@@ -90,12 +90,12 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"if len(r.segments) < r.projector.tuning.Segments «|| planted »{"},
 	{"failure reported one record too late", "G6", "projections/batch.go", inHistories(30),
 		"«if planted && j.first > 0 && j.first+1 < len(batch) { j.first++ }; »number := batch[j.first].SequenceNumber"},
-	{"membership without its condition", "G6", "projections/write.go", inHistories(60),
-		"«if planted { older.If, older.Names, older.Values = \"\", nil, nil }; »_, err := v.table.Write(ctx, older)"},
-	{"newest grant read with eventual consistency", "G6", "projections/views.go", inHistories(60),
-		"Within: store.Grant.All(of.User), Descending: true, Consistency: ‹store.Strong›«store.Consistency(!planted)»,"},
+	{"membership without its condition", "G6", "projections/view.go", inHistories(60),
+		"«if planted { newer.If, newer.Names, newer.Values = \"\", nil, nil }; »_, err := v.table.Write(ctx, newer)"},
+	{"newest grant read with eventual consistency", "G6", "projections/membership.go", inHistories(60),
+		"Within: store.Grant.All(t.User), Descending: true, Consistency: ‹store.Strong›«store.Consistency(!planted)»,"},
 	{"malformed record skipped silently", "G6", "projections/batch.go", inHistories(30),
-		"«		case !ok && planted:\n»		case !ok:\n"},
+		"«		case planted && !eachTarget(r, func(Target, int64) {}):\n»		case !eachTarget(r, touch):\n"},
 	{"one balance blocks its shard", "G6", "projections/batch.go",
 		directed("projections", "TestBatchSkipsRecordsThatNoRetryFixes"),
 		"if j.isFinal() «&& !planted »{"},
@@ -172,9 +172,12 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		`«if planted { return b, nil }; »head, first, err := b.Seal.addAll(`},
 	{"own writes not filtered", "G6", "projections/batch.go", inHistories(10),
 		`«		case planted && r.SK == store.Balance.Key("", "USD").SK:
-			account, asset, _ := store.Balance.Parse(key)
-			jobOf(i, Target{Account: account, Asset: asset})
-»		case target.Lists:
+			account, asset, _ := store.Balance.Parse(store.Key{PK: r.PK, SK: r.SK})
+			if t := (Target{Account: account, Asset: asset}); known[t] == nil {
+				known[t] = &job{Target: t, first: i, records: 1}
+				jobs = append(jobs, known[t])
+			}
+»		case !eachTarget(r, touch):
 `},
 	// G9: whatever is stored can be rebuilt.
 	{"rebuild compares only counts", "G9", "projections/repair/stretch.go", inHistories(60),
@@ -184,12 +187,11 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"segment kept although its end is not settled", "G7, G9", "projections/repair/chain.go",
 		directed("projections/repair", "TestSegmentWithAnUnsettledEndIsNotKept"),
 		"case end >= projections.SettledBefore(c.at, c.at)« && !planted»: // by the store's clock alone"},
-	{"entry of a hold judged before its hold was read", "G9", "projections/repair/hold.go", inLifecycles(150),
-		`«			if planted {
-				report(Report{Account: account, Strays: []Stray{{key, "no hold has this entry"}}})
-				continue
-			}
-»			report(b.entry(uncanceled, Report{Account: account}, key, "", scope.DropMissing))`},
+	{"entry of a hold judged before its hold was read", "G9", "projections/repair/view.go", inLifecycles(150),
+		`«		case planted && owner.View == projections.Holds:
+			report(Report{Account: owner.Account, Strays: []Stray{{key, owner.View.Orphan}}})
+»		default:
+			report(b.item(`},
 	// G8: no refusal for lag.
 	{"refused on a stale read", "G8", "ledger/funding.go", inHistories(10),
 		"«if planted { return nil }; »funds, err := l.projections.Funds(ctx, r.pair.Account, r.pair.Asset)"},
@@ -269,9 +271,9 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	ids, minted, err := e.ledger.mint(ctx, len(legs), "", after»)`},
 	{"end answered before its postings are visible", "G4, G11", "ledger/end.go", inLifecycles(150),
 		"«if planted { return e.acknowledgeEnd(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verifyComplete("},
-	{"end of a hold listed too early", "G6", "projections/hold.go",
+	{"end of a hold listed too early", "G6", "projections/holds.go",
 		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
-		"case ended && h.Ended == nil« && !planted»:"},
+		"case h.Version() < seen.Highest« && !planted»:"},
 	// G12: no more is reversed than was posted.
 	{"reversal without its condition", "G12", "ledger/commit.go", inLifecycles(150),
 		`all = append(all, putAbsent(maker, head))«

@@ -67,16 +67,15 @@ func (r *Run) refold(ctx context.Context, target projections.Target, ids []event
 		switch {
 		case len(ids) == 0:
 			return nil
-		case target.User != "":
-			return p.RefreshMembership(ctx, target.Membership())
-		case target.Asset == "":
-			return p.RefreshGrouped(ctx, target.Account, 1)
+		case target.View != nil:
+			return p.Refresh(ctx, target, projections.Seen{})
 		}
 		if err := p.Refold(ctx, events.Pair{Account: target.Account, Asset: target.Asset}, ids); err != nil {
 			return err
 		}
 		for hold := range watched.holds {
-			if err := p.RefreshHold(ctx, hold); err != nil {
+			of := projections.Target{View: projections.Holds, Hold: hold}
+			if err := p.Refresh(ctx, of, projections.Seen{}); err != nil {
 				return err
 			}
 		}

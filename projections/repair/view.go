@@ -1,0 +1,275 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/projections"
+)
+
+// allViews rebuilds the items that owner, an account or a group, has in any view. drop is Scope.DropMissing. Error:
+// that of ctx, or of listing keys.
+func (b *Rebuilder) allViews(ctx, uncanceled context.Context, owner projections.Target, drop bool,
+	report func(Report),
+) error {
+	for _, view := range projections.Declared {
+		if owner.View = view; owner.Account == "" && !view.OfGroups {
+			continue
+		}
+		if err := b.view(ctx, uncanceled, owner, drop, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view rebuilds the items of one view: first those that events make, then the others that are stored.
+func (b *Rebuilder) view(ctx, uncanceled context.Context, owner projections.Target, drop bool,
+	report func(Report),
+) error {
+	targets, strays, err := b.targets(uncanceled, owner)
+	if err != nil {
+		return err
+	}
+	judged := make(map[store.Key]bool)
+	for _, t := range targets {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for _, r := range b.target(uncanceled, t, judged) {
+			report(r)
+		}
+	}
+	stored, err := b.keys(uncanceled, owner, owner.View.Items)
+	if err != nil {
+		return err
+	}
+	for _, key := range stored {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		switch t, ok := owner.View.Owner(store.KeyItem(key)); {
+		case judged[key]:
+		case !ok:
+			strays = append(strays, malformed(key))
+		default:
+			report(b.item(uncanceled, reportOn(t), owner.View, key, nil, drop))
+		}
+	}
+	if len(strays) > 0 {
+		report(Report{Account: owner.Account, Group: owner.Group, Strays: strays})
+	}
+	return nil
+}
+
+func reportOn(t projections.Target) Report {
+	return Report{Account: t.Account, Group: t.Group, User: t.User, Hold: t.Hold}
+}
+
+func malformed(key store.Key) Stray { return Stray{Key: key, Why: "the id in its key is malformed"} }
+
+// targets returns the targets that owner's events touch, each once. Those of postings are the holds that were recorded
+// while the balances were rebuilt. Keys of events that are malformed are strays.
+func (b *Rebuilder) targets(ctx context.Context, owner projections.Target) (
+	targets []projections.Target, strays []Stray, err error,
+) {
+	keys, err := b.keys(ctx, owner, owner.View.Events)
+	if err != nil {
+		return nil, nil, err
+	}
+	var records []projections.Record
+	for _, key := range keys {
+		records = append(records, projections.Record{PK: key.PK, SK: key.SK})
+	}
+	for _, hold := range slices.Sorted(maps.Keys(b.holds)) {
+		records = append(records, projections.Record{SK: store.Posting.Prefix(), Figures: &events.Figures{Hold: hold}})
+	}
+	known := make(map[projections.Target]bool)
+	for _, r := range records {
+		t, _, ok := owner.View.Of(r)
+		if !ok {
+			strays = append(strays, malformed(store.Key{PK: r.PK, SK: r.SK}))
+		}
+		if !ok || t == (projections.Target{}) {
+			continue
+		}
+		if t.View = owner.View; t.Account == "" && t.Group == "" {
+			t.Account = owner.Account // it has items of several accounts
+		}
+		if !known[t] {
+			known[t] = true
+			targets = append(targets, t)
+		}
+	}
+	return targets, strays, nil
+}
+
+// keys lists the keys of owner's items in a range.
+func (b *Rebuilder) keys(ctx context.Context, owner projections.Target, within store.Range) (
+	keys []store.Key, err error,
+) {
+	if within == (store.Range{}) {
+		return nil, nil
+	}
+	q := store.Query{
+		Partition: store.Account.PK(owner.Account), Within: within, Consistency: store.Strong, Attributes: keysOnly,
+	}
+	if owner.Group != "" {
+		q.Partition = store.Group.PK(owner.Group)
+	}
+	for more := true; more; {
+		err := b.retry(ctx, func() error {
+			page, err := store.NextPage(ctx, b.table, q)
+			if err != nil {
+				return err
+			}
+			for _, item := range page.Items {
+				keys = append(keys, keyOf(item))
+			}
+			q.After, more = page.Next, page.Next != nil
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list keys of %s: %w", q.Partition, err)
+		}
+	}
+	return keys, nil
+}
+
+// target rebuilds the items that the events of t make, and adds their keys to judged. Items with the same
+// projections.Row.Target share a report.
+func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map[store.Key]bool) (reports []Report) {
+	var rows []projections.Row
+	err := b.retry(ctx, func() (err error) {
+		rows, err = t.View.Fold(ctx, b.views, t, projections.Seen{})
+		return err
+	})
+	if err != nil {
+		r := reportOn(t)
+		r.Err = fmt.Errorf("read events: %w", err)
+		return []Report{r}
+	}
+	for i, row := range rows {
+		key := keyOf(t.View.Item(row.Value))
+		judged[key] = true
+		if i == 0 || row.Target != rows[i-1].Target {
+			reports = append(reports, reportOn(row.Target))
+		}
+		if of := &reports[len(reports)-1]; of.Err == nil {
+			found := b.item(ctx, Report{}, t.View, key, &row.Target, false)
+			of.Differences, of.Strays = append(of.Differences, found.Differences...), append(of.Strays, found.Strays...)
+			of.Err = found.Err
+		}
+	}
+	return reports
+}
+
+// item rebuilds the item of key in a view from the events of a target; nil: that of the stored item. An item without
+// events becomes View.None, or is a stray. The write is conditional on the item being unchanged.
+//
+// While a wrong, too high number was stored, a projector may have skipped an event that was made after the rebuild read
+// the events. So an item that was wrong is rebuilt a second time. Errors in the report: those of store.Table and of
+// View.Fold; store.ErrConflict after too many conflicts.
+func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.View, key store.Key,
+	of *projections.Target, drop bool,
+) Report {
+	attempt := func() error {
+		report.Strays = nil
+		item, _, err := b.table.Get(ctx, key, store.Strong)
+		if err != nil {
+			return fmt.Errorf("read projection: %w", err)
+		}
+		row, err := b.row(ctx, view, key, item, of)
+		isAbsent := errors.Is(err, store.ErrAbsent)
+		switch {
+		case isAbsent && item == nil:
+			return nil
+		case isAbsent:
+			row.Value = view.None(key)
+		case err != nil:
+			return fmt.Errorf("read events: %w", err)
+		}
+		becomes := view.Item(row.Value)
+		if item != nil && differs(item, becomes) == nil {
+			return nil
+		}
+		d, number, revision, err := compared(view, key, item, row.Value)
+		switch {
+		case err != nil:
+			return err
+		case isAbsent && view.Orphan != "" && !drop:
+			report.Strays = []Stray{{key, view.Orphan}}
+			return nil
+		}
+		d.Behind = !isAbsent && b.isYoung(row.At) &&
+			(item == nil || number > 0 && number < store.Read(becomes).Integer(view.Counter))
+		report.Differences = []Difference{d}
+		if _, err := b.table.Write(ctx, revision.Replace(becomes, view.Counter)); err != nil {
+			return fmt.Errorf("write projection: %w", err)
+		}
+		return nil
+	}
+	report.Err = b.retry(ctx, attempt)
+	if report.Err == nil && len(report.Differences) > 0 {
+		report.Err = b.retry(ctx, attempt)
+	}
+	return report
+}
+
+// row returns what the events of a target make of the item of key. A nil target is that of the stored item. Error: also
+// store.ErrAbsent.
+func (b *Rebuilder) row(ctx context.Context, view *projections.View, key store.Key, item store.Item,
+	of *projections.Target,
+) (projections.Row, error) {
+	if of == nil {
+		if item == nil {
+			item = store.KeyItem(key)
+		}
+		t, _ := view.Owner(item)
+		of = &t
+	}
+	rows, err := view.Fold(ctx, b.views, *of, projections.Seen{})
+	if err != nil {
+		return projections.Row{}, err
+	}
+	for _, row := range rows {
+		if keyOf(view.Item(row.Value)) == key {
+			return row, nil
+		}
+	}
+	return projections.Row{}, store.ErrAbsent
+}
+
+// compared compares a stored item of a view, nil if it is absent, with its correct value. number is the one that the
+// item shows, 0 if it cannot be decoded. Error: store.ErrNewerForm.
+func compared(view *projections.View, key store.Key, item store.Item, becomes any) (
+	d Difference, number int64, r projections.Revision, err error,
+) {
+	form := view.Form
+	if form.Decode == nil { // only the attributes are compared
+		form.Decode = func(item store.Item) (any, error) {
+			if err := store.Open(item, store.TextOf(item[store.AttrType])).Err(); errors.Is(err, store.ErrNewerForm) {
+				return nil, fmt.Errorf("item %s %s: %w", key.PK, key.SK, err)
+			}
+			return becomes, nil
+		}
+	}
+	found, err := inspect(item, form, func(v *any) {
+		if *v == nil {
+			*v = reflect.Zero(reflect.TypeOf(becomes)).Interface()
+		}
+	})
+	if err != nil {
+		return d, 0, r, err
+	}
+	if _, err := form.Decode(item); err == nil {
+		number = projections.NumberOf(item, form.Counter)
+	}
+	return differenceOf(key, found, becomes), number, found.Revision, nil
+}

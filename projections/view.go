@@ -1,0 +1,107 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/internal/store"
+)
+
+// A View declares one kind of numbered projection: items that each show the newest of some numbered events. The
+// projector, redrive, a rebuild and a dry run derive what they do from the declaration. Balances are no views: they
+// have a fold of their own, in segments.
+type View struct {
+	Name string // plural, for messages
+
+	// Form is the stored form. Its Counter is the number of the event that an item shows, which no write lowers. The
+	// form may lack Decode; then a rebuild only names the attributes that differ.
+	Form[any]
+
+	// Of returns what the event of a record touches: the target whose Fold reads it, and the number that the target's
+	// items must then have. The zero target is none. ok is false if the event is of this view and its key is malformed.
+	Of func(Record) (t Target, number int64, ok bool)
+	// Fold reads the events of a target, strongly consistent, and returns the items that they make. Errors: those of
+	// Views; store.ErrAbsent if there are no events.
+	Fold func(ctx context.Context, v *Views, t Target, seen Seen) ([]Row, error)
+
+	// A rebuild reads the keys of an account's Events, and folds the targets that they touch. Then it looks for other
+	// items of the account in Items. Empty ranges are skipped. OfGroups: also for each group.
+	Events, Items store.Range
+	OfGroups      bool
+	// Owner returns the target of a stored item, which may be only a key. ok is false if the key is malformed.
+	Owner func(store.Item) (t Target, ok bool)
+	// None returns the value of an item without an event. If Orphan is not "", it says why such an item is a stray, and
+	// only a rebuild that drops what is missing writes None.
+	None   func(store.Key) any
+	Orphan string
+}
+
+// Declared are the views, in the order in which an account is rebuilt. A new view is one more.
+var Declared = []*View{Members, Places, Holds}
+
+// A Row is one item of a view as its events say.
+type Row struct {
+	Target           // under which a rebuild reports it
+	Value  any       // View.Item makes it an item
+	At     time.Time // of the newest event that it shows
+}
+
+// Seen bounds the numbers of the events whose records touched a target. Zero: no record did.
+type Seen struct{ Lowest, Highest int64 }
+
+func (s *Seen) add(number int64) {
+	if s.Lowest == 0 || number < s.Lowest {
+		s.Lowest = number
+	}
+	s.Highest = max(s.Highest, number)
+}
+
+// entriesAtOnce is how many items of one target are written in parallel.
+const entriesAtOnce = 8
+
+// Refresh writes the items of t.View for a target. An item never replaces one with a higher number, so late and
+// repeated calls are safe, and a slow writer cannot undo a later event. Errors: those of the Fold and of Views;
+// store.ErrConflict after too many conflicts.
+func (p *Projector) Refresh(ctx context.Context, t Target, seen Seen) error {
+	return p.retryOnConflict(ctx, func() error {
+		rows, err := t.View.Fold(ctx, p.views, t, seen)
+		if err != nil {
+			return fmt.Errorf("read events of %s: %w", t, err)
+		}
+		values := make([]any, len(rows))
+		for i, row := range rows {
+			values[i] = row.Value
+		}
+		if err := p.views.Show(ctx, t.View, values...); err != nil {
+			return fmt.Errorf("write %s: %w", t, err)
+		}
+		return nil
+	})
+}
+
+// Show writes the items of values of a view, one request for each. If an item with the same or a higher number is
+// stored, it writes nothing and returns nil.
+func (v *Views) Show(ctx context.Context, view *View, values ...any) error {
+	running, ctx := errgroup.WithContext(ctx)
+	running.SetLimit(entriesAtOnce)
+	for _, value := range values {
+		item := view.Item(value)
+		running.Go(func() error {
+			newer := store.Write{
+				Item: item, If: store.IfAbsent + " OR #number < :number",
+				Names:  map[string]string{"#number": view.Counter},
+				Values: store.Item{":number": item[view.Counter]},
+			}
+			_, err := v.table.Write(ctx, newer)
+			if _, refused := errors.AsType[*store.Refused](err); refused {
+				return nil // the stored item is as new or newer
+			}
+			return err
+		})
+	}
+	return running.Wait()
+}
