@@ -187,7 +187,8 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"segment kept although its end is not settled", "G7, G9", "projections/repair/chain.go",
 		directed("projections/repair", "TestSegmentWithAnUnsettledEndIsNotKept"),
 		"case end >= projections.SettledBefore(c.at, c.at)« && !planted»: // by the store's clock alone"},
-	{"entry of a hold judged before its hold was read", "G9", "projections/repair/view.go", inLifecycles(150),
+	{"entry of a hold judged before its hold was read", "G9", "projections/repair/view.go",
+		directed("projections/repair", "TestHoldThatIsPlacedDuringARebuildIsNoStray"),
 		`«		case planted && owner.View == projections.Holds:
 			report(Report{Account: owner.Account, Strays: []Stray{{key, owner.View.Orphan}}})
 »		default:
