@@ -129,6 +129,20 @@ func TestAlteredItemsAreRefused(t *testing.T) {
 	}
 }
 
+// Each field of a listed event is in the inverse index or is tagged unlisted. Else it would be lost in lists.
+func TestFieldsOfListedEventsAreIndexed(t *testing.T) {
+	inverse := store.Indexes()[slices.IndexFunc(store.Indexes(),
+		func(x store.Index) bool { return x.Name == store.IndexInverse })]
+	for _, e := range []events.Event{events.AssetRegistered{}, events.AccountOpened{}, events.GroupRegistered{}} {
+		for f := range reflect.TypeOf(e).Fields() {
+			unlisted := slices.Contains(strings.Split(f.Tag.Get("stored"), ","), "unlisted")
+			if slices.Contains(inverse.Include, f.Name) == unlisted {
+				t.Errorf("%T.%s: add it to index.go and template.yaml, or tag it unlisted; not both", e, f.Name)
+			}
+		}
+	}
+}
+
 // The inverse index has all fields of listed events except Actor and Profile.
 func TestListedEvents(t *testing.T) {
 	inverse := store.Indexes()[slices.IndexFunc(store.Indexes(),
