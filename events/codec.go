@@ -20,8 +20,8 @@ type Event interface {
 //
 // During a release, and after a rollback, older code reads events that newer code wrote. It waits when it reads a newer
 // version of a known name, and rejects every other unknown event as malformed. So a release that changes an event, or
-// puts a new kind of event under an existing form of key (POSTING#, GRANT#), must raise the version of the existing
-// name. New names are for new keys only.
+// puts a new kind of event under an existing form of key (POSTING#, GRANT#), must raise Form. New names are for new
+// keys only. Before the first release there is no older code, and Form stays 1.
 const Form = 1
 
 // Errors of decoding. ErrNewerEvent wraps ErrUnknownEvent, and ErrChecksum wraps ErrMalformedEvent.
