@@ -42,7 +42,7 @@ var Holds = &View{
 	},
 	Items: store.Hold.All(),
 	Owner: func(item store.Item) (t Target, ok bool) {
-		t.Account, _, _ = store.Hold.Parse(keyOf(item))
+		t.Account, _, _ = store.Hold.Parse(store.ItemKey(item))
 		h, _ := DecodeHold(item) // a faulty entry names no hold
 		t.Hold = h.Header.ID
 		return t, true
@@ -194,8 +194,7 @@ func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[Hold], err er
 	}
 	ids, ended := make([]string, len(items)), make(map[string]bool, len(items))
 	for i, item := range items {
-		expires, id, _ := store.OpenHold.Parse(
-			store.Key{PK: store.TextOf(item[store.AttrPK]), SK: store.TextOf(item[store.AttrSK])})
+		expires, id, _ := store.OpenHold.Parse(store.ItemKey(item))
 		ids[i], ended[id] = id, true
 		if more {
 			page.Next = expires + "#" + id // the last item's remains

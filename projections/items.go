@@ -41,11 +41,6 @@ func anyForm[T any](f Form[T]) Form[any] {
 	}
 }
 
-// keyOf returns the key of an item, which the table requires.
-func keyOf(item store.Item) store.Key {
-	return store.Key{PK: store.TextOf(item[store.AttrPK]), SK: store.TextOf(item[store.AttrSK])}
-}
-
 // open returns a reader of an item of a projection, and the item's key.
 func open(item store.Item, kind string) (*store.Reader, store.Key) {
 	r := store.Open(item, kind)

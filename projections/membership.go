@@ -104,7 +104,7 @@ var Places = &View{
 	},
 	Events: store.Grouping.All(), Items: store.Grouped.All(),
 	Owner: func(item store.Item) (t Target, ok bool) {
-		t.Account, t.Group, ok = store.Grouped.Parse(keyOf(item))
+		t.Account, t.Group, ok = store.Grouped.Parse(store.ItemKey(item))
 		return t, ok && events.ValidID(t.Group)
 	},
 	None: func(k store.Key) any { // any change replaces it
@@ -146,8 +146,8 @@ func decodeMembership(item store.Item) (Membership, error) {
 
 // membershipKey parses the key of a membership of an account or of a group.
 func membershipKey(item store.Item) (account, group, user string, ok bool) {
-	if account, user, ok = store.Membership.Parse(keyOf(item)); !ok {
-		group, user, ok = store.GroupMembership.Parse(keyOf(item))
+	if account, user, ok = store.Membership.Parse(store.ItemKey(item)); !ok {
+		group, user, ok = store.GroupMembership.Parse(store.ItemKey(item))
 	}
 	return account, group, user, ok
 }

@@ -37,16 +37,14 @@ func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through
 		return 0, nil
 	}
 	q.CountOnly = true
-	for count := int64(0); ; {
-		page, err := v.table.Query(ctx, q)
+	count := int64(0)
+	for page, err := range store.Pages(ctx, v.table, q) {
 		if err != nil {
 			return 0, err
 		}
 		count += int64(page.Count)
-		if q.After = page.Next; q.After == nil {
-			return count, nil
-		}
 	}
+	return count, nil
 }
 
 // decodePosting decodes the part of a posting of k that a fold counts. It verifies the checksum.

@@ -44,7 +44,9 @@ func (m *Meter) imageOf(item store.Item) (i image) {
 		if keys[x.PartitionKey] == nil || keys[x.SortKey] == nil {
 			continue
 		}
-		i.entries[n] = entry{bytes: i.bytes, keys: m.cache.hash(text(keys[x.PartitionKey]), text(keys[x.SortKey]))}
+		i.entries[n] = entry{
+			bytes: i.bytes, keys: m.cache.hash(store.TextOf(keys[x.PartitionKey]), store.TextOf(keys[x.SortKey])),
+		}
 		if x.Include == nil {
 			continue
 		}

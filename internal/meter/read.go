@@ -17,14 +17,14 @@ func (m *Meter) countReads(t *Tally, request, reply any) {
 	case *dynamodb.GetItemOutput:
 		in := request.(*dynamodb.GetItemInput)
 		r := m.reading(in.ConsistentRead, in.ProjectionExpression)
-		t.ReadHalves += r.get(t, keyOf(in.Key), out.Item)
+		t.ReadHalves += r.get(t, store.ItemKey(in.Key), out.Item)
 	case *dynamodb.BatchGetItemOutput:
 		m.batch(t, request.(*dynamodb.BatchGetItemInput).RequestItems[m.table], out)
 	case *dynamodb.TransactGetItemsOutput:
 		for i, get := range request.(*dynamodb.TransactGetItemsInput).TransactItems {
 			if aws.ToString(get.Get.TableName) == m.table && i < len(out.Responses) {
 				r := reading{m, store.TransactionalRead, get.Get.ProjectionExpression != nil}
-				t.ReadHalves += r.get(t, keyOf(get.Get.Key), out.Responses[i].Item)
+				t.ReadHalves += r.get(t, store.ItemKey(get.Get.Key), out.Responses[i].Item)
 			}
 		}
 	case *dynamodb.QueryOutput:
@@ -54,7 +54,7 @@ func (m *Meter) batch(t *Tally, asked types.KeysAndAttributes, out *dynamodb.Bat
 	r := m.reading(asked.ConsistentRead, asked.ProjectionExpression)
 	items := out.Responses[m.table]
 	for _, item := range items {
-		t.ReadHalves += r.get(t, keyOf(item), item)
+		t.ReadHalves += r.get(t, store.ItemKey(item), item)
 	}
 	absent := len(asked.Keys) - len(items) - len(out.UnprocessedKeys[m.table].Keys)
 	t.ReadHalves += int64(absent * store.ReadHalves(0, r.consistency))
@@ -92,7 +92,7 @@ func (r reading) bytes(t *Tally, k store.Key, item store.Item) int {
 func (r reading) page(t *Tally, indexName *string, partition string, items []store.Item) int64 {
 	total := 0
 	for _, item := range items {
-		k := keyOf(item)
+		k := store.ItemKey(item)
 		if k.PK == "" {
 			k.PK = partition
 		}
@@ -128,5 +128,5 @@ func partitionOf(in *dynamodb.QueryInput) string {
 		return ""
 	}
 	placeholder, _, _ := strings.Cut(rest, " ")
-	return text(in.ExpressionAttributeValues[placeholder])
+	return store.TextOf(in.ExpressionAttributeValues[placeholder])
 }

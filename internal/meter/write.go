@@ -25,13 +25,13 @@ type write struct {
 }
 
 func (m *Meter) putOf(item store.Item, condition *string) write {
-	return write{key: keyOf(item), condition: aws.ToString(condition), put: true, after: m.imageOf(item)}
+	return write{key: store.ItemKey(item), condition: aws.ToString(condition), put: true, after: m.imageOf(item)}
 }
 
 // updateOf returns the write of an update. All its names must be in ExpressionAttributeNames, and all its values in
 // ExpressionAttributeValues.
 func updateOf(key store.Item, condition *string, names map[string]string, values store.Item) write {
-	w := write{key: keyOf(key), condition: aws.ToString(condition)}
+	w := write{key: store.ItemKey(key), condition: aws.ToString(condition)}
 	for _, name := range names {
 		w.growth += len(name)
 	}
@@ -72,7 +72,7 @@ func (m *Meter) transaction(actions []types.TransactWriteItem) (writes []write, 
 			writes = append(writes, updateOf(u.Key, u.ConditionExpression, u.ExpressionAttributeNames,
 				u.ExpressionAttributeValues))
 		case a.ConditionCheck != nil && aws.ToString(a.ConditionCheck.TableName) == m.table:
-			writes = append(writes, write{key: keyOf(a.ConditionCheck.Key), check: true})
+			writes = append(writes, write{key: store.ItemKey(a.ConditionCheck.Key), check: true})
 		case a.Delete != nil:
 			guessed++
 		}
@@ -175,17 +175,4 @@ func (m *Meter) rejected(t *Tally, w write, transactional bool) {
 // keyBytes returns the size of an item that has only its key.
 func keyBytes(k store.Key) int {
 	return len(store.AttrPK) + len(k.PK) + len(store.AttrSK) + len(k.SK)
-}
-
-// keyOf returns the key of an item. A part that the item does not have is "".
-func keyOf(item store.Item) store.Key {
-	return store.Key{PK: text(item[store.AttrPK]), SK: text(item[store.AttrSK])}
-}
-
-func text(v types.AttributeValue) string {
-	s, ok := v.(*types.AttributeValueMemberS)
-	if !ok {
-		return ""
-	}
-	return s.Value
 }

@@ -28,6 +28,9 @@ func KeyOf(i Item) (Key, error) {
 	return k, r.Err()
 }
 
+// ItemKey returns the key of an item that the table returned or takes. A part that is no string is "".
+func ItemKey(i Item) Key { return Key{PK: TextOf(i[AttrPK]), SK: TextOf(i[AttrSK])} }
+
 // String returns a string attribute.
 func String(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 

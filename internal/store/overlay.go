@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Overlay is a Table that writes nothing: for dry runs. It records the items that are put, and answers reads of their
@@ -33,7 +31,7 @@ func (o *Overlay) BatchGet(ctx context.Context, keys []Key, c Consistency) ([]It
 	stored, at, err := o.Table.BatchGet(ctx, keys, c)
 	found := make(map[Key]Item, len(stored))
 	for _, item := range stored {
-		found[keyOf(item)] = item
+		found[ItemKey(item)] = item
 	}
 	items := make([]Item, 0, len(keys))
 	for _, k := range keys {
@@ -66,7 +64,7 @@ func (o *Overlay) Transact(_ context.Context, writes []Write) (time.Time, error)
 		if w.Item == nil {
 			return time.Time{}, errors.New("an overlay records only puts")
 		}
-		o.items[keyOf(w.Item)] = w.Item
+		o.items[ItemKey(w.Item)] = w.Item
 	}
 	return time.Time{}, nil
 }
@@ -79,16 +77,4 @@ func (o *Overlay) over(k Key, stored Item) Item {
 		return item
 	}
 	return stored
-}
-
-// keyOf returns the key of an item.
-func keyOf(item Item) Key {
-	text := func(name string) string {
-		s, _ := item[name].(*types.AttributeValueMemberS)
-		if s == nil {
-			return ""
-		}
-		return s.Value
-	}
-	return Key{PK: text(AttrPK), SK: text(AttrSK)}
 }

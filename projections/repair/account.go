@@ -25,8 +25,8 @@ type Scope struct {
 
 // Account rebuilds an account and calls report for each projection: first the balances, then the summary. If
 // scope.Asset is "", it also rebuilds the account's items of all views. It finds assets through postings, balances and
-// segments. When ctx ends, it finishes the current projection. A projection that fails does not
-// stop the others, but the summary needs every balance. Error: that of ctx, or of listing keys.
+// segments. When ctx ends, it finishes the current projection. A projection that fails does not stop the others, but
+// the summary needs every balance. Error: that of ctx, or of listing keys.
 func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report)) error {
 	account, uncanceled := scope.Account, context.WithoutCancel(ctx)
 	if scope.DryRun {
@@ -67,8 +67,8 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	return b.allViews(ctx, uncanceled, projections.Target{Account: account}, scope.DropMissing, report)
 }
 
-// namesIn lists the assets that the keys of a partition name within these ranges, ascending. Keys with
-// malformed ids are strays.
+// namesIn lists the assets that the keys of a partition name within these ranges, ascending. Keys with malformed ids
+// are strays.
 func (b *Rebuilder) namesIn(
 	ctx context.Context, partition string, ranges ...func(after string) store.Range,
 ) (names []string, strays []Stray, err error) {

@@ -44,7 +44,7 @@ func (b *Rebuilder) Rebuild(ctx context.Context, t projections.Target) error {
 func (b *Rebuilder) StoredMembership(ctx context.Context, of projections.Membership) (
 	Stored[projections.Membership], error,
 ) {
-	item, _, err := b.table.Get(ctx, keyOf(projections.MembershipForm.Item(of)), store.Strong)
+	item, _, err := b.table.Get(ctx, store.ItemKey(projections.MembershipForm.Item(of)), store.Strong)
 	if err != nil {
 		return Stored[projections.Membership]{}, err
 	}

@@ -13,11 +13,6 @@ import (
 // keysOnly projects an item to its key.
 var keysOnly = []string{store.AttrPK, store.AttrSK}
 
-// keyOf returns the key of an item, which the table requires.
-func keyOf(item store.Item) store.Key {
-	return store.Key{PK: store.TextOf(item[store.AttrPK]), SK: store.TextOf(item[store.AttrSK])}
-}
-
 // accounts scans one page of the table and returns the accounts that have items on it, unordered. The page may contain
 // no accounts, and other pages may name the same ones. from is nil for the first page, next is nil after the last. read
 // counts the items.
@@ -31,7 +26,7 @@ func (b *Rebuilder) accounts(ctx context.Context, from store.Item) (
 	last := ""
 	for _, item := range page.Items {
 		// A scan reads one partition after the other.
-		if account, ok := store.Account.Owner(keyOf(item)); ok && account != last {
+		if account, ok := store.Account.Owner(store.ItemKey(item)); ok && account != last {
 			accounts = append(accounts, account)
 			last = account
 		}
@@ -47,7 +42,7 @@ func (b *Rebuilder) firstKey(ctx context.Context, partition string, within store
 	if err != nil {
 		return store.Key{}, err
 	}
-	return keyOf(item), nil
+	return store.ItemKey(item), nil
 }
 
 const groupsPage = 1000
@@ -106,7 +101,7 @@ func transactionEventNames() (names []string) {
 
 // add adds an item. Error: store.ErrNewerForm.
 func (l *listable) add(item store.Item) (err error) {
-	key := keyOf(item)
+	key := store.ItemKey(item)
 	switch store.TextOf(item[store.AttrType]) {
 	case store.Listed.Type:
 		if key.SK == store.Listed.SK(store.FirstID(key.SK), store.LastID(key.SK)) {
@@ -137,7 +132,7 @@ func storedEntries(ctx context.Context, t store.Table, keys []store.Key) (
 	found := make(map[store.Key]Stored[projections.ListedEntry], len(keys))
 	items, _, err := t.BatchGet(ctx, keys, store.Strong)
 	for _, item := range items {
-		key := keyOf(item)
+		key := store.ItemKey(item)
 		if found[key], err = inspectListed(key, item); err != nil {
 			break
 		}

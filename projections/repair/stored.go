@@ -169,7 +169,7 @@ func inspectPage[T any](ctx context.Context, t store.Table, q store.Query,
 	}
 	found = make([]Stored[T], len(page.Items))
 	for i, item := range page.Items {
-		if found[i], err = inspect(keyOf(item), item); err != nil {
+		if found[i], err = inspect(store.ItemKey(item), item); err != nil {
 			return nil, false, err
 		}
 	}

@@ -130,7 +130,7 @@ func (b *Rebuilder) keys(ctx context.Context, owner projections.Target, within s
 				return err
 			}
 			for _, item := range page.Items {
-				keys = append(keys, keyOf(item))
+				keys = append(keys, store.ItemKey(item))
 			}
 			q.After, more = page.Next, page.Next != nil
 			return nil
@@ -156,7 +156,7 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 		return []Report{r}
 	}
 	for i, row := range rows {
-		key := keyOf(t.View.Item(row.Value))
+		key := store.ItemKey(t.View.Item(row.Value))
 		judged[key] = true
 		if i == 0 || row.Target != rows[i-1].Target {
 			reports = append(reports, reportOn(row.Target))
@@ -239,7 +239,7 @@ func (b *Rebuilder) row(ctx context.Context, view *projections.View, key store.K
 		return projections.Row{}, err
 	}
 	for _, row := range rows {
-		if keyOf(view.Item(row.Value)) == key {
+		if store.ItemKey(view.Item(row.Value)) == key {
 			return row, nil
 		}
 	}

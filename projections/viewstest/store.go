@@ -93,17 +93,13 @@ func (s *Store) AllSegments(k events.Pair) (all []projections.Segment) {
 	q := store.Query{
 		Partition: store.Account.PK(k.Account), Within: store.Segment.All(k.Asset), Consistency: store.Strong,
 	}
-	for more := true; more; {
-		page, err := s.counts.Table.Query(context.Background(), q)
+	for item, err := range store.All(context.Background(), s.counts.Table, q) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		for _, item := range page.Items {
-			found, _ := projections.SegmentForm.Decode(item)
-			found.Pair, found.Through = k, events.KSUID(store.LastID(store.TextOf(item[store.AttrSK])))
-			all = append(all, found)
-		}
-		q.After, more = page.Next, page.Next != nil
+		found, _ := projections.SegmentForm.Decode(item)
+		found.Pair, found.Through = k, events.KSUID(store.LastID(store.TextOf(item[store.AttrSK])))
+		all = append(all, found)
 	}
 	return all
 }

@@ -243,10 +243,10 @@ type request struct {
 func describe(parameters any) request {
 	switch in := parameters.(type) {
 	case *dynamodb.GetItemInput:
-		return request{"GetItem", keyOf(in.Key), 1, false}
+		return request{"GetItem", store.ItemKey(in.Key), 1, false}
 	case *dynamodb.BatchGetItemInput:
 		for _, wanted := range in.RequestItems {
-			return request{"BatchGetItem", keyOf(wanted.Keys[0]), len(wanted.Keys), false}
+			return request{"BatchGetItem", store.ItemKey(wanted.Keys[0]), len(wanted.Keys), false}
 		}
 	case *dynamodb.QueryInput:
 		values := in.ExpressionAttributeValues
@@ -254,27 +254,23 @@ func describe(parameters any) request {
 	case *dynamodb.ScanInput:
 		return request{"Scan", store.Key{}, 1, false}
 	case *dynamodb.PutItemInput:
-		return request{"PutItem", keyOf(in.Item), 1, true}
+		return request{"PutItem", store.ItemKey(in.Item), 1, true}
 	case *dynamodb.UpdateItemInput:
-		return request{"UpdateItem", keyOf(in.Key), 1, true}
+		return request{"UpdateItem", store.ItemKey(in.Key), 1, true}
 	case *dynamodb.TransactGetItemsInput:
-		return request{"TransactGetItems", keyOf(in.TransactItems[0].Get.Key), len(in.TransactItems), false}
+		return request{"TransactGetItems", store.ItemKey(in.TransactItems[0].Get.Key), len(in.TransactItems), false}
 	case *dynamodb.TransactWriteItemsInput:
 		first := in.TransactItems[0]
 		r := request{operation: "TransactWriteItems", actions: len(in.TransactItems), writes: true}
 		switch {
 		case first.Put != nil:
-			r.key = keyOf(first.Put.Item)
+			r.key = store.ItemKey(first.Put.Item)
 		case first.Update != nil:
-			r.key = keyOf(first.Update.Key)
+			r.key = store.ItemKey(first.Update.Key)
 		}
 		return r
 	}
 	return request{operation: "other", actions: 1}
-}
-
-func keyOf(item store.Item) store.Key {
-	return store.Key{PK: text(item, store.AttrPK), SK: text(item, store.AttrSK)}
 }
 
 // client returns a client of the store for a process. The SDK does not retry: retries are the product's own.

@@ -116,7 +116,7 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 		if action.Put == nil {
 			continue
 		}
-		key := keyOf(action.Put.Item)
+		key := store.ItemKey(action.Put.Item)
 		if _, _, id, posting := store.Posting.Parse(key); posting {
 			m.attempts[events.KSUID(id)] = a
 		}

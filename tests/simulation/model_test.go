@@ -215,10 +215,7 @@ func int64Of(a events.Amount) int64 {
 }
 
 func text(item store.Item, name string) string {
-	if s, ok := item[name].(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
+	return store.TextOf(item[name])
 }
 
 // number returns a numeric attribute; 0 if it is missing.
