@@ -64,11 +64,8 @@ func TestOldVersionsAreDropped(t *testing.T) {
 
 // A stream and the list of changes are bounded and keep the newest changes.
 func TestStreamsAndChangesAreBounded(t *testing.T) {
-	s := New(Options{Shards: 1})
-	if _, err := dynamolocal.CreateTable(t.Context(), s.DynamoDB(), "books"); err != nil {
-		t.Fatal(err)
-	}
-	b := s.tables["books"]
+	s := newStream(t, 0)
+	b := s.table
 	for n := range 2 * changesKept {
 		image := store.Item{"N": &types.AttributeValueMemberN{Value: "1"}}
 		s.recordChange(Change{b.name, store.Key{}, nil, image, time.Unix(int64(n/1000), 0)})

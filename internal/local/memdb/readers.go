@@ -22,7 +22,8 @@ const (
 // changes lie before it. What one of them has not read stays in memory. A write never waits for a reader that has no
 // more than changesAhead changes before it.
 //
-// A projector writes projections, and those must not wait for the projector. So only writes of events wait.
+// A projector writes projections, and those must not wait for the projector. So only writes of events wait. The store's
+// lock guards the readers.
 type readers struct {
 	at   []int
 	read chan struct{} // closed and replaced when a reader goes on
@@ -66,22 +67,16 @@ func (s *Store) awaitReaders(ctx context.Context, requests []writeRequest) {
 	}) {
 		return
 	}
-	var timeout <-chan time.Time
-	for {
-		read := s.behind()
-		if read == nil {
-			return
-		}
-		if timeout == nil {
-			timer := time.NewTimer(waitMost)
-			defer timer.Stop()
-			timeout = timer.C
-		}
+	read := s.behind()
+	if read == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, waitMost)
+	defer cancel()
+	for ; read != nil; read = s.behind() {
 		select {
 		case <-read:
 		case <-ctx.Done():
-			return
-		case <-timeout:
 			return
 		}
 	}

@@ -101,11 +101,10 @@ func TestStreamKeepsWhatAReaderHasNotRead(t *testing.T) {
 func TestWritersOfEventsWaitForReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		event := func(n int) store.Key { return store.Asset.Key(fmt.Sprint("A", n)) }
-		if s := newStream(t, 0); true {
-			s.change(changesAhead + 1)
-			if took := s.post(event(0)); took != 0 {
-				t.Errorf("without a reader a write took %v", took)
-			}
+		unread := newStream(t, 0)
+		unread.change(changesAhead + 1)
+		if took := unread.post(event(0)); took != 0 {
+			t.Errorf("without a reader a write took %v", took)
 		}
 		s := newStream(t, 2)
 		s.change(changesAhead)

@@ -148,7 +148,7 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 	case i.at < s.trimmed:
 		return nil, &streamtypes.TrimmedDataAccessException{Message: aws.String("It is beyond the trim horizon")}
 	}
-	s.readers.move(i.reader, i.at) // the records before it were delivered: runs of the pump do not read ahead
+	s.readers.move(i.reader, i.at) // whoever asks for a page has the records before it
 	s.drop()
 	out := &dynamodbstreams.GetRecordsOutput{Records: []streamtypes.Record{}}
 	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < int(*r.Limit) && size < maxRecordBytes; {
