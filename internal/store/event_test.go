@@ -129,10 +129,14 @@ func TestAlteredItemsAreRefused(t *testing.T) {
 	}
 }
 
+func inverseIndex() store.Index {
+	isInverse := func(x store.Index) bool { return x.Name == store.IndexInverse }
+	return store.Indexes()[slices.IndexFunc(store.Indexes(), isInverse)]
+}
+
 // Each field of a listed event is in the inverse index or is tagged unlisted. Else it would be lost in lists.
 func TestFieldsOfListedEventsAreIndexed(t *testing.T) {
-	inverse := store.Indexes()[slices.IndexFunc(store.Indexes(),
-		func(x store.Index) bool { return x.Name == store.IndexInverse })]
+	inverse := inverseIndex()
 	for _, e := range []events.Event{events.AssetRegistered{}, events.AccountOpened{}, events.GroupRegistered{}} {
 		for f := range reflect.TypeOf(e).Fields() {
 			unlisted := slices.Contains(strings.Split(f.Tag.Get("stored"), ","), "unlisted")
@@ -145,8 +149,7 @@ func TestFieldsOfListedEventsAreIndexed(t *testing.T) {
 
 // The inverse index has all fields of listed events except Actor and Profile.
 func TestListedEvents(t *testing.T) {
-	inverse := store.Indexes()[slices.IndexFunc(store.Indexes(),
-		func(x store.Index) bool { return x.Name == store.IndexInverse })]
+	inverse := inverseIndex()
 	for _, e := range facts(t) {
 		item := store.EventItem(e)
 		for name := range item {
