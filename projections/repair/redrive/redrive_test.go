@@ -31,6 +31,7 @@ type hooked struct {
 	viewstest.Hooked
 	lookUp error
 	gone   map[store.Key]bool
+	late   map[store.Key]bool // not found once
 }
 
 // BatchGet implements store.Table.
@@ -40,7 +41,11 @@ func (h *hooked) BatchGet(ctx context.Context, keys []store.Key, c store.Consist
 	if h.lookUp != nil {
 		return nil, time.Time{}, h.lookUp
 	}
-	keys = slices.DeleteFunc(slices.Clone(keys), func(k store.Key) bool { return h.gone[k] })
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k store.Key) bool {
+		late := h.late[k]
+		delete(h.late, k)
+		return late || h.gone[k]
+	})
 	return h.Hooked.BatchGet(ctx, keys, c)
 }
 
@@ -367,5 +372,25 @@ func TestRedriveRebuildsALostBalance(t *testing.T) {
 	w.wantPostings("jane", "USD", 300)
 	if s, err := w.Summary(t.Context(), "jane"); err != nil || s.Assets != 1 || s.Holdings != 1 {
 		t.Errorf("summary %+v, %v", s, err)
+	}
+}
+
+// The header of a hold may become visible after the hold's posting.
+func TestRedriveWaitsForTheHeaderOfAHold(t *testing.T) {
+	w := newWorld(t)
+	h := viewstest.Held("h", 1)
+	postings := h.Postings()
+	if err := w.Put(t.Context(), h, postings[0], postings[1]); err != nil {
+		t.Fatal(err)
+	}
+	w.table.late = map[store.Key]bool{store.Transaction.Key(h.ID): true}
+	r := w.run(0, nil)
+	name := file(t, line(store.EventKey(postings[0])))
+	if err := r.Run.Run(t.Context(), []string{name}); err != nil || len(r.problems) > 0 || len(w.table.late) > 0 {
+		t.Fatalf("%v, problems %q, %v", err, r.problems, w.table.late)
+	}
+	page, err := projections.NewLists(w.Table).HoldsOf(t.Context(), "jane", "", projections.Slice{Limit: 10})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("%+v, %v", page, err)
 	}
 }

@@ -73,9 +73,11 @@ func (r *Run) refold(ctx context.Context, target projections.Target, ids []event
 		if err := p.Refold(ctx, events.Pair{Account: target.Account, Asset: target.Asset}, ids); err != nil {
 			return err
 		}
+		// A posting of each hold was read. So the hold's header, which makes entry version 1, is being committed.
+		seen := projections.Seen{Lowest: 1, Highest: 1}
 		for hold := range watched.holds {
 			of := projections.Target{View: projections.Holds, Hold: hold}
-			if err := p.Refresh(ctx, of, projections.Seen{}); err != nil {
+			if err := p.Refresh(ctx, of, seen); err != nil {
 				return err
 			}
 		}
