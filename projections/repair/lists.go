@@ -179,7 +179,7 @@ func (l *lists) expiry(ctx context.Context, holds map[store.Key]string) error {
 		for _, key := range keys {
 			if id := holds[key]; !found[id].HasEntry(key) {
 				of := projections.Target{Hold: id}
-				report := b.item(ctx, Report{}, projections.Holds, key, &of, l.run.Scope.DropMissing)
+				report := b.item(ctx, Report{}, projections.Holds, key, &of, nil, l.run.Scope.DropMissing)
 				if report.Err != nil {
 					return report.Err
 				}

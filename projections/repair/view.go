@@ -59,7 +59,7 @@ func (b *Rebuilder) view(ctx, uncanceled context.Context, owner projections.Targ
 		case !ok:
 			strays = append(strays, malformed(key))
 		default:
-			report(b.item(uncanceled, reportOn(t), owner.View, key, nil, drop))
+			report(b.item(uncanceled, reportOn(t), owner.View, key, nil, nil, drop))
 		}
 	}
 	if len(strays) > 0 {
@@ -162,7 +162,7 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 			reports = append(reports, reportOn(row.Target))
 		}
 		if of := &reports[len(reports)-1]; of.Err == nil {
-			found := b.item(ctx, Report{}, t.View, key, &row.Target, false)
+			found := b.item(ctx, Report{}, t.View, key, &row.Target, row.Value, false)
 			of.Differences, of.Strays = append(of.Differences, found.Differences...), append(of.Strays, found.Strays...)
 			of.Err = found.Err
 		}
@@ -171,13 +171,15 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 }
 
 // item rebuilds the item of key in a view from the events of a target; nil: that of the stored item. An item without
-// events becomes View.None, or is a stray. The write is conditional on the item being unchanged.
+// events becomes View.None, or is a stray. The write is conditional on the item being unchanged. An item that shows
+// known, which events made before, is right. nil: none is known. For any other item the events are read after it, so
+// that a newer one is not taken for wrong.
 //
 // While a wrong, too high number was stored, a projector may have skipped an event that was made after the rebuild read
 // the events. So an item that was wrong is rebuilt a second time. Errors in the report: those of store.Table and of
 // View.Fold; store.ErrConflict after too many conflicts.
 func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.View, key store.Key,
-	of *projections.Target, drop bool,
+	of *projections.Target, known any, drop bool,
 ) Report {
 	attempt := func() error {
 		report.Strays = nil
@@ -185,6 +187,10 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 		if err != nil {
 			return fmt.Errorf("read projection: %w", err)
 		}
+		if known != nil && item != nil && differs(item, view.Item(known)) == nil {
+			return nil
+		}
+		known = nil
 		row, err := b.row(ctx, view, key, item, of)
 		isAbsent := errors.Is(err, store.ErrAbsent)
 		switch {
