@@ -87,9 +87,9 @@ func Decode(name string, version int, checksum string, f Fields) (Event, error) 
 	return e, nil
 }
 
-// DecodeListed decodes an AssetRegistered, AccountOpened or GroupRegistered from the part of its stored form that an
-// index has. Actor and Profile are missing there, and stay empty. The checksum covers them, so it cannot be checked.
-// Everything else is as strict as Decode. Errors: those of Decode except ErrChecksum.
+// DecodeListed decodes an event with unlisted fields from the part of its stored form that an index has. The unlisted
+// fields are missing there, and stay empty. The checksum covers them, so it cannot be checked. Everything else is as
+// strict as Decode. Errors: those of Decode except ErrChecksum.
 func DecodeListed(name string, version int, f Fields) (Event, error) {
 	if k := kinds[name]; k == nil || !k.plan.isListed() {
 		return nil, fmt.Errorf("%w: no list shows %q", ErrUnknownEvent, name)

@@ -176,7 +176,9 @@ func TestGoldenFiles(t *testing.T) {
 	}
 	for file, want := range golden {
 		if !found[file] {
-			t.Errorf("%s/%s is missing; a new one would be\n%s", goldenDir, file, toJSON(want))
+			written := filepath.Join(os.TempDir(), file)
+			t.Errorf("%s/%s is missing; %s is a new one; %v", goldenDir, file, written,
+				os.WriteFile(written, toJSON(want), 0o600))
 		}
 	}
 	for name, all := range events.StoredFields() {

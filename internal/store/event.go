@@ -67,8 +67,8 @@ func DecodeEvent(i Item) (events.Event, error) {
 	return e, s.checkAddress(addressOf(e))
 }
 
-// DecodeListed decodes an AssetRegistered, AccountOpened or GroupRegistered from its entry in the inverse index. The
-// index lacks Actor, Profile and the checksum. Actor and Profile stay empty. Errors: those of DecodeEvent.
+// DecodeListed decodes an event from its entry in the inverse index: see events.DecodeListed. Errors: those of
+// DecodeEvent.
 func DecodeListed(i Item) (events.Event, error) {
 	s, err := split(i)
 	if err != nil {

@@ -7,126 +7,56 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	"ledger.example/events/eventstest"
 	"ledger.example/internal/store"
 )
 
-var noon = time.Date(2026, 11, 21, 12, 0, 0, 123456000, time.UTC)
-
-// facts are one or more of each event, with every kind of value.
-func facts(t testing.TB) []events.Event {
-	t.Helper()
-	ids, _, err := events.NewMinter(func() time.Time { return noon }, nil).Mint(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	amount := func(s string) events.Amount {
-		a, err := events.ParseAmount(s, events.PostedDigits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	posted := events.TransactionPosted{
-		ID: "t-1", Kind: events.KindTrade, Description: "first", Metadata: map[string]string{"order": "1", "PK": "x"},
-		Legs: []events.Leg{
-			{ID: ids[0], Account: "jane", Asset: "AAPL", Quantity: amount("1000000000000000000000000000"),
-				Cost: amount("150")},
-			{ID: ids[1], Account: "market", Asset: "AAPL", Quantity: amount("-1000000000000000000000000000"),
-				Cost: amount("-150")},
-		},
-		Fingerprint: "1:abc", Actor: "local",
-	}
-	held, taken := posted, []events.Taken{{Quantity: amount("-1")}, {Quantity: amount("1"), Cost: amount("7")}}
-	held.ExpiresAt = noon
-	captured := events.HoldEnded{Transaction: "t-1", Outcome: events.OutcomeCaptured, Legs: posted.Legs, Actor: "local"}
-	return []events.Event{
-		posted, posted.Postings()[0], posted.Postings()[1],
-		held, held.Postings()[0], captured, captured.Postings(held)[1],
-		events.TransactionReversed{Transaction: "t-1", Number: 12, By: "r-1", Taken: taken},
-		events.AccountChanged{ID: "jane", Number: 2, Profile: "{}", State: events.StateFrozen, Actor: "local", At: noon},
-		events.AssetRegistered{ID: "USD", Name: "US dollar", Description: "cash", Scale: 2, Actor: "local", At: noon},
-		events.AssetRegistered{ID: "AAPL", Name: "Apple", Currency: "USD", Actor: "local", At: noon},
-		events.AccountOpened{ID: "jane", Name: "Jane", Profile: `{"email":"j@example.com"}`, Actor: "local", At: noon},
-		events.AccountOpened{ID: "market", Name: "Market", Profile: "{}", Overdraft: events.Overdraft{Unlimited: true},
-			Actor: "local", At: noon},
-		events.AccountOpened{
-			ID: "margin", Name: "Margin", Profile: "{}", Actor: "local", At: noon,
-			Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": amount("500000"),
-				"AAPL": amount("0")}},
-		},
-		events.MemberGranted{Account: "jane", User: "ann", Role: events.RoleOwner, Number: 7, Actor: "local",
-			At: noon},
-		events.MemberGranted{Account: "jane", User: "ann", Number: 8, Actor: "local", At: noon},
-		events.GroupRegistered{ID: "desk", Name: "Desk", Description: "Trades", Actor: "local", At: noon},
-		events.MemberGranted{Group: "desk", User: "ann", Role: events.RoleOwner, Number: 7, Actor: "local",
-			At: noon},
-		events.MemberGranted{Group: "desk", User: "ann", Number: 8, Actor: "local", At: noon},
-		events.AccountGrouped{Account: "jane", Number: 2, Groups: []string{"a", "desk"}, Added: "desk", Actor: "local",
-			At: noon},
-		events.AccountGrouped{Account: "jane", Number: 3, Removed: "desk", Actor: "local", At: noon},
-	}
-}
-
+// An event comes back from its item. The declaration of the item names its type and the indexes that it is in.
 func TestEventsComeBack(t *testing.T) {
-	for _, e := range facts(t) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := eventstest.Event().Draw(t, "event")
 		item := store.EventItem(e)
-		back, err := store.DecodeEvent(item)
-		if err != nil {
-			t.Errorf("%T: %v", e, err)
-			continue
-		}
-		if !reflect.DeepEqual(back, e) {
-			t.Errorf("%T:\n got    %+v\n wanted %+v", e, back, e)
+		if back, err := store.DecodeEvent(item); err != nil || !reflect.DeepEqual(back, e) {
+			t.Fatalf("%v:\n got    %+v\n wanted %+v", err, back, e)
 		}
 		key, err := store.KeyOf(item)
 		if err != nil || key != store.EventKey(e) {
-			t.Errorf("%T is at %v, %v, wanted %v", e, key, err, store.EventKey(e))
+			t.Fatalf("it is at %v, %v, wanted %v", key, err, store.EventKey(e))
 		}
-	}
-}
-
-// The declaration of an event's item names its type and the indexes that it is in.
-func TestEventsAreDeclared(t *testing.T) {
-	for _, e := range facts(t) {
-		item, key := store.EventItem(e), store.EventKey(e)
 		kind := item[store.AttrType].(*types.AttributeValueMemberS).Value
 		if !slices.ContainsFunc(store.ItemTypes(), func(p *store.Pattern) bool {
 			return p.Is(key.SK) && slices.Contains(strings.Fields(p.Type), kind) &&
 				(p.ItemType.SK2 != "") == (item[store.AttrSK2] != nil) && (p.ItemType.PK2 != "") == (item[store.AttrPK2] != nil)
 		}) {
-			t.Errorf("no declaration is of the %s at %v", kind, key)
+			t.Fatalf("no declaration is of the %s at %v", kind, key)
 		}
-	}
+	})
 }
 
 // An item that was copied to another key, or whose keys or type were changed, is rejected.
 func TestAlteredItemsAreRefused(t *testing.T) {
-	for _, e := range facts(t) {
-		for _, name := range []string{
+	rapid.Check(t, func(t *rapid.T) {
+		item := store.EventItem(eventstest.Event().Draw(t, "event"))
+		name := rapid.SampledFrom([]string{
 			store.AttrPK, store.AttrSK, store.AttrSK2, store.AttrPK2, store.AttrType, store.AttrForm,
 			store.AttrChecksum,
-		} {
-			for what, value := range map[string]types.AttributeValue{
-				"another text": store.String("ACCOUNT#other"), "a number": store.Integer(99), "nothing": nil,
-			} {
-				item := maps.Clone(store.EventItem(e))
-				if _, there := item[name]; !there && value == nil {
-					continue
-				}
-				if item[name] = value; value == nil {
-					delete(item, name)
-				}
-				if back, err := store.DecodeEvent(item); err == nil {
-					t.Errorf("%T with %s as %s in its %s came back as %+v", e, value, what, name, back)
-				}
-			}
+		}).Draw(t, "attribute")
+		values := []types.AttributeValue{store.String("ACCOUNT#other"), store.Integer(99)}
+		if item[name] != nil {
+			values = append(values, nil) // for its removal
 		}
-	}
+		if item[name] = rapid.SampledFrom(values).Draw(t, "value"); item[name] == nil {
+			delete(item, name)
+		}
+		if back, err := store.DecodeEvent(item); err == nil {
+			t.Fatalf("it came back as %+v", back)
+		}
+	})
 }
 
 func inverseIndex() store.Index {
@@ -147,46 +77,52 @@ func TestFieldsOfListedEventsAreIndexed(t *testing.T) {
 	}
 }
 
-// The inverse index has all fields of listed events except Actor and Profile.
-func TestListedEvents(t *testing.T) {
+// leaveListed keeps the attributes that the inverse index has.
+func leaveListed(item store.Item) {
 	inverse := inverseIndex()
-	for _, e := range facts(t) {
+	maps.DeleteFunc(item, func(name string, _ types.AttributeValue) bool {
+		return !slices.Contains(inverse.Include, name) && name != inverse.PartitionKey && name != store.AttrPK &&
+			name != store.AttrSK
+	})
+}
+
+// The events in the inverse index come back from it with all that it has.
+func TestListedEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := eventstest.Event().Draw(t, "event")
 		item := store.EventItem(e)
-		for name := range item {
-			if !slices.Contains(inverse.Include, name) && name != inverse.PartitionKey && name != store.AttrPK &&
-				name != store.AttrSK {
-				delete(item, name)
-			}
-		}
+		leaveListed(item)
 		back, err := store.DecodeListed(item)
-		switch wanted := e.(type) {
-		case events.AssetRegistered:
-			wanted.Actor = ""
-			e = wanted
-		case events.AccountOpened:
-			wanted.Actor, wanted.Profile = "", ""
-			e = wanted
-		case events.GroupRegistered:
-			wanted.Actor = ""
-			e = wanted
-		default:
+		if item[store.AttrPK2] == nil {
 			if err == nil {
-				t.Errorf("%T is in no list, and came back", e)
+				t.Fatalf("it is in no list, and came back as %+v", back)
 			}
-			continue
+			return
 		}
-		if err != nil || !reflect.DeepEqual(back, e) {
-			t.Errorf("%T: %v\n got    %+v\n wanted %+v", e, err, back, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := store.EventItem(back)
+		if leaveListed(again); !reflect.DeepEqual(again, item) {
+			t.Fatalf("it came back as %+v", back)
 		}
 		item[store.AttrPK2] = store.String("ELSEWHERE")
 		if _, err := store.DecodeListed(item); !errors.Is(err, store.ErrMalformedItem) {
-			t.Errorf("%T in a foreign partition: %v", e, err)
+			t.Fatalf("in a foreign partition: %v", err)
 		}
-	}
+	})
+}
+
+// trade is a settled trade.
+func trade() events.TransactionPosted {
+	return eventstest.Event().Filter(func(e events.Event) bool {
+		header, ok := e.(events.TransactionPosted)
+		return ok && len(header.Legs) == 4 && header.ExpiresAt.IsZero()
+	}).Example().(events.TransactionPosted)
 }
 
 func BenchmarkDecodePosting(b *testing.B) {
-	item := store.EventItem(facts(b)[1])
+	item := store.EventItem(eventstest.PostingRecorded().Example())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := store.DecodeEvent(item); err != nil {
@@ -197,8 +133,7 @@ func BenchmarkDecodePosting(b *testing.B) {
 
 // BenchmarkEncodeTrade encodes a settled trade: a header with four legs, and their postings.
 func BenchmarkEncodeTrade(b *testing.B) {
-	header := facts(b)[0].(events.TransactionPosted)
-	header.Legs = append(header.Legs, header.Legs...)
+	header := trade()
 	postings := header.Postings()
 	b.ReportAllocs()
 	for b.Loop() {
