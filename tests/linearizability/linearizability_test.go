@@ -56,8 +56,9 @@ const (
 	checkTime = time.Minute
 	// projectTime is how long projections may take.
 	projectTime = time.Minute
-	// manyRequests is the number of requests from which on every outcome must occur. A busy machine makes fewer.
-	manyRequests = 300
+	// manyRequests is the number of requests from which on every outcome must occur: the rarest, absent, about twenty
+	// times. A busy machine makes fewer.
+	manyRequests = 1000
 	// maxReads is the number of concurrent reads at the end.
 	maxReads = 8
 )
@@ -305,9 +306,10 @@ func (c *workload) checkOrder(fates map[string]endState) {
 		counts[r.outcome]++
 	}
 	t.Logf("%d operations on %d pairs, checked in %v: %d strong reads, %d posted, %d replayed, %d of another body, "+
-		"%d refused, %d unknown; %d ids",
+		"%d refused, %d unknown, %d found, %d absent; %d ids",
 		operations, len(all), time.Since(began).Round(time.Millisecond), len(h.reads),
-		counts[posted], counts[replayed], counts[reused], counts[refused], counts[unknown], len(h.bodies))
+		counts[posted], counts[replayed], counts[reused], counts[refused], counts[unknown],
+		counts[found], counts[absent], len(h.bodies))
 	for _, o := range []answer{posted, replayed, reused, refused, unknown, found, absent} {
 		if counts[o] == 0 && len(h.requests) > manyRequests {
 			t.Errorf("of %d requests, none had outcome %d", len(h.requests), o)
