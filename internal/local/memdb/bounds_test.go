@@ -57,7 +57,7 @@ func TestOldVersionsAreDropped(t *testing.T) {
 		}
 		now = now.Add(2 * maxLag)
 	}
-	if s.tables["books"].items != 0 || b.row(key).current() != nil {
+	if s.tables["books"].items != 0 || b.row(key).current() != "" {
 		t.Error("the item still exists")
 	}
 }
@@ -67,13 +67,13 @@ func TestStreamsAndChangesAreBounded(t *testing.T) {
 	s := newStream(t, 0)
 	b := s.table
 	for n := range 2 * changesKept {
-		image := store.Item{"N": &types.AttributeValueMemberN{Value: "1"}}
-		s.recordChange(Change{b.name, store.Key{}, nil, image, time.Unix(int64(n/1000), 0)})
+		image := pack(store.Item{"N": &types.AttributeValueMemberN{Value: "1"}})
+		s.recordChange(change{b, store.Key{}, "", image, time.Unix(int64(n/1000), 0)})
 	}
 	if len(s.changes) != changesKept || s.trimmed != changesKept {
 		t.Errorf("%d changes, %d trimmed", len(s.changes), s.trimmed)
 	}
-	if got := s.Since(2*changesKept - 3); len(got) != 3 || !got[2].At.Equal(s.changes[len(s.changes)-1].At) {
+	if got := s.Since(2*changesKept - 3); len(got) != 3 || !got[2].At.Equal(s.changes[len(s.changes)-1].at) {
 		t.Errorf("the last three are %v", got)
 	}
 	var trimmed *streamtypes.TrimmedDataAccessException

@@ -8,7 +8,7 @@ import (
 )
 
 // keptMost is the maximum memory in bytes that a small request with paddingBytes of spaces may retain.
-const keptMost, paddingBytes = 20 << 10, 200 << 10
+const keptMost, paddingBytes = 4 << 10, 200 << 10
 
 // kept returns how many bytes each of n requests retains.
 func kept(n int, request func(i int)) int64 {

@@ -2,6 +2,7 @@ package memdb
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -82,14 +83,14 @@ func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput,
 			continue
 		}
 		if out.Count++; !isCount {
-			out.Items = append(out.Items, copyOut(i, p.projection))
+			out.Items = append(out.Items, only(i, p.projection))
 		}
 	}
 	switch {
 	case p.full && n > 0:
-		out.LastEvaluatedKey = copyOut(p.read[n-1], p.keys)
+		out.LastEvaluatedKey = only(p.read[n-1], p.keys)
 	case p.full:
-		out.LastEvaluatedKey = copyOut(l.ExclusiveStartKey, nil)
+		out.LastEvaluatedKey = maps.Clone(l.ExclusiveStartKey)
 	}
 	return out, nil
 }
@@ -136,12 +137,12 @@ func (s *Store) findPage(l listRequest, at time.Time) (*page, error) {
 	}
 	p, bytes := &page{projection: projection, filter: filter, keys: x.keys}, 0
 	x.visit(from, to, forward, func(e entry) bool {
-		i := e.row.at(at)
+		found := e.row.at(at)
 		isStart := start.row != nil && !e.less(start) && !start.less(e)
-		if isStart || e.hash%uint64(l.segments) != uint64(l.segment) || !x.matches(e, i) {
+		if isStart || e.hash%uint64(l.segments) != uint64(l.segment) || !x.matches(e, found) {
 			return true
 		}
-		i = only(i, x.projected)
+		i := found.item(x.projected)
 		p.read = append(p.read, i)
 		bytes += store.SizeOf(i)
 		p.full = len(p.read) == int(aws.ToInt32(l.Limit)) || bytes >= store.QueryPageBytes
@@ -185,6 +186,20 @@ func (l listRequest) expressions(x *index) (from, to entry, projection map[strin
 	return from, to, projection, filter, p.done()
 }
 
+// only returns the attributes of an item in names, or all if names is nil.
+func only(i store.Item, names map[string]bool) store.Item {
+	if names == nil {
+		return i
+	}
+	part := make(store.Item, len(names))
+	for name := range names {
+		if v, ok := i[name]; ok {
+			part[name] = v
+		}
+	}
+	return part
+}
+
 // startEntry reads an ExclusiveStartKey. The item need not exist. In an index the key has the keys of the index and of
 // the table, which orders items with equal index keys.
 func (t *tableState) startEntry(x *index, given store.Item) (entry, error) {
@@ -196,6 +211,6 @@ func (t *tableState) startEntry(x *index, given store.Item) (entry, error) {
 	r := &row{}
 	r.key.PK, _ = text(given[t.keys().partitionKey])
 	r.key.SK, _ = text(given[t.keys().sortKey])
-	e, _ := x.entryFor(r, given)
+	e, _ := x.entryFor(r, pack(given))
 	return e, nil
 }

@@ -60,7 +60,7 @@ func (s *Store) read(r readRequest, at time.Time) (store.Item, store.Key, error)
 	if err != nil {
 		return nil, g.key, err
 	}
-	return copyOut(g.table.row(g.key).at(at), g.projection), g.key, nil
+	return g.table.row(g.key).at(at).item(g.projection), g.key, nil
 }
 
 // getItem answers GetItem. A missing item is not an error.
@@ -152,8 +152,8 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		}
 		seen[at] = true
 		found := g.table.row(g.key).current()
-		size += store.SizeOf(found)
-		out.Responses[n].Item = copyOut(found, g.projection)
+		size += store.SizeOf(found.item(nil))
+		out.Responses[n].Item = found.item(g.projection)
 	}
 	switch {
 	case refused:

@@ -22,25 +22,25 @@ type row struct {
 }
 
 type version struct {
-	item store.Item // nil: deleted
+	item packed // "": deleted
 	at   time.Time
 }
 
-// at returns the item as of a time, or nil if there was none. The zero time means now.
-func (r *row) at(at time.Time) store.Item {
+// at returns the item as of a time. The zero time means now.
+func (r *row) at(at time.Time) packed {
 	if r == nil {
-		return nil
+		return ""
 	}
 	for _, v := range slices.Backward(r.versions) {
 		if at.IsZero() || !v.at.After(at) {
 			return v.item
 		}
 	}
-	return nil
+	return ""
 }
 
-// current returns the current item, or nil if there is none.
-func (r *row) current() store.Item { return r.at(time.Time{}) }
+// current returns the current item.
+func (r *row) current() packed { return r.at(time.Time{}) }
 
 // trim drops the versions that no read as of the horizon or later can see, and returns them.
 func (r *row) trim(horizon time.Time) (dropped []version) {
@@ -93,9 +93,9 @@ func newTree() *btree.BTreeG[entry] {
 }
 
 // entryFor returns an item's entry. ok is false if the item is not in the index.
-func (x *index) entryFor(r *row, i store.Item) (e entry, ok bool) {
-	partition, hasPartition := text(i[x.partitionKey])
-	sort, hasSort := text(i[x.sortKey])
+func (x *index) entryFor(r *row, i packed) (e entry, ok bool) {
+	partition, hasPartition := i.text(x.partitionKey)
+	sort, hasSort := i.text(x.sortKey)
 	return newEntry(partition, sort, r), hasPartition && hasSort
 }
 
@@ -114,7 +114,7 @@ func (x *index) reindex(r *row, dropped []version) {
 }
 
 // matches reports whether an entry is the entry of that version of its row.
-func (x *index) matches(e entry, i store.Item) bool {
+func (x *index) matches(e entry, i packed) bool {
 	f, ok := x.entryFor(e.row, i)
 	return ok && f == e
 }

@@ -12,7 +12,6 @@ package memdb
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -60,7 +59,7 @@ type Store struct {
 	latest  time.Time
 	tables  map[string]*tableState
 	ordered []*tableState // in the order of creation
-	changes []Change
+	changes []change
 	trimmed int // changes dropped from the front
 	readers readers
 }
@@ -97,6 +96,14 @@ func (s *Store) time() time.Time {
 	return s.now()
 }
 
+// change is a Change as the store keeps it.
+type change struct {
+	table         *tableState
+	key           store.Key
+	before, after packed
+	at            time.Time
+}
+
 // Change is a change of an item, and a record of its table's stream.
 type Change struct {
 	Table         string
@@ -107,18 +114,17 @@ type Change struct {
 
 // Since returns the changes after the first n changes, in order. Of a store whose streams no one reads, at least the
 // newest 200,000 are available.
-func (s *Store) Since(n int) []Change {
+func (s *Store) Since(n int) (all []Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changes := slices.Clone(s.changes[min(max(n-s.trimmed, 0), len(s.changes)):])
-	for n, c := range changes {
-		changes[n].Before, changes[n].After = copyOut(c.Before, nil), copyOut(c.After, nil)
+	for _, c := range s.changes[min(max(n-s.trimmed, 0), len(s.changes)):] {
+		all = append(all, Change{c.table.name, c.key, c.before.item(nil), c.after.item(nil), c.at})
 	}
-	return changes
+	return all
 }
 
 // recordChange adds a change to the streams. The lock is held.
-func (s *Store) recordChange(c Change) {
+func (s *Store) recordChange(c change) {
 	s.changes = append(s.changes, c)
 	s.drop()
 }
@@ -129,8 +135,8 @@ func (s *Store) Item(k store.Key) (found store.Item, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.ordered {
-		if i := t.row(k).current(); i != nil || t.busy[k] {
-			return copyOut(i, nil), t.busy[k]
+		if i := t.row(k).current(); i != "" || t.busy[k] {
+			return i.item(nil), t.busy[k]
 		}
 	}
 	return nil, false

@@ -154,9 +154,10 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < int(*r.Limit) && size < maxRecordBytes; {
 		c := s.changes[i.at-s.trimmed]
 		i.at++
-		if c.Table == t.name && hash(c.Key.PK+"\x00"+c.Key.SK)%uint64(s.options.Shards) == uint64(i.shard) {
-			size += store.SizeOf(c.After)
-			out.Records = append(out.Records, c.record(i.at))
+		if c.table == t && hash(c.key.PK+"\x00"+c.key.SK)%uint64(s.options.Shards) == uint64(i.shard) {
+			record := c.record(i.at)
+			size += int(*record.Dynamodb.SizeBytes)
+			out.Records = append(out.Records, record)
 		}
 	}
 	out.NextShardIterator = i.text()
@@ -164,15 +165,15 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 }
 
 // record converts a change for GetRecords.
-func (c Change) record(sequence int) streamtypes.Record {
+func (c change) record(sequence int) streamtypes.Record {
 	name := streamtypes.OperationTypeModify
 	switch {
-	case c.After == nil:
+	case c.after == "":
 		name = streamtypes.OperationTypeRemove
-	case c.Before == nil:
+	case c.before == "":
 		name = streamtypes.OperationTypeInsert
 	}
-	keys := store.KeyItem(c.Key)
+	keys, after := store.KeyItem(c.key), c.after.item(nil)
 	shown := streamtypes.Record{
 		AwsRegion:    aws.String(Region),
 		EventID:      aws.String(fmt.Sprintf("%032x", sequence)),
@@ -180,15 +181,15 @@ func (c Change) record(sequence int) streamtypes.Record {
 		EventSource:  aws.String("aws:dynamodb"),
 		EventVersion: aws.String("1.1"),
 		Dynamodb: &streamtypes.StreamRecord{
-			ApproximateCreationDateTime: aws.Time(c.At.Truncate(time.Second)),
+			ApproximateCreationDateTime: aws.Time(c.at.Truncate(time.Second)),
 			Keys:                        streamedItem(keys),
 			SequenceNumber:              aws.String(fmt.Sprintf(sequenceFormat, sequence)),
-			SizeBytes:                   aws.Int64(int64(store.SizeOf(keys) + store.SizeOf(c.After))),
+			SizeBytes:                   aws.Int64(int64(store.SizeOf(keys) + store.SizeOf(after))),
 			StreamViewType:              streamtypes.StreamViewTypeNewImage,
 		},
 	}
-	if c.After != nil {
-		shown.Dynamodb.NewImage = streamedItem(c.After)
+	if after != nil {
+		shown.Dynamodb.NewImage = streamedItem(after)
 	}
 	return shown
 }

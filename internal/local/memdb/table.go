@@ -164,16 +164,16 @@ func (t *tableState) index(name *string, strong bool) (*index, error) {
 
 // apply writes an item and records the change. A write that changes nothing has no record, as in DynamoDB Streams. The
 // lock is held.
-func (s *Store) apply(t *tableState, k store.Key, after store.Item) {
+func (s *Store) apply(t *tableState, k store.Key, after packed) {
 	r := t.row(k)
 	before := r.current()
-	if (after == nil) == (before == nil) && maps.EqualFunc(after, before, equal) {
+	if after == before {
 		return
 	}
 	if r == nil { // share the strings of the item; k may retain the request
 		r = &row{}
-		r.key.PK, _ = text(after[t.keys().partitionKey])
-		r.key.SK, _ = text(after[t.keys().sortKey])
+		r.key.PK, _ = after.text(t.keys().partitionKey)
+		r.key.SK, _ = after.text(t.keys().sortKey)
 	}
 	now := s.now()
 	horizon := now // without a lag, reads need no older versions
@@ -186,10 +186,10 @@ func (s *Store) apply(t *tableState, k store.Key, after store.Item) {
 		x.reindex(r, dropped)
 	}
 	switch {
-	case before == nil:
+	case before == "":
 		t.items++
-	case after == nil:
+	case after == "":
 		t.items--
 	}
-	s.recordChange(Change{t.name, r.key, before, after, now})
+	s.recordChange(change{t, r.key, before, after, now})
 }

@@ -4,18 +4,16 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unique"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/store"
 )
 
-// The store supports values of the types S, N, BOOL, NULL, M and L. Stored values are immutable: items are copied when
-// they come from a request, and again for an answer. A nil item is a missing item.
+// The store supports values of the types S, N, BOOL, NULL, M and L. A nil item is a missing item.
 
-// copyItemIn returns a copy of an item or of a map for storing, with canonical numbers. It clones names and strings,
-// because they may retain something larger, such as the body of a request. The error is a ValidationException.
+// copyItemIn returns a copy of an item or of a map of a request, with canonical numbers. The error is a
+// ValidationException.
 func copyItemIn(given store.Item) (store.Item, error) {
 	kept := make(store.Item, len(given))
 	for name, v := range given {
@@ -23,7 +21,7 @@ func copyItemIn(given store.Item) (store.Item, error) {
 			return nil, validation("Attribute name must not be empty")
 		}
 		var err error
-		if kept[unique.Make(name).Value()], err = copyIn(v); err != nil {
+		if kept[name], err = copyIn(v); err != nil {
 			return nil, err
 		}
 	}
@@ -34,10 +32,10 @@ func copyItemIn(given store.Item) (store.Item, error) {
 func copyIn(v types.AttributeValue) (types.AttributeValue, error) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return &types.AttributeValueMemberS{Value: strings.Clone(v.Value)}, nil
+		return &types.AttributeValueMemberS{Value: v.Value}, nil
 	case *types.AttributeValueMemberN:
 		number, err := parseNumber(v.Value)
-		return &types.AttributeValueMemberN{Value: strings.Clone(number)}, err
+		return &types.AttributeValueMemberN{Value: number}, err
 	case *types.AttributeValueMemberBOOL:
 		return &types.AttributeValueMemberBOOL{Value: v.Value}, nil
 	case *types.AttributeValueMemberNULL:
@@ -56,30 +54,6 @@ func copyIn(v types.AttributeValue) (types.AttributeValue, error) {
 		return &types.AttributeValueMemberL{Value: l}, nil
 	}
 	return nil, unsupported("a value of type " + typeOf(v))
-}
-
-// copyOut returns a copy of a stored item for a caller, who may change it. It has the attributes in names, or all if
-// names is nil. It is nil for a missing item.
-func copyOut(i store.Item, names map[string]bool) store.Item {
-	if i == nil {
-		return nil
-	}
-	copied, _ := copyItemIn(only(i, names)) // no error: the item is stored
-	return copied
-}
-
-// only returns the attributes of an item in names, or all if names is nil.
-func only(i store.Item, names map[string]bool) store.Item {
-	if names == nil {
-		return i
-	}
-	part := make(store.Item, len(names))
-	for name := range names {
-		if v, ok := i[name]; ok {
-			part[name] = v
-		}
-	}
-	return part
 }
 
 // text returns the value of a string. ok is false if v is not a string.

@@ -20,7 +20,7 @@ func (s *Store) writeOne(a action, in any) (after store.Item, err error) {
 	if err != nil || r.ReturnValues == "" {
 		return nil, err
 	}
-	return copyOut(writes[0].after, nil), nil
+	return writes[0].after.item(nil), nil
 }
 
 // A writeRequest has the fields of a write, or of an action of a transaction.
@@ -76,8 +76,8 @@ type write struct {
 	condition  condition
 	item       store.Item // the item to put; for other actions its key
 	update     update
-	returnsOld bool       // a failed condition returns the item
-	after      store.Item // the item after the write; set by Store.write
+	returnsOld bool   // a failed condition returns the item
+	after      packed // the item after the write; set by Store.write
 }
 
 // newWrite parses a request. It makes the checks in the order of DynamoDB Local, so that a request with several faults
@@ -123,7 +123,7 @@ func (w *write) decide(before store.Item) (after store.Item, reason, err error) 
 	case !w.condition.holds(before):
 		failed := &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed")}
 		if w.returnsOld {
-			failed.Item = copyOut(before, nil)
+			failed.Item = before
 		}
 		return before, failed, nil
 	}
