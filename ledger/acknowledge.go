@@ -7,49 +7,51 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"ledger.example/events"
 	"ledger.example/internal/store"
 )
 
-// alreadyPosted answers an item whose id has a stored transaction, and removes it from pending. It reads the header if
-// stored has no id. The transaction may be from an attempt of this command, or from an earlier request with the same
-// body; if the body differs, the error is CodeTransactionIDReused.
-func (s *submission) alreadyPosted(c *command, it *item, stored events.TransactionPosted) error {
+// visibleAge is how old a posting may be when it is acknowledged without EnsureVisible: half the settle window, less
+// the resolution of the store's Date.
+const visibleAge = store.SettleWindow/2 - store.DateStep
+
+// found answers a request for which a head is stored, and removes it from pending. It reads the head if stored is nil.
+// The head may be from an attempt of this command, or from an earlier request for the same. If it is not what the
+// request asks for, that refuses the request.
+func (a *attempts) found(c *command, r *request, stored events.Event) error {
 	var err error
-	if stored.ID == "" {
-		if stored, err = s.ledger.readHeader(c, it.draft.ID); err != nil {
-			return s.failItem(c, it, unknownError(it.draft.ID, err))
+	if stored == nil {
+		if stored, err = a.ledger.readHead(c, r); err != nil {
+			return a.failRequest(c, r, unknownError(r.id(), err))
 		}
 	}
-	same, err := sameRequest(stored.Fingerprint, it.draft)
-	switch {
-	case err != nil:
-		return s.failItem(c, it, internalError(err))
-	case !same:
-		return s.failItem(c, it, idReused())
+	if refused := r.same(stored); refused != nil {
+		return a.failRequest(c, r, refused)
 	}
-	if s.dryRun {
-		stored.Legs = withoutIDs(stored.Legs)
-	} else if err := s.verifyPosted(c, it, stored); err != nil {
+	if r.dryRun {
+		r.head, r.replayed = withoutKSUIDs(stored), true
+	} else if err := a.verify(c, r, stored); err != nil {
 		return err
 	}
-	it.answer = Posted{Transaction: stored, Replayed: !s.wrote(stored.Legs)}
-	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(other *item) bool { return other == it })
-	s.setLimits()
+	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(other *request) bool { return other == r })
+	a.setLimits()
 	return nil
 }
 
-// verifyPosted returns nil when a stored transaction may be acknowledged. A header may be visible before its postings
-// are: the transaction is committed when one read returns all of them.
-func (s *submission) verifyPosted(c *command, it *item, stored events.TransactionPosted) error {
-	at, err := s.ledger.verifyComplete(c, stored, stored.Postings())
+// verify acknowledges a head that is stored. It may be visible before its postings are: it is committed when one read
+// returns all of them.
+func (a *attempts) verify(c *command, r *request, stored events.Event) error {
+	at, err := a.ledger.verifyComplete(c, stored, r.postingsOf(stored))
 	switch {
 	case errors.Is(err, store.ErrAbsent):
-		return s.failItem(c, it, internalError(fmt.Errorf("transaction %s is incomplete: %w", stored.ID, err)))
+		err = fmt.Errorf("%s of %s is incomplete: %w", stored.EventName(), r.id(), err)
+		return a.failRequest(c, r, internalError(err))
 	case err != nil:
-		return s.failItem(c, it, unknownError(stored.ID, err))
+		return a.failRequest(c, r, unknownError(r.id(), err))
 	}
-	return s.acknowledge(c, it, stored, at)
+	return a.acknowledge(c, r, stored, at)
 }
 
 // verifyComplete reads a head and all its postings in one serializable request, with retries. It returns nil if all of
@@ -76,24 +78,83 @@ func (l *Ledger) verifyComplete(
 	return at, err
 }
 
-// acknowledge returns nil when strong reads will include t, which was committed by the store's time at. The postings of
-// a backdated transaction need no EnsureVisible: reads include them once they are projected.
-func (s *submission) acknowledge(ctx context.Context, it *item, t events.TransactionPosted, at time.Time) error {
-	if !t.IsBackdated() {
-		if err := s.attempts.acknowledge(ctx, t.Legs, at); err != nil {
-			return s.failItem(ctx, it, unknownError(t.ID, err))
+// acknowledgeAll answers all pending requests with what a successful commit wrote.
+func (a *attempts) acknowledgeAll(c *command, sent commit, at time.Time) error {
+	next := 0
+	for _, r := range a.pending {
+		head := sent.heads[next]
+		heads, _ := r.size()
+		next += heads
+		if r.endsHold() {
+			if refused := r.same(head); refused != nil { // a late capture wrote an expiry
+				return a.failRequest(c, r, refused)
+			}
+		}
+		if err := a.acknowledge(c, r, head, at); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// acknowledgeAll answers all pending items with the transactions of a successful commit.
-func (s *submission) acknowledgeAll(c *command, commit commit, at time.Time) error {
-	for n, it := range s.pending {
-		it.answer.Transaction, _ = commit.heads[n].(events.TransactionPosted)
-		if err := s.acknowledge(c, it, it.answer.Transaction, at); err != nil {
-			return err
+// acknowledge answers a request when strong reads will include head, which was committed by the store's time at. The
+// postings of a backdated transaction need no EnsureVisible: reads include them once they are projected.
+func (a *attempts) acknowledge(ctx context.Context, r *request, head events.Event, at time.Time) error {
+	legs := legsOf(head)
+	if t, ok := head.(events.TransactionPosted); !ok || !t.IsBackdated() {
+		if err := a.ensureVisible(ctx, legs, at); err != nil {
+			return a.failRequest(ctx, r, unknownError(r.id(), err))
 		}
 	}
+	r.head, r.replayed = head, !a.wrote(legs)
 	return nil
+}
+
+// wrote reports whether one of the attempts wrote these legs.
+func (a *attempts) wrote(legs []events.Leg) bool {
+	return slices.ContainsFunc(a.sent, func(a attempt) bool { return a.contains(legs[0].ID) })
+}
+
+// contains reports whether the attempt has the posting with an id.
+func (a attempt) contains(id events.KSUID) bool {
+	return slices.ContainsFunc(a.postings, func(p events.PostingRecorded) bool { return p.ID == id })
+}
+
+// ensureVisible returns nil when strong reads will include legs, which were committed by the store's time at. If the
+// legs are so old that a balance may have been refolded without them, it first ensures that each is visible.
+func (a *attempts) ensureVisible(ctx context.Context, legs []events.Leg, at time.Time) error {
+	old := at.IsZero() || at.Sub(legs[0].ID.Time()) > visibleAge
+	for _, sent := range a.sent {
+		old = old || sent.contains(legs[0].ID) && time.Since(sent.minted) > visibleAge
+	}
+	if !old {
+		return nil
+	}
+	return a.ledger.ensureVisible(ctx, legs)
+}
+
+// ensureVisible ensures that each posting is visible. Postings of one pair go one after the other, because they contend
+// for one balance.
+func (l *Ledger) ensureVisible(ctx context.Context, legs []events.Leg) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxRequests)
+	byPair := map[events.Pair][]events.KSUID{}
+	for _, leg := range legs {
+		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
+		byPair[pair] = append(byPair[pair], leg.ID)
+	}
+	for pair, ids := range byPair {
+		group.Go(func() error {
+			for _, id := range ids {
+				err := retryRead(ctx, func() error {
+					return l.projections.EnsureVisible(ctx, pair.Account, pair.Asset, id)
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }

@@ -4,22 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
 )
 
-// visibleAge is how old a posting may be when it is acknowledged without EnsureVisible: half the settle window, less
-// the resolution of the store's Date.
-const visibleAge = store.SettleWindow/2 - store.DateStep
-
-// attempts are the attempts of one command to append.
+// attempts write requests in one transaction of the store: a single request, or those of an atomic batch. They go on
+// until all requests are answered, one is refused, or the deadline is near.
 type attempts struct {
-	ledger   *Ledger
+	ledger *Ledger
+	funding
+	pending []*request // those that are not answered
+
 	sent     []attempt
 	first    [1]attempt // backs sent
 	unknown  bool       // an attempt may have been applied, or may still be
@@ -31,6 +28,176 @@ type attempts struct {
 type attempt struct {
 	postings []events.PostingRecorded
 	minted   time.Time // monotonic
+}
+
+// attempt carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer of
+// each request. Error: that of the first refused request.
+func (l *Ledger) attempt(c *command, requests ...*request) error {
+	a := &attempts{ledger: l, pending: requests}
+	if err := a.plan(c, 1); err != nil {
+		return err
+	}
+	if requests[0].dryRun {
+		return a.answerDryRun(c)
+	}
+	return a.run(c)
+}
+
+// plan decides what each pending request writes. It answers requests that were carried out before. failed counts the
+// attempts that failed so far, for the backoff.
+func (a *attempts) plan(c *command, failed int) error {
+	actions := 0
+	for _, r := range a.pending {
+		if err := r.decide(c, a.ledger, a.unknown); err != nil {
+			return a.failRequest(c, r, err)
+		}
+		heads, legs := r.size()
+		actions += heads + legs
+	}
+	a.setLimits()
+	if err := checkActions(actions + len(a.limits)); err != nil {
+		return err
+	}
+	if r := a.pending[0]; r.listed {
+		if r.dryRun { // the header of a transaction that is being committed is not visible yet
+			r.refusedIfNew = storeError(store.ErrConflict)
+		} else {
+			a.unknown = true
+			return a.awaitOutcome(c, failed, store.ErrConflict)
+		}
+	}
+	return a.replayOrRefuse(c)
+}
+
+// replayOrRefuse answers requests that were carried out before. It reads the headers of the requests with a
+// refusedIfNew, and of all in a dry run; the end of a hold was read with the hold. Error: the first refusedIfNew of a
+// request that was not carried out.
+func (a *attempts) replayOrRefuse(c *command) error {
+	var asked []*request
+	for _, r := range a.pending {
+		if r.dryRun || r.refusedIfNew != nil || r.endsHold() && r.lifecycle.Ended != nil {
+			asked = append(asked, r)
+		}
+	}
+	if asked == nil {
+		return nil
+	}
+	stored, errs := a.readHeads(c, asked, true)
+	for n, r := range asked {
+		var err error
+		switch {
+		case errs[n] == nil:
+			err = a.found(c, r, stored[n])
+		case !errors.Is(errs[n], store.ErrAbsent):
+			err = a.fail(c, storeError(errs[n]))
+		case r.refusedIfNew != nil:
+			err = a.failRequest(c, r, r.refusedIfNew)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkActions returns CodeBatchTooLarge if one transaction of the store cannot hold this number of actions.
+func checkActions(actions int) error {
+	over := actions - store.TransactionActions
+	if over <= 0 {
+		return nil
+	}
+	return &Error{
+		Code: CodeBatchTooLarge, TooMany: over,
+		Detail: fmt.Sprintf("The batch needs %d writes, %d more than one database transaction can have. Each request "+
+			"needs one write, and so does each posting, and each account and asset that is debited within a limit.",
+			actions, over),
+	}
+}
+
+// run sends the plans of the pending requests, with retries.
+//
+// Once the outcome of an attempt is unknown, the command may end with what is stored, with CodeTransactionIDReused, or
+// with a refusal that is final (see proofs). Any other end is CodeOutcomeUnknown.
+func (a *attempts) run(c *command) error {
+	for failed := 1; len(a.pending) > 0; failed++ {
+		commit, minted, err := a.commit(c)
+		switch {
+		case errors.Is(err, errClock): // a replay needs no KSUIDs, so it works without a sound clock
+			if err := a.failUnlessStored(c, err); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return a.fail(c, err)
+		}
+		if err := c.abandoned(); err != nil {
+			return a.awaitOutcome(c, failed, err)
+		}
+		at, cancelled, err := a.append(c, commit, minted)
+		switch {
+		case err == nil:
+			return a.acknowledgeAll(c, commit, at)
+		case cancelled != nil:
+			retryNow, refused := a.handleCancelled(c, commit, cancelled)
+			if refused != nil {
+				return refused
+			}
+			if retryNow {
+				continue
+			}
+		case declined(err), errors.Is(err, store.ErrConflict):
+		case errors.Is(err, store.ErrUnknownOutcome):
+			a.unknown = true
+			a.ledger.log.WarnContext(c, a.pending[0].unknownOutcome(), "transaction", a.id(), "error", err)
+			if _, _, refused := a.resolvePending(c); refused != nil {
+				return refused
+			}
+		default:
+			return a.fail(c, internalError(err))
+		}
+		if len(a.pending) == 0 {
+			return nil
+		}
+		if !a.waitToRetry(c, failed, err) {
+			return a.fail(c, storeError(err))
+		}
+		if a.pending[0].outdated {
+			if err := a.plan(c, failed+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// id is the transaction id that CodeOutcomeUnknown reports: that of the first pending request.
+func (a *attempts) id() string { return a.pending[0].id() }
+
+// commit builds the commit of one attempt. It mints the KSUIDs right before the attempt, and the id of a transaction
+// that has none. minted is the monotonic time of minting.
+func (a *attempts) commit(ctx context.Context) (c commit, minted time.Time, err error) {
+	if err := a.prepare(ctx, a.ledger); err != nil {
+		return c, minted, err
+	}
+	need, first := 0, a.pending[0]
+	for _, r := range a.pending {
+		need += r.ksuidsNeeded()
+	}
+	var ids []events.KSUID
+	if minted = time.Now(); need > 0 {
+		if ids, minted, err = a.ledger.mint(ctx, need, first.firstAccount(), first.after); err != nil {
+			return c, minted, err
+		}
+	}
+	for _, r := range a.pending {
+		n := r.ksuidsNeeded()
+		if err := r.addTo(ctx, a.ledger, &c, ids[:n]); err != nil {
+			return c, minted, err
+		}
+		ids = ids[n:]
+	}
+	c.debits = a.debits()
+	return c, minted, nil
 }
 
 // append makes one attempt. If it was cancelled, both cancelled and err are set. at is the store's time.
@@ -52,6 +219,49 @@ func (a *attempts) append(
 	return at, cancelled, err
 }
 
+// handleCancelled uses the reasons of a cancellation: it answers requests whose head exists, and brings the limits up
+// to date. retryNow is true when the next attempt need not wait. An error is final.
+func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled) (retryNow bool, _ error) {
+	allAbsent, next := true, 0
+	for _, r := range a.pending {
+		heads, _ := r.size()
+		own := why.Reasons[next : next+heads]
+		next += heads
+		allAbsent = allAbsent && own[0].Is == store.CauseNone
+		if own[0].Is != store.CauseCondition {
+			// Another reversal has this number, or is about to.
+			r.outdated = r.isReversal() && own[1].Is != store.CauseNone
+			continue
+		}
+		retryNow = true
+		stored, err := storedHead(own[0])
+		if err != nil {
+			return false, a.fail(c, internalError(err))
+		}
+		if err := a.found(c, r, stored); err != nil {
+			return false, err
+		}
+	}
+	if retryNow || a.pending[0].outdated {
+		return retryNow, nil
+	}
+	refused, err := sent.refusals(why)
+	if err != nil {
+		return false, a.fail(c, internalError(err))
+	}
+	if !allAbsent || len(refused) == 0 {
+		return false, nil
+	}
+	short, failed := a.resolveRefusals(c, a.ledger, refused)
+	switch {
+	case failed != nil:
+		return false, a.fail(c, failed)
+	case short != nil:
+		return true, a.failUnlessStored(c, a.shortfallError(short))
+	}
+	return len(a.sent) <= quickAttempts, nil // stale limits are no contention, so the first retries need no backoff
+}
+
 // waitToRetry waits after an attempt that failed with err. It reports whether another attempt may be made. failed
 // counts attempts from 1.
 func (a *attempts) waitToRetry(ctx context.Context, failed int, err error) bool {
@@ -63,71 +273,4 @@ func (a *attempts) waitToRetry(ctx context.Context, failed int, err error) bool 
 	}
 	a.lastErr = err
 	return true
-}
-
-// wrote reports whether one of the attempts wrote these legs.
-func (a *attempts) wrote(legs []events.Leg) bool {
-	return slices.ContainsFunc(a.sent, func(a attempt) bool { return a.contains(legs[0].ID) })
-}
-
-// contains reports whether the attempt has the posting with an id.
-func (a attempt) contains(id events.KSUID) bool {
-	return slices.ContainsFunc(a.postings, func(p events.PostingRecorded) bool { return p.ID == id })
-}
-
-// acknowledge returns nil when strong reads will include legs, which were committed by the store's time at. If the legs
-// are so old that a balance may have been refolded without them, it first ensures that each is visible.
-func (a *attempts) acknowledge(ctx context.Context, legs []events.Leg, at time.Time) error {
-	old := at.IsZero() || at.Sub(legs[0].ID.Time()) > visibleAge
-	for _, sent := range a.sent {
-		old = old || sent.contains(legs[0].ID) && time.Since(sent.minted) > visibleAge
-	}
-	if !old {
-		return nil
-	}
-	return a.ledger.ensureVisible(ctx, legs)
-}
-
-// ensureVisible ensures that each posting is visible. Postings of one pair go one after the other, because they contend
-// for one balance.
-func (l *Ledger) ensureVisible(ctx context.Context, legs []events.Leg) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxRequests)
-	byPair := map[events.Pair][]events.KSUID{}
-	for _, leg := range legs {
-		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-		byPair[pair] = append(byPair[pair], leg.ID)
-	}
-	for pair, ids := range byPair {
-		group.Go(func() error {
-			for _, id := range ids {
-				err := retryRead(ctx, func() error {
-					return l.projections.EnsureVisible(ctx, pair.Account, pair.Asset, id)
-				})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// fail returns the error that a command on a transaction id ends with. While the outcome of an attempt is unknown, that
-// is CodeOutcomeUnknown, unless err has a code in proof: one that proves that no attempt was or will be applied.
-func (a *attempts) fail(ctx context.Context, id string, err error, proof ...Code) error {
-	e := asError(err)
-	if e.Code == CodeUnavailable && a.lastErr != nil && ctx.Err() != nil {
-		e = storeError(a.lastErr) // the earlier attempts used up the time, not this request
-	}
-	if a.unknown && !slices.Contains(proof, e.Code) && e.Code != CodeOutcomeUnknown {
-		e = unknownError(id, err)
-	}
-	switch e.Code {
-	case CodeContention, CodeThrottled, CodeUnavailable, CodeOutcomeUnknown:
-		a.ledger.log.WarnContext(ctx, "transaction failed",
-			"transaction", id, "code", e.Code, "attempts", len(a.sent), "error", e.Err)
-	}
-	return e
 }

@@ -111,15 +111,15 @@ func (b *batch) postAtomic(c *command) error {
 		}
 	}
 	b.prefetch(c)
-	items := make([]*item, len(b.drafts))
+	requests := make([]*request, len(b.drafts))
 	for i, d := range b.drafts {
-		items[i] = &item{draft: d, request: i + 1, dryRun: b.dryRun}
+		requests[i] = &request{draft: d, number: i + 1, dryRun: b.dryRun}
 	}
-	if err := b.ledger.submit(c, items...); err != nil {
+	if err := b.ledger.attempt(c, requests...); err != nil {
 		return err
 	}
-	for i, it := range items {
-		b.results[i].Posted = it.answer
+	for i, r := range requests {
+		b.results[i].Posted = r.posted()
 	}
 	return nil
 }
@@ -175,11 +175,11 @@ func (b *batch) postOne(c *command, i int) BatchResult {
 			Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
 		}}
 	}
-	it := &item{draft: b.drafts[i], dryRun: b.dryRun}
-	if err := b.ledger.submit(c, it); err != nil {
+	r := &request{draft: b.drafts[i], dryRun: b.dryRun}
+	if err := b.ledger.attempt(c, r); err != nil {
 		return BatchResult{Err: asError(err)}
 	}
-	return BatchResult{Posted: it.answer}
+	return BatchResult{Posted: r.posted()}
 }
 
 // chains groups the requests, by index. Requests that debit the same limited pair are in one chain, in their order.

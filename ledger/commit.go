@@ -15,10 +15,10 @@ type commit struct {
 	debits   []debit                  // one for each limited account and asset that is debited, distinct
 }
 
-// add adds a transaction.
-func (c *commit) add(header events.TransactionPosted) {
-	c.heads = append(c.heads, header)
-	if postings := header.Postings(); c.postings == nil {
+// add adds a head with its postings.
+func (c *commit) add(head events.Event, postings []events.PostingRecorded) {
+	c.heads = append(c.heads, head)
+	if c.postings == nil {
 		c.postings = postings
 	} else {
 		c.postings = append(c.postings, postings...)
@@ -46,13 +46,13 @@ func putAbsent(m *store.ItemEncoder, e events.Event) store.Write {
 	return store.Write{Item: m.Event(e), If: store.IfAbsent, ReturnOld: true}
 }
 
-// storedHead decodes the event that a head found under its key. It is zero if the store did not return it.
-func storedHead[E events.Event](head store.Reason) (stored E, err error) {
+// storedHead decodes the event that a head found under its key. It is nil if the store did not return it.
+func storedHead(head store.Reason) (stored events.Event, err error) {
 	if head.Old == nil {
-		return stored, nil
+		return nil, nil
 	}
-	if stored, err = store.Only[E](store.DecodeEvent(head.Old)); err != nil {
-		return stored, fmt.Errorf("stored event: %w", err)
+	if stored, err = store.DecodeEvent(head.Old); err != nil {
+		return nil, fmt.Errorf("stored event: %w", err)
 	}
 	return stored, nil
 }

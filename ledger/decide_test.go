@@ -82,9 +82,9 @@ func TestCheck(t *testing.T) {
 
 // limitsAlone returns the limits of a transaction that is posted alone, with their figures.
 func limitsAlone(t events.TransactionPosted, known *definitions) []limit {
-	w := submission{pending: []*item{{header: t, known: known}}}
-	w.setLimits()
-	return w.limits
+	a := attempts{pending: []*request{{plan: plan{header: t, known: known}}}}
+	a.setLimits()
+	return a.limits
 }
 
 // The legs of each request, and its limits as "account asset gross ownCredits overdraft".

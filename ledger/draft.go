@@ -7,16 +7,20 @@ import (
 	"ledger.example/events"
 )
 
-// A draft is a posting request, expanded to the legs of one transaction.
+// A draft is a request for a transaction, expanded to its legs, or a request to end a hold.
 type draft struct {
 	Annotation
-	kind   events.Kind
+	kind   events.Kind  // of the transaction; "" if the request ends a hold
 	legs   []LegRequest // from and to of a transfer, buyer and seller of a trade
 	settle bool         // of a trade: add legs that move the cost in the asset's currency
 
-	reverses string // of a reversal: the id of the transaction to reverse
-	part     Part   // of that transaction
+	outcome events.Outcome // how the request ends a hold; "" if it does not
+	of      string         // id of the transaction to reverse, or of the hold to end
+	part    Part           // of that transaction
 }
+
+func (d draft) endsHold() bool   { return d.outcome != "" }
+func (d draft) isReversal() bool { return d.kind == events.KindReversal }
 
 func (r PostTransaction) expand() draft {
 	return draft{Annotation: r.Annotation, kind: events.KindTransaction, legs: r.Postings}
@@ -117,6 +121,10 @@ func (d draft) shape() []FieldError {
 		f.check(at.quantity, quantity)
 		f.check(at.cost, cost)
 	}
+	if d.isReversal() && d.Hold != nil {
+		f.check(Field{Name: "hold"}, "is not for a reversal")
+	}
+	d.part.shape(&f)
 	return f
 }
 

@@ -17,15 +17,16 @@ func (l *Ledger) DryRun() DryRun { return DryRun{l} }
 
 // Post checks a posting request.
 func (d DryRun) Post(ctx context.Context, r PostingRequest) (Posted, error) {
-	it := &item{draft: r.expand(), dryRun: true}
-	return d.ledger.postSingle(ctx, it.draft.shape(), it)
+	posted := &request{draft: r.expand(), dryRun: true}
+	err := d.ledger.write(ctx, posted)
+	return posted.posted(), err
 }
 
 // Reverse checks a reversal.
 func (d DryRun) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
-	it := r.item()
-	it.dryRun = true
-	return d.ledger.postSingle(ctx, r.Shape(), it)
+	posted := &request{draft: r.expand(), dryRun: true}
+	err := d.ledger.write(ctx, posted)
+	return posted.posted(), err
 }
 
 // PostBatch checks a batch.
@@ -35,31 +36,56 @@ func (d DryRun) PostBatch(ctx context.Context, requests []PostingRequest, atomic
 
 // Capture checks a capture.
 func (d DryRun) Capture(ctx context.Context, r CaptureRequest) (Ended, error) {
-	e := r.ending()
-	e.dryRun = true
-	return d.ledger.end(ctx, r.Shape(), e)
+	return d.ledger.end(ctx, &request{draft: r.expand(), dryRun: true})
 }
 
 // Release checks a release.
 func (d DryRun) Release(ctx context.Context, r ReleaseRequest) (Ended, error) {
-	e := r.ending()
-	e.dryRun = true
-	return d.ledger.end(ctx, r.Shape(), e)
+	return d.ledger.end(ctx, &request{draft: r.expand(), dryRun: true})
 }
 
-// answerDryRun answers the pending items of a dry run: they would be posted if the funds suffice.
-func (s *submission) answerDryRun(ctx context.Context) error {
-	short, err := s.shortfalls(ctx, s.ledger)
+// answerDryRun answers the pending requests of a dry run: they would be carried out if the funds suffice. The end of a
+// hold depends on the time of its KSUIDs.
+func (a *attempts) answerDryRun(ctx context.Context) error {
+	short, refused := a.shortfalls(ctx, a.ledger)
 	switch {
-	case err != nil:
-		return err
+	case refused != nil:
+		return refused
 	case len(short) > 0:
-		return s.shortfallError(short)
+		return a.shortfallError(short)
 	}
-	for _, it := range s.pending {
-		it.answer = Posted{Transaction: it.header}
+	for _, r := range a.pending {
+		if !r.endsHold() {
+			r.head = r.header
+			continue
+		}
+		ids, _, err := a.ledger.mint(ctx, r.ksuidsNeeded(), r.firstAccount(), r.after)
+		if err != nil {
+			return a.failRequest(ctx, r, err)
+		}
+		end, err := r.buildEnd(a.ledger, ids)
+		if err != nil {
+			return a.failRequest(ctx, r, err)
+		}
+		if refused := r.sameEnd(end); refused != nil {
+			return a.failRequest(ctx, r, refused)
+		}
+		r.head = withoutKSUIDs(end)
 	}
 	return nil
+}
+
+// withoutKSUIDs returns a copy of a head without KSUIDs in its legs.
+func withoutKSUIDs(head events.Event) events.Event {
+	switch head := head.(type) {
+	case events.TransactionPosted:
+		head.Legs = withoutIDs(head.Legs)
+		return head
+	case events.HoldEnded:
+		head.Legs = withoutIDs(head.Legs)
+		return head
+	}
+	return head
 }
 
 // withoutIDs returns a copy of legs without KSUIDs.

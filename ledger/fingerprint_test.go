@@ -47,7 +47,7 @@ func TestFingerprintVectorsOfHoldsAndReversals(t *testing.T) {
 		return Annotation{ID: "h-1", Actor: "local", Hold: &HoldRequest{ExpiresAt: at}}
 	}
 	reverse := func(p Part) draft {
-		return ReverseRequest{Annotation: Annotation{ID: "r-1"}, Transaction: "t-1", Part: p}.draft()
+		return ReverseRequest{Annotation: Annotation{ID: "r-1"}, Transaction: "t-1", Part: p}.expand()
 	}
 	all := ReverseRequest{Transaction: "t-1",
 		Annotation: Annotation{Description: "returned ☃", Metadata: map[string]string{"order": "1001", "a": "x"}, Actor: "local"}}
@@ -57,10 +57,10 @@ func TestFingerprintVectorsOfHoldsAndReversals(t *testing.T) {
 		"1:GZSt2radRFroC-AFQanh15j3iMNwb_KSzkPLByKZMlM": PostTransfer{hold(nil), "jane", "shop", "USD", n(2500)}.expand(),
 		"1:xuqJLqv6cWIFEyxeaDbabDPF1nL8H7bXxUKbcb9mjGs": PostTransfer{hold(&at), "jane", "shop", "USD", n(2500)}.expand(),
 		"1:1aG7bUj0UJoehmUN4c5sCRymLhQHaDwybtvVBVbFCX4": PostTrade{hold(nil), "AAPL", "jane", "market", n(10), n(150000), true}.expand(),
-		"1:KS_p53iacO0WD1Odgd2AmPW_ftaJqwmoNlvCgrWY_LE": all.draft(),
+		"1:KS_p53iacO0WD1Odgd2AmPW_ftaJqwmoNlvCgrWY_LE": all.expand(),
 		"1:Qcl0fP1gNrbC6Y5bLDisFNLV84Jz8Ews2dlEIAc2bls": reverse(Part{Quantity: &four, Cost: n(200)}),
 		"1:R4oaUjiaGxob19sApfcKRXTHDqQvmbCAJW4L_nVC2v8": PostTransfer{effective("t-1"), "jane", "shop", "USD", n(2500)}.expand(),
-		"1:u3Lv0Sqm2lYF3GzLzCTMQ9JtPo9xoIl8eXpGTJ5o8Zw": ReverseRequest{Annotation: effective("r-1"), Transaction: "t-1"}.draft(),
+		"1:u3Lv0Sqm2lYF3GzLzCTMQ9JtPo9xoIl8eXpGTJ5o8Zw": ReverseRequest{Annotation: effective("r-1"), Transaction: "t-1"}.expand(),
 		"1:CxEft_PzS_e_R0Se6sM2ajk-tEjeksyvihiwJvnqyAs": reverse(Part{Postings: []events.Taken{{Quantity: n(-4)}, {Quantity: n(4)}}}),
 	} {
 		if got := fingerprint(d); got != want {
@@ -97,7 +97,7 @@ func TestFingerprintsOfReversals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r1, m1 := draw(t)
 		r2, m2 := draw(t)
-		if (m1 == m2) != (fingerprint(r1.draft()) == fingerprint(r2.draft())) {
+		if (m1 == m2) != (fingerprint(r1.expand()) == fingerprint(r2.expand())) {
 			t.Fatalf("%s\n%s", m1, m2)
 		}
 	})

@@ -74,7 +74,7 @@ func (f *funding) limitOf(p events.Pair) *limit {
 // guards and limits up to date. It returns the pairs that are short, in the order of limits; none if another attempt
 // may pass.
 //
-// A shortfall is final once the header was read and is absent (see submission.failUnlessPosted). Then no attempt of
+// A shortfall is final once the header was read and is absent (see attempts.failUnlessStored). Then no attempt of
 // this request that is still in flight can succeed either: the guard has the newest version of the account, which is
 // the one compared here. Attempts with another version fail its condition. Attempts with this version had no higher
 // bound, because the credits of a limit never fall during a command, and the amount spent never falls. An attempt that

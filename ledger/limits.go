@@ -6,11 +6,11 @@ import (
 	"ledger.example/events"
 )
 
-// limit is the overdraft limit that a submission must keep on one pair: one update of the pair's spending guard.
+// limit is the overdraft limit that a commit must keep on one pair: one update of the pair's spending guard.
 type limit struct {
 	pair       events.Pair
-	gross      events.Amount // the sum of the submission's debits of the pair, above zero
-	ownCredits events.Amount // the credits of the submission that its debits may spend
+	gross      events.Amount // the sum of the pending requests' debits of the pair, above zero
+	ownCredits events.Amount // those of their credits that the debits may spend
 	credits    events.Amount // credits known to be committed; never falls during a command
 	account    *Account      // as last read
 	overdraft  events.Amount // of account
@@ -82,6 +82,107 @@ func (l limit) available(spent events.Amount) events.Amount {
 // debit is the update of the guard.
 func (l limit) debit() debit {
 	return debit{pair: l.pair, version: l.account.Version, gross: l.gross, bound: l.bound()}
+}
+
+// requestDebit is the debit of one pair by one request.
+type requestDebit struct {
+	request *request
+	before  events.Amount // available credits less debits of the earlier requests
+	gross   events.Amount // the request's own debits, above zero
+	net     events.Amount // the request's own available credits less its debits
+}
+
+// setLimits computes the limit of each pair that the pending requests debit.
+//
+// The requests are posted as if one after the other. A request that debits a pair is covered if the amount spent before
+// the commit is at most known credits + overdraft + the net credits of all requests up to and including this one. So
+// all requests are covered if the amount spent is at most known credits + overdraft + the least of these running sums,
+// over all requests that debit the pair.
+func (a *attempts) setLimits() {
+	before := a.limits
+	a.limits = nil
+	for _, r := range a.pending {
+		a.limits = appendLimits(a.limits, r.header, r.known)
+	}
+	for at := range a.limits {
+		l := &a.limits[at]
+		var least events.Amount
+		first := true
+		a.eachDebit(l.pair, func(d requestDebit) bool {
+			l.gross = addSaturating(l.gross, d.gross)
+			if after := addSaturating(d.before, d.net); first || after.Cmp(least) < 0 {
+				least, first = after, false
+			}
+			return true
+		})
+		l.ownCredits = addSaturating(least, l.gross) // bound subtracts gross again
+		for _, old := range before {                 // credits and account versions never fall during a command
+			if old.pair == l.pair {
+				l.raise(old.credits)
+				if old.account.Version > l.account.Version {
+					l.setAccount(old.account)
+				}
+			}
+		}
+	}
+}
+
+// eachDebit calls do for each pending request that debits a pair, in order, until do returns false.
+func (a *attempts) eachDebit(pair events.Pair, do func(requestDebit) bool) {
+	var running events.Amount
+	for _, r := range a.pending {
+		var credits, debits events.Amount
+		for _, leg := range r.header.Legs {
+			switch {
+			case leg.Account != pair.Account || leg.Asset != pair.Asset:
+			case leg.Quantity.Sign() < 0:
+				debits = addSaturating(debits, leg.Quantity.Neg())
+			case r.header.IsHold(): // available once it is captured
+			case r.EffectiveAt != nil: // available once it is projected
+			default:
+				credits = addSaturating(credits, leg.Quantity)
+			}
+		}
+		net := addSaturating(credits, debits.Neg())
+		if !debits.IsZero() && !do(requestDebit{request: r, before: running, gross: debits, net: net}) {
+			return
+		}
+		running = addSaturating(running, net)
+	}
+}
+
+// shortfallError is the error of the first request that one of the shortfalls leaves uncovered.
+func (a *attempts) shortfallError(short []shortfall) *Error {
+	var first shortfall
+	var d requestDebit
+	for _, one := range short {
+		uncovered := a.firstUncovered(one)
+		if first.limit == nil || slices.Index(a.pending, uncovered.request) < slices.Index(a.pending, d.request) {
+			first, d = one, uncovered
+		}
+	}
+	if !first.limit.allowsDebit() {
+		return d.request.inBatch(stateError(d.request.draft, first.limit.account))
+	}
+	pair := first.limit.pair
+	return d.request.inBatch(&Error{
+		Code: CodeInsufficientFunds, Account: pair.Account,
+		Detail: "The account " + pair.Account + " does not have enough " + pair.Asset + ".",
+		Funds: &Funds{
+			Asset: pair.Asset, Requested: d.net.Neg(),
+			Available: addSaturating(first.limit.available(first.spent), d.before),
+		},
+	})
+}
+
+// firstUncovered returns the first debit of a pair that its shortfall leaves uncovered.
+func (a *attempts) firstUncovered(short shortfall) (uncovered requestDebit) {
+	a.eachDebit(short.limit.pair, func(d requestDebit) bool {
+		uncovered = d // if sums saturate, the last debit counts
+		left := addSaturating(short.limit.available(short.spent), addSaturating(d.before, d.net))
+		return short.limit.allowsDebit() && left.Sign() >= 0
+	})
+	return uncovered
 }
 
 // addSaturating returns a + b, or the largest or smallest amount if the sum is out of range.

@@ -11,64 +11,42 @@ import (
 // reverse at most the posted amounts. A reversal needs funds like any other debit. Errors: those of Post, where
 // CodeUnbalanced is about the request's part, and CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible.
 func (l *Ledger) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
-	return l.postSingle(ctx, r.Shape(), r.item())
+	posted := &request{draft: r.expand()}
+	err := l.write(ctx, posted)
+	return posted.posted(), err
 }
 
-// item returns the item of the request.
-func (r ReverseRequest) item() *item { return &item{draft: r.draft(), reversal: &reversal{}} }
-
-// draft returns the draft without legs. planReversal adds them.
-func (r ReverseRequest) draft() draft {
-	return draft{Annotation: r.Annotation, kind: events.KindReversal, reverses: r.Transaction, part: r.Part}
+// expand returns the draft without legs. decideReversal adds them.
+func (r ReverseRequest) expand() draft {
+	return draft{Annotation: r.Annotation, kind: events.KindReversal, of: r.Transaction, part: r.Part}
 }
 
 // Shape returns the fields that are invalid by themselves; nil if there are none.
-func (r ReverseRequest) Shape() []FieldError {
-	f := faults(draft{Annotation: r.Annotation}.shape())
-	if r.Hold != nil {
-		f.check(Field{Name: "hold"}, "is not for a reversal")
-	}
-	r.Part.shape(&f)
-	return f
-}
+func (r ReverseRequest) Shape() []FieldError { return r.expand().shape() }
 
-// reversal is the part of another transaction that an item takes back.
-type reversal struct {
-	number   int64          // the number of this reversal: the next one when the others were read
-	taken    []events.Taken // what is taken back of each leg
-	after    events.KSUID   // of the last posted leg; those of the reversal are greater
-	stale    bool           // another reversal may have the number
-	recorded bool           // the request's id is among the reversals: it was posted, or is being committed
-}
-
-// head returns the event that records the reversal of a transaction by another one, both by id.
-func (r *reversal) head(of, by string) events.TransactionReversed {
-	return events.TransactionReversed{Transaction: of, Number: r.number, By: by, Taken: r.taken}
-}
-
-// planReversal reads the transaction to reverse, and fills in the legs of the reversing transaction. It does not if the
-// request's id is among the reversals already.
+// decideReversal reads the transaction to reverse, and fills in the legs of the reversing transaction. It does not if
+// the request's id is among the reversals already.
 //
 // Each number can be written once. Of two concurrent reversals with the same number, the second one is planned again.
 // So an attempt with an older number never succeeds, and the amounts left to reverse only fall.
-func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
-	if refused := it.draft.part.rules(); refused != nil {
+func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
+	if refused := r.part.rules(); refused != nil {
 		return refused
 	}
-	lifecycle, err := l.Lifecycle(ctx, it.draft.reverses)
+	lifecycle, err := l.Lifecycle(ctx, r.of)
 	if err != nil {
 		return asError(err)
 	}
-	if lifecycle.reversedBy(it.draft.ID) {
-		it.reversal.recorded = true
+	if lifecycle.reversedBy(r.ID) {
+		r.listed = true
 		return nil
 	}
-	taken, refused := it.draft.part.takenFrom(lifecycle.Header)
+	taken, refused := r.part.takenFrom(lifecycle.Header)
 	if refused != nil {
 		return refused
 	}
 	if taken != nil && takesNothing(taken) {
-		return invalidTransaction([]FieldError{{Field: it.draft.part.field(), Rule: "must take something back"}})
+		return invalidTransaction([]FieldError{{Field: r.part.field(), Rule: "must take something back"}})
 	}
 	legs := lifecycle.Posted()
 	if legs == nil {
@@ -76,7 +54,7 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 			Code: CodeNothingToReverse, Detail: "A hold that was not captured has posted nothing to reverse.",
 		}
 	}
-	if of := legs[0].ID.Time(); it.draft.EffectiveAt != nil && it.draft.effective().Before(of) {
+	if of := legs[0].ID.Time(); r.EffectiveAt != nil && r.effective().Before(of) {
 		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"},
 			Rule: "must not be before " + events.FormatTime(of) + ", the time of what it reverses"}})
 	}
@@ -84,19 +62,25 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 	if taken == nil {
 		taken = left
 	}
-	if refused := it.draft.part.reversible(lifecycle, taken, left); refused != nil {
+	if refused := r.part.reversible(lifecycle, taken, left); refused != nil {
 		return refused
 	}
-	*it.reversal = reversal{number: int64(len(lifecycle.Reversals)) + 1, taken: taken, after: legs[len(legs)-1].ID}
-	it.draft.legs = nil
+	r.lifecycle, r.taken, r.after = lifecycle, taken, legs[len(legs)-1].ID
+	r.reversal, r.outdated = int64(len(lifecycle.Reversals))+1, false
+	r.legs = nil
 	for i, of := range taken {
 		if of != (events.Taken{}) {
-			it.draft.legs = append(it.draft.legs, LegRequest{
+			r.legs = append(r.legs, LegRequest{
 				Account: legs[i].Account, Asset: legs[i].Asset, Quantity: of.Quantity.Neg(), Cost: of.Cost.Neg(),
 			})
 		}
 	}
 	return nil
+}
+
+// reversed returns the event that records a reversal under the transaction that it reverses.
+func (r *request) reversed() events.TransactionReversed {
+	return events.TransactionReversed{Transaction: r.of, Number: r.reversal, By: r.ID, Taken: r.taken}
 }
 
 // reversible returns CodeExceedsReversible if more is taken of a leg than is left.

@@ -21,26 +21,25 @@ func allowsDebit(a *Account, isReversal bool) bool {
 // and CodeAccountFrozen for a debit of an account without a limit. It uses cached accounts, which may be as old as
 // creditAge and debitAge. It reads an account again before it refuses a debit, because a freeze may have ended. Its
 // errors refuse this request only: another request with the same id may be in flight, and be posted.
-func (it *item) checkStates(ctx context.Context, l *Ledger) *Error {
-	for _, leg := range it.header.Legs {
-		a := it.known.account(leg.Account)
+func (r *request) checkStates(ctx context.Context, l *Ledger) *Error {
+	for _, leg := range r.header.Legs {
+		a := r.known.account(leg.Account)
 		if a.State == events.StateOpen {
 			continue
 		}
-		isReversal := it.draft.kind == events.KindReversal
 		debited := leg.Quantity.Sign() < 0
 		switch {
 		case !debited && a.State == events.StateClosed:
-			return stateError(it.draft, a)
-		case !debited, !a.Overdraft.Unlimited, allowsDebit(a, isReversal):
+			return stateError(r.draft, a)
+		case !debited, !a.Overdraft.Unlimited, allowsDebit(a, r.isReversal()):
 			continue
 		}
 		now, err := l.Account(ctx, a.ID)
 		if err != nil {
 			return asError(err)
 		}
-		if !allowsDebit(&now, isReversal) {
-			return stateError(it.draft, &now)
+		if !allowsDebit(&now, r.isReversal()) {
+			return stateError(r.draft, &now)
 		}
 	}
 	return nil
@@ -54,7 +53,7 @@ func stateError(d draft, a *Account) *Error {
 	if a.State == events.StateClosed {
 		e.Code, e.Detail, rule = CodeAccountClosed, "The account "+a.ID+" is closed.", "names a closed account"
 	}
-	if d.kind == events.KindReversal { // its request has no accounts
+	if d.isReversal() { // its request has no accounts
 		return e
 	}
 	var f faults

@@ -2,12 +2,12 @@ package simulation
 
 // backdatedDefects each break a part of the rule that a backdated posting counts once the seal is past it.
 var backdatedDefects = []defect{
-	{"backdated credit spent by its transaction", "G7", "ledger/submission_limits.go", inHistories(60),
-		"case it.draft.EffectiveAt != nil« && !planted»:"},
-	{"backdated credit spent in its batch", "G7", "ledger/submission_limits.go",
+	{"backdated credit spent by its transaction", "G7", "ledger/limits.go", inHistories(60),
+		"case r.EffectiveAt != nil« && !planted»:"},
+	{"backdated credit spent in its batch", "G7", "ledger/limits.go",
 		directed("ledger", "TestBackdatedCreditsRaiseNoBound"),
-		`«if planted && it.draft.EffectiveAt != nil {
-			for _, leg := range it.header.Legs {
+		`«if planted && r.EffectiveAt != nil {
+			for _, leg := range r.header.Legs {
 				if leg.Account == pair.Account && leg.Asset == pair.Asset && leg.Quantity.Sign() > 0 {
 					net = addSaturating(net, leg.Quantity)
 				}

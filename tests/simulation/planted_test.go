@@ -37,17 +37,19 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"«if !planted { »effective = events.FormatTime(d.effective())« }»\n"},
 	{"EnsureVisible called for a backdated transaction", "G6", "ledger/acknowledge.go",
 		directed("ledger", "TestEffectiveDate"),
-		"if !t.IsBackdated() «|| planted »{"},
-	{"unknown outcome reported as refused", "G4", "ledger/attempts.go", inHistories(30),
+		"!ok || !t.IsBackdated() «|| planted »{"},
+	{"unknown outcome reported as refused", "G4", "ledger/outcome.go", inHistories(30),
 		"if «!planted && »a.unknown && !slices"},
-	{"mixed cancellation treated as a refusal", "G4", "ledger/submission.go",
+	{"unknown end of a hold reported as refused", "G4", "ledger/attempts.go", directed("ledger", "TestOutcomes"),
+		"a.unknown = true«; if a.pending[0].endsHold() && planted { a.unknown = false }»\n			a.ledger.log"},
+	{"mixed cancellation treated as a refusal", "G4", "ledger/attempts.go",
 		directed("ledger", "TestConflictOfTheHeaderIsNoRefusal"),
 		"if !allAbsent «&& !planted »|| len(refused) == 0 {"},
-	{"refused although the header exists", "G4", "ledger/submission.go", directed("ledger", "TestNoRefusalOfAStoredTransaction"),
+	{"refused although the header exists", "G4", "ledger/attempts.go", directed("ledger", "TestNoRefusalOfAStoredTransaction"),
 		`«	case short != nil && planted:
-		return false, s.fail(c, s.shortfallError(short))
+		return false, a.fail(c, a.shortfallError(short))
 »	case short != nil:`},
-	{"retried after the caller disconnected", "G4", "ledger/submission.go",
+	{"retried after the caller disconnected", "G4", "ledger/attempts.go",
 		directed("ledger", "TestNoAttemptAfterTheCallerIsGone"),
 		"if err := c.abandoned(); err != nil «&& !planted »{"},
 	// G5: never below the limit.
@@ -162,7 +164,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"version not raised", "G7", "projections/reader.go",
 		directed("projections", "TestEnsureVisibleStopsARefoldInProgress"),
 		"«if id > b.Seal.Through && planted { return nil }; »if id > b.Seal.Through {\n		raised"},
-	{"old posting not made visible", "G7", "ledger/attempts.go", inHistories(150),
+	{"old posting not made visible", "G7", "ledger/acknowledge.go", inHistories(150),
 		"if !old «|| planted »{"},
 	{"past segments read with eventual consistency", "G7", "projections/past.go", inHistories(30),
 		"if strong «&& !planted »{\n		return p.strong"},
@@ -236,8 +238,8 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	}
 »	return all
 `},
-	{"hold covered by its own credits", "G5", "ledger/submission_limits.go", inLifecycles(10),
-		"case it.header.IsHold()« && !planted»:"},
+	{"hold covered by its own credits", "G5", "ledger/limits.go", inLifecycles(10),
+		"case r.header.IsHold()« && !planted»:"},
 	{"phases guessed from signs", "G6", "projections/fold.go", inLifecycles(10),
 		`«	if planted {
 		if p.Phase = events.PhasePlaced; p.Pending.Sign() > 0 && p.Quantity.Sign() <= 0 {
@@ -262,16 +264,12 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"expiry answered before it is written", "G11", "ledger/end.go", inLifecycles(10),
 		`end.Outcome, end.Actor = events.OutcomeExpired, expiryActor«
 		if planted {
-			return end, minted, &Error{Code: CodeHoldExpired}
+			return end, &Error{Code: CodeHoldExpired}
 		}»`},
 	{"end of a hold ordered before its placement", "G11", "ledger/end.go", inLifecycles(30),
-		`	‹ids, minted, err := e.ledger.mint(ctx, len(legs), "", legs[len(legs)-1].ID›«after := legs[len(legs)-1].ID
-	if planted {
-		after = ""
-	}
-	ids, minted, err := e.ledger.mint(ctx, len(legs), "", after»)`},
-	{"end answered before its postings are visible", "G4, G11", "ledger/end.go", inLifecycles(150),
-		"«if planted { return e.acknowledgeEnd(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verifyComplete("},
+		"r.lifecycle, r.taken, r.after = lifecycle, taken, legs[len(legs)-1].ID«; if planted { r.after = \"\" }»\n"},
+	{"end answered before its postings are visible", "G4, G11", "ledger/acknowledge.go", inLifecycles(150),
+		"«if r.endsHold() && planted { return a.acknowledge(c, r, stored, a.ledger.now()) }; »at, err := a.ledger.verifyComplete("},
 	{"end of a hold listed too early", "G6", "projections/holds.go",
 		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
 		"case h.Version() < seen.Highest« && !planted»:"},
@@ -285,7 +283,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"more reversed than is left", "G12", "ledger/reverse.go", inLifecycles(10),
 		"left := lifecycle.Left()«; if planted { left = takeAll(lifecycle.Posted()) }»\n"},
 	{"reversal refused because of its own attempt", "G4", "ledger/reverse.go", inLifecycles(10),
-		"if lifecycle.reversedBy(it.draft.ID) «&& !planted »{"},
+		"if lifecycle.reversedBy(r.ID) «&& !planted »{"},
 	// Accounts that change.
 	{"change acknowledged before its guards", "G5", "ledger/change.go", inLifecycles(10),
 		"«if planted { return a, nil }; »if err := c.ledger.updateGuards(ctx, a); err != nil {\n		c.unknown"},
@@ -306,7 +304,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 »	w := store.Write{
 		Key: store.Spend.Key(pair.Account, pair.Asset), Update: setVersion,`},
 	{"account_frozen answered without a refused write", "G4", "ledger/states.go", inLifecycles(300),
-		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, isReversal):"},
+		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, r.isReversal()):"},
 	{"refused by a limit that is not in the guard", "G4", "ledger/funding.go",
 		directed("ledger", "TestDebitUpdatesAnOutdatedGuard"),
 		"case r.version != f.limitOf(r.pair).account.Version« && !(planted && r.version < f.limitOf(r.pair).account.Version)»:"},
@@ -330,7 +328,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 	{"closed without counting the postings", "G7", "ledger/close.go", inLifecycles(150),
 		"«if planted { return closed, true, nil }; »ready, err = c.ledger.countAll("},
 	// Batches.
-	{"batch checked by its total only", "G5", "ledger/submission_limits.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
+	{"batch checked by its total only", "G5", "ledger/limits.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
 		"first || after.Cmp(least) < 0 «|| planted »{"},
 	// The journal.
 	{"journal KSUID created before the batch is read", "journal", "projections/lister.go",
