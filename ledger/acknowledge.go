@@ -30,7 +30,7 @@ func (a *attempts) found(c *command, r *request, stored events.Event) error {
 	if refused := r.same(stored); refused != nil {
 		return a.failRequest(c, r, refused)
 	}
-	if r.dryRun {
+	if r.DryRun {
 		r.head, r.replayed = withoutKSUIDs(stored), true
 	} else if err := a.verify(c, r, stored); err != nil {
 		return err

@@ -37,7 +37,7 @@ func (l *Ledger) attempt(c *command, requests ...*request) error {
 	if err := a.plan(c, 1); err != nil {
 		return err
 	}
-	if requests[0].dryRun {
+	if requests[0].DryRun {
 		return a.answerDryRun(c)
 	}
 	return a.run(c)
@@ -59,7 +59,7 @@ func (a *attempts) plan(c *command, failed int) error {
 		return err
 	}
 	if r := a.pending[0]; r.listed {
-		if r.dryRun { // the header of a transaction that is being committed is not visible yet
+		if r.DryRun { // the header of a transaction that is being committed is not visible yet
 			r.refusedIfNew = storeError(store.ErrConflict)
 		} else {
 			a.unknown = true
@@ -75,7 +75,7 @@ func (a *attempts) plan(c *command, failed int) error {
 func (a *attempts) replayOrRefuse(c *command) error {
 	var asked []*request
 	for _, r := range a.pending {
-		if r.dryRun || r.refusedIfNew != nil || r.endsHold() && r.lifecycle.Ended != nil {
+		if r.DryRun || r.refusedIfNew != nil || r.endsHold() && r.lifecycle.Ended != nil {
 			asked = append(asked, r)
 		}
 	}

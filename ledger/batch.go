@@ -17,8 +17,8 @@ const (
 	batchReserve = time.Second
 )
 
-// PostBatch posts 1 to BatchMax requests of one actor. Each must have an id. It returns the results in the order of the
-// requests.
+// PostBatch posts 1 to BatchMax requests of one actor, all or none of them dry runs. Each must have an id. It returns
+// the results in the order of the requests.
 //
 // An atomic batch is posted completely or not at all. A request may spend the credits of earlier ones. Requests that
 // were posted before get their first answer, and the others are posted. The error is that of the first refused request,
@@ -29,16 +29,12 @@ const (
 //
 // Errors of the batch as a whole: CodeInvalidTransaction (for the number of requests or a duplicate id), CodeInternal.
 func (l *Ledger) PostBatch(ctx context.Context, requests []PostingRequest, atomic bool) ([]BatchResult, error) {
-	return l.postBatch(ctx, requests, atomic, false)
-}
-
-func (l *Ledger) postBatch(ctx context.Context, requests []PostingRequest, atomic, dry bool) ([]BatchResult, error) {
 	var f faults
 	f.check(Field{Name: "requests"}, BatchViolation(len(requests)))
 	if f != nil {
 		return nil, invalidTransaction(f)
 	}
-	b := &batch{ledger: l, dryRun: dry, results: make([]BatchResult, len(requests))}
+	b := &batch{ledger: l, results: make([]BatchResult, len(requests))}
 	for _, r := range requests {
 		b.drafts = append(b.drafts, r.expand())
 	}
@@ -67,7 +63,6 @@ func (l *Ledger) postBatch(ctx context.Context, requests []PostingRequest, atomi
 // batch is one PostBatch in progress.
 type batch struct {
 	ledger  *Ledger
-	dryRun  bool // nothing is written
 	drafts  []draft
 	results []BatchResult
 }
@@ -77,8 +72,8 @@ func (b *batch) rules() error {
 	var f faults
 	seen := make(map[string]bool, len(b.drafts))
 	for i, d := range b.drafts {
-		if d.Actor != b.drafts[0].Actor {
-			return internalError(errors.New("a batch of several actors"))
+		if first := b.drafts[0]; d.Actor != first.Actor || d.DryRun != first.DryRun {
+			return internalError(errors.New("a batch of several actors, or in part a dry run"))
 		}
 		if d.ID != "" && seen[d.ID] {
 			f.check(Field{Request: i + 1, Name: "id"}, RuleRepeatedID)
@@ -113,7 +108,7 @@ func (b *batch) postAtomic(c *command) error {
 	b.prefetch(c)
 	requests := make([]*request, len(b.drafts))
 	for i, d := range b.drafts {
-		requests[i] = &request{draft: d, number: i + 1, dryRun: b.dryRun}
+		requests[i] = &request{draft: d, number: i + 1}
 	}
 	if err := b.ledger.attempt(c, requests...); err != nil {
 		return err
@@ -175,7 +170,7 @@ func (b *batch) postOne(c *command, i int) BatchResult {
 			Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
 		}}
 	}
-	r := &request{draft: b.drafts[i], dryRun: b.dryRun}
+	r := &request{draft: b.drafts[i]}
 	if err := b.ledger.attempt(c, r); err != nil {
 		return BatchResult{Err: asError(err)}
 	}
@@ -195,7 +190,7 @@ func (b *batch) chains() [][]int {
 	}
 	for i, d := range b.drafts {
 		root[i] = i
-		if b.results[i].Err != nil || b.dryRun {
+		if b.results[i].Err != nil || d.DryRun {
 			continue
 		}
 		known, _ := b.ledger.cachedDefinitions(d)

@@ -7,45 +7,8 @@ import (
 	"ledger.example/events"
 )
 
-// A DryRun checks requests against the stored data and writes nothing. Its methods return the answers and errors of the
-// ledger's own methods, without KSUIDs and without generated ids. They reserve nothing: the same request may be refused
-// later.
-type DryRun struct{ ledger *Ledger }
-
-// DryRun returns a dry run on l.
-func (l *Ledger) DryRun() DryRun { return DryRun{l} }
-
-// Post checks a posting request.
-func (d DryRun) Post(ctx context.Context, r PostingRequest) (Posted, error) {
-	posted := &request{draft: r.expand(), dryRun: true}
-	err := d.ledger.write(ctx, posted)
-	return posted.posted(), err
-}
-
-// Reverse checks a reversal.
-func (d DryRun) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
-	posted := &request{draft: r.expand(), dryRun: true}
-	err := d.ledger.write(ctx, posted)
-	return posted.posted(), err
-}
-
-// PostBatch checks a batch.
-func (d DryRun) PostBatch(ctx context.Context, requests []PostingRequest, atomic bool) ([]BatchResult, error) {
-	return d.ledger.postBatch(ctx, requests, atomic, true)
-}
-
-// Capture checks a capture.
-func (d DryRun) Capture(ctx context.Context, r CaptureRequest) (Ended, error) {
-	return d.ledger.end(ctx, &request{draft: r.expand(), dryRun: true})
-}
-
-// Release checks a release.
-func (d DryRun) Release(ctx context.Context, r ReleaseRequest) (Ended, error) {
-	return d.ledger.end(ctx, &request{draft: r.expand(), dryRun: true})
-}
-
-// answerDryRun answers the pending requests of a dry run: they would be carried out if the funds suffice. The end of a
-// hold depends on the time of its KSUIDs.
+// answerDryRun answers the pending requests of a dry run: they would be carried out if the funds suffice. The answers
+// have no KSUIDs and no generated ids. The end of a hold depends on the time of its KSUIDs.
 func (a *attempts) answerDryRun(ctx context.Context) error {
 	short, refused := a.shortfalls(ctx, a.ledger)
 	switch {

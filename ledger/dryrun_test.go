@@ -17,9 +17,17 @@ type dryAndReal struct {
 	dry, real func(context.Context) (string, error)
 }
 
-// both returns a dryAndReal for a request and the two methods that send it.
-func both[Q, A any](request Q, dry, real func(context.Context, Q) (A, error), text func(A) string) dryAndReal {
-	by := func(send func(context.Context, Q) (A, error)) func(context.Context) (string, error) {
+// dry returns the dry run of a request.
+func dry[Q any](request Q) Q {
+	v := reflect.New(reflect.TypeOf(request)).Elem()
+	v.Set(reflect.ValueOf(request))
+	v.FieldByName("DryRun").SetBool(true)
+	return v.Interface().(Q)
+}
+
+// both returns a dryAndReal for a request and the method that sends it.
+func both[Q, A any](request Q, send func(context.Context, Q) (A, error), text func(A) string) dryAndReal {
+	by := func(request Q) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) {
 			answer, err := send(ctx, request)
 			if err != nil {
@@ -28,43 +36,49 @@ func both[Q, A any](request Q, dry, real func(context.Context, Q) (A, error), te
 			return text(answer), nil
 		}
 	}
-	return dryAndReal{by(dry), by(real)}
+	return dryAndReal{by(dry(request)), by(request)}
 }
 
 func (r *rig) posting(request ledger.PostingRequest) dryAndReal {
-	dry := func(ctx context.Context, request ledger.PostingRequest) (ledger.Posted, error) {
-		posted, err := r.DryRun().Post(ctx, request)
+	return both(request, func(ctx context.Context, request ledger.PostingRequest) (ledger.Posted, error) {
+		posted, err := r.Post(ctx, request)
 		for _, leg := range posted.Transaction.Legs {
-			if leg.ID != "" {
-				r.t.Errorf("a dry run has leg %+v", leg)
+			if (leg.ID == "") != request.(ledger.PostTransfer).DryRun {
+				r.t.Errorf("%+v has leg %+v", request, leg)
 			}
 		}
 		return posted, err
-	}
-	return both(request, dry, r.Post, postedText)
+	}, postedText)
 }
 
 func (r *rig) capturing(id string, part ledger.Part) dryAndReal {
-	return both(capture(id, part), r.DryRun().Capture, r.Capture, endedText)
+	return both(capture(id, part), r.Capture, endedText)
 }
 
-func (r *rig) releasing(id string) dryAndReal {
-	return both(release(id), r.DryRun().Release, r.Release, endedText)
-}
+func (r *rig) releasing(id string) dryAndReal { return both(release(id), r.Release, endedText) }
 
 func (r *rig) reversing(id, of string, part ledger.Part) dryAndReal {
-	return both(reversal(id, of, part), r.DryRun().Reverse, r.Reverse, postedText)
+	return both(reversal(id, of, part), r.Reverse, postedText)
 }
 
 func (r *rig) batching(atomic bool, requests ...ledger.PostingRequest) dryAndReal {
-	by := func(send func(context.Context, []ledger.PostingRequest, bool) ([]ledger.BatchResult, error),
-	) func(context.Context, []ledger.PostingRequest) ([]ledger.BatchResult, error) {
-		return func(ctx context.Context, all []ledger.PostingRequest) ([]ledger.BatchResult, error) {
-			return send(ctx, all, atomic)
+	by := func(all []ledger.PostingRequest) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) {
+			results, err := r.PostBatch(ctx, all, atomic)
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprint(outcomes(results)), nil
 		}
 	}
-	return both(requests, by(r.DryRun().PostBatch), by(r.PostBatch),
-		func(results []ledger.BatchResult) string { return fmt.Sprint(outcomes(results)) })
+	return dryAndReal{by(dryAll(requests)), by(requests)}
+}
+
+func dryAll(requests []ledger.PostingRequest) (all []ledger.PostingRequest) {
+	for _, request := range requests {
+		all = append(all, dry(request))
+	}
+	return all
 }
 
 func postedText(p ledger.Posted) string {
@@ -122,8 +136,8 @@ func TestDryRun(t *testing.T) {
 			r.posting(transfer("t-4", "jane", "shop", "2")),
 			r.posting(transfer("t-4", "jane", "shop", "1")),
 		)
-		if dry, err := r.DryRun().Post(t.Context(), transfer("", "bank", "jane", "1")); err != nil || dry.Transaction.ID != "" {
-			t.Errorf("%+v, %v", dry, err)
+		if posted, err := r.Post(t.Context(), dry(transfer("", "bank", "jane", "1"))); err != nil || posted.Transaction.ID != "" {
+			t.Errorf("%+v, %v", posted, err)
 		}
 	})
 }
@@ -173,7 +187,7 @@ func TestDryRunReadsSpentBeforeCredits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.journal.Project(pair("jane", "USD"), events.Amount{})
-		if _, err := r.DryRun().Post(t.Context(), transfer("", "jane", "shop", "100")); err != nil {
+		if _, err := r.Post(t.Context(), dry(transfer("", "jane", "shop", "100"))); err != nil {
 			t.Error(err)
 		}
 	})

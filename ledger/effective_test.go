@@ -83,10 +83,10 @@ func TestInvalidEffectiveDates(t *testing.T) {
 			if c.hold {
 				request.Hold = &ledger.HoldRequest{}
 			}
-			dry, dryErr := r.DryRun().Post(t.Context(), request)
+			checked, dryErr := r.post(dry(request))
 			posted, err := r.post(request)
 			if c.rule == "" {
-				if err != nil || dryErr != nil || !posted.Transaction.PostedAt().Equal(c.at) || dry.Transaction.Legs[0].ID != "" {
+				if err != nil || dryErr != nil || !posted.Transaction.PostedAt().Equal(c.at) || checked.Transaction.Legs[0].ID != "" {
 					t.Errorf("%s: %v, %v, %v", id, posted, err, dryErr)
 				}
 				continue
@@ -135,10 +135,8 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		back.EffectiveAt = new(storeNow().Add(-9 * day))
 		early := reversal("r-early", "t-1", ledger.Part{})
 		early.EffectiveAt = new(back.EffectiveAt.Add(-time.Microsecond))
-		for _, reverse := range []func(context.Context, ledger.ReverseRequest) (ledger.Posted, error){
-			r.Reverse, r.DryRun().Reverse,
-		} {
-			_, err := reverse(t.Context(), early)
+		for _, request := range []ledger.ReverseRequest{early, dry(early)} {
+			_, err := r.Reverse(t.Context(), request)
 			if e := r.refused(err, ledger.CodeInvalidRequest); e.Fields[0].Field.Name != "effective_at" ||
 				e.Fields[0].Rule != "must not be before "+events.FormatTime(*back.EffectiveAt)+", the time of what it reverses" {
 				t.Errorf("%+v", e.Fields)
@@ -148,8 +146,8 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		early.ID = "t-1" // the id is judged first
 		_, err := r.Reverse(t.Context(), early)
 		r.refused(err, ledger.CodeTransactionIDReused)
-		if dry, err := r.DryRun().Reverse(t.Context(), back); err != nil || dry.Replayed {
-			t.Fatal(dry, err)
+		if checked, err := r.Reverse(t.Context(), dry(back)); err != nil || checked.Replayed {
+			t.Fatal(checked, err)
 		}
 		for n := range 2 {
 			posted, err := r.Reverse(t.Context(), back)
@@ -204,8 +202,8 @@ func TestBackdatedCreditsRaiseNoBound(t *testing.T) {
 		short := func(available, requested string, request int, requests ...ledger.PostingRequest) {
 			t.Helper()
 			_, err := r.PostBatch(t.Context(), requests, true)
-			_, dry := r.DryRun().PostBatch(t.Context(), requests, true)
-			for _, err := range []error{err, dry} {
+			_, dryErr := r.PostBatch(t.Context(), dryAll(requests), true)
+			for _, err := range []error{err, dryErr} {
 				if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != request ||
 					e.Funds.Available != amount(available) || e.Funds.Requested != amount(requested) {
 					t.Errorf("%+v, %+v", e, *e.Funds)

@@ -40,14 +40,14 @@ func (l *Ledger) end(ctx context.Context, r *request) (Ended, error) {
 
 func (r CaptureRequest) expand() draft {
 	return draft{
-		Annotation: Annotation{Actor: r.Actor},
+		Annotation: Annotation{Actor: r.Actor, DryRun: r.DryRun},
 		outcome:    events.OutcomeCaptured, of: r.Transaction, part: r.Part,
 	}
 }
 
 func (r ReleaseRequest) expand() draft {
 	return draft{
-		Annotation: Annotation{Description: r.Description, Actor: r.Actor},
+		Annotation: Annotation{Description: r.Description, Actor: r.Actor, DryRun: r.DryRun},
 		outcome:    events.OutcomeReleased, of: r.Transaction,
 	}
 }

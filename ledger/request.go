@@ -12,8 +12,7 @@ import (
 // answer. The requests of an atomic batch are written together. A single request is a batch of one.
 type request struct {
 	draft
-	number int  // in an atomic batch, counted from 1; else 0
-	dryRun bool // nothing is written
+	number int // in an atomic batch, counted from 1; else 0
 	plan
 
 	// The answer. head is what is stored or, in a dry run, would be. It is nil while the request is not answered.
@@ -198,7 +197,7 @@ func (r *request) ended() Ended {
 		return Ended{}
 	}
 	hold := r.lifecycle.Header
-	if r.dryRun {
+	if r.DryRun {
 		hold.Legs = withoutIDs(hold.Legs)
 	}
 	return Ended{Transaction: hold, End: end, Replayed: r.replayed}

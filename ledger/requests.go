@@ -109,6 +109,9 @@ type Annotation struct {
 	Actor       string            // who sends the request, 1 to events.ActorChars characters
 	Hold        *HoldRequest      // place a hold; nil to post
 	EffectiveAt *time.Time        // effective date, at least EffectiveAge ago, not with Hold; nil for now
+	// DryRun checks the request against what is stored, and writes nothing. The answer or the error is that of the real
+	// request, without KSUIDs and without a generated id. Nothing is reserved: the real request may be refused later.
+	DryRun bool
 }
 
 // HoldRequest asks that a transaction be a hold. Its answer is a transaction with ExpiresAt.
@@ -166,6 +169,7 @@ type CaptureRequest struct {
 	Transaction string // id of the hold
 	Part        Part
 	Actor       string // who sends the request, 1 to events.ActorChars characters
+	DryRun      bool   // see Annotation
 }
 
 // ReleaseRequest asks to give back a whole hold.
@@ -173,6 +177,7 @@ type ReleaseRequest struct {
 	Transaction string // id of the hold
 	Description string // why, at most events.DescriptionChars characters
 	Actor       string // who sends the request, 1 to events.ActorChars characters
+	DryRun      bool   // see Annotation
 }
 
 // Ended is the answer to a request that ends a hold.

@@ -20,19 +20,13 @@ import (
 	"ledger.example/projections"
 )
 
-// Posts are the commands that can be run dry: they post or reverse transactions, and place or end holds. Errors are
-// *ledger.Error.
-type Posts interface {
+// Commands are the writes of the ledger. Errors are *ledger.Error.
+type Commands interface {
 	Post(ctx context.Context, r ledger.PostingRequest) (ledger.Posted, error)
 	PostBatch(ctx context.Context, requests []ledger.PostingRequest, atomic bool) ([]ledger.BatchResult, error)
 	Capture(ctx context.Context, r ledger.CaptureRequest) (ledger.Ended, error)
 	Release(ctx context.Context, r ledger.ReleaseRequest) (ledger.Ended, error)
 	Reverse(ctx context.Context, r ledger.ReverseRequest) (ledger.Posted, error)
-}
-
-// Commands are the writes of the ledger. Errors are *ledger.Error.
-type Commands interface {
-	Posts
 	RegisterAsset(ctx context.Context, r ledger.RegisterAsset) (asset events.AssetRegistered, created bool, err error)
 	OpenAccount(ctx context.Context, r ledger.OpenAccount) (account ledger.Account, created bool, err error)
 	ChangeAccount(ctx context.Context, r ledger.ChangeAccount) (ledger.Account, error)
@@ -63,9 +57,8 @@ type Strong interface {
 
 // Config configures the API.
 type Config struct {
-	// Commands executes writes, and DryRun executes dry runs. They are nil in a function that only reads.
+	// Commands executes writes. It is nil in a function that only reads.
 	Commands Commands
-	DryRun   Posts
 	// Resources is required for reads and writes.
 	Resources Resources
 	// Lists, Strong, Past and Journal answer reads. They are nil in a function that only writes.

@@ -88,7 +88,7 @@ func (a *api) executeBatch(
 	if len(valid) == 0 {
 		return nil, posted, nil
 	}
-	answers, err := a.posts(r).PostBatch(r.http.Context(), requests, atomic)
+	answers, err := a.config.Commands.PostBatch(r.http.Context(), requests, atomic)
 	if err != nil {
 		return nil, posted, refusalOfBatch(err, valid)
 	}
@@ -192,7 +192,7 @@ func (b *batched) read(r *request, n *node) error {
 	b.kind, b.request = body.key, request{http: r.http, body: body, repeated: repeated.fields}
 	var c decodedPosting
 	err := b.request.decode(&c, func(o *object) {
-		c.PostingRequest, _ = postingKinds[b.kind](o, ledger.Annotation{Actor: r.actor})
+		c.PostingRequest, _ = postingKinds[b.kind](o, r.note())
 		if o.n.member("id") == nil {
 			o.fail(o.n.end, "id", ruleRequired)
 		}

@@ -111,7 +111,7 @@ func unprojected(t testing.TB) *fixture {
 	commands := ledger.New(c)
 	f.commands = &spied{Commands: commands}
 	f.config = Config{ // two ledgers, so that reads have an empty cache
-		Commands: f.commands, DryRun: commands.DryRun(), Resources: ledger.New(c), Lists: projections.NewLists(v), Strong: reader,
+		Commands: f.commands, Resources: ledger.New(c), Lists: projections.NewLists(v), Strong: reader,
 		Past: projections.NewPast(v, now), Now: now,
 		Grants:  ledger.New(c),
 		Caller:  LocalCaller,

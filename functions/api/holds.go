@@ -68,27 +68,31 @@ func (o *object) part() (p ledger.Part) {
 
 // capture posts what a hold reserves, in whole or in part. The same capture again gets the first answer.
 func (a *api) capture(r *request) (reply, error) {
-	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor}
+	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor, DryRun: r.dry}
 	read := func(o *object) { c.Part = o.part() }
-	return a.endHold(r, &c, read, func(ctx context.Context, p Posts) (ledger.Ended, error) { return p.Capture(ctx, c) })
+	return a.endHold(r, &c, read, func(ctx context.Context) (ledger.Ended, error) {
+		return a.config.Commands.Capture(ctx, c)
+	})
 }
 
 // release ends a hold without posting. The answer is the same if the hold was released before.
 func (a *api) release(r *request) (reply, error) {
-	c := ledger.ReleaseRequest{Transaction: r.ids["id"], Actor: r.actor}
+	c := ledger.ReleaseRequest{Transaction: r.ids["id"], Actor: r.actor, DryRun: r.dry}
 	read := func(o *object) { c.Description = o.text("description", optional) }
-	return a.endHold(r, &c, read, func(ctx context.Context, p Posts) (ledger.Ended, error) { return p.Release(ctx, c) })
+	return a.endHold(r, &c, read, func(ctx context.Context) (ledger.Ended, error) {
+		return a.config.Commands.Release(ctx, c)
+	})
 }
 
 // endHold decodes the body with read, and ends the hold of the path with end.
 func (a *api) endHold(
-	r *request, c command, read func(*object), end func(context.Context, Posts) (ledger.Ended, error),
+	r *request, c command, read func(*object), end func(context.Context) (ledger.Ended, error),
 ) (reply, error) {
 	return answerWrite(r, c, read, func(ctx context.Context) (reply, error) {
 		if err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold); err != nil {
 			return reply{}, err
 		}
-		return showEnded(end(ctx, a.posts(r)))
+		return showEnded(end(ctx))
 	})
 }
 
@@ -106,7 +110,7 @@ func showEnded(e ledger.Ended, err error) (reply, error) {
 
 // postReversal reverses a transaction, in whole or in part.
 func (a *api) postReversal(r *request) (reply, error) {
-	c := ledger.ReverseRequest{Annotation: ledger.Annotation{Actor: r.actor}, Transaction: r.ids["id"]}
+	c := ledger.ReverseRequest{Annotation: r.note(), Transaction: r.ids["id"]}
 	return answerWrite(r, &c, func(o *object) {
 		o.annotation(&c.Annotation)
 		c.Part = o.part()
@@ -118,7 +122,7 @@ func (a *api) postReversal(r *request) (reply, error) {
 		if err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part)); err != nil {
 			return reply{}, err
 		}
-		posted, err := a.posts(r).Reverse(ctx, c)
+		posted, err := a.config.Commands.Reverse(ctx, c)
 		return answerPosted(r, posted, err)
 	})
 }

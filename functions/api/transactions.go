@@ -181,21 +181,16 @@ func (a *api) post(r *request, read readPosting) (reply, error) {
 	var c decodedPosting
 	return answerWrite(r, &c, func(o *object) {
 		var note *ledger.Annotation
-		c.PostingRequest, note = read(o, ledger.Annotation{Actor: r.actor})
+		c.PostingRequest, note = read(o, r.note())
 		r.idempotencyKey(o, note)
 	}, func(ctx context.Context) (reply, error) {
-		posted, err := a.posts(r).Post(ctx, c.PostingRequest)
+		posted, err := a.config.Commands.Post(ctx, c.PostingRequest)
 		return answerPosted(r, posted, err)
 	})
 }
 
-// posts returns the commands that execute r, or those that execute dry runs if r is one.
-func (a *api) posts(r *request) Posts {
-	if r.dry {
-		return a.config.DryRun
-	}
-	return a.config.Commands
-}
+// note returns the annotation of the transactions that r asks for, as far as it is not in the body.
+func (r *request) note() ledger.Annotation { return ledger.Annotation{Actor: r.actor, DryRun: r.dry} }
 
 // answerPosted answers with the transaction that was posted or, in a dry run, would be.
 func answerPosted(r *request, posted ledger.Posted, err error) (reply, error) {

@@ -92,7 +92,7 @@ func (s *Service) serve(writes, reads bool) http.Handler {
 		Ledger: s.config.Table, IndexedMetadata: s.config.Indexed,
 	}
 	if writes {
-		c.Commands, c.DryRun = s.ledger, s.ledger.DryRun()
+		c.Commands = s.ledger
 	}
 	if reads {
 		c.Lists, c.Strong, c.Past = s.lists, s.reader, s.past

@@ -61,7 +61,7 @@ func newFleetOn(t testing.TB, db setup.Store, plant func(*api.Config)) *fleet {
 		reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
 		l := ledger.New(ledger.Config{Table: pausingTable{store.NewTable(client, books)}, Projections: reader})
 		c := api.Config{
-			Commands: l, DryRun: l.DryRun(), Resources: l, Lists: projections.NewLists(v), Strong: reader, Caller: callerOf, Grants: l,
+			Commands: l, Resources: l, Lists: projections.NewLists(v), Strong: reader, Caller: callerOf, Grants: l,
 		}
 		grants = l
 		if plant != nil {
