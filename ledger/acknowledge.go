@@ -19,19 +19,19 @@ const visibleAge = store.SettleWindow/2 - store.DateStep
 
 // found answers a request for which a head is stored, and removes it from pending. It reads the head if stored is nil.
 // The head may be from an attempt of this command, or from an earlier request for the same. If it is not what the
-// request asks for, that refuses the request.
+// request asks for, the request is refused.
 func (a *attempts) found(c *command, r *request, stored events.Event) error {
 	var err error
 	if stored == nil {
-		if stored, err = a.ledger.readHead(c, r); err != nil {
-			return a.failRequest(c, r, unknownError(r.id(), err))
+		if stored, err = a.ledger.readHead(c, r, false); err != nil {
+			return a.failRequest(c, r, unknownError(r.ID, err))
 		}
 	}
 	if refused := r.same(stored); refused != nil {
 		return a.failRequest(c, r, refused)
 	}
 	if r.DryRun {
-		r.head, r.replayed = withoutKSUIDs(stored), true
+		r.answerWith(stored, true)
 	} else if err := a.verify(c, r, stored); err != nil {
 		return err
 	}
@@ -43,15 +43,16 @@ func (a *attempts) found(c *command, r *request, stored events.Event) error {
 // verify acknowledges a head that is stored. It may be visible before its postings are: it is committed when one read
 // returns all of them.
 func (a *attempts) verify(c *command, r *request, stored events.Event) error {
-	at, err := a.ledger.verifyComplete(c, stored, r.postingsOf(stored))
+	postings := r.postings(stored)
+	at, err := a.ledger.verifyComplete(c, stored, postings)
 	switch {
 	case errors.Is(err, store.ErrAbsent):
-		err = fmt.Errorf("%s of %s is incomplete: %w", stored.EventName(), r.id(), err)
+		err = fmt.Errorf("%s of %s is incomplete: %w", stored.EventName(), r.ID, err)
 		return a.failRequest(c, r, internalError(err))
 	case err != nil:
-		return a.failRequest(c, r, unknownError(r.id(), err))
+		return a.failRequest(c, r, unknownError(r.ID, err))
 	}
-	return a.acknowledge(c, r, stored, at)
+	return a.acknowledge(c, r, stored, postings, at)
 }
 
 // verifyComplete reads a head and all its postings in one serializable request, with retries. It returns nil if all of
@@ -80,39 +81,38 @@ func (l *Ledger) verifyComplete(
 
 // acknowledgeAll answers all pending requests with what a successful commit wrote.
 func (a *attempts) acknowledgeAll(c *command, sent commit, at time.Time) error {
-	next := 0
 	for _, r := range a.pending {
-		head := sent.heads[next]
-		heads, _ := r.size()
-		next += heads
+		head, postings := sent.heads[0], sent.postings[:len(r.header.Legs)]
+		sent.heads, sent.postings = sent.heads[r.heads():], sent.postings[len(postings):]
 		if r.endsHold() {
 			if refused := r.same(head); refused != nil { // a late capture wrote an expiry
 				return a.failRequest(c, r, refused)
 			}
 		}
-		if err := a.acknowledge(c, r, head, at); err != nil {
+		if err := a.acknowledge(c, r, head, postings, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// acknowledge answers a request when strong reads will include head, which was committed by the store's time at. The
-// postings of a backdated transaction need no EnsureVisible: reads include them once they are projected.
-func (a *attempts) acknowledge(ctx context.Context, r *request, head events.Event, at time.Time) error {
-	legs := legsOf(head)
-	if t, ok := head.(events.TransactionPosted); !ok || !t.IsBackdated() {
-		if err := a.ensureVisible(ctx, legs, at); err != nil {
-			return a.failRequest(ctx, r, unknownError(r.id(), err))
+// acknowledge answers a request when strong reads will include the postings of its head, which was committed by the
+// store's time at. Those of a backdated transaction need no EnsureVisible: reads include them once they are projected.
+func (a *attempts) acknowledge(
+	ctx context.Context, r *request, head events.Event, postings []events.PostingRecorded, at time.Time,
+) error {
+	if !r.DryRun && !postings[0].Backdated {
+		if err := a.ensureVisible(ctx, postings, at); err != nil {
+			return a.failRequest(ctx, r, unknownError(r.ID, err))
 		}
 	}
-	r.head, r.replayed = head, !a.wrote(legs)
+	r.answerWith(head, !r.DryRun && !a.wrote(postings))
 	return nil
 }
 
-// wrote reports whether one of the attempts wrote these legs.
-func (a *attempts) wrote(legs []events.Leg) bool {
-	return slices.ContainsFunc(a.sent, func(a attempt) bool { return a.contains(legs[0].ID) })
+// wrote reports whether one of the attempts wrote these postings.
+func (a *attempts) wrote(postings []events.PostingRecorded) bool {
+	return slices.ContainsFunc(a.sent, func(sent attempt) bool { return sent.contains(postings[0].ID) })
 }
 
 // contains reports whether the attempt has the posting with an id.
@@ -120,28 +120,29 @@ func (a attempt) contains(id events.KSUID) bool {
 	return slices.ContainsFunc(a.postings, func(p events.PostingRecorded) bool { return p.ID == id })
 }
 
-// ensureVisible returns nil when strong reads will include legs, which were committed by the store's time at. If the
-// legs are so old that a balance may have been refolded without them, it first ensures that each is visible.
-func (a *attempts) ensureVisible(ctx context.Context, legs []events.Leg, at time.Time) error {
-	old := at.IsZero() || at.Sub(legs[0].ID.Time()) > visibleAge
+// ensureVisible returns nil when strong reads will include postings, which were committed by the store's time at. If
+// they are so old that a balance may have been refolded without them, it first ensures that each is visible.
+func (a *attempts) ensureVisible(ctx context.Context, postings []events.PostingRecorded, at time.Time) error {
+	first := postings[0].ID
+	old := at.IsZero() || at.Sub(first.Time()) > visibleAge
 	for _, sent := range a.sent {
-		old = old || sent.contains(legs[0].ID) && time.Since(sent.minted) > visibleAge
+		old = old || sent.contains(first) && time.Since(sent.minted) > visibleAge
 	}
 	if !old {
 		return nil
 	}
-	return a.ledger.ensureVisible(ctx, legs)
+	return a.ledger.ensureVisible(ctx, postings)
 }
 
 // ensureVisible ensures that each posting is visible. Postings of one pair go one after the other, because they contend
 // for one balance.
-func (l *Ledger) ensureVisible(ctx context.Context, legs []events.Leg) error {
+func (l *Ledger) ensureVisible(ctx context.Context, postings []events.PostingRecorded) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
 	byPair := map[events.Pair][]events.KSUID{}
-	for _, leg := range legs {
-		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-		byPair[pair] = append(byPair[pair], leg.ID)
+	for _, p := range postings {
+		pair := events.Pair{Account: p.Account, Asset: p.Asset}
+		byPair[pair] = append(byPair[pair], p.ID)
 	}
 	for pair, ids := range byPair {
 		group.Go(func() error {

@@ -10,18 +10,16 @@ import (
 	"ledger.example/internal/store"
 )
 
-// attempts write requests in one transaction of the store: a single request, or those of an atomic batch. They go on
-// until all requests are answered, one is refused, or the deadline is near.
+// attempts carry out requests in one transaction of the store: a single request, or those of an atomic batch. They go
+// on until all requests are answered, one is refused, or the deadline is near.
 type attempts struct {
 	ledger *Ledger
 	funding
+	tries
 	pending []*request // those that are not answered
 
-	sent     []attempt
-	first    [1]attempt // backs sent
-	unknown  bool       // an attempt may have been applied, or may still be
-	declines int        // attempts that the store declined
-	lastErr  error      // of the previous attempt
+	sent  []attempt
+	first [1]attempt // backs sent
 }
 
 // attempt is one commit that was sent.
@@ -34,25 +32,23 @@ type attempt struct {
 // each request. Error: that of the first refused request.
 func (l *Ledger) attempt(c *command, requests ...*request) error {
 	a := &attempts{ledger: l, pending: requests}
-	if err := a.plan(c, 1); err != nil {
+	switch err := a.plan(c); {
+	case err != nil, len(a.pending) == 0:
 		return err
-	}
-	if requests[0].DryRun {
+	case requests[0].DryRun:
 		return a.answerDryRun(c)
 	}
 	return a.run(c)
 }
 
-// plan decides what each pending request writes. It answers requests that were carried out before. failed counts the
-// attempts that failed so far, for the backoff.
-func (a *attempts) plan(c *command, failed int) error {
+// plan decides what each pending request writes, and answers or refuses those that need no attempt.
+func (a *attempts) plan(c *command) error {
 	actions := 0
 	for _, r := range a.pending {
 		if err := r.decide(c, a.ledger, a.unknown); err != nil {
 			return a.failRequest(c, r, err)
 		}
-		heads, legs := r.size()
-		actions += heads + legs
+		actions += r.heads() + len(r.header.Legs)
 	}
 	a.setLimits()
 	if err := checkActions(actions + len(a.limits)); err != nil {
@@ -63,41 +59,10 @@ func (a *attempts) plan(c *command, failed int) error {
 			r.refusedIfNew = storeError(store.ErrConflict)
 		} else {
 			a.unknown = true
-			return a.awaitOutcome(c, failed, store.ErrConflict)
+			return a.awaitOutcome(c, store.ErrConflict)
 		}
 	}
 	return a.replayOrRefuse(c)
-}
-
-// replayOrRefuse answers requests that were carried out before. It reads the headers of the requests with a
-// refusedIfNew, and of all in a dry run; the end of a hold was read with the hold. Error: the first refusedIfNew of a
-// request that was not carried out.
-func (a *attempts) replayOrRefuse(c *command) error {
-	var asked []*request
-	for _, r := range a.pending {
-		if r.DryRun || r.refusedIfNew != nil || r.endsHold() && r.lifecycle.Ended != nil {
-			asked = append(asked, r)
-		}
-	}
-	if asked == nil {
-		return nil
-	}
-	stored, errs := a.readHeads(c, asked, true)
-	for n, r := range asked {
-		var err error
-		switch {
-		case errs[n] == nil:
-			err = a.found(c, r, stored[n])
-		case !errors.Is(errs[n], store.ErrAbsent):
-			err = a.fail(c, storeError(errs[n]))
-		case r.refusedIfNew != nil:
-			err = a.failRequest(c, r, r.refusedIfNew)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // checkActions returns CodeBatchTooLarge if one transaction of the store cannot hold this number of actions.
@@ -119,7 +84,7 @@ func checkActions(actions int) error {
 // Once the outcome of an attempt is unknown, the command may end with what is stored, with CodeTransactionIDReused, or
 // with a refusal that is final (see proofs). Any other end is CodeOutcomeUnknown.
 func (a *attempts) run(c *command) error {
-	for failed := 1; len(a.pending) > 0; failed++ {
+	for len(a.pending) > 0 {
 		commit, minted, err := a.commit(c)
 		switch {
 		case errors.Is(err, errClock): // a replay needs no KSUIDs, so it works without a sound clock
@@ -131,7 +96,7 @@ func (a *attempts) run(c *command) error {
 			return a.fail(c, err)
 		}
 		if err := c.abandoned(); err != nil {
-			return a.awaitOutcome(c, failed, err)
+			return a.awaitOutcome(c, err)
 		}
 		at, cancelled, err := a.append(c, commit, minted)
 		switch {
@@ -143,13 +108,14 @@ func (a *attempts) run(c *command) error {
 				return refused
 			}
 			if retryNow {
+				a.failed++
 				continue
 			}
 		case declined(err), errors.Is(err, store.ErrConflict):
 		case errors.Is(err, store.ErrUnknownOutcome):
 			a.unknown = true
-			a.ledger.log.WarnContext(c, a.pending[0].unknownOutcome(), "transaction", a.id(), "error", err)
-			if _, _, refused := a.resolvePending(c); refused != nil {
+			a.ledger.log.WarnContext(c, a.pending[0].unknownOutcome(), "transaction", a.pending[0].ID, "error", err)
+			if _, refused := a.resolve(c, a.pending, false); refused != nil {
 				return refused
 			}
 		default:
@@ -158,11 +124,11 @@ func (a *attempts) run(c *command) error {
 		if len(a.pending) == 0 {
 			return nil
 		}
-		if !a.waitToRetry(c, failed, err) {
+		if !a.again(c, err) {
 			return a.fail(c, storeError(err))
 		}
 		if a.pending[0].outdated {
-			if err := a.plan(c, failed+1); err != nil {
+			if err := a.plan(c); err != nil {
 				return err
 			}
 		}
@@ -170,22 +136,25 @@ func (a *attempts) run(c *command) error {
 	return nil
 }
 
-// id is the transaction id that CodeOutcomeUnknown reports: that of the first pending request.
-func (a *attempts) id() string { return a.pending[0].id() }
-
 // commit builds the commit of one attempt. It mints the KSUIDs right before the attempt, and the id of a transaction
-// that has none. minted is the monotonic time of minting.
+// that has none; a dry run gets empty ones. minted is the monotonic time of minting.
 func (a *attempts) commit(ctx context.Context) (c commit, minted time.Time, err error) {
-	if err := a.prepare(ctx, a.ledger); err != nil {
-		return c, minted, err
+	first, need := a.pending[0], 0
+	if !first.DryRun {
+		if err := a.prepare(ctx, a.ledger); err != nil {
+			return c, minted, err
+		}
 	}
-	need, first := 0, a.pending[0]
 	for _, r := range a.pending {
 		need += r.ksuidsNeeded()
 	}
 	var ids []events.KSUID
-	if minted = time.Now(); need > 0 {
-		if ids, minted, err = a.ledger.mint(ctx, need, first.firstAccount(), first.after); err != nil {
+	minted = time.Now()
+	switch {
+	case first.DryRun:
+		ids = make([]events.KSUID, need)
+	case need > 0:
+		if ids, minted, err = a.ledger.mint(ctx, need, first.header.Legs[0].Account, first.after); err != nil {
 			return c, minted, err
 		}
 	}
@@ -224,9 +193,8 @@ func (a *attempts) append(
 func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled) (retryNow bool, _ error) {
 	allAbsent, next := true, 0
 	for _, r := range a.pending {
-		heads, _ := r.size()
-		own := why.Reasons[next : next+heads]
-		next += heads
+		own := why.Reasons[next : next+r.heads()]
+		next += r.heads()
 		allAbsent = allAbsent && own[0].Is == store.CauseNone
 		if own[0].Is != store.CauseCondition {
 			// Another reversal has this number, or is about to.
@@ -260,17 +228,4 @@ func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled
 		return true, a.failUnlessStored(c, a.shortfallError(short))
 	}
 	return len(a.sent) <= quickAttempts, nil // stale limits are no contention, so the first retries need no backoff
-}
-
-// waitToRetry waits after an attempt that failed with err. It reports whether another attempt may be made. failed
-// counts attempts from 1.
-func (a *attempts) waitToRetry(ctx context.Context, failed int, err error) bool {
-	if declined(err) {
-		a.declines++
-	}
-	if a.declines >= maxDeclines && !a.unknown || !pause(ctx, failed) {
-		return false
-	}
-	a.lastErr = err
-	return true
 }

@@ -28,7 +28,7 @@ const (
 // their order, the others in any order. Requests that were not started in time get CodeUnavailable.
 //
 // Errors of the batch as a whole: CodeInvalidTransaction (for the number of requests or a duplicate id), CodeInternal.
-func (l *Ledger) PostBatch(ctx context.Context, requests []PostingRequest, atomic bool) ([]BatchResult, error) {
+func (l *Ledger) PostBatch(ctx context.Context, requests []Request, atomic bool) ([]BatchResult, error) {
 	var f faults
 	f.check(Field{Name: "requests"}, BatchViolation(len(requests)))
 	if f != nil {
@@ -75,6 +75,9 @@ func (b *batch) rules() error {
 		if first := b.drafts[0]; d.Actor != first.Actor || d.DryRun != first.DryRun {
 			return internalError(errors.New("a batch of several actors, or in part a dry run"))
 		}
+		if d.endsHold() || d.isReversal() {
+			return internalError(errors.New("a batch with a reversal or the end of a hold"))
+		}
 		if d.ID != "" && seen[d.ID] {
 			f.check(Field{Request: i + 1, Name: "id"}, RuleRepeatedID)
 		}
@@ -114,7 +117,7 @@ func (b *batch) postAtomic(c *command) error {
 		return err
 	}
 	for i, r := range requests {
-		b.results[i].Posted = r.posted()
+		b.results[i].Posted = r.answer
 	}
 	return nil
 }
@@ -174,7 +177,7 @@ func (b *batch) postOne(c *command, i int) BatchResult {
 	if err := b.ledger.attempt(c, r); err != nil {
 		return BatchResult{Err: asError(err)}
 	}
-	return BatchResult{Posted: r.posted()}
+	return BatchResult{Posted: r.answer}
 }
 
 // chains groups the requests, by index. Requests that debit the same limited pair are in one chain, in their order.

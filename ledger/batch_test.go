@@ -31,13 +31,13 @@ func outcomes(results []ledger.BatchResult) (all []string) {
 	return all
 }
 
-func (r *rig) batch(atomic bool, requests ...ledger.PostingRequest) ([]ledger.BatchResult, error) {
+func (r *rig) batch(atomic bool, requests ...ledger.Request) ([]ledger.BatchResult, error) {
 	r.t.Helper()
 	return r.PostBatch(r.t.Context(), requests, atomic)
 }
 
 // results fails the test unless the batch has these outcomes.
-func (r *rig) results(atomic bool, want string, requests ...ledger.PostingRequest) []ledger.BatchResult {
+func (r *rig) results(atomic bool, want string, requests ...ledger.Request) []ledger.BatchResult {
 	r.t.Helper()
 	results, err := r.batch(atomic, requests...)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestBatch(t *testing.T) {
 		r.fund("jane", "USD", "100")
 		r.fund("bob", "USD", "100")
 		bare := transfer("", "jane", "shop", "1")
-		requests := []ledger.PostingRequest{
+		requests := []ledger.Request{
 			transfer("t-1", "jane", "shop", "60"), transfer("t-2", "bob", "shop", "60"), transfer("t-3", "jane", "shop", "41"),
 			transfer("t-4", "jane", "shop", "40"), transfer("t-5", "nobody", "shop", "1"), bare, transfer("t-7", "jane", "jane", "1"),
 			held("t-8", "bob", "shop", "40", time.Hour),
@@ -72,7 +72,7 @@ func TestInvalidBatches(t *testing.T) {
 		for _, atomic := range []bool{false, true} {
 			_, err := r.batch(atomic)
 			r.refused(err, ledger.CodeInvalidTransaction)
-			_, err = r.batch(atomic, make([]ledger.PostingRequest, ledger.BatchMax+1)...)
+			_, err = r.batch(atomic, make([]ledger.Request, ledger.BatchMax+1)...)
 			r.refused(err, ledger.CodeInvalidTransaction)
 			_, err = r.batch(atomic, transfer("t-1", "bank", "jane", "1"), transfer("t-2", "bank", "jane", "1"), transfer("t-1", "bank", "jane", "1"))
 			e := r.refused(err, ledger.CodeInvalidTransaction)
@@ -89,7 +89,7 @@ func TestInvalidBatches(t *testing.T) {
 func TestDebitsOfOnePairInABatchAreSequential(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "99")
-		var requests []ledger.PostingRequest
+		var requests []ledger.Request
 		for i := range ledger.BatchMax {
 			requests = append(requests, transfer(fmt.Sprint("t-", i), "jane", "shop", "1"))
 		}
@@ -196,7 +196,7 @@ func TestAtomicBatchOfAnAccountBelowItsLimit(t *testing.T) {
 func TestAtomicBatchIsLimitedInSize(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
-		var requests []ledger.PostingRequest
+		var requests []ledger.Request
 		for i := range 33 {
 			requests = append(requests, transfer(fmt.Sprint("t-", i), "jane", "shop", "1"))
 		}
@@ -216,7 +216,7 @@ func TestAtomicBatchIsLimitedInSize(t *testing.T) {
 // If the store is unavailable, an atomic batch does not repeat the reads for each of its requests.
 func TestAtomicBatchInAnOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		requests := func(n int) (all []ledger.PostingRequest) {
+		requests := func(n int) (all []ledger.Request) {
 			for i := range n {
 				all = append(all, transfer(fmt.Sprint("t-", i), "jane", "shop", "1"))
 			}
@@ -238,7 +238,7 @@ func TestAtomicBatchInAnOutage(t *testing.T) {
 
 // A batch is refused only if it is certain that none of its requests was or will be posted.
 func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
-	requests := []ledger.PostingRequest{transfer("t-1", "jane", "shop", "60"), transfer("t-2", "jane", "bob", "40")}
+	requests := []ledger.Request{transfer("t-1", "jane", "shop", "60"), transfer("t-2", "jane", "bob", "40")}
 	t.Run("applied, refused, and nothing can be read", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.fund("jane", "USD", "100")
@@ -276,7 +276,7 @@ func TestAtomicBatchIsJudgedInOrder(t *testing.T) {
 	accounts := rapid.SampledFrom([]string{"jane", "bob", "margin", "bank"})
 	quantity := rapid.Int64Range(1, 300)
 	rapid.Check(t, func(rt *rapid.T) {
-		var requests []ledger.PostingRequest
+		var requests []ledger.Request
 		for i := range rapid.IntRange(1, 7).Draw(rt, "requests") {
 			post := ledger.PostTransaction{Annotation: ledger.Annotation{ID: fmt.Sprint("t-", i), Actor: "tester"}}
 			if rapid.IntRange(0, 4).Draw(rt, "hold") == 0 {

@@ -39,7 +39,7 @@ func TestCloseAccount(t *testing.T) {
 			r.refused(err, ledger.CodeInvalidChange)
 			r.now(account, 1, isOpen)
 		}
-		if _, err := r.Capture(t.Context(), capture("h-1", some("30"))); err != nil {
+		if _, err := r.Post(t.Context(), capture("h-1", some("30"))); err != nil {
 			t.Fatal(err)
 		}
 		r.mustPost(transfer("t-2", "jane", "shop", "10"))
@@ -82,7 +82,7 @@ func TestReversalOfALateCredit(t *testing.T) {
 		_, err := r.post(transfer("t-3", "bob", "bank", "5"))
 		r.refused(err, ledger.CodeAccountClosed)
 		back := ledger.ReverseRequest{Annotation: ledger.Annotation{ID: "r-1", Actor: "tester"}, Transaction: "t-2"}
-		if _, err := r.Reverse(t.Context(), back); err != nil {
+		if _, err := r.Post(t.Context(), back); err != nil {
 			t.Error(err)
 		}
 	})
@@ -96,7 +96,7 @@ func TestReversalCannotOverdrawAClosedAccount(t *testing.T) {
 		r.state("margin", isClosed)
 		back := ledger.ReverseRequest{Annotation: ledger.Annotation{ID: "r-1", Actor: "tester"}, Transaction: "t-1"}
 		for _, l := range []*ledger.Ledger{r.Ledger, r.another()} {
-			_, err := l.Reverse(t.Context(), back)
+			_, err := l.Post(t.Context(), back)
 			e := r.refused(err, ledger.CodeInsufficientFunds)
 			if e.Funds == nil || e.Funds.Available != amount("0") || e.Funds.Requested != amount("50") {
 				t.Errorf("%+v", e.Funds)

@@ -85,6 +85,36 @@ func (l *Ledger) queryPage(ctx context.Context, q store.Query) (page store.Page,
 	return page, err
 }
 
+// tries are those of one write.
+type tries struct {
+	failed   int   // tries so far, for the backoff
+	declines int   // tries that the store declined
+	unknown  bool  // a try may have been applied, or may still be
+	last     error // of the previous try
+}
+
+// again waits after a try that failed with err, and reports whether another one may be made.
+func (t *tries) again(ctx context.Context, err error) bool {
+	t.failed++
+	if declined(err) {
+		t.declines++
+	}
+	if t.declines >= maxDeclines && !t.unknown || !pause(ctx, t.failed) {
+		return false
+	}
+	t.last = err
+	return true
+}
+
+// cause returns the error that a command ends with because of e: that of the previous try if the tries used up the
+// time, and not the request that found the store unavailable.
+func (t *tries) cause(ctx context.Context, e *Error) *Error {
+	if e.Code == CodeUnavailable && t.last != nil && ctx.Err() != nil {
+		return storeError(t.last)
+	}
+	return e
+}
+
 // retryRead calls do, a read, at most maxDeclines times: again if the store declines it or reports a conflict.
 func retryRead(ctx context.Context, do func() error) error {
 	for failed := 1; ; failed++ {

@@ -109,7 +109,7 @@ func (known *definitions) buildTransaction(d draft) events.TransactionPosted {
 		Legs:        make([]events.Leg, len(legs)),
 		Fingerprint: fingerprint(d),
 		Actor:       d.Actor,
-		Reverses:    d.of,
+		Reverses:    d.reverses,
 	}
 	if t.Metadata == nil {
 		t.Metadata = map[string]string{}

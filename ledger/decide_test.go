@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 	}
 	legs := func(text string) PostTransaction { return PostTransaction{Postings: parseLegs(text)} }
 	for name, test := range map[string]struct {
-		r      PostingRequest
+		r      Request
 		code   Code
 		fields string
 	}{
@@ -101,7 +101,7 @@ func TestDecide(t *testing.T) {
 	const churn = "jane USD 4 0, bob USD -9 0, jane USD -6 0, jane USD 2 0, jane USD -1 0, market USD 10 0"
 	const costs = "jane AAPL 0 -4, bob AAPL 0 4"
 	for name, test := range map[string]struct {
-		r            PostingRequest
+		r            Request
 		legs, limits string
 	}{
 		"transfer":               {transfer("jane", "USD"), "jane USD -5 0, bob USD 5 0", "jane USD 5 0 0"},
@@ -158,7 +158,7 @@ func TestDecideKeepsWhatTheRequestSays(t *testing.T) {
 func TestExpansionBalances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q, c := drawAmount(t, "quantity"), drawAmount(t, "cost")
-		requests := []PostingRequest{
+		requests := []Request{
 			PostTransfer{From: drawID(t, "from"), To: drawID(t, "to"), Asset: drawID(t, "asset"), Quantity: q},
 			PostTrade{Asset: drawID(t, "asset"), Buyer: drawID(t, "buyer"), Seller: drawID(t, "seller"), Quantity: q, Cost: c, Settle: rapid.Bool().Draw(t, "settle")},
 			PostTransaction{Postings: drawLegs(t)},

@@ -14,9 +14,9 @@ type draft struct {
 	legs   []LegRequest // from and to of a transfer, buyer and seller of a trade
 	settle bool         // of a trade: add legs that move the cost in the asset's currency
 
-	outcome events.Outcome // how the request ends a hold; "" if it does not
-	of      string         // id of the transaction to reverse, or of the hold to end
-	part    Part           // of that transaction
+	reverses string         // of a reversal: id of the transaction to reverse
+	outcome  events.Outcome // how the request ends a hold, whose id is ID; "" if it does not
+	part     Part           // of the transaction to reverse, or of the hold
 }
 
 func (d draft) endsHold() bool   { return d.outcome != "" }
@@ -83,19 +83,19 @@ func (d draft) fields(i int) legFields {
 	return legFields{account: Field{Name: "seller"}}
 }
 
-// Shape implements PostingRequest.
+// Shape implements Request.
 func (r PostTransaction) Shape() []FieldError { return r.expand().shape() }
 
-// Shape implements PostingRequest.
+// Shape implements Request.
 func (r PostTransfer) Shape() []FieldError { return r.expand().shape() }
 
-// Shape implements PostingRequest.
+// Shape implements Request.
 func (r PostTrade) Shape() []FieldError { return r.expand().shape() }
 
 // shape returns the fields that are invalid by themselves.
 func (d draft) shape() []FieldError {
 	var f faults
-	if d.ID != "" {
+	if d.ID != "" && !d.endsHold() {
 		f.check(Field{Name: "id"}, idViolation(d.ID))
 	}
 	f.check(Field{Name: "description"}, textViolation(d.Description, 0, events.DescriptionChars))
@@ -197,7 +197,7 @@ func unbalanced(legs []LegRequest) *Error {
 
 // Check checks a posting request without reading anything, as the commands do first. Errors: CodeInvalidRequest,
 // CodeInvalidTransaction, CodeUnbalanced.
-func Check(r PostingRequest) error {
+func Check(r Request) error {
 	d := r.expand()
 	if shape := d.shape(); len(shape) > 0 {
 		return invalidRequest(shape)
@@ -209,11 +209,11 @@ func Check(r PostingRequest) error {
 }
 
 // IsBackdated reports whether a posting request has an effective date.
-func IsBackdated(r PostingRequest) bool { return r.expand().EffectiveAt != nil }
+func IsBackdated(r Request) bool { return r.expand().EffectiveAt != nil }
 
 // Debited returns the accounts with a leg that is not a mere credit, because it debits them or gives them a cost: the
 // caller needs the right to debit them.
-func Debited(r PostingRequest) (accounts []string) {
+func Debited(r Request) (accounts []string) {
 	for _, leg := range r.expand().legs {
 		if (leg.Quantity.Sign() <= 0 || !leg.Cost.IsZero()) && !slices.Contains(accounts, leg.Account) {
 			accounts = append(accounts, leg.Account)
@@ -223,7 +223,7 @@ func Debited(r PostingRequest) (accounts []string) {
 }
 
 // AccountFields returns the fields of a posting request whose account matches, as errors with the given rule.
-func AccountFields(r PostingRequest, matches func(account string) bool, rule string) []FieldError {
+func AccountFields(r Request, matches func(account string) bool, rule string) []FieldError {
 	var f faults
 	d := r.expand()
 	for i, leg := range d.legs {
@@ -236,7 +236,7 @@ func AccountFields(r PostingRequest, matches func(account string) bool, rule str
 
 // AccountsNotFound returns CodeAccountNotFound if an account of a posting request matches, as if it had not been
 // opened.
-func AccountsNotFound(r PostingRequest, matches func(account string) bool) error {
+func AccountsNotFound(r Request, matches func(account string) bool) error {
 	if f := AccountFields(r, matches, ruleAccount); len(f) > 0 {
 		return accountsNotFound(f)
 	}

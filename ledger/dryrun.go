@@ -2,62 +2,23 @@ package ledger
 
 import (
 	"context"
-	"slices"
-
-	"ledger.example/events"
+	"time"
 )
 
-// answerDryRun answers the pending requests of a dry run: they would be carried out if the funds suffice. The answers
-// have no KSUIDs and no generated ids. The end of a hold depends on the time of its KSUIDs.
-func (a *attempts) answerDryRun(ctx context.Context) error {
-	short, refused := a.shortfalls(ctx, a.ledger)
+// answerDryRun answers the pending requests of a dry run with what would be written if the funds suffice.
+func (a *attempts) answerDryRun(c *command) error {
+	short, refused := a.shortfalls(c, a.ledger)
 	switch {
 	case refused != nil:
 		return refused
 	case len(short) > 0:
 		return a.shortfallError(short)
 	}
-	for _, r := range a.pending {
-		if !r.endsHold() {
-			r.head = r.header
-			continue
-		}
-		ids, _, err := a.ledger.mint(ctx, r.ksuidsNeeded(), r.firstAccount(), r.after)
-		if err != nil {
-			return a.failRequest(ctx, r, err)
-		}
-		end, err := r.buildEnd(a.ledger, ids)
-		if err != nil {
-			return a.failRequest(ctx, r, err)
-		}
-		if refused := r.sameEnd(end); refused != nil {
-			return a.failRequest(ctx, r, refused)
-		}
-		r.head = withoutKSUIDs(end)
+	commit, _, err := a.commit(c)
+	if err != nil {
+		return a.fail(c, err)
 	}
-	return nil
-}
-
-// withoutKSUIDs returns a copy of a head without KSUIDs in its legs.
-func withoutKSUIDs(head events.Event) events.Event {
-	switch head := head.(type) {
-	case events.TransactionPosted:
-		head.Legs = withoutIDs(head.Legs)
-		return head
-	case events.HoldEnded:
-		head.Legs = withoutIDs(head.Legs)
-		return head
-	}
-	return head
-}
-
-// withoutIDs returns a copy of legs without KSUIDs.
-func withoutIDs(legs []events.Leg) []events.Leg {
-	legs = slices.Clone(legs)
-	for i := range legs {
-		legs[i].ID = ""
-	}
-	return legs
+	return a.acknowledgeAll(c, commit, time.Time{})
 }
 
 // shortfalls reads the current funds and account states, and returns the pairs that are short. It reads the amounts

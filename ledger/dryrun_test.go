@@ -1,10 +1,10 @@
 package ledger_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,104 +12,74 @@ import (
 	"ledger.example/ledger"
 )
 
-// dryAndReal is one request, as a dry run and for real. Each returns its answer as text.
-type dryAndReal struct {
-	dry, real func(context.Context) (string, error)
-}
-
 // dry returns the dry run of a request.
-func dry[Q any](request Q) Q {
+func dry[R ledger.Request](request R) R {
 	v := reflect.New(reflect.TypeOf(request)).Elem()
 	v.Set(reflect.ValueOf(request))
 	v.FieldByName("DryRun").SetBool(true)
-	return v.Interface().(Q)
+	return v.Interface().(R)
 }
 
-// both returns a dryAndReal for a request and the method that sends it.
-func both[Q, A any](request Q, send func(context.Context, Q) (A, error), text func(A) string) dryAndReal {
-	by := func(request Q) func(context.Context) (string, error) {
-		return func(ctx context.Context) (string, error) {
-			answer, err := send(ctx, request)
-			if err != nil {
-				return "", err
-			}
-			return text(answer), nil
-		}
-	}
-	return dryAndReal{by(dry(request)), by(request)}
-}
-
-func (r *rig) posting(request ledger.PostingRequest) dryAndReal {
-	return both(request, func(ctx context.Context, request ledger.PostingRequest) (ledger.Posted, error) {
-		posted, err := r.Post(ctx, request)
-		for _, leg := range posted.Transaction.Legs {
-			if (leg.ID == "") != request.(ledger.PostTransfer).DryRun {
-				r.t.Errorf("%+v has leg %+v", request, leg)
-			}
-		}
-		return posted, err
-	}, postedText)
-}
-
-func (r *rig) capturing(id string, part ledger.Part) dryAndReal {
-	return both(capture(id, part), r.Capture, endedText)
-}
-
-func (r *rig) releasing(id string) dryAndReal { return both(release(id), r.Release, endedText) }
-
-func (r *rig) reversing(id, of string, part ledger.Part) dryAndReal {
-	return both(reversal(id, of, part), r.Reverse, postedText)
-}
-
-func (r *rig) batching(atomic bool, requests ...ledger.PostingRequest) dryAndReal {
-	by := func(all []ledger.PostingRequest) func(context.Context) (string, error) {
-		return func(ctx context.Context) (string, error) {
-			results, err := r.PostBatch(ctx, all, atomic)
-			if err != nil {
-				return "", err
-			}
-			return fmt.Sprint(outcomes(results)), nil
-		}
-	}
-	return dryAndReal{by(dryAll(requests)), by(requests)}
-}
-
-func dryAll(requests []ledger.PostingRequest) (all []ledger.PostingRequest) {
+func dryAll(requests []ledger.Request) (all []ledger.Request) {
 	for _, request := range requests {
 		all = append(all, dry(request))
 	}
 	return all
 }
 
-func postedText(p ledger.Posted) string {
-	return fmt.Sprint(p.Replayed, " ", p.Status(), " ", p.Transaction.Fingerprint, " ", legsText(p.Transaction.Legs))
-}
-
-func endedText(e ledger.Ended) string {
-	return fmt.Sprint(e.Replayed, " ", e.Status(), " ", legsText(e.End.Legs))
-}
-
-// checkDryRuns sends requests one after the other. Each dry run must have the answer of the real request after it, and
-// write nothing.
-func (r *rig) checkDryRuns(requests ...dryAndReal) {
+// checkDryRuns checks the dry run of each request, and then sends the request.
+func (r *rig) checkDryRuns(requests ...ledger.Request) {
 	r.t.Helper()
-	for i, request := range requests {
-		before := r.journal.memory.Since(0)
-		dry, dryErr := request.dry(r.t.Context())
-		if after := r.journal.memory.Since(0); len(after) != len(before) {
-			r.t.Fatalf("%d wrote %+v", i, after[len(before):])
+	for _, request := range requests {
+		send := func(request ledger.Request, isDry bool) (string, error) {
+			p, err := r.post(request)
+			legs := p.Transaction.Legs
+			if p.End != nil {
+				legs = append(slices.Clone(legs), p.End.Legs...)
+			}
+			for _, leg := range legs {
+				if (leg.ID == "") != isDry {
+					r.t.Errorf("%+v has leg %+v", request, leg)
+				}
+			}
+			return fmt.Sprint(p.Replayed, p.Status(), p.Transaction.Fingerprint, legsText(legs)), err
 		}
-		real, wetErr := request.real(r.t.Context())
-		var want, got *ledger.Error
-		errors.As(wetErr, &want)
-		errors.As(dryErr, &got)
-		switch {
-		case (want == nil) != (got == nil),
-			want != nil && (want.Code != got.Code || want.Request != got.Request || !reflect.DeepEqual(want.Funds, got.Funds)):
-			r.t.Errorf("%d: dry %v, real %v", i, dryErr, wetErr)
-		case dry != real:
-			r.t.Errorf("%d: dry %s, real %s", i, dry, real)
+		r.checkDryRun(request, func() (string, error) { return send(dry(request), true) },
+			func() (string, error) { return send(request, false) })
+	}
+}
+
+// checkDryBatch does that for a batch.
+func (r *rig) checkDryBatch(atomic bool, requests ...ledger.Request) {
+	r.t.Helper()
+	send := func(requests []ledger.Request) func() (string, error) {
+		return func() (string, error) {
+			results, err := r.batch(atomic, requests...)
+			return fmt.Sprint(outcomes(results)), err
 		}
+	}
+	r.checkDryRun(requests, send(dryAll(requests)), send(requests))
+}
+
+// checkDryRun makes a dry run, and then the real request. The dry run must have the answer of the real request, and
+// write nothing.
+func (r *rig) checkDryRun(request any, planned, real func() (string, error)) {
+	r.t.Helper()
+	before := r.journal.memory.Since(0)
+	plannedAnswer, plannedErr := planned()
+	if after := r.journal.memory.Since(0); len(after) != len(before) {
+		r.t.Fatalf("%+v wrote %+v", request, after[len(before):])
+	}
+	realAnswer, realErr := real()
+	var want, got *ledger.Error
+	errors.As(realErr, &want)
+	errors.As(plannedErr, &got)
+	switch {
+	case (want == nil) != (got == nil),
+		want != nil && (want.Code != got.Code || want.Request != got.Request || !reflect.DeepEqual(want.Funds, got.Funds)):
+		r.t.Errorf("%+v: dry %v, real %v", request, plannedErr, realErr)
+	case plannedAnswer != realAnswer:
+		r.t.Errorf("%+v: dry %s, real %s", request, plannedAnswer, realAnswer)
 	}
 }
 
@@ -120,21 +90,21 @@ func TestDryRun(t *testing.T) {
 		r.state("bob", isFrozen)
 		r.restart()
 		r.checkDryRuns(
-			r.posting(transfer("t-1", "jane", "shop", "30")), // again
-			r.posting(transfer("t-1", "jane", "shop", "31")),
-			r.posting(transfer("t-2", "jane", "nobody", "1")),
-			r.posting(transfer("t-2", "jane", "jane", "1")),
-			r.posting(transfer("t-2", "bob", "jane", "1")),
-			r.posting(transfer("t-2", "shop", "jane", "31")),
-			r.posting(transfer("t-2", "fees", "jane", "1")),
-			r.posting(transfer("*", "jane", "shop", "1")),
-			r.posting(held("t-2", "jane", "shop", "71", time.Hour)),
-			r.posting(held("t-2", "jane", "shop", "70", -time.Hour)),
-			r.posting(transfer("t-2", "bank", "bob", "1")),
-			r.posting(held("t-3", "jane", "shop", "20", time.Hour)),
-			r.posting(transfer("", "jane", "shop", "49")),
-			r.posting(transfer("t-4", "jane", "shop", "2")),
-			r.posting(transfer("t-4", "jane", "shop", "1")),
+			transfer("t-1", "jane", "shop", "30"), // again
+			transfer("t-1", "jane", "shop", "31"),
+			transfer("t-2", "jane", "nobody", "1"),
+			transfer("t-2", "jane", "jane", "1"),
+			transfer("t-2", "bob", "jane", "1"),
+			transfer("t-2", "shop", "jane", "31"),
+			transfer("t-2", "fees", "jane", "1"),
+			transfer("*", "jane", "shop", "1"),
+			held("t-2", "jane", "shop", "71", time.Hour),
+			held("t-2", "jane", "shop", "70", -time.Hour),
+			transfer("t-2", "bank", "bob", "1"),
+			held("t-3", "jane", "shop", "20", time.Hour),
+			transfer("", "jane", "shop", "49"),
+			transfer("t-4", "jane", "shop", "2"),
+			transfer("t-4", "jane", "shop", "1"),
 		)
 		if posted, err := r.Post(t.Context(), dry(transfer("", "bank", "jane", "1"))); err != nil || posted.Transaction.ID != "" {
 			t.Errorf("%+v, %v", posted, err)
@@ -148,36 +118,36 @@ func TestDryRunsOfHoldsAndReversals(t *testing.T) {
 		for i := range 4 {
 			r.mustPost(held(fmt.Sprint("h-", i), "jane", "shop", "10", time.Hour))
 		}
-		if _, err := r.Release(t.Context(), release("h-1")); err != nil {
+		if _, err := r.Post(t.Context(), release("h-1")); err != nil {
 			t.Fatal(err)
 		}
 		r.mustPost(transfer("t-1", "jane", "shop", "5"))
 		all := ledger.Part{}
 		first, second := transfer("b-1", "bank", "jane", "5"), transfer("b-2", "jane", "shop", "85")
 		r.checkDryRuns(
-			r.capturing("h-0", some("11")),
-			r.capturing("h-0", some("7")),
-			r.capturing("h-0", some("7")), // again
-			r.capturing("h-0", some("8")),
-			r.capturing("h-1", all),
-			r.releasing("h-1"),
-			r.releasing("h-2"),
-			r.releasing("t-1"),
-			r.releasing("none"),
-			r.reversing("r-1", "t-1", some("6")),
-			r.reversing("r-1", "t-1", some("2")),
-			r.reversing("r-1", "t-1", some("2")), // again
-			r.reversing("r-1", "t-1", all),       // another body
-			r.reversing("", "t-1", all),
-			r.reversing("", "t-1", all), // nothing is left
-			r.reversing("", "h-3", all),
-			r.reversing("", "none", all),
-			r.batching(true, second),
-			r.batching(true, first, second),
-			r.batching(true, first, second), // again
-			r.batching(false, first, second, transfer("b-3", "jane", "shop", "999")),
-			r.batching(false, first, second, first),
+			capture("h-0", some("11")),
+			capture("h-0", some("7")),
+			capture("h-0", some("7")), // again
+			capture("h-0", some("8")),
+			capture("h-1", all),
+			release("h-1"),
+			release("h-2"),
+			release("t-1"),
+			release("none"),
+			reversal("r-1", "t-1", some("6")),
+			reversal("r-1", "t-1", some("2")),
+			reversal("r-1", "t-1", some("2")), // again
+			reversal("r-1", "t-1", all),       // another body
+			reversal("", "t-1", all),
+			reversal("", "t-1", all), // nothing is left
+			reversal("", "h-3", all),
+			reversal("", "none", all),
 		)
+		r.checkDryBatch(true, second)
+		r.checkDryBatch(true, first, second)
+		r.checkDryBatch(true, first, second) // again
+		r.checkDryBatch(false, first, second, transfer("b-3", "jane", "shop", "999"))
+		r.checkDryBatch(false, first, second, first)
 	})
 }
 

@@ -136,7 +136,7 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		early := reversal("r-early", "t-1", ledger.Part{})
 		early.EffectiveAt = new(back.EffectiveAt.Add(-time.Microsecond))
 		for _, request := range []ledger.ReverseRequest{early, dry(early)} {
-			_, err := r.Reverse(t.Context(), request)
+			_, err := r.Post(t.Context(), request)
 			if e := r.refused(err, ledger.CodeInvalidRequest); e.Fields[0].Field.Name != "effective_at" ||
 				e.Fields[0].Rule != "must not be before "+events.FormatTime(*back.EffectiveAt)+", the time of what it reverses" {
 				t.Errorf("%+v", e.Fields)
@@ -144,13 +144,13 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		}
 		r.stored("r-early", false)
 		early.ID = "t-1" // the id is judged first
-		_, err := r.Reverse(t.Context(), early)
+		_, err := r.Post(t.Context(), early)
 		r.refused(err, ledger.CodeTransactionIDReused)
-		if checked, err := r.Reverse(t.Context(), dry(back)); err != nil || checked.Replayed {
+		if checked, err := r.Post(t.Context(), dry(back)); err != nil || checked.Replayed {
 			t.Fatal(checked, err)
 		}
 		for n := range 2 {
-			posted, err := r.Reverse(t.Context(), back)
+			posted, err := r.Post(t.Context(), back)
 			if err != nil || posted.Replayed != (n == 1) || !posted.Transaction.PostedAt().Equal(*back.EffectiveAt) {
 				t.Fatal(posted, err)
 			}
@@ -158,13 +158,13 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		r.mustPost(transfer("t-2", "jane", "shop", "1"))
 		future := reversal("t-1", "t-2", ledger.Part{}) // the id is judged first
 		future.EffectiveAt = new(storeNow().Add(day))
-		_, err = r.Reverse(t.Context(), future)
+		_, err = r.Post(t.Context(), future)
 		r.refused(err, ledger.CodeTransactionIDReused)
 		future.ID = "r-2"
-		_, err = r.Reverse(t.Context(), future)
+		_, err = r.Post(t.Context(), future)
 		r.refused(err, ledger.CodeInvalidRequest)
 
-		requests := []ledger.PostingRequest{
+		requests := []ledger.Request{
 			backdated("b-1", "bank", "jane", "5", 3*day), transfer("b-2", "jane", "shop", "2"),
 			backdated("b-3", "jane", "shop", "3", 7*day),
 		}
@@ -199,7 +199,7 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 func TestBackdatedCreditsRaiseNoBound(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "10")
-		short := func(available, requested string, request int, requests ...ledger.PostingRequest) {
+		short := func(available, requested string, request int, requests ...ledger.Request) {
 			t.Helper()
 			_, err := r.PostBatch(t.Context(), requests, true)
 			_, dryErr := r.PostBatch(t.Context(), dryAll(requests), true)

@@ -11,51 +11,24 @@ import (
 // expiryActor is the actor of every expiry.
 const expiryActor = "expiry"
 
-// Capture posts all or a part of a hold, and gives back the rest. It needs no funds, because the hold reserved them. A
-// repeated capture gets the first answer. Errors: CodeInvalidRequest, CodeInvalidTransaction, CodeTransactionNotFound,
-// CodeNotAHold, CodeUnbalanced, CodeNothingCaptured, CodeHoldEnded, CodeExceedsHold, CodeHoldExpired, CodeThrottled,
-// CodeContention, CodeUnavailable, CodeOutcomeUnknown (also within clockTolerance after the expiry), CodeInternal.
-func (l *Ledger) Capture(ctx context.Context, r CaptureRequest) (Ended, error) {
-	return l.end(ctx, &request{draft: r.expand()})
-}
-
-// Release gives back a whole hold, also after its time of expiry. A repeated release gets the first answer. Errors:
-// those of Capture except CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured, CodeExceedsHold and
-// CodeHoldExpired.
-func (l *Ledger) Release(ctx context.Context, r ReleaseRequest) (Ended, error) {
-	return l.end(ctx, &request{draft: r.expand()})
-}
-
-// Expire ends a hold after its time of expiry. Errors: those of Release; before that time, CodeOutcomeUnknown.
-func (l *Ledger) Expire(ctx context.Context, hold string) (Ended, error) {
-	return l.end(ctx, &request{draft: draft{
-		Annotation: Annotation{Actor: expiryActor}, outcome: events.OutcomeExpired, of: hold,
-	}})
-}
-
-func (l *Ledger) end(ctx context.Context, r *request) (Ended, error) {
-	err := l.write(ctx, r)
-	return r.ended(), err
-}
-
 func (r CaptureRequest) expand() draft {
 	return draft{
-		Annotation: Annotation{Actor: r.Actor, DryRun: r.DryRun},
-		outcome:    events.OutcomeCaptured, of: r.Transaction, part: r.Part,
+		Annotation: Annotation{ID: r.Transaction, Actor: r.Actor, DryRun: r.DryRun},
+		outcome:    events.OutcomeCaptured, part: r.Part,
 	}
 }
 
 func (r ReleaseRequest) expand() draft {
 	return draft{
-		Annotation: Annotation{Description: r.Description, Actor: r.Actor, DryRun: r.DryRun},
-		outcome:    events.OutcomeReleased, of: r.Transaction,
+		Annotation: Annotation{ID: r.Transaction, Description: r.Description, Actor: r.Actor, DryRun: r.DryRun},
+		outcome:    events.OutcomeReleased,
 	}
 }
 
-// Shape returns the fields that are invalid by themselves; nil if there are none.
+// Shape implements Request.
 func (r CaptureRequest) Shape() []FieldError { return r.expand().shape() }
 
-// Shape returns the fields that are invalid by themselves; nil if there are none.
+// Shape implements Request.
 func (r ReleaseRequest) Shape() []FieldError { return r.expand().shape() }
 
 // decideEnd reads the hold, and plans what its end takes of each leg. Errors that do not depend on the time or on other
@@ -65,16 +38,17 @@ func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
 	if refused := r.part.rules(); refused != nil {
 		return refused
 	}
-	lifecycle, err := l.Lifecycle(ctx, r.of)
+	lifecycle, err := l.Lifecycle(ctx, r.ID)
 	if err != nil {
 		return asError(err)
 	}
-	legs := lifecycle.Header.Legs
-	taken, refused := r.takenLegs(lifecycle.Header)
+	hold := lifecycle.Header
+	taken, refused := r.takenLegs(hold)
 	if refused != nil {
 		return refused
 	}
-	r.lifecycle, r.taken, r.after = lifecycle, taken, legs[len(legs)-1].ID
+	legs := hold.Legs
+	r.header, r.ended, r.taken, r.after = hold, lifecycle.Ended, taken, legs[len(legs)-1].ID
 	if faults := r.part.exceeding(taken, legs, takeAll(legs)); faults != nil {
 		return &Error{Code: CodeExceedsHold, Detail: "More is captured than was held.", Fields: faults}
 	}
@@ -105,10 +79,11 @@ func (d draft) takenLegs(hold events.TransactionPosted) ([]events.Taken, *Error)
 	return taken, nil
 }
 
-// buildEnd returns the end of an open hold. ids are newly minted, one for each leg. A capture after the time of expiry
-// becomes an expiry. Error: CodeOutcomeUnknown if an expiry is less than clockTolerance after the time of expiry.
+// buildEnd returns the end of an open hold. ids are newly minted, one for each leg, or empty in a dry run. A capture
+// after the time of expiry becomes an expiry. Error: CodeOutcomeUnknown if an expiry is less than clockTolerance after
+// the time of expiry.
 func (r *request) buildEnd(l *Ledger, ids []events.KSUID) (end events.HoldEnded, _ error) {
-	hold, now := r.lifecycle.Header, l.now()
+	hold, now := r.header, l.now()
 	end = events.HoldEnded{Transaction: hold.ID, Outcome: r.outcome, Description: r.Description, Actor: r.Actor}
 	late := !now.Before(hold.ExpiresAt) || !ids[0].Time().Before(hold.ExpiresAt)
 	if r.outcome == events.OutcomeCaptured && late {

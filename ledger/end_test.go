@@ -49,7 +49,7 @@ func TestCapturedAmounts(t *testing.T) {
 			"postings[0].cost postings[1].cost": {"legs",
 				parts([2]string{"1", "-1"}, [2]string{"-1", "1"}, nothing, nothing), ledger.CodeInvalidTransaction},
 		} {
-			_, err := r.Capture(t.Context(), capture(c.id, c.part))
+			_, err := r.Post(t.Context(), capture(c.id, c.part))
 			if e := r.refused(err, c.code); strings.Join(ledger.Names(e.Fields), " ") != fields {
 				t.Errorf("%v, want %s", e, fields)
 			}
@@ -63,7 +63,7 @@ func TestCapturedAmounts(t *testing.T) {
 			"legs": {parts(nothing, nothing, cash[0], cash[1]),
 				"jane AAPL 0 0, market AAPL 0 0, jane USD -30 0, shop USD 30 0"},
 		} {
-			ended, err := r.Capture(t.Context(), capture(id, c.part))
+			ended, err := r.Post(t.Context(), capture(id, c.part))
 			if got := legsText(ended.End.Legs); err != nil || got != c.want {
 				t.Errorf("%s: %s, %v", id, got, err)
 				continue
@@ -79,16 +79,16 @@ func TestCapturedAmounts(t *testing.T) {
 
 // G11: a hold ends once. A repeated end is a replay. A different end is refused, with how the hold ended.
 func TestAHoldEndsOnce(t *testing.T) {
-	type end func(context.Context, *ledger.Ledger) (ledger.Ended, error)
+	type end func(context.Context, *ledger.Ledger) (ledger.Posted, error)
 	ends := map[string]end{
-		"capture": func(ctx context.Context, l *ledger.Ledger) (ledger.Ended, error) {
-			return l.Capture(ctx, capture("h-1", some("60")))
+		"capture": func(ctx context.Context, l *ledger.Ledger) (ledger.Posted, error) {
+			return l.Post(ctx, capture("h-1", some("60")))
 		},
-		"capture of all": func(ctx context.Context, l *ledger.Ledger) (ledger.Ended, error) {
-			return l.Capture(ctx, capture("h-1", ledger.Part{}))
+		"capture of all": func(ctx context.Context, l *ledger.Ledger) (ledger.Posted, error) {
+			return l.Post(ctx, capture("h-1", ledger.Part{}))
 		},
-		"release": func(ctx context.Context, l *ledger.Ledger) (ledger.Ended, error) {
-			return l.Release(ctx, release("h-1"))
+		"release": func(ctx context.Context, l *ledger.Ledger) (ledger.Posted, error) {
+			return l.Post(ctx, release("h-1"))
 		},
 	}
 	for first, one := range ends {
@@ -97,7 +97,7 @@ func TestAHoldEndsOnce(t *testing.T) {
 				t.Run(second+" and "+first+" "+how, func(t *testing.T) {
 					inBubble(t, func(t *testing.T, r *rig) {
 						r.placed(time.Hour)
-						var done ledger.Ended
+						var done ledger.Posted
 						before := func() {
 							var err error
 							if done, err = one(t.Context(), r.another()); err != nil || done.Replayed {
@@ -143,7 +143,7 @@ func TestCaptureAndExpiry(t *testing.T) {
 		r.refused(err, ledger.CodeOutcomeUnknown)
 		time.Sleep(time.Minute)
 		for range 2 {
-			_, err = r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+			_, err = r.Post(t.Context(), capture("h-1", ledger.Part{}))
 			if e := r.refused(err, ledger.CodeOutcomeUnknown); e.Transaction != "h-1" {
 				t.Errorf("ask again with %q", e.Transaction)
 			}
@@ -154,10 +154,10 @@ func TestCaptureAndExpiry(t *testing.T) {
 		if len(r.journal.sent) != 0 {
 			t.Error("the end of a hold was sent while nobody knew")
 		}
-		_, err = r.Capture(t.Context(), capture("h-1", some("101")))
+		_, err = r.Post(t.Context(), capture("h-1", some("101")))
 		r.refused(err, ledger.CodeExceedsHold)
 		for range 2 {
-			_, err = r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+			_, err = r.Post(t.Context(), capture("h-1", ledger.Part{}))
 			r.refused(err, ledger.CodeHoldExpired)
 		}
 		if len(r.journal.sent) != 1 {
@@ -168,7 +168,7 @@ func TestCaptureAndExpiry(t *testing.T) {
 			lifecycle.Ended.EndedAt().Before(lifecycle.Header.ExpiresAt.Add(5*time.Second)) {
 			t.Errorf("%+v, %v", lifecycle, err)
 		}
-		_, err = r.Release(t.Context(), release("h-1"))
+		_, err = r.Post(t.Context(), release("h-1"))
 		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusExpired {
 			t.Errorf("it is %q", e.HoldStatus)
 		}
@@ -185,22 +185,22 @@ func TestEndsAfterTheTimeOfExpiry(t *testing.T) {
 		r.fund("bob", "USD", "10")
 		r.mustPost(held("h-2", "bob", "shop", "10", time.Minute))
 		time.Sleep(time.Minute - time.Millisecond)
-		captured, err := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+		captured, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		if again, err := r.Capture(t.Context(), capture("h-1", ledger.Part{})); err != nil || !again.Replayed || again.End.Legs[0] != captured.End.Legs[0] {
+		if again, err := r.Post(t.Context(), capture("h-1", ledger.Part{})); err != nil || !again.Replayed || again.End.Legs[0] != captured.End.Legs[0] {
 			t.Error(again, err)
 		}
 		request := release("h-2")
 		request.Description = "nobody came"
-		released, err := r.Release(t.Context(), request)
+		released, err := r.Post(t.Context(), request)
 		if err != nil || released.Status() != ledger.StatusReleased || released.End.Description != "nobody came" {
 			t.Error(released, err)
 		}
 		request.Description = strings.Repeat("x", events.DescriptionChars+1)
-		_, err = r.Release(t.Context(), request)
+		_, err = r.Post(t.Context(), request)
 		r.refused(err, ledger.CodeInvalidRequest)
 	})
 }
@@ -213,7 +213,7 @@ func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
 			time.Sleep(6500 * time.Millisecond) // it is late, and arrives never
 			return errUnknown
 		}}
-		_, err := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+		_, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
 		r.refused(err, ledger.CodeHoldExpired)
 		if len(r.journal.sent) != 2 {
 			t.Errorf("%d attempts", len(r.journal.sent))
@@ -228,10 +228,10 @@ func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := r.Capture(t.Context(), capture("h-1", ledger.Part{})) // between expiry and certainty, after an attempt
+		_, err := r.Post(t.Context(), capture("h-1", ledger.Part{})) // between expiry and certainty, after an attempt
 		r.refused(err, ledger.CodeOutcomeUnknown)
 		time.Sleep(time.Minute)
-		_, err = r.Release(t.Context(), release("h-1"))
+		_, err = r.Post(t.Context(), release("h-1"))
 		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusCaptured {
 			t.Errorf("it is %q", e.HoldStatus)
 		}
@@ -242,27 +242,27 @@ func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
 func TestReplayOfAnEndIsVerified(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Hour)
-		done, err := r.Release(t.Context(), release("h-1"))
+		done, err := r.Post(t.Context(), release("h-1"))
 		if err != nil || len(r.journal.visible) != 0 {
 			t.Fatal(err, r.journal.visible)
 		}
 		time.Sleep(5 * time.Second)
-		again, err := r.Release(t.Context(), release("h-1"))
+		again, err := r.Post(t.Context(), release("h-1"))
 		if err != nil || !again.Replayed || len(r.journal.visible) != len(done.End.Legs) {
 			t.Errorf("%+v, %v, visible %v", again, err, r.journal.visible)
 		}
 		r.journal.fail = failing("EnsureVisible", store.ErrConflict)
-		_, err = r.Release(t.Context(), release("h-1"))
+		_, err = r.Post(t.Context(), release("h-1"))
 		r.refused(err, ledger.CodeOutcomeUnknown)
 		for fault, code := range map[error]ledger.Code{
 			store.ErrAbsent: ledger.CodeInternal, errThrottled: ledger.CodeOutcomeUnknown, store.ErrConflict: ledger.CodeOutcomeUnknown,
 		} {
 			r.journal.fail = failing("VerifyComplete", fault)
-			_, err = r.Release(t.Context(), release("h-1"))
+			_, err = r.Post(t.Context(), release("h-1"))
 			r.refused(err, code)
 		}
 		r.journal.fail = failing("Lifecycle", errThrottled)
-		_, err = r.Release(t.Context(), release("h-1"))
+		_, err = r.Post(t.Context(), release("h-1"))
 		r.refused(err, ledger.CodeThrottled)
 	})
 }
@@ -273,7 +273,7 @@ func TestNoEndAfterTheCallerIsGone(t *testing.T) {
 		r.placed(time.Hour)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := r.Release(gone, release("h-1"))
+		_, err := r.Post(gone, release("h-1"))
 		r.refused(err, ledger.CodeUnavailable)
 
 		ctx, cancel := context.WithCancel(t.Context())
@@ -283,7 +283,7 @@ func TestNoEndAfterTheCallerIsGone(t *testing.T) {
 			return late(time.Second)(ctx, c)
 		}}
 		r.journal.forget()
-		if got, err := r.Release(ctx, release("h-1")); err != nil || got.Replayed || len(r.journal.sent) != 1 {
+		if got, err := r.Post(ctx, release("h-1")); err != nil || got.Replayed || len(r.journal.sent) != 1 {
 			t.Errorf("%+v, %v, %d attempts", got, err, len(r.journal.sent))
 		}
 	})
@@ -296,7 +296,7 @@ func TestEndNeedsAClock(t *testing.T) {
 		for _, skew := range []time.Duration{-time.Hour, 2 * time.Minute} {
 			r.skew = skew
 			_, expired := r.Expire(t.Context(), "h-1")
-			_, captured := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+			_, captured := r.Post(t.Context(), capture("h-1", ledger.Part{}))
 			r.refused(expired, ledger.CodeUnavailable)
 			r.refused(captured, ledger.CodeUnavailable)
 		}
@@ -313,7 +313,7 @@ func TestEndIsMintedAfterItsHold(t *testing.T) {
 		placed := r.placed(time.Hour).Transaction
 		r.restart()
 		r.skew = -4 * time.Second
-		ended, err := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+		ended, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
 		if err != nil || ended.End.Legs[0].ID <= placed.Legs[1].ID {
 			t.Errorf("%v after %v: %v", ended.End.Legs, placed.Legs, err)
 		}

@@ -44,4 +44,4 @@ func Names(faults []FieldError) []string {
 }
 
 // Rules checks the rules over several fields.
-func Rules(r PostingRequest) *Error { return r.expand().rules() }
+func Rules(r Request) *Error { return r.expand().rules() }

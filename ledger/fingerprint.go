@@ -40,7 +40,7 @@ func fingerprint(d draft) string {
 	if d.EffectiveAt != nil {
 		effective = events.FormatTime(d.effective())
 	}
-	c = c.text(strconv.FormatBool(d.Hold != nil)).text(expires).text(d.of)
+	c = c.text(strconv.FormatBool(d.Hold != nil)).text(expires).text(d.reverses)
 	switch {
 	case d.part.Quantity != nil:
 		c = c.text("quantity").amount(*d.part.Quantity).amount(d.part.Cost)

@@ -15,7 +15,7 @@ import (
 // by independent code from the rule's description.
 func TestFingerprintVectors(t *testing.T) {
 	n := events.NewAmount
-	for want, r := range map[string]PostingRequest{
+	for want, r := range map[string]Request{
 		"1:h7wZZQhTzsZhX0uJexVJ-n-YGUUjqU56pGcezN7HpwA": PostTransfer{From: "jane", To: "shop", Asset: "USD", Quantity: n(2500)},
 		"1:SIFfBA87NpPS7Gf0aLDj1XhH-Ob8QQCGK0QkBDCcOdA": PostTrade{Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: n(10), Cost: n(150000), Settle: true},
 		"1:vI3CYoqP65bZDMFfDksgfFXy7ueSzX7xxYgBCxSy8jE": PostTrade{Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: n(10)},
@@ -145,7 +145,7 @@ func drawLegs(t *rapid.T) []LegRequest {
 	}), 0, 3).Draw(t, "postings")
 }
 
-func drawRequest(t *rapid.T) PostingRequest {
+func drawRequest(t *rapid.T) Request {
 	a := drawAnnotation(t)
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
 	case 0:
@@ -160,7 +160,7 @@ func drawRequest(t *rapid.T) PostingRequest {
 }
 
 // meaning is an independent encoding of all values that a fingerprint covers.
-func meaning(r PostingRequest) string {
+func meaning(r Request) string {
 	a := r.expand().Annotation
 	a.ID, a.Actor = "", ""
 	hold := "none"

@@ -59,7 +59,7 @@ func TestHeldFunds(t *testing.T) {
 		_, err = r.post(transfer("t-2", "shop", "bob", "1"))
 		r.refused(err, ledger.CodeInsufficientFunds)
 
-		ended, err := r.Capture(t.Context(), capture("h-1", some("30")))
+		ended, err := r.Post(t.Context(), capture("h-1", some("30")))
 		if err != nil || ended.Replayed || ended.Status() != ledger.StatusCaptured {
 			t.Fatal(ended, err)
 		}
@@ -74,11 +74,11 @@ func TestHeldFunds(t *testing.T) {
 			lifecycle.Posted()[0].Quantity != amount("-30") {
 			t.Error(lifecycle, err)
 		}
-		again, err := r.Capture(t.Context(), capture("h-1", some("30", "0")))
+		again, err := r.Post(t.Context(), capture("h-1", some("30", "0")))
 		if err != nil || !again.Replayed || again.End.Legs[0] != ended.End.Legs[0] {
 			t.Error(again, err)
 		}
-		_, err = r.Capture(t.Context(), capture("h-1", some("31")))
+		_, err = r.Post(t.Context(), capture("h-1", some("31")))
 		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusCaptured {
 			t.Error(e)
 		}
@@ -146,7 +146,7 @@ func TestAHoldNeedsItsGrossDebits(t *testing.T) {
 		}
 		request.Postings[0].Quantity, request.Postings[1].Quantity = amount("-100"), amount("99")
 		r.mustPost(request)
-		if _, err := r.Capture(t.Context(), capture("h-1", parts([2]string{"-100", "0"}, [2]string{"99", "0"}, [2]string{"1", "0"}))); err != nil {
+		if _, err := r.Post(t.Context(), capture("h-1", parts([2]string{"-100", "0"}, [2]string{"99", "0"}, [2]string{"1", "0"}))); err != nil {
 			t.Fatal(err)
 		}
 		r.mustPost(transfer("t-1", "jane", "shop", "99"))

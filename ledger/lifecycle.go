@@ -83,14 +83,6 @@ func (l Lifecycle) Left() []events.Taken {
 	return left
 }
 
-// end returns the end of a hold. Error: ErrAbsent if it has none.
-func (l Lifecycle) end() (events.Event, error) {
-	if l.Ended == nil {
-		return nil, store.ErrAbsent
-	}
-	return *l.Ended, nil
-}
-
 // reversedBy reports whether the transaction with an id is one of the reversals.
 func (l Lifecycle) reversedBy(id string) bool {
 	for _, r := range l.Reversals {

@@ -17,20 +17,21 @@ type limit struct {
 	isReversal bool          // a reversal may debit a closed account
 }
 
-// appendLimits appends a limit without figures for each limited pair that t debits, unless limits has it. They are
-// in the order of each pair's first leg, debit or credit: an error names the first one that is not covered.
-func appendLimits(limits []limit, t events.TransactionPosted, known *definitions) []limit {
-	for _, leg := range t.Legs {
+// appendLimits appends a limit without figures for each limited pair that r debits, unless limits has it. They are in
+// the order of each pair's first leg, debit or credit: an error names the first one that is not covered.
+func appendLimits(limits []limit, r *request) []limit {
+	legs := r.fundedLegs()
+	for _, leg := range legs {
 		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
 		isDebit := func(leg events.Leg) bool {
 			return leg.Account == pair.Account && leg.Asset == pair.Asset && leg.Quantity.Sign() < 0
 		}
 		isListed := func(l limit) bool { return l.pair == pair }
-		a := known.account(leg.Account)
-		if a.Overdraft.Unlimited || slices.ContainsFunc(limits, isListed) || !slices.ContainsFunc(t.Legs, isDebit) {
+		a := r.known.account(leg.Account)
+		if a.Overdraft.Unlimited || slices.ContainsFunc(limits, isListed) || !slices.ContainsFunc(legs, isDebit) {
 			continue
 		}
-		l := limit{pair: pair, isReversal: t.Kind == events.KindReversal}
+		l := limit{pair: pair, isReversal: r.isReversal()}
 		l.setAccount(a)
 		limits = append(limits, l)
 	}
@@ -102,7 +103,7 @@ func (a *attempts) setLimits() {
 	before := a.limits
 	a.limits = nil
 	for _, r := range a.pending {
-		a.limits = appendLimits(a.limits, r.header, r.known)
+		a.limits = appendLimits(a.limits, r)
 	}
 	for at := range a.limits {
 		l := &a.limits[at]
@@ -132,7 +133,7 @@ func (a *attempts) eachDebit(pair events.Pair, do func(requestDebit) bool) {
 	var running events.Amount
 	for _, r := range a.pending {
 		var credits, debits events.Amount
-		for _, leg := range r.header.Legs {
+		for _, leg := range r.fundedLegs() {
 			switch {
 			case leg.Account != pair.Account || leg.Asset != pair.Asset:
 			case leg.Quantity.Sign() < 0:

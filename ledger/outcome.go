@@ -14,67 +14,84 @@ import (
 // maxRequests is how many requests one command has in flight at a time.
 const maxRequests = 8
 
-// readHeads reads what is stored for requests, strongly consistent. The error of a request without an id is ErrAbsent.
-// If the requests were just planned, the ends of holds were read with the holds.
-func (a *attempts) readHeads(c *command, requests []*request, planned bool) (stored []events.Event, errs []error) {
-	stored, errs = make([]events.Event, len(requests)), make([]error, len(requests))
+// replayOrRefuse answers the planned requests that were carried out before. It reads the headers of those with a
+// refusedIfNew, and of all in a dry run. Error: the first refusedIfNew of a request that was not carried out.
+func (a *attempts) replayOrRefuse(c *command) error {
+	var asked []*request
+	for _, r := range a.pending {
+		if r.DryRun || r.refusedIfNew != nil || r.ended != nil {
+			asked = append(asked, r)
+		}
+	}
+	if asked == nil {
+		return nil
+	}
+	unread, refused := a.resolve(c, asked, true)
+	if unread != nil {
+		return a.fail(c, storeError(unread))
+	}
+	return refused
+}
+
+// resolve reads what is stored for requests, and answers those that were carried out. unread is the error of a request
+// for which it could not be read. refused ends the command. If the requests were just planned, an error of one comes
+// before those of later ones, and a request is refused by its refusedIfNew.
+func (a *attempts) resolve(c *command, requests []*request, planned bool) (unread, refused error) {
+	stored, errs := make([]events.Event, len(requests)), make([]error, len(requests))
 	var group errgroup.Group
 	group.SetLimit(maxRequests)
 	for n, r := range requests {
-		switch {
-		case r.endsHold() && planned:
-			stored[n], errs[n] = r.lifecycle.end()
-		case r.id() == "":
-			errs[n] = store.ErrAbsent
-		default:
-			group.Go(func() error {
-				stored[n], errs[n] = a.ledger.readHead(c, r)
-				return nil
-			})
-		}
+		group.Go(func() error {
+			stored[n], errs[n] = a.ledger.readHead(c, r, planned)
+			return nil
+		})
 	}
 	_ = group.Wait() // none fails
-	return stored, errs
-}
-
-// readHead reads what is stored for a request, strongly consistent. Errors: ErrAbsent, and those of a read.
-func (l *Ledger) readHead(ctx context.Context, r *request) (events.Event, error) {
-	if !r.endsHold() {
-		return l.readHeader(ctx, r.ID)
-	}
-	lifecycle, err := l.Lifecycle(ctx, r.of)
-	if err != nil {
-		return nil, err
-	}
-	return lifecycle.end()
-}
-
-// resolvePending reads what is stored for the pending requests, and answers those that were carried out. found is true
-// if any was. unread is the error of one that could not be read. refused ends the command.
-func (a *attempts) resolvePending(c *command) (found bool, unread, refused error) {
-	requests := a.pending
-	stored, errs := a.readHeads(c, requests, false)
 	for n, r := range requests {
 		switch {
 		case errs[n] == nil:
-			found = true
-			if refused = a.found(c, r, stored[n]); refused != nil {
-				return found, unread, refused
-			}
+			refused = a.found(c, r, stored[n])
 		case !errors.Is(errs[n], store.ErrAbsent):
 			unread = errs[n]
+		case planned && r.refusedIfNew != nil:
+			refused = a.failRequest(c, r, r.refusedIfNew)
+		}
+		if refused != nil || planned && unread != nil {
+			break
 		}
 	}
-	return found, unread, nil
+	return unread, refused
+}
+
+// readHead reads what is stored for a request, strongly consistent. If the request was just planned, the end of a hold
+// was read with the hold. Errors: ErrAbsent, also for a transaction without an id, and those of reads.
+func (l *Ledger) readHead(ctx context.Context, r *request, planned bool) (events.Event, error) {
+	switch {
+	case !r.endsHold() && r.ID == "":
+		return nil, store.ErrAbsent
+	case !r.endsHold():
+		return l.readHeader(ctx, r.ID)
+	case !planned:
+		lifecycle, err := l.Lifecycle(ctx, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		r.ended = lifecycle.Ended
+	}
+	if r.ended == nil {
+		return nil, store.ErrAbsent
+	}
+	return *r.ended, nil
 }
 
 // failUnlessStored reads what is stored for the pending requests. If nothing is, the command ends with err.
 func (a *attempts) failUnlessStored(c *command, err error) error {
-	found, unread, refused := a.resolvePending(c)
+	before := len(a.pending)
+	unread, refused := a.resolve(c, a.pending, false)
 	switch {
 	case refused != nil:
 		return refused
-	case found:
+	case len(a.pending) < before:
 		return nil
 	case unread != nil:
 		err = storeError(unread)
@@ -84,21 +101,13 @@ func (a *attempts) failUnlessStored(c *command, err error) error {
 
 // awaitOutcome makes no further attempt. While the outcome of an earlier one is unknown, it reads what is stored until
 // the deadline. A command that stays without an answer ends with cause.
-func (a *attempts) awaitOutcome(c *command, failed int, cause error) error {
-	for ; a.unknown && pause(c, failed); failed++ {
-		if _, _, refused := a.resolvePending(c); refused != nil || len(a.pending) == 0 {
+func (a *attempts) awaitOutcome(c *command, cause error) error {
+	for ; a.unknown && pause(c, a.failed+1); a.failed++ {
+		if _, refused := a.resolve(c, a.pending, false); refused != nil || len(a.pending) == 0 {
 			return refused
 		}
 	}
 	return a.fail(c, storeError(cause))
-}
-
-// fail returns the error that the command ends with: err, or CodeOutcomeUnknown.
-func (a *attempts) fail(ctx context.Context, err error) error { return a.failAs(ctx, a.id(), err) }
-
-// failRequest is fail for an error of one request.
-func (a *attempts) failRequest(ctx context.Context, r *request, err error) error {
-	return r.inBatch(a.failAs(ctx, r.id(), err))
 }
 
 // proofs are the codes that prove that nothing was or will be written, even while the outcome of an attempt is unknown.
@@ -109,13 +118,19 @@ var proofs = []Code{
 	CodeHoldEnded, CodeHoldExpired,
 }
 
-// failAs returns the error that a command on a transaction id ends with. While the outcome of an attempt is unknown,
-// that is CodeOutcomeUnknown, unless err proves that no attempt was or will be applied.
+// fail returns the error that the command ends with: err or, while the outcome of an attempt is unknown,
+// CodeOutcomeUnknown with the id of the first pending request.
+func (a *attempts) fail(ctx context.Context, err error) error {
+	return a.failAs(ctx, a.pending[0].ID, err)
+}
+
+// failRequest is fail for an error of one request.
+func (a *attempts) failRequest(ctx context.Context, r *request, err error) error {
+	return r.inBatch(a.failAs(ctx, r.ID, err))
+}
+
 func (a *attempts) failAs(ctx context.Context, id string, err error) error {
-	e := asError(err)
-	if e.Code == CodeUnavailable && a.lastErr != nil && ctx.Err() != nil {
-		e = storeError(a.lastErr) // the earlier attempts used up the time, not this request
-	}
+	e := a.cause(ctx, asError(err))
 	if a.unknown && !slices.Contains(proofs, e.Code) && e.Code != CodeOutcomeUnknown {
 		e = unknownError(id, err)
 	}
@@ -125,4 +140,12 @@ func (a *attempts) failAs(ctx context.Context, id string, err error) error {
 			"transaction", id, "code", e.Code, "attempts", len(a.sent), "error", e.Err)
 	}
 	return e
+}
+
+// unknownOutcome is what is logged when the outcome of a write is unknown.
+func (r *request) unknownOutcome() string {
+	if r.endsHold() {
+		return "outcome of a hold's end is unknown; it is read"
+	}
+	return "outcome of a write is unknown; reading the header to find out"
 }

@@ -19,10 +19,7 @@ type spending struct {
 }
 
 var spendings = map[string]spending{
-	"transfer": {(*rig).funded, func(r *rig) ([]events.Leg, bool, error) {
-		posted, err := r.post(transfer("t-2", "jane", "shop", "100"))
-		return posted.Transaction.Legs, posted.Replayed, err
-	}, "jane"},
+	"transfer": {(*rig).funded, sends(transfer("t-2", "jane", "shop", "100")), "jane"},
 	"batch": {(*rig).funded, func(r *rig) ([]events.Leg, bool, error) {
 		results, err := r.batch(true, transfer("t-2", "jane", "shop", "60"), transfer("t-3", "jane", "bob", "40"))
 		if err != nil {
@@ -31,14 +28,21 @@ var spendings = map[string]spending{
 		one, other := results[0].Posted, results[1].Posted
 		return append(one.Transaction.Legs, other.Transaction.Legs...), one.Replayed || other.Replayed, nil
 	}, "jane"},
-	"reversal": {(*rig).paid, func(r *rig) ([]events.Leg, bool, error) {
-		posted, err := r.Reverse(r.t.Context(), reversal("r-1", "t-1", ledger.Part{}))
+	"reversal": {(*rig).paid, sends(reversal("r-1", "t-1", ledger.Part{})), "shop"},
+	// An end changes no guard: the hold spent it.
+	"capture": {func(r *rig) { r.placed(time.Hour) }, sends(capture("h-1", some("60"))), "jane"},
+}
+
+// sends returns the send of a single request.
+func sends(request ledger.Request) func(r *rig) ([]events.Leg, bool, error) {
+	return func(r *rig) ([]events.Leg, bool, error) {
+		r.t.Helper()
+		posted, err := r.post(request)
+		if posted.End != nil {
+			return posted.End.Legs, posted.Replayed, err
+		}
 		return posted.Transaction.Legs, posted.Replayed, err
-	}, "shop"},
-	"capture": {func(r *rig) { r.placed(time.Hour) }, func(r *rig) ([]events.Leg, bool, error) {
-		ended, err := r.Capture(r.t.Context(), capture("h-1", some("60")))
-		return ended.End.Legs, ended.Replayed, err
-	}, "jane"}, // an end changes no guard: the hold spent it
+	}
 }
 
 func (r *rig) funded() {

@@ -25,7 +25,7 @@ func TestListsAreReadToTheirEnd(t *testing.T) {
 		r.restart()
 
 		for _, id := range []string{"r-1", "r-2"} {
-			if _, err := r.Reverse(t.Context(), reversal(id, "t-1", some("2"))); err != nil {
+			if _, err := r.Post(t.Context(), reversal(id, "t-1", some("2"))); err != nil {
 				t.Error(err)
 			}
 		}

@@ -57,7 +57,7 @@ func drawBalanced(t *rapid.T, bounds func(*rapid.T, int) (least, most figures), 
 }
 
 // drafted returns the header of a request, with a currency for each asset.
-func drafted(r PostingRequest) events.TransactionPosted {
+func drafted(r Request) events.TransactionPosted {
 	d := r.expand()
 	t := events.TransactionPosted{ID: "t-1", Kind: d.kind}
 	for _, leg := range d.withCash("USD") {

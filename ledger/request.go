@@ -8,34 +8,30 @@ import (
 	"ledger.example/events"
 )
 
-// request is one of the requests that a command writes in one transaction of the store: its draft, its plan and its
-// answer. The requests of an atomic batch are written together. A single request is a batch of one.
+// request is one of the requests that a command carries out in one transaction of the store: its draft, its plan and
+// its answer. The requests of an atomic batch are carried out together. A single request is a batch of one.
 type request struct {
 	draft
 	number int // in an atomic batch, counted from 1; else 0
 	plan
-
-	// The answer. head is what is stored or, in a dry run, would be. It is nil while the request is not answered.
-	head     events.Event
-	replayed bool // head was stored before, by an earlier request
+	answer Posted
 }
 
 // plan is what a request writes, as decided from what was read: a transaction, or the end of a hold. Each attempt mints
 // new KSUIDs for it.
 type plan struct {
-	header       events.TransactionPosted // of the transaction, without KSUIDs
-	known        *definitions             // of the accounts and assets in header
+	header       events.TransactionPosted // of the transaction, without KSUIDs; or of the hold to end
+	known        *definitions             // of the accounts and assets in the header of a transaction
 	refusedIfNew *Error                   // the refusal if nothing is stored for the request: see decide
 
 	// Of a reversal and of the end of a hold:
-	lifecycle Lifecycle      // of the other transaction, which is reversed, or is the hold
-	taken     []events.Taken // what is reversed or captured of each of its legs
-	after     events.KSUID   // of the last of its legs; those that are written are greater
+	taken []events.Taken // what is reversed of each leg of the other transaction, or captured of the hold
+	after events.KSUID   // of the last leg of that transaction; those that are written are greater
 
-	// Of a reversal:
-	reversal int64 // its number: the next one when the others were read
-	outdated bool  // another reversal may have the number
-	listed   bool  // the request's id is among the reversals: it was posted, or is being committed
+	ended    *events.HoldEnded // the hold's end as planned from; nil if it is open
+	reversal int64             // the number of a reversal: the next one when the others were read
+	outdated bool              // another reversal may have the number
+	listed   bool              // the request's id is among the reversals: it was posted, or is being committed
 }
 
 // decide plans what the request writes. An error refuses the request, whether it was carried out before or not. A
@@ -97,35 +93,40 @@ func (r *request) decideHeader(ctx context.Context, l *Ledger, known *definition
 	return r.checkStates(ctx, l)
 }
 
-// size returns how many heads and how many postings the request writes.
-func (r *request) size() (heads, legs int) {
-	switch {
-	case r.endsHold():
-		return 1, len(r.lifecycle.Header.Legs)
-	case r.isReversal():
-		return 2, len(r.header.Legs)
+// heads returns how many heads the request writes.
+func (r *request) heads() int {
+	if r.isReversal() {
+		return 2
 	}
-	return 1, len(r.header.Legs)
+	return 1
+}
+
+// fundedLegs returns the legs that need funds or bring some: none for the end of a hold, whose debits were reserved.
+func (r *request) fundedLegs() []events.Leg {
+	if r.endsHold() {
+		return nil
+	}
+	return r.header.Legs
 }
 
 // ksuidsNeeded returns how many KSUIDs an attempt mints at the current time: one for each leg, and one for a missing
 // id. The legs of a backdated transaction are not counted: backdate mints theirs.
 func (r *request) ksuidsNeeded() (n int) {
-	if _, legs := r.size(); r.EffectiveAt == nil {
-		n = legs
+	if r.EffectiveAt == nil {
+		n = len(r.header.Legs)
 	}
-	if r.id() == "" {
+	if r.ID == "" {
 		n++
 	}
 	return n
 }
 
-// addTo adds what the request writes to a commit. ids are the KSUIDs that ksuidsNeeded counts.
+// addTo adds what the request writes to a commit. ids are the KSUIDs that ksuidsNeeded counts, empty in a dry run.
 func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, ids []events.KSUID) error {
 	if r.endsHold() {
 		end, err := r.buildEnd(l, ids)
 		if err == nil {
-			c.add(end, end.Postings(r.lifecycle.Header))
+			c.add(end, end.Postings(r.header))
 		}
 		return err
 	}
@@ -138,7 +139,7 @@ func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, ids []events.
 	for i, id := range ids {
 		header.Legs[i].ID = id
 	}
-	if at := r.effective(); !at.IsZero() {
+	if at := r.effective(); !at.IsZero() && !r.DryRun {
 		if err := l.backdate(ctx, &header, at); err != nil {
 			return err
 		}
@@ -150,12 +151,15 @@ func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, ids []events.
 	return nil
 }
 
-// id is the id of the transaction that the request is about: the one to post, or the hold to end.
-func (r *request) id() string {
-	if r.endsHold() {
-		return r.of
+// postings returns the postings of the request's head.
+func (r *request) postings(head events.Event) []events.PostingRecorded {
+	switch head := head.(type) {
+	case events.TransactionPosted:
+		return head.Postings()
+	case events.HoldEnded:
+		return head.Postings(r.header)
 	}
-	return r.ID
+	return nil
 }
 
 // same returns nil if a stored head is what the request asks for. Errors: CodeTransactionIDReused, CodeHoldEnded,
@@ -176,67 +180,36 @@ func (r *request) same(stored events.Event) *Error {
 	return internalError(fmt.Errorf("a %T is stored for a request", stored))
 }
 
+// answerWith answers the request with its head. The answer to a dry run has no KSUIDs.
+func (r *request) answerWith(head events.Event, replayed bool) {
+	r.answer = Posted{Transaction: r.header, Replayed: replayed}
+	switch head := head.(type) {
+	case events.TransactionPosted:
+		r.answer.Transaction = head
+	case events.HoldEnded:
+		if r.DryRun {
+			head.Legs = withoutIDs(head.Legs)
+		}
+		r.answer.End = &head
+	}
+	if r.DryRun {
+		r.answer.Transaction.Legs = withoutIDs(r.answer.Transaction.Legs)
+	}
+}
+
+// withoutIDs returns a copy of legs without KSUIDs.
+func withoutIDs(legs []events.Leg) []events.Leg {
+	legs = slices.Clone(legs)
+	for i := range legs {
+		legs[i].ID = ""
+	}
+	return legs
+}
+
 // inBatch returns err as an *Error that, in an atomic batch, names the request.
 func (r *request) inBatch(err error) *Error {
 	if r.number == 0 {
 		return asError(err)
 	}
 	return withRequest(err, r.number-1)
-}
-
-// posted is the answer to a request for a transaction.
-func (r *request) posted() Posted {
-	header, _ := r.head.(events.TransactionPosted)
-	return Posted{Transaction: header, Replayed: r.replayed}
-}
-
-// ended is the answer to a request that ends a hold.
-func (r *request) ended() Ended {
-	end, ok := r.head.(events.HoldEnded)
-	if !ok {
-		return Ended{}
-	}
-	hold := r.lifecycle.Header
-	if r.DryRun {
-		hold.Legs = withoutIDs(hold.Legs)
-	}
-	return Ended{Transaction: hold, End: end, Replayed: r.replayed}
-}
-
-// firstAccount is the account of the first leg that the request writes.
-func (r *request) firstAccount() string {
-	if r.endsHold() {
-		return r.lifecycle.Header.Legs[0].Account
-	}
-	return r.header.Legs[0].Account
-}
-
-// postingsOf returns the postings of the request's head.
-func (r *request) postingsOf(head events.Event) []events.PostingRecorded {
-	switch head := head.(type) {
-	case events.TransactionPosted:
-		return head.Postings()
-	case events.HoldEnded:
-		return head.Postings(r.lifecycle.Header)
-	}
-	return nil
-}
-
-// unknownOutcome is what is logged when the outcome of a write is unknown.
-func (r *request) unknownOutcome() string {
-	if r.endsHold() {
-		return "outcome of a hold's end is unknown; it is read"
-	}
-	return "outcome of a write is unknown; reading the header to find out"
-}
-
-// legsOf returns the legs of a header or of the end of a hold.
-func legsOf(head events.Event) []events.Leg {
-	switch head := head.(type) {
-	case events.TransactionPosted:
-		return head.Legs
-	case events.HoldEnded:
-		return head.Legs
-	}
-	return nil
 }

@@ -93,15 +93,16 @@ func (s Authority) next(account string) []events.Event {
 	return next
 }
 
-// PostingRequest is one of PostTransaction, PostTransfer and PostTrade. Each asks for one transaction.
-type PostingRequest interface {
+// Request is one of PostTransaction, PostTransfer, PostTrade and ReverseRequest, which ask for a transaction, and of
+// CaptureRequest and ReleaseRequest, which end a hold.
+type Request interface {
 	// Shape returns the fields that are invalid by themselves; nil if there are none.
 	Shape() []FieldError
-	// expand returns the transaction that the request asks for.
+	// expand returns the transaction, or the end of a hold, that the request asks for.
 	expand() draft
 }
 
-// Annotation has the fields that all posting requests have in common.
+// Annotation has the fields that all requests for a transaction have in common.
 type Annotation struct {
 	ID          string            // of the transaction, see events.ValidID; "" for a generated id
 	Description string            // at most events.DescriptionChars characters
@@ -155,16 +156,18 @@ type BatchResult struct {
 	Err    *Error
 }
 
-// Posted is the answer to a posting request or a reversal.
+// Posted is the answer to a request: the transaction as it was posted, or a hold as it was placed, with its end.
 type Posted struct {
 	Transaction events.TransactionPosted
-	Replayed    bool // posted before, by an earlier request with this id and body
+	End         *events.HoldEnded // by the request; its legs are the posted amounts; nil of a transaction
+	Replayed    bool              // carried out before, by an earlier request for the same
 }
 
-// Status returns the state of the transaction when it was posted: StatusHeld or StatusPosted.
-func (p Posted) Status() Status { return Lifecycle{Header: p.Transaction}.Status() }
+// Status returns the state of the transaction when the request was carried out.
+func (p Posted) Status() Status { return Lifecycle{Header: p.Transaction, Ended: p.End}.Status() }
 
-// CaptureRequest asks to post all or a part of a hold. The rest is given back.
+// CaptureRequest asks to post all or a part of a hold, and to give back the rest. It needs no funds, because the hold
+// reserved them.
 type CaptureRequest struct {
 	Transaction string // id of the hold
 	Part        Part
@@ -172,7 +175,7 @@ type CaptureRequest struct {
 	DryRun      bool   // see Annotation
 }
 
-// ReleaseRequest asks to give back a whole hold.
+// ReleaseRequest asks to give back a whole hold, also after its time of expiry.
 type ReleaseRequest struct {
 	Transaction string // id of the hold
 	Description string // why, at most events.DescriptionChars characters
@@ -180,18 +183,9 @@ type ReleaseRequest struct {
 	DryRun      bool   // see Annotation
 }
 
-// Ended is the answer to a request that ends a hold.
-type Ended struct {
-	Transaction events.TransactionPosted // the hold as it was placed
-	End         events.HoldEnded         // its legs are the posted amounts
-	Replayed    bool                     // ended before, by an earlier request for the same end
-}
-
-// Status returns how the hold ended.
-func (e Ended) Status() Status { return statusOf(e.End) }
-
 // ReverseRequest asks for a transaction that reverses another one, in whole or in part: its legs have the opposite
-// signs, and zero legs are omitted. It cannot have a Hold.
+// signs, and zero legs are omitted. All reversals of a transaction together reverse at most the posted amounts. A
+// reversal needs funds like any other debit. It cannot have a Hold.
 type ReverseRequest struct {
 	Annotation
 	Transaction string // id of the transaction to reverse

@@ -7,21 +7,12 @@ import (
 	"ledger.example/events"
 )
 
-// Reverse posts a transaction that reverses another one, in whole or in part. All reversals of a transaction together
-// reverse at most the posted amounts. A reversal needs funds like any other debit. Errors: those of Post, where
-// CodeUnbalanced is about the request's part, and CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible.
-func (l *Ledger) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
-	posted := &request{draft: r.expand()}
-	err := l.write(ctx, posted)
-	return posted.posted(), err
-}
-
 // expand returns the draft without legs. decideReversal adds them.
 func (r ReverseRequest) expand() draft {
-	return draft{Annotation: r.Annotation, kind: events.KindReversal, of: r.Transaction, part: r.Part}
+	return draft{Annotation: r.Annotation, kind: events.KindReversal, reverses: r.Transaction, part: r.Part}
 }
 
-// Shape returns the fields that are invalid by themselves; nil if there are none.
+// Shape implements Request.
 func (r ReverseRequest) Shape() []FieldError { return r.expand().shape() }
 
 // decideReversal reads the transaction to reverse, and fills in the legs of the reversing transaction. It does not if
@@ -33,7 +24,7 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 	if refused := r.part.rules(); refused != nil {
 		return refused
 	}
-	lifecycle, err := l.Lifecycle(ctx, r.of)
+	lifecycle, err := l.Lifecycle(ctx, r.reverses)
 	if err != nil {
 		return asError(err)
 	}
@@ -65,7 +56,7 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 	if refused := r.part.reversible(lifecycle, taken, left); refused != nil {
 		return refused
 	}
-	r.lifecycle, r.taken, r.after = lifecycle, taken, legs[len(legs)-1].ID
+	r.taken, r.after = taken, legs[len(legs)-1].ID
 	r.reversal, r.outdated = int64(len(lifecycle.Reversals))+1, false
 	r.legs = nil
 	for i, of := range taken {
@@ -80,7 +71,7 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 
 // reversed returns the event that records a reversal under the transaction that it reverses.
 func (r *request) reversed() events.TransactionReversed {
-	return events.TransactionReversed{Transaction: r.of, Number: r.reversal, By: r.ID, Taken: r.taken}
+	return events.TransactionReversed{Transaction: r.reverses, Number: r.reversal, By: r.ID, Taken: r.taken}
 }
 
 // reversible returns CodeExceedsReversible if more is taken of a leg than is left.

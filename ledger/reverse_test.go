@@ -31,7 +31,7 @@ func TestReverse(t *testing.T) {
 		r.paid()
 		request := reversal("r-1", "t-1", some("30"))
 		request.Description, request.Metadata = "returned", map[string]string{"why": "broken"}
-		first, err := r.Reverse(t.Context(), request)
+		first, err := r.Post(t.Context(), request)
 		if err != nil || first.Replayed || first.Status() != ledger.StatusPosted {
 			t.Fatal(first, err)
 		}
@@ -40,33 +40,33 @@ func TestReverse(t *testing.T) {
 			stored.Legs[0].Quantity != amount("30") || stored.Legs[1].Quantity != amount("-30") {
 			t.Errorf("stored %+v", stored)
 		}
-		if again, err := r.Reverse(t.Context(), request); err != nil || !again.Replayed || !reflect.DeepEqual(again.Transaction, first.Transaction) {
+		if again, err := r.Post(t.Context(), request); err != nil || !again.Replayed || !reflect.DeepEqual(again.Transaction, first.Transaction) {
 			t.Error(again, err)
 		}
 		for name, other := range map[string]ledger.ReverseRequest{
 			"another part": reversal("r-1", "t-1", some("30")), "all": reversal("r-1", "t-1", ledger.Part{}), "itself": reversal("t-1", "t-1", some("1")),
 		} {
-			_, err := r.Reverse(t.Context(), other)
+			_, err := r.Post(t.Context(), other)
 			if e := r.refused(err, ledger.CodeTransactionIDReused); e == nil {
 				t.Error(name)
 			}
 		}
-		_, err = r.Reverse(t.Context(), reversal("r-2", "t-1", some("71")))
+		_, err = r.Post(t.Context(), reversal("r-2", "t-1", some("71")))
 		e := r.refused(err, ledger.CodeExceedsReversible)
 		if want := []ledger.LegRequest{{Account: "jane", Asset: "USD", Quantity: amount("-70")}, {Account: "shop", Asset: "USD", Quantity: amount("70")}}; !reflect.DeepEqual(e.Left, want) {
 			t.Errorf("left %+v", e.Left)
 		}
-		all, err := r.Reverse(t.Context(), reversal("", "t-1", ledger.Part{}))
+		all, err := r.Post(t.Context(), reversal("", "t-1", ledger.Part{}))
 		if err != nil || all.Transaction.Legs[0].Quantity != amount("70") || all.Transaction.Legs[0].ID <= r.stored("t-1", true).Legs[1].ID {
 			t.Fatal(all, err)
 		}
 		for _, part := range []ledger.Part{{}, some("1")} {
-			_, err = r.Reverse(t.Context(), reversal("r-3", "t-1", part))
+			_, err = r.Post(t.Context(), reversal("r-3", "t-1", part))
 			if e := r.refused(err, ledger.CodeExceedsReversible); !e.Left[0].Quantity.IsZero() {
 				t.Errorf("left %+v", e.Left)
 			}
 		}
-		if again, err := r.Reverse(t.Context(), request); err != nil || !again.Replayed {
+		if again, err := r.Post(t.Context(), request); err != nil || !again.Replayed {
 			t.Error(again, err)
 		}
 		lifecycle, err := r.Lifecycle(t.Context(), "t-1")
@@ -85,7 +85,7 @@ func TestReversedAmounts(t *testing.T) {
 		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester"},
 			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true})
 		r.mustPost(held("captured", "jane", "shop", "10", time.Hour))
-		if _, err := r.Capture(t.Context(), capture("captured", some("6"))); err != nil {
+		if _, err := r.Post(t.Context(), capture("captured", some("6"))); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {
@@ -102,18 +102,18 @@ func TestReversedAmounts(t *testing.T) {
 			{"r-1", "captured", ledger.Part{}, "jane USD 6 0, shop USD -6 0"},
 			{"r-2", "r-1", parts([2]string{"6", "0"}, [2]string{"-6", "0"}), "jane USD -6 0, shop USD 6 0"},
 		} {
-			got, err := r.Reverse(t.Context(), reversal(c.id, c.of, c.part))
+			got, err := r.Post(t.Context(), reversal(c.id, c.of, c.part))
 			if err != nil || legsText(got.Transaction.Legs) != c.want {
 				t.Errorf("%s, %v, want %s", legsText(got.Transaction.Legs), err, c.want)
 			}
 		}
 		asHold := reversal("r-3", "trade", ledger.Part{})
 		asHold.Hold = &ledger.HoldRequest{}
-		if _, err := r.Reverse(t.Context(), asHold); ledger.Names(r.refused(err, ledger.CodeInvalidRequest).Fields)[0] != "hold" {
+		if _, err := r.Post(t.Context(), asHold); ledger.Names(r.refused(err, ledger.CodeInvalidRequest).Fields)[0] != "hold" {
 			t.Errorf("as a hold: %v", err)
 		}
 		// That gives nothing back to be reversed.
-		_, err := r.Reverse(t.Context(), reversal("r-3", "captured", some("1")))
+		_, err := r.Post(t.Context(), reversal("r-3", "captured", some("1")))
 		r.refused(err, ledger.CodeExceedsReversible)
 	})
 }
@@ -130,25 +130,25 @@ func legsText(legs []events.Leg) string {
 func TestReversalsNeedFunds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.paid()
-		if _, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("10"))); err != nil {
+		if _, err := r.Post(t.Context(), reversal("r-1", "t-1", some("10"))); err != nil {
 			t.Fatal(err)
 		}
 		r.mustPost(transfer("t-2", "shop", "bob", "60"))
 		r.journal.forget()
-		_, err := r.Reverse(t.Context(), reversal("r-2", "t-1", ledger.Part{}))
+		_, err := r.Post(t.Context(), reversal("r-2", "t-1", ledger.Part{}))
 		e := r.refused(err, ledger.CodeInsufficientFunds)
 		if want := (ledger.Funds{Asset: "USD", Available: amount("30"), Requested: amount("90")}); e.Account != "shop" || *e.Funds != want {
 			t.Errorf("funds %+v", *e.Funds)
 		}
 		r.stored("r-2", false)
-		if again, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("10"))); err != nil || !again.Replayed {
+		if again, err := r.Post(t.Context(), reversal("r-1", "t-1", some("10"))); err != nil || !again.Replayed {
 			t.Error(again, err)
 		}
 		if lifecycle, err := r.Lifecycle(t.Context(), "t-1"); err != nil || len(lifecycle.Reversals) != 1 {
 			t.Error(lifecycle, err)
 		}
 		r.journal.forget()
-		if _, err := r.Reverse(t.Context(), reversal("r-3", "t-1", some("30"))); err != nil ||
+		if _, err := r.Post(t.Context(), reversal("r-3", "t-1", some("30"))); err != nil ||
 			strings.Join(r.journal.calls, " ") != "Lifecycle Append" {
 			t.Errorf("%v, requests: %v", err, r.journal.calls)
 		}
@@ -171,7 +171,7 @@ func TestConcurrentReversals(t *testing.T) {
 				inBubble(t, func(t *testing.T, r *rig) {
 					r.paid()
 					r.journal.steps = []appended{func(ctx context.Context, ours commit) error {
-						if _, err := r.another().Reverse(t.Context(), reversal("other", "t-1", c.other)); err != nil {
+						if _, err := r.another().Post(t.Context(), reversal("other", "t-1", c.other)); err != nil {
 							t.Error(err)
 						}
 						if lost {
@@ -179,7 +179,7 @@ func TestConcurrentReversals(t *testing.T) {
 						}
 						return ours.apply(ctx)
 					}}
-					got, err := r.Reverse(t.Context(), reversal("r-1", "t-1", c.ours))
+					got, err := r.Post(t.Context(), reversal("r-1", "t-1", c.ours))
 					if c.took == "" {
 						r.refused(err, ledger.CodeExceedsReversible)
 						time.Sleep(time.Minute)
@@ -209,14 +209,14 @@ func TestReversalIsPlannedAgainInAnOutage(t *testing.T) {
 		time.Sleep(ledger.DebitAge - time.Second)
 		r.journal.forget()
 		r.journal.steps = []appended{func(_ context.Context, c commit) error {
-			if _, err := r.another().Reverse(t.Context(), reversal("other", "t-1", some("1"))); err != nil {
+			if _, err := r.another().Post(t.Context(), reversal("other", "t-1", some("1"))); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Second)
 			r.journal.fail = failing("Lookup", errUnavailable)
 			return c.apply(t.Context())
 		}}
-		_, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("30")))
+		_, err := r.Post(t.Context(), reversal("r-1", "t-1", some("30")))
 		r.refused(err, ledger.CodeUnavailable)
 		if strings.Join(r.journal.calls[:4], " ") != "Lifecycle Append Lifecycle Lookup" {
 			t.Errorf("requests: %v", r.journal.calls)
@@ -234,7 +234,7 @@ func TestReversalIsNotRefusedByItsOwnAttempt(t *testing.T) {
 				r.paid()
 				request := reversal("r-1", "t-1", ledger.Part{})
 				if another {
-					if _, err := r.another().Reverse(t.Context(), request); err != nil {
+					if _, err := r.another().Post(t.Context(), request); err != nil {
 						t.Fatal(err)
 					}
 				} else {
@@ -249,7 +249,7 @@ func TestReversalIsNotRefusedByItsOwnAttempt(t *testing.T) {
 					}
 					return nil
 				}
-				got, err := r.Reverse(t.Context(), request)
+				got, err := r.Post(t.Context(), request)
 				if err != nil || got.Replayed != another || looks <= 8 {
 					t.Errorf("%+v, %v after %d looks", got, err, looks)
 				}
@@ -260,11 +260,11 @@ func TestReversalIsNotRefusedByItsOwnAttempt(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.paid()
 			request := reversal("r-1", "t-1", ledger.Part{})
-			if _, err := r.another().Reverse(t.Context(), request); err != nil {
+			if _, err := r.another().Post(t.Context(), request); err != nil {
 				t.Fatal(err)
 			}
 			r.journal.fail = failing("Transaction", errUnavailable)
-			_, err := r.Reverse(t.Context(), request)
+			_, err := r.Post(t.Context(), request)
 			r.refused(err, ledger.CodeOutcomeUnknown)
 		})
 	})
@@ -289,7 +289,7 @@ func TestBoundsOfReversalsNeverFall(t *testing.T) {
 			}
 			return c.apply(ctx)
 		}
-		if _, err := r.Reverse(t.Context(), reversal("r-1", "trade", ledger.Part{})); err != nil {
+		if _, err := r.Post(t.Context(), reversal("r-1", "trade", ledger.Part{})); err != nil {
 			t.Fatal(err)
 		}
 		bounds := map[events.Pair]events.Amount{}

@@ -80,12 +80,12 @@ func transfer(id, from, to, quantity string) ledger.PostTransfer {
 	}
 }
 
-func (r *rig) post(request ledger.PostingRequest) (ledger.Posted, error) {
+func (r *rig) post(request ledger.Request) (ledger.Posted, error) {
 	r.t.Helper()
 	return r.Post(r.t.Context(), request)
 }
 
-func (r *rig) mustPost(request ledger.PostingRequest) ledger.Posted {
+func (r *rig) mustPost(request ledger.Request) ledger.Posted {
 	r.t.Helper()
 	posted, err := r.post(request)
 	if err != nil {

@@ -171,7 +171,7 @@ func TestRules(t *testing.T) {
 }
 
 // broken fails the test unless r breaks the rules with this code and these fields.
-func broken(t *testing.T, r ledger.PostingRequest, code ledger.Code, fields, rules string) {
+func broken(t *testing.T, r ledger.Request, code ledger.Code, fields, rules string) {
 	t.Helper()
 	err := ledger.Rules(r)
 	if code == "" || err == nil {

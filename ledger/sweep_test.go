@@ -42,7 +42,7 @@ func TestSweep(t *testing.T) {
 		r.fund("bob", "USD", "1")
 		r.mustPost(held("later", "bob", "shop", "1", 2*time.Hour))
 		r.journal.ListHolds("later")
-		if _, err := r.another().Release(t.Context(), release("h-000")); err != nil { // the list does not show it yet
+		if _, err := r.another().Post(t.Context(), release("h-000")); err != nil { // the list does not show it yet
 			t.Fatal(err)
 		}
 		for _, pause := range []time.Duration{0, time.Hour} { // and 5 s have not passed yet

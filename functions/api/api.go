@@ -22,11 +22,8 @@ import (
 
 // Commands are the writes of the ledger. Errors are *ledger.Error.
 type Commands interface {
-	Post(ctx context.Context, r ledger.PostingRequest) (ledger.Posted, error)
-	PostBatch(ctx context.Context, requests []ledger.PostingRequest, atomic bool) ([]ledger.BatchResult, error)
-	Capture(ctx context.Context, r ledger.CaptureRequest) (ledger.Ended, error)
-	Release(ctx context.Context, r ledger.ReleaseRequest) (ledger.Ended, error)
-	Reverse(ctx context.Context, r ledger.ReverseRequest) (ledger.Posted, error)
+	Post(ctx context.Context, r ledger.Request) (ledger.Posted, error)
+	PostBatch(ctx context.Context, requests []ledger.Request, atomic bool) ([]ledger.BatchResult, error)
 	RegisterAsset(ctx context.Context, r ledger.RegisterAsset) (asset events.AssetRegistered, created bool, err error)
 	OpenAccount(ctx context.Context, r ledger.OpenAccount) (account ledger.Account, created bool, err error)
 	ChangeAccount(ctx context.Context, r ledger.ChangeAccount) (ledger.Account, error)

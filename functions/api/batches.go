@@ -31,7 +31,7 @@ type batched struct {
 	at      int     // index in the batch
 	kind    string  // transaction, transfer or trade; "" if it is not valid
 	request request // has only what is needed to decode the request
-	posting ledger.PostingRequest
+	posting ledger.Request
 	problem *problem // why the request is refused, nil if it is not
 }
 
@@ -48,7 +48,7 @@ func (a *api) postBatch(r *request) (reply, error) {
 		}
 	}
 	var valid []*batched
-	var requests []ledger.PostingRequest
+	var requests []ledger.Request
 	for _, b := range items {
 		switch {
 		case b.problem == nil:
@@ -83,7 +83,7 @@ func (a *api) postBatch(r *request) (reply, error) {
 
 // executeBatch posts the valid requests and returns their results. If a request is refused, it sets its problem.
 func (a *api) executeBatch(
-	r *request, valid []*batched, requests []ledger.PostingRequest, atomic bool,
+	r *request, valid []*batched, requests []ledger.Request, atomic bool,
 ) (shown []result, posted tally, err error) {
 	if len(valid) == 0 {
 		return nil, posted, nil
@@ -192,12 +192,12 @@ func (b *batched) read(r *request, n *node) error {
 	b.kind, b.request = body.key, request{http: r.http, body: body, repeated: repeated.fields}
 	var c decodedPosting
 	err := b.request.decode(&c, func(o *object) {
-		c.PostingRequest, _ = postingKinds[b.kind](o, r.note())
+		c.Request, _ = postingKinds[b.kind](o, r.note())
 		if o.n.member("id") == nil {
 			o.fail(o.n.end, "id", ruleRequired)
 		}
 	})
-	b.posting = c.PostingRequest
+	b.posting = c.Request
 	return err
 }
 

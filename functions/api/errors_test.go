@@ -116,7 +116,7 @@ func TestFailedReads(t *testing.T) {
 
 type panicking struct{ Commands }
 
-func (panicking) Post(context.Context, ledger.PostingRequest) (ledger.Posted, error) {
+func (panicking) Post(context.Context, ledger.Request) (ledger.Posted, error) {
 	panic("secret")
 }
 

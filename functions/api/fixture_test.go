@@ -68,12 +68,12 @@ type fixture struct {
 // spied is a ledger that records postings, and fails if a test sets an error.
 type spied struct {
 	Commands
-	last     ledger.PostingRequest
+	last     ledger.Request
 	until    time.Time // the deadline of the last posting
 	failWith error
 }
 
-func (s *spied) Post(ctx context.Context, r ledger.PostingRequest) (ledger.Posted, error) {
+func (s *spied) Post(ctx context.Context, r ledger.Request) (ledger.Posted, error) {
 	s.last = r
 	s.until, _ = ctx.Deadline()
 	if s.failWith != nil {

@@ -69,43 +69,33 @@ func (o *object) part() (p ledger.Part) {
 // capture posts what a hold reserves, in whole or in part. The same capture again gets the first answer.
 func (a *api) capture(r *request) (reply, error) {
 	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor, DryRun: r.dry}
-	read := func(o *object) { c.Part = o.part() }
-	return a.endHold(r, &c, read, func(ctx context.Context) (ledger.Ended, error) {
-		return a.config.Commands.Capture(ctx, c)
-	})
+	return a.endHold(r, &c, func(o *object) { c.Part = o.part() })
 }
 
 // release ends a hold without posting. The answer is the same if the hold was released before.
 func (a *api) release(r *request) (reply, error) {
 	c := ledger.ReleaseRequest{Transaction: r.ids["id"], Actor: r.actor, DryRun: r.dry}
-	read := func(o *object) { c.Description = o.text("description", optional) }
-	return a.endHold(r, &c, read, func(ctx context.Context) (ledger.Ended, error) {
-		return a.config.Commands.Release(ctx, c)
-	})
+	return a.endHold(r, &c, func(o *object) { c.Description = o.text("description", optional) })
 }
 
-// endHold decodes the body with read, and ends the hold of the path with end.
-func (a *api) endHold(
-	r *request, c command, read func(*object), end func(context.Context) (ledger.Ended, error),
-) (reply, error) {
+// endHold decodes the body with read, ends the hold of the path with c, and shows it right after its end.
+func (a *api) endHold(r *request, c ledger.Request, read func(*object)) (reply, error) {
 	return answerWrite(r, c, read, func(ctx context.Context) (reply, error) {
 		if err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold); err != nil {
 			return reply{}, err
 		}
-		return showEnded(end(ctx))
+		ended, err := a.config.Commands.Post(ctx, c)
+		if err != nil {
+			return reply{}, err
+		}
+		body := showLifecycle(ledger.Lifecycle{Header: ended.Transaction, Ended: ended.End})
+		if body.DryRun {
+			return ok(body)
+		}
+		return reply{
+			status: http.StatusOK, body: body, replayed: ended.Replayed, transaction: ended.Transaction.ID,
+		}, nil
 	})
-}
-
-// showEnded shows a hold right after its end.
-func showEnded(e ledger.Ended, err error) (reply, error) {
-	if err != nil {
-		return reply{}, err
-	}
-	body := showLifecycle(ledger.Lifecycle{Header: e.Transaction, Ended: &e.End})
-	if body.DryRun {
-		return ok(body)
-	}
-	return reply{status: http.StatusOK, body: body, replayed: e.Replayed, transaction: e.Transaction.ID}, nil
 }
 
 // postReversal reverses a transaction, in whole or in part.
@@ -122,7 +112,7 @@ func (a *api) postReversal(r *request) (reply, error) {
 		if err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part)); err != nil {
 			return reply{}, err
 		}
-		posted, err := a.config.Commands.Reverse(ctx, c)
+		posted, err := a.config.Commands.Post(ctx, c)
 		return answerPosted(r, posted, err)
 	})
 }

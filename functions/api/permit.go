@@ -193,9 +193,9 @@ func (r *request) permit(c command) error {
 
 // permitPosting checks the rules over several fields, and then the caller's roles on the accounts that are debited.
 func (r *request) permitPosting(c command) error {
-	p, ok := c.(ledger.PostingRequest)
+	p, ok := c.(ledger.Request)
 	if !ok {
-		return fmt.Errorf("%T is not a posting request", c)
+		return fmt.Errorf("%T posts nothing", c)
 	}
 	if err := ledger.Check(p); err != nil {
 		return err
@@ -215,7 +215,7 @@ func backdating() error {
 }
 
 // needsOf returns the accounts that a posting debits or gives a cost, with the role that is needed on them.
-func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role {
+func needsOf(p ledger.Request, needed access.Role) map[string]access.Role {
 	needs := make(map[string]access.Role)
 	for _, account := range ledger.Debited(p) {
 		needs[account] = needed
@@ -225,7 +225,7 @@ func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role
 
 // mayPost returns nil if the caller has the needed role on all accounts that a posting debits or gives a cost. Accounts
 // on which the caller has no role do not exist for the caller. roles may have those of other accounts, too.
-func mayPost(p ledger.PostingRequest, roles map[string]access.Right, needed access.Role) error {
+func mayPost(p ledger.Request, roles map[string]access.Right, needed access.Role) error {
 	if ledger.IsBackdated(p) {
 		return backdating()
 	}

@@ -131,14 +131,14 @@ func (a *api) postTrade(r *request) (reply, error) { return a.post(r, (*object).
 
 // readPosting reads the body of a posting into a request with the given annotation. It also returns a pointer to the
 // annotation of that request.
-type readPosting func(o *object, note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation)
+type readPosting func(o *object, note ledger.Annotation) (ledger.Request, *ledger.Annotation)
 
 // postingKinds are the kinds of posting, by their names in a batch.
 var postingKinds = map[string]readPosting{
 	"transaction": (*object).transaction, "transfer": (*object).transfer, "trade": (*object).trade,
 }
 
-func (o *object) transaction(note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation) {
+func (o *object) transaction(note ledger.Annotation) (ledger.Request, *ledger.Annotation) {
 	c := &ledger.PostTransaction{Annotation: note}
 	o.annotation(&c.Annotation)
 	c.Hold = o.hold()
@@ -154,7 +154,7 @@ func (o *object) transaction(note ledger.Annotation) (ledger.PostingRequest, *le
 	return c, &c.Annotation
 }
 
-func (o *object) transfer(note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation) {
+func (o *object) transfer(note ledger.Annotation) (ledger.Request, *ledger.Annotation) {
 	c := &ledger.PostTransfer{Annotation: note}
 	o.annotation(&c.Annotation)
 	c.Hold = o.hold()
@@ -163,7 +163,7 @@ func (o *object) transfer(note ledger.Annotation) (ledger.PostingRequest, *ledge
 	return c, &c.Annotation
 }
 
-func (o *object) trade(note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation) {
+func (o *object) trade(note ledger.Annotation) (ledger.Request, *ledger.Annotation) {
 	c := &ledger.PostTrade{Annotation: note}
 	o.annotation(&c.Annotation)
 	c.Hold = o.hold()
@@ -174,17 +174,17 @@ func (o *object) trade(note ledger.Annotation) (ledger.PostingRequest, *ledger.A
 }
 
 // decodedPosting is the command of a posting. It is empty until the body was decoded.
-type decodedPosting struct{ ledger.PostingRequest }
+type decodedPosting struct{ ledger.Request }
 
 // post posts a transaction whose body read reads. A replay gets the first answer.
 func (a *api) post(r *request, read readPosting) (reply, error) {
 	var c decodedPosting
 	return answerWrite(r, &c, func(o *object) {
 		var note *ledger.Annotation
-		c.PostingRequest, note = read(o, r.note())
+		c.Request, note = read(o, r.note())
 		r.idempotencyKey(o, note)
 	}, func(ctx context.Context) (reply, error) {
-		posted, err := a.config.Commands.Post(ctx, c.PostingRequest)
+		posted, err := a.config.Commands.Post(ctx, c.Request)
 		return answerPosted(r, posted, err)
 	})
 }

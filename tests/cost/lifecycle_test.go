@@ -69,7 +69,7 @@ func (b *limitedBank) settled(hold bool) ledger.PostTrade {
 	return r
 }
 
-func (b *limitedBank) post(r ledger.PostingRequest) string {
+func (b *limitedBank) post(r ledger.Request) string {
 	b.t.Helper()
 	posted, err := b.warm.Post(b.t.Context(), r)
 	if err != nil {
@@ -86,7 +86,7 @@ func (b *limitedBank) capture(id string) { b.end(id, 0) }
 // end captures this many shares of a held trade, with a proportional cost. 0: all.
 func (b *limitedBank) end(id string, shares int64) {
 	b.t.Helper()
-	if _, err := b.warm.Capture(b.t.Context(), ledger.CaptureRequest{Transaction: id, Part: partOf(shares),
+	if _, err := b.warm.Post(b.t.Context(), ledger.CaptureRequest{Transaction: id, Part: partOf(shares),
 		Actor: typicalInputs().actor}); err != nil {
 		b.t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func partOf(shares int64) (p ledger.Part) {
 
 func (b *limitedBank) release(id string) {
 	b.t.Helper()
-	if _, err := b.warm.Release(b.t.Context(), ledger.ReleaseRequest{Transaction: id,
+	if _, err := b.warm.Post(b.t.Context(), ledger.ReleaseRequest{Transaction: id,
 		Actor: typicalInputs().actor}); err != nil {
 		b.t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (b *limitedBank) release(id string) {
 
 func (b *limitedBank) reverse(id string, shares int64) {
 	b.t.Helper()
-	if _, err := b.warm.Reverse(b.t.Context(), ledger.ReverseRequest{Annotation: b.note(false), Part: partOf(shares),
+	if _, err := b.warm.Post(b.t.Context(), ledger.ReverseRequest{Annotation: b.note(false), Part: partOf(shares),
 		Transaction: id}); err != nil {
 		b.t.Fatal(err)
 	}

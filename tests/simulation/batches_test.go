@@ -14,10 +14,10 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 		return true
 	}
 	ctx, c := h.model.beginCall(ctx)
-	var requests []ledger.PostingRequest
+	var requests []ledger.Request
 	var calls []callStart
 	for _, op := range members {
-		requests = append(requests, op.body.(ledger.PostingRequest))
+		requests = append(requests, op.body)
 		calls = append(calls, op.startCall())
 		defer func() { op.inFlight-- }()
 	}

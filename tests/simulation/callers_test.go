@@ -125,17 +125,9 @@ func (h *history) post(ctx context.Context, d dice, op *operation) (final bool) 
 	p := op.startCall()
 	defer func() { op.inFlight-- }()
 	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)),
-		func(on *process) (ledger.Posted, error) { return send(ctx, on.ledger, body) })
+		func(on *process) (ledger.Posted, error) { return on.ledger.Post(ctx, body) })
 	h.observe()
 	return h.checkAnswer(ctx, d, op, p, c, body, answer, err, died)
-}
-
-// send sends the body of a post or a reversal.
-func send(ctx context.Context, l *ledger.Ledger, request any) (ledger.Posted, error) {
-	if r, ok := request.(ledger.ReverseRequest); ok {
-		return l.Reverse(ctx, r)
-	}
-	return l.Post(ctx, request.(ledger.PostingRequest))
 }
 
 // callStart is the state of an operation when one of its calls began.
@@ -157,7 +149,7 @@ func (op *operation) startCall() callStart {
 func (p callStart) wasOnly(op *operation) bool { return p.alone && op.calls == p.number }
 
 // checkAnswer checks the answer to one call against the model. It reports whether the answer is final.
-func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p callStart, c *call, body any,
+func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p callStart, c *call, body ledger.Request,
 	answer ledger.Posted, err error, died bool) (final bool) {
 	e, again := h.classify(op.name, err, died)
 	switch {

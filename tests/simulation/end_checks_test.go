@@ -78,7 +78,7 @@ func (h *history) retryAll() {
 		case op.kind == kindPost, op.kind == kindReverse:
 			h.checkAnswers(op)
 			if stored, exists := h.model.headers[op.name]; exists {
-				answer, err := send(ctx, p.ledger, op.body)
+				answer, err := p.ledger.Post(ctx, op.body)
 				if err != nil || !answer.Replayed || !sameTransaction(answer.Transaction, stored) {
 					h.fail("%s is stored, but a retry is answered with %+v (%w)", op.name, answer, err)
 				}

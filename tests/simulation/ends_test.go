@@ -10,7 +10,7 @@ import (
 // end makes one call to capture or release a hold.
 func (h *history) end(ctx context.Context, d dice, op *operation) (final bool) {
 	ctx, c := h.model.beginCall(ctx)
-	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (ledger.Ended, error) {
+	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (ledger.Posted, error) {
 		return sendEnd(ctx, on.ledger, op)
 	})
 	h.observe()
@@ -31,15 +31,15 @@ func (h *history) end(ctx context.Context, d dice, op *operation) (final bool) {
 	return true
 }
 
-func sendEnd(ctx context.Context, l *ledger.Ledger, op *operation) (ledger.Ended, error) {
+func sendEnd(ctx context.Context, l *ledger.Ledger, op *operation) (ledger.Posted, error) {
 	if op.kind == kindRelease {
-		return l.Release(ctx, ledger.ReleaseRequest{Transaction: op.target.name, Actor: "somebody"})
+		return l.Post(ctx, ledger.ReleaseRequest{Transaction: op.target.name, Actor: "somebody"})
 	}
-	return l.Capture(ctx, ledger.CaptureRequest{Transaction: op.target.name, Part: op.part, Actor: "somebody"})
+	return l.Post(ctx, ledger.CaptureRequest{Transaction: op.target.name, Part: op.part, Actor: "somebody"})
 }
 
 // endAcknowledged checks and stores an answer that acknowledges a capture or release.
-func (h *history) endAcknowledged(op *operation, answer ledger.Ended) {
+func (h *history) endAcknowledged(op *operation, answer ledger.Posted) {
 	wanted := events.OutcomeCaptured
 	if op.kind == kindRelease {
 		wanted = events.OutcomeReleased
@@ -56,7 +56,7 @@ func (h *history) endAcknowledged(op *operation, answer ledger.Ended) {
 }
 
 // isCaptured reports whether the captured part is the requested one.
-func isCaptured(answer ledger.Ended, part ledger.Part) bool {
+func isCaptured(answer ledger.Posted, part ledger.Part) bool {
 	for i, leg := range answer.End.Legs {
 		wanted, ok := partOfLeg(part, i)
 		if !ok {

@@ -300,7 +300,7 @@ func (m *model) leftToReverse(id string) []int64 {
 }
 
 // acknowledgeEnd checks and notes that the end of a hold was acknowledged.
-func (m *model) acknowledgeEnd(answer ledger.Ended) {
+func (m *model) acknowledgeEnd(answer ledger.Posted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stored := m.outcomes[answer.Transaction.ID]
@@ -330,7 +330,7 @@ func (m *model) checkEndRefusal(op *operation, e *ledger.Error) {
 		return
 	}
 	m.count("hold_ended answers")
-	ended := ledger.Ended{Transaction: m.headers[op.target.name], End: stored}
+	ended := ledger.Posted{Transaction: m.headers[op.target.name], End: &stored}
 	if op.kind == kindRelease && stored.Outcome == events.OutcomeReleased ||
 		op.kind == kindCapture && stored.Outcome == events.OutcomeCaptured && isCaptured(ended, op.part) {
 		m.fail("%s: refused (%w), but the requested end is stored", op.name, e)

@@ -60,8 +60,8 @@ type operation struct {
 	name  string        // unique; also the id of the transaction
 	begin time.Duration // since the history began
 
-	body      any // kindPost: a ledger.PostingRequest; kindReverse: a ledger.ReverseRequest
-	otherBody any // a different body with the same id
+	body      ledger.Request // of kindPost and kindReverse
+	otherBody ledger.Request // a different body with the same id
 	legs      []ledger.LegRequest
 	hold      bool
 	expires   time.Duration // of a hold, since the history began; 0: the ledger's default
@@ -107,7 +107,7 @@ func (op *operation) effect(k pair) (debits, credits int64) {
 }
 
 // annotated returns the body of a transaction with a changed annotation.
-func annotated(request any, change func(*ledger.Annotation)) any {
+func annotated(request ledger.Request, change func(*ledger.Annotation)) ledger.Request {
 	switch r := request.(type) {
 	case ledger.PostTransfer:
 		change(&r.Annotation)
@@ -159,7 +159,9 @@ func (h *history) backdate(n int, op *operation) {
 	op.body = annotated(op.body, func(note *ledger.Annotation) { note.EffectiveAt = &at })
 }
 
-func (op *operation) isOtherBody(body any) bool { return reflect.DeepEqual(body, op.otherBody) }
+func (op *operation) isOtherBody(body ledger.Request) bool {
+	return reflect.DeepEqual(body, op.otherBody)
+}
 
 // generator draws the operations of a history. Its methods add operations, which begin at the given time.
 type generator struct {

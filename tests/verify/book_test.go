@@ -128,7 +128,7 @@ func (w writer) check(err error) {
 	}
 }
 
-func (w writer) ended(_ ledger.Ended, err error) { w.check(err) }
+func (w writer) ended(_ ledger.Posted, err error) { w.check(err) }
 
 func (w writer) open(a ledger.OpenAccount) {
 	a.Actor = "tester"
@@ -148,7 +148,7 @@ func (w writer) grant(g ledger.GrantMember) {
 	w.check(err)
 }
 
-func (w writer) post(r ledger.PostingRequest) {
+func (w writer) post(r ledger.Request) {
 	_, err := w.Post(w.Context(), r)
 	w.check(err)
 }
@@ -157,7 +157,7 @@ func (w writer) post(r ledger.PostingRequest) {
 func (w writer) pay(id, from, to string, n int64) { w.post(transfer(about(id), from, to, "USD", n)) }
 
 func (w writer) reverse(note ledger.Annotation, of string, part ledger.Part) {
-	_, err := w.Reverse(w.Context(), ledger.ReverseRequest{Annotation: note, Transaction: of, Part: part})
+	_, err := w.Post(w.Context(), ledger.ReverseRequest{Annotation: note, Transaction: of, Part: part})
 	w.check(err)
 }
 
@@ -241,9 +241,9 @@ func (w writer) postHolds(pass func(time.Duration) time.Time) {
 	for id, part := range map[string]ledger.Part{
 		"h-whole": {}, "h-part": part(40, 0), "h-some": part(40, 0), "h-trade": part(5, 50),
 	} {
-		w.ended(w.Capture(w.Context(), ledger.CaptureRequest{Transaction: id, Part: part, Actor: "tester"}))
+		w.ended(w.Post(w.Context(), ledger.CaptureRequest{Transaction: id, Part: part, Actor: "tester"}))
 	}
-	w.ended(w.Release(w.Context(), ledger.ReleaseRequest{Transaction: "h-back", Description: "Left early",
+	w.ended(w.Post(w.Context(), ledger.ReleaseRequest{Transaction: "h-back", Description: "Left early",
 		Actor: "tester"}))
 	pass(time.Minute)
 	w.ended(w.Expire(w.Context(), "h-late"))

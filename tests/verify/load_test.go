@@ -46,7 +46,7 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 		all.Go(func() error {
 			for i := 0; ctx.Err() == nil; i++ {
 				id := about(fmt.Sprintf("load-%d-%d", writer, i))
-				var request ledger.PostingRequest = transfer(id, "bank", "jane", "USD", 7)
+				var request ledger.Request = transfer(id, "bank", "jane", "USD", 7)
 				switch rand.IntN(3) {
 				case 0:
 					request = transfer(id, "jane", "bank", "USD", 5)
@@ -95,7 +95,7 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 				}
 				done.Add(1)
 				if writer == 0 && i == 10 { // end a hold that was placed long ago
-					_, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"})
+					_, err := l.Post(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"})
 					if err != nil && !isContention(err) && ctx.Err() == nil {
 						return fmt.Errorf("release: %w", err)
 					}
@@ -137,15 +137,15 @@ func holdOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 	case 0:
 	case 1:
 		steps = append(steps, func() error {
-			_, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: id, Actor: "tester"})
+			_, err := l.Post(ctx, ledger.ReleaseRequest{Transaction: id, Actor: "tester"})
 			return err
 		})
 	default:
 		steps = append(steps, func() error {
-			_, err := l.Capture(ctx, ledger.CaptureRequest{Transaction: id, Part: part(4, 0), Actor: "tester"})
+			_, err := l.Post(ctx, ledger.CaptureRequest{Transaction: id, Part: part(4, 0), Actor: "tester"})
 			return err
 		}, func() error {
-			_, err := l.Reverse(ctx, ledger.ReverseRequest{Annotation: about(id + "-back"), Transaction: id,
+			_, err := l.Post(ctx, ledger.ReverseRequest{Annotation: about(id + "-back"), Transaction: id,
 				Part: part(int64(1+rand.IntN(4)), 0)})
 			return err
 		})

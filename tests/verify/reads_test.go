@@ -99,7 +99,7 @@ func transfersTable(t *testing.T, transfers int) *dynamodb.Client {
 		}
 		note.Hold = &ledger.HoldRequest{}
 		w.post(transfer(note, "bank", "market", "USD", 1))
-		w.ended(w.Release(w.Context(), ledger.ReleaseRequest{Transaction: note.ID, Actor: "tester"}))
+		w.ended(w.Post(w.Context(), ledger.ReleaseRequest{Transaction: note.ID, Actor: "tester"}))
 	}
 	return client
 }
