@@ -2,9 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -29,24 +26,4 @@ func (l *Ledger) NewestGroups(ctx context.Context, account string) ([]string, in
 	g, err := newest[events.AccountGrouped](ctx, l, store.Account.PK(account),
 		store.Grouping.All().Since(store.Number(1)))
 	return g.Groups, g.Number, err
-}
-
-// newest reads the last event of a range of a partition, strongly consistent, with retries. It is zero if there is
-// none.
-func newest[E events.Event](ctx context.Context, l *Ledger, partition string, within store.Range) (last E, err error) {
-	q := store.Query{Partition: partition, Within: within, Descending: true, Consistency: store.Strong}
-	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		item, err := store.First(ctx, l.table, q)
-		switch {
-		case errors.Is(err, store.ErrAbsent):
-			err = nil
-		case err == nil:
-			last, err = store.Only[E](store.DecodeEvent(item))
-		}
-		return time.Time{}, err
-	})
-	if err != nil {
-		return last, fmt.Errorf("read newest %s: %w", last.EventName(), err)
-	}
-	return last, nil
 }

@@ -56,7 +56,7 @@ func (a *attempts) plan(c *command) error {
 	}
 	if r := a.pending[0]; r.listed {
 		if r.DryRun { // the header of a transaction that is being committed is not visible yet
-			r.refusedIfNew = storeError(store.ErrConflict)
+			r.refusedIfNew = asError(store.ErrConflict)
 		} else {
 			a.unknown = true
 			return a.awaitOutcome(c, store.ErrConflict)
@@ -125,7 +125,7 @@ func (a *attempts) run(c *command) error {
 			return nil
 		}
 		if !a.again(c, err) {
-			return a.fail(c, storeError(err))
+			return a.fail(c, asError(err))
 		}
 		if a.pending[0].outdated {
 			if err := a.plan(c); err != nil {

@@ -52,82 +52,65 @@ type accountChange struct {
 	ledger  *Ledger
 	request ChangeAccount
 
-	sent       events.AccountChanged // the last change that was sent
-	unknown    bool                  // sent may have been applied, or may still be
-	superseded bool                  // an unknown change may have been applied, and another request's change followed
-	frozen     bool                  // this command froze the account to close it, and did not open it again
-	refusal    *Error                // why the account cannot be closed: it is being opened again
+	account Account               // as last read
+	next    events.AccountChanged // the change that follows
+	frozen  bool                  // this command froze the account to close it, and did not open it again
+	refusal *Error                // why the account cannot be closed: it is being opened again
+	reopens int64                 // the number of the change that opens it again
 }
 
-// run reads the account and writes the next change, until the account is as requested and every guard has its version.
+// run writes the next change, until the account is as requested and every guard has its version.
 func (c *accountChange) run(ctx *command) (Account, error) {
-	declines, last := 0, error(nil)
-	for failed := 1; ; failed++ {
-		account, err := c.ledger.Account(ctx, c.request.ID)
+	for {
+		read := readTimeNow(c.ledger.now)
+		wrote, err := c.ledger.next(ctx, func() (addition, error) { return c.decide(ctx) })
 		if err != nil {
-			return Account{}, c.fail(ctx, asError(err), last)
+			return Account{}, c.fail(asError(err))
 		}
-		c.resolveUnknown(account)
-		next := c.nextChange(account)
-		closes := next.State == events.StateClosed
-		switch {
-		case changesNothing(account, next):
-			return c.finish(ctx, account)
-		case c.refusal != nil && c.sent.Number <= account.Version: // another request changed it since
-			return Account{}, c.refusal
-		case c.request.IfMatch != 0 && !c.matches(account, closes):
-			return Account{}, c.fail(ctx, versionMismatch(account), last)
-		case account.State == events.StateClosed:
-			return Account{}, c.fail(ctx, invalidChange("state", "is closed and cannot be changed"), last)
-		}
-		if refused := c.checkRules(account, next); refused != nil {
-			return Account{}, c.fail(ctx, refused, last)
-		}
-		if closes {
-			var ready bool
-			if next, ready, err = c.planClose(ctx, account, next); err != nil {
-				return Account{}, c.fail(ctx, asError(err), last)
-			} else if !ready {
-				last = store.ErrConflict
-				if !pause(ctx, failed) {
-					return Account{}, c.fail(ctx, storeError(last), last)
-				}
+		if wrote {
+			c.account = NewAccount(*c.account.opening, &c.next)
+			c.ledger.accounts.add(&c.account, read)
+			if c.frozen = c.next.Closing; c.frozen {
 				continue
 			}
 		}
-		if err := ctx.abandoned(); err != nil {
-			return Account{}, c.fail(ctx, storeError(err), last)
+		if err := c.ledger.updateGuards(ctx, c.account); err != nil {
+			return Account{}, unknownError("", err) // the change is stored, but some guards do not have it
 		}
-		switch account, last = c.send(ctx, account, next); {
-		case last == nil && closes && next.State == events.StateFrozen:
-			c.frozen = true
-			continue
-		case last == nil:
-			return c.finish(ctx, account)
-		case declined(last):
-			declines++
-		case errors.Is(last, store.ErrConflict), errors.Is(last, store.ErrUnknownOutcome):
-		default:
-			return Account{}, c.fail(ctx, internalError(last), nil)
+		if c.refusal != nil {
+			return Account{}, c.refusal
 		}
-		if declines >= maxDeclines && !c.unknown || !pause(ctx, failed) {
-			return Account{}, c.fail(ctx, storeError(last), last)
-		}
+		return c.account, nil
 	}
 }
 
-// resolveUnknown decides from the account whether a change with an unknown outcome was applied. After a later change,
-// that cannot be decided any more.
-func (c *accountChange) resolveUnknown(a Account) {
-	if !c.unknown || a.Version < c.sent.Number {
-		return
+// decide reads the account, and decides on the next change: none if the account is as requested.
+func (c *accountChange) decide(ctx context.Context) (addition, error) {
+	a, err := c.ledger.Account(ctx, c.request.ID)
+	if err != nil {
+		return addition{}, err
 	}
-	c.unknown = false
-	if a.Version > c.sent.Number {
-		c.superseded = true
-		return
+	c.account, c.next = a, c.nextChange(a)
+	closes := c.next.State == events.StateClosed
+	switch {
+	case changesNothing(a, c.next):
+		return addition{}, nil
+	case c.refusal != nil && c.reopens <= a.Version: // another request changed it since
+		return addition{}, c.refusal
+	case c.request.IfMatch != 0 && !c.matches(a, closes):
+		return addition{}, versionMismatch(a)
+	case a.State == events.StateClosed:
+		return addition{}, invalidChange("state", "is closed and cannot be changed")
 	}
-	c.frozen = a.closing && c.sent.Closing && a.ChangedBy == c.sent.Actor && a.ChangedAt.Equal(c.sent.At)
+	if refused := c.checkRules(a, c.next); refused != nil {
+		return addition{}, refused
+	}
+	if closes {
+		if err := c.planClose(ctx); err != nil {
+			return addition{}, err
+		}
+	}
+	return addition{event: c.next, with: []store.Write{newestChange(c.next)}}, nil
 }
 
 // withState returns a change of the account that sets only its state.
@@ -196,65 +179,27 @@ func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error
 	return nil
 }
 
-// send writes a change, and returns the changed account.
-func (c *accountChange) send(ctx context.Context, before Account, next events.AccountChanged) (Account, error) {
-	read := readTimeNow(c.ledger.now)
-	c.sent = next
-	err := c.ledger.callUntimed(ctx, func(ctx context.Context) error { return c.ledger.putChange(ctx, next) })
-	account := NewAccount(*before.opening, &next)
-	switch {
-	case err == nil:
-		c.ledger.accounts.add(&account, read)
-	case errors.Is(err, store.ErrUnknownOutcome):
-		c.unknown = true
-		c.ledger.log.WarnContext(ctx, "outcome of a change is unknown; the account is read",
-			"account", next.ID, "number", next.Number, "error", err)
-	}
-	return account, err
-}
-
-// putChange writes a change of an account, in one request, on the condition that the account's newest change has the
-// preceding number. Errors: ErrConflict when it has not; ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
-func (l *Ledger) putChange(ctx context.Context, c events.AccountChanged) error {
-	maker := store.NewItemEncoder(2)
-	newest := store.Write{Item: maker.Current(c), If: store.IfAbsent}
+// newestChange copies a change to the account's newest one, on the condition that this has the preceding number.
+func newestChange(c events.AccountChanged) store.Write {
+	newest := store.Write{Item: store.NewItemEncoder(1).Current(c), If: store.IfAbsent}
 	if previous := c.Number - 1; previous > 1 {
 		newest.If, newest.Names = isPrevious, changeNames
 		newest.Values = store.Item{":previous": store.Integer(previous)}
 	}
-	if _, err := l.table.Transact(ctx, []store.Write{putAbsent(maker, c), newest}); err != nil {
-		return fmt.Errorf("put change: %w", err)
-	}
-	return nil
+	return newest
 }
 
-// The condition of putChange on the newest change.
 const isPrevious = "#number = :previous"
 
 var changeNames = map[string]string{"#number": "Number"} // a field of the event, named by its codec
 
-// finish updates the guards of an account that is as requested, and answers with it.
-func (c *accountChange) finish(ctx context.Context, a Account) (Account, error) {
-	if err := c.ledger.updateGuards(ctx, a); err != nil {
-		c.unknown = true // the change is stored, but some guards do not have it
-		return Account{}, c.fail(ctx, storeError(err), nil)
-	}
-	if c.refusal != nil {
-		return Account{}, c.refusal
-	}
-	return a, nil
-}
-
-// fail returns the error that the command ends with. last is the error of the previous attempt.
-func (c *accountChange) fail(ctx context.Context, err *Error, last error) error {
-	if err.Code == CodeUnavailable && last != nil && ctx.Err() != nil && !errors.Is(last, store.ErrUnknownOutcome) {
-		err = storeError(last) // the attempts used up the time, not this request
-	}
-	isRefusedForNow := err.Code == CodeContention || err.Code == CodeThrottled || err.Code == CodeUnavailable
+// fail returns the error that the command ends with.
+func (c *accountChange) fail(err *Error) error {
 	switch {
-	case c.frozen && !c.unknown && !c.superseded && isRefusedForNow:
+	case !c.frozen:
+	case err.Code == CodeContention, err.Code == CodeThrottled, err.Code == CodeUnavailable:
 		err.Detail = "The account is frozen, and not closed yet. Send the same request again to close it."
-	case c.unknown || c.superseded || c.frozen:
+	default:
 		return unknownError("", err)
 	}
 	return err

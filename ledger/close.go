@@ -8,38 +8,37 @@ import (
 	"ledger.example/events"
 )
 
-// planClose returns the next change of an account that is to be closed. ready is false while debits are still being
-// committed: call it again later.
+// planClose decides on the next change of an account that is to be closed: c.next, which closes it, or one before that.
+// The error is errNotYet while debits are still being committed.
 //
 // First the account is frozen, and every guard gets the new version. From then on no debit passes a guard, so the
 // totals of the guards are final. When the postings of each pair have spent as much as its guard says, all debits are
 // visible. When the table has as many postings as the holdings count, no acknowledged credit is missing: a backdated
 // one may be anywhere below the seal of its balance, and counts only once it is projected. Then the account is closed
 // under the next number, so nothing changed it in between.
-func (c *accountChange) planClose(
-	ctx context.Context, a Account, closed events.AccountChanged,
-) (next events.AccountChanged, ready bool, err error) {
+func (c *accountChange) planClose(ctx context.Context) error {
+	a := c.account
 	if a.State == events.StateOpen {
 		if err := c.checkFirstAssets(ctx, a); err != nil {
-			return next, false, err
+			return err
 		}
-		next = c.withState(a, events.StateFrozen)
-		next.Closing = true
-		return next, true, nil
+		c.next = c.withState(a, events.StateFrozen)
+		c.next.Closing = true
+		return nil
 	}
 	if err := c.ledger.updateGuards(ctx, a); err != nil {
-		return next, false, storeError(err)
+		return err
 	}
 	spent := make(map[string]events.Amount)
 	if !a.Overdraft.Unlimited {
 		err := c.ledger.eachGuard(ctx, a.ID, func(g guard) { spent[g.pair.Asset] = g.spent })
 		if err != nil {
-			return next, false, storeError(err)
+			return err
 		}
 	}
 	var holdings []events.Holding
 	left, isCommitting := "", false
-	err = c.ledger.eachHolding(ctx, a.ID, func(h events.Holding) bool {
+	err := c.ledger.eachHolding(ctx, a.ID, func(h events.Holding) bool {
 		holdings = append(holdings, h)
 		isCommitting = isCommitting || !a.Overdraft.Unlimited && h.Spent != spent[h.Asset]
 		delete(spent, h.Asset)
@@ -49,25 +48,26 @@ func (c *accountChange) planClose(
 		return true
 	})
 	if err != nil {
-		return next, false, storeError(err)
+		return err
 	}
 	for _, amount := range spent { // of an asset without a posting yet
 		isCommitting = isCommitting || !amount.IsZero()
 	}
 	switch {
 	case isCommitting:
-		return next, false, nil
+		return errNotYet
 	case left == "":
-		ready, err = c.ledger.countAll(ctx, a.ID, holdings)
-		return closed, ready, err
+		equal, err := c.ledger.countAll(ctx, a.ID, holdings)
+		if err == nil && !equal {
+			err = errNotYet
+		}
+		return err
+	case !a.closing: // it was frozen for another reason, and stays frozen
+		return notEmpty(left)
 	}
-	refused := notEmpty(left)
-	if !a.closing {
-		return next, false, refused // it was frozen for another reason, and stays frozen
-	}
-	c.refusal, c.frozen = refused, false
-	next = c.nextChange(a)
-	return next, true, nil
+	c.refusal, c.reopens, c.frozen = notEmpty(left), a.Version+1, false
+	c.next = c.nextChange(a)
+	return nil
 }
 
 // checkFirstAssets checks the first holdings of an account. It finds most accounts that cannot be closed, before
@@ -80,13 +80,10 @@ func (c *accountChange) checkFirstAssets(ctx context.Context, a Account) error {
 		}
 		return left == "" && seen < firstAssets
 	})
-	switch {
-	case err != nil:
-		return storeError(err)
-	case left != "":
-		return notEmpty(left)
+	if err == nil && left != "" {
+		err = notEmpty(left)
 	}
-	return nil
+	return err
 }
 
 // countAll reports whether holdings, which were read before, count every posting in the table. Postings are never

@@ -110,7 +110,7 @@ func (t *tries) again(ctx context.Context, err error) bool {
 // time, and not the request that found the store unavailable.
 func (t *tries) cause(ctx context.Context, e *Error) *Error {
 	if e.Code == CodeUnavailable && t.last != nil && ctx.Err() != nil {
-		return storeError(t.last)
+		return asError(t.last)
 	}
 	return e
 }

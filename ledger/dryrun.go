@@ -40,7 +40,7 @@ func (f *funding) shortfalls(ctx context.Context, l *Ledger) (short []shortfall,
 	}
 	exact, err := l.exactFunds(ctx, refused)
 	if err != nil {
-		return nil, storeError(err)
+		return nil, asError(err)
 	}
 	for i := range f.limits {
 		limit := &f.limits[i]

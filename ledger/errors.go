@@ -133,9 +133,13 @@ func assetsNotFound(fields []FieldError) *Error {
 	return &Error{Code: CodeAssetNotFound, Detail: "Some fields name assets that are not registered.", Fields: fields}
 }
 
-// storeError returns the error of a command that wrote nothing because of an error of the store.
-func storeError(err error) *Error {
+// asError returns the *Error in err. If there is none, err is an error of the store, because of which a command wrote
+// nothing. Any other error is a defect.
+func asError(err error) *Error {
+	e, isError := errors.AsType[*Error](err)
 	switch {
+	case isError:
+		return e
 	case errors.Is(err, store.ErrThrottled):
 		return &Error{Code: CodeThrottled, RetryAfter: retryAfter, Err: err,
 			Detail: "The service is over its capacity at the moment. Nothing was written."}
@@ -158,12 +162,4 @@ func internalError(err error) *Error {
 func unknownError(transaction string, err error) *Error {
 	return &Error{Code: CodeOutcomeUnknown, Transaction: transaction, Err: err,
 		Detail: "It is not known whether this was done. Send the same request again."}
-}
-
-// asError returns the *Error in err. Any other error is a defect.
-func asError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e
-	}
-	return internalError(err)
 }

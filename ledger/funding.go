@@ -89,7 +89,7 @@ func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []refu
 	case errors.Is(err, store.ErrConflict):
 		return nil, nil
 	case err != nil:
-		return nil, storeError(err)
+		return nil, asError(err)
 	}
 	accounts := make([]string, len(refused))
 	for i, r := range refused {
@@ -231,25 +231,18 @@ func (l *Ledger) inParallel(ctx context.Context, n int, do func(ctx context.Cont
 	case err == nil:
 		return nil
 	case errors.Is(err, store.ErrUnknownOutcome): // the write is idempotent
-		return storeError(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
+		return asError(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
 	default:
-		return storeError(err)
+		return asError(err)
 	}
 }
 
 // retryWrite makes an idempotent write, with retries also after an unknown outcome, until the deadline.
 func (l *Ledger) retryWrite(ctx context.Context, do func(context.Context) error) error {
-	declines := 0
-	for failed := 1; ; failed++ {
+	for t := (tries{}); ; {
 		err := l.callUntimed(ctx, do)
-		switch {
-		case declined(err):
-			declines++
-		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrUnknownOutcome):
-		default:
-			return err
-		}
-		if declines == maxDeclines || !pause(ctx, failed) {
+		again := declined(err) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnknownOutcome)
+		if !again || !t.again(ctx, err) {
 			return err
 		}
 	}

@@ -75,20 +75,20 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 		return nil, false, err
 	}
 	e := events.AccountGrouped{Account: r.Account, Actor: r.Actor, At: l.instant()}
-	changed, err = l.putNext(c, func() (events.Event, error) {
+	changed, err = l.next(c, func() (addition, error) {
 		var number int64
 		if groups, number, err = l.newestGroups(c, r.Account); err != nil {
-			return nil, err
+			return addition{}, err
 		}
 		at, found := slices.BinarySearch(groups, r.Group)
 		switch {
 		case found != r.Out:
-			return nil, nil
+			return addition{}, nil
 		case r.Out:
 			e.Removed = r.Group
 			groups = slices.Delete(groups, at, at+1)
 		case len(groups) >= events.AccountGroupsMax:
-			return nil, tooManyGroups()
+			return addition{}, tooManyGroups()
 		default:
 			e.Added = r.Group
 			groups = slices.Insert(groups, at, r.Group)
@@ -96,7 +96,7 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 		if e.Number, e.Groups = number+1, groups; len(groups) == 0 {
 			e.Groups = nil // as it is read back
 		}
-		return e, nil
+		return addition{event: e}, nil
 	})
 	if err != nil {
 		return nil, false, err

@@ -79,7 +79,7 @@ func (l *Ledger) Transaction(ctx context.Context, id string) (events.Transaction
 	case errors.Is(err, store.ErrAbsent):
 		return t, TransactionNotFound()
 	case err != nil:
-		return t, storeError(err)
+		return t, asError(err)
 	}
 	return t, nil
 }

@@ -109,7 +109,7 @@ func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle,
 	case errors.Is(err, store.ErrAbsent):
 		return Lifecycle{}, TransactionNotFound()
 	case err != nil:
-		return Lifecycle{}, storeError(err)
+		return Lifecycle{}, asError(err)
 	}
 	return lifecycle, nil
 }

@@ -71,7 +71,7 @@ func (l *Ledger) lookup(ctx context.Context, keys lookupKeys) (f lookupResult, e
 		return at, nil
 	})
 	if err != nil {
-		return lookupResult{}, storeError(err)
+		return lookupResult{}, asError(err)
 	}
 	for _, account := range f.accounts {
 		l.accounts.add(&account, read)

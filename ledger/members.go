@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
 )
 
 // Grant records a role of a user. created is true if the user had no role there before. Errors: CodeInvalidRequest,
@@ -40,17 +39,14 @@ func (l *Ledger) setRole(
 	}
 	wanted.At = l.instant()
 	var before events.Role
-	put, err := l.putNext(c, func() (events.Event, error) {
+	put, err := l.next(c, func() (addition, error) {
 		role, number, err := l.newestRole(c, wanted.Account, wanted.Group, wanted.User)
-		switch {
-		case err != nil:
-			return nil, err
-		case role == wanted.Role:
-			return nil, nil
+		if err != nil || role == wanted.Role {
+			return addition{}, err
 		}
 		before, wanted.Number = role, number+1
-		return wanted, nil
-	}, by.next(wanted.Account)...)
+		return addition{event: wanted, unless: by.next(wanted.Account)}, nil
+	})
 	return put && before == events.NoRole, err
 }
 
@@ -62,36 +58,6 @@ func (l *Ledger) ownerExists(ctx context.Context, g events.MemberGranted) error 
 	}
 	_, err := l.Group(ctx, g.Group)
 	return err
-}
-
-// putNext writes the next event of a numbered series. next reads the newest event and returns the following one, or nil
-// if there is nothing to write. Its error is the store's or an *Error. Each number is written once, so a delayed write
-// cannot overwrite a newer one. Nothing is written if any of unless is stored: see put.
-func (l *Ledger) putNext(c *command, next func() (events.Event, error), unless ...events.Event) (put bool, _ error) {
-	var last error // of the attempt before
-	for failed := 1; ; failed++ {
-		e, err := next()
-		refused, isRefused := errors.AsType[*Error](err)
-		switch {
-		case isRefused:
-			return false, refused
-		case err != nil && last != nil && c.Err() != nil: // the earlier attempts used up the time, not this read
-			return false, storeError(last)
-		case err != nil:
-			return false, storeError(err)
-		case e == nil:
-			return false, nil
-		}
-		// put resolves an unknown outcome by the event's own number. The newest event may have a later number by then.
-		_, ours, err := l.put(c, e, unless...)
-		if err != nil || ours {
-			return ours, err
-		}
-		last = store.ErrConflict // another event has the number
-		if !pause(c, failed) {
-			return false, storeError(last)
-		}
-	}
 }
 
 // newestRole reads the role and number of a user's newest grant: in group, or on account if group is empty. Before the

@@ -28,7 +28,7 @@ func (a *attempts) replayOrRefuse(c *command) error {
 	}
 	unread, refused := a.resolve(c, asked, true)
 	if unread != nil {
-		return a.fail(c, storeError(unread))
+		return a.fail(c, asError(unread))
 	}
 	return refused
 }
@@ -94,7 +94,7 @@ func (a *attempts) failUnlessStored(c *command, err error) error {
 	case len(a.pending) < before:
 		return nil
 	case unread != nil:
-		err = storeError(unread)
+		err = asError(unread)
 	}
 	return a.fail(c, err)
 }
@@ -107,7 +107,7 @@ func (a *attempts) awaitOutcome(c *command, cause error) error {
 			return refused
 		}
 	}
-	return a.fail(c, storeError(cause))
+	return a.fail(c, asError(cause))
 }
 
 // proofs are the codes that prove that nothing was or will be written, even while the outcome of an attempt is unknown.

@@ -165,7 +165,7 @@ func define[E events.Event](c *command, l *Ledger, known *cache[string, *E], id 
 // putDefinition writes a definition unless its id is stored. It returns the stored definition, and whether this command
 // wrote it.
 func putDefinition[E events.Event](c *command, l *Ledger, wanted E) (*E, bool, error) {
-	stored, created, err := l.put(c, wanted)
+	stored, created, err := l.put(c, addition{event: wanted})
 	if err != nil {
 		return nil, false, err
 	}

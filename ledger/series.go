@@ -1,0 +1,147 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+)
+
+// An addition is an event to put under a key of its own: the next one of a numbered series, such as the changes of an
+// account or a user's grants, or a definition, which is a series of one event. Each key is put once, so a delayed write
+// cannot overwrite a newer event.
+type addition struct {
+	event  events.Event   // nil for nothing to put
+	with   []store.Write  // what is written in the same transaction
+	unless []events.Event // nothing is written if one of these is stored
+}
+
+// errNotYet is the error of a decision that cannot be made yet.
+var errNotYet = fmt.Errorf("%w: not decided yet", store.ErrConflict)
+
+// next puts the next event of a series. decide reads the newest event, and returns the one to put; its error is the
+// store's, an *Error, or errNotYet. wrote is false if there was nothing to put. The error is an *Error.
+func (l *Ledger) next(c *command, decide func() (addition, error)) (wrote bool, _ error) {
+	var t tries
+	for {
+		add, err := decide()
+		switch {
+		case errors.Is(err, errNotYet):
+		case err != nil:
+			return false, t.cause(c, asError(err))
+		case add.event == nil:
+			return false, nil
+		default:
+			// put resolves an unknown outcome by the event's own number. The newest may have a later number by then.
+			if _, ours, err := l.put(c, add); err != nil || ours {
+				return ours, err
+			}
+		}
+		if conflict := store.ErrConflict; !t.again(c, conflict) { // another event has the number
+			return false, asError(conflict)
+		}
+	}
+}
+
+// put puts an event if its key is absent. It tries again, also after an unknown outcome, because the write is
+// idempotent. It writes nothing once the caller is gone. It returns the stored event; ours is true if this command
+// wrote it. The error is an *Error. If any of add.unless is stored, it is CodeContention and wraps store.ErrOutdated.
+func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, _ error) {
+	var t tries
+	failure := func(err error) error {
+		if t.unknown {
+			return unknownError("", err)
+		}
+		return asError(err)
+	}
+	for outdated := false; ; {
+		if err := c.abandoned(); err != nil {
+			return nil, false, failure(err)
+		}
+		err := l.callUntimed(c, func(ctx context.Context) (err error) {
+			stored, err = l.tryPut(ctx, add)
+			return err
+		})
+		switch {
+		case err == nil:
+			return stored, true, nil
+		case errors.Is(err, store.ErrExists):
+			return stored, t.unknown && reflect.DeepEqual(stored, add.event), nil
+		case errors.Is(err, store.ErrOutdated) && (outdated || !t.unknown):
+			return nil, false, asError(err)
+		case errors.Is(err, store.ErrOutdated): // an earlier try may have been applied: try again
+			outdated = true
+		case declined(err), errors.Is(err, store.ErrConflict):
+		case errors.Is(err, store.ErrUnknownOutcome):
+			t.unknown = true
+			l.log.WarnContext(c, "outcome of a write is unknown; the event is put again", "error", err)
+		default:
+			return nil, false, internalError(err)
+		}
+		if !t.again(c, err) {
+			return nil, false, failure(err)
+		}
+	}
+}
+
+// tryPut puts an event in one request. It returns the stored event: the new one or, with ErrExists, the earlier one.
+// Other errors: ErrOutdated if the event is absent but one of add.unless is stored; ErrConflict, ErrThrottled,
+// ErrUnavailable, ErrUnknownOutcome.
+func (l *Ledger) tryPut(ctx context.Context, add addition) (events.Event, error) {
+	writes := append([]store.Write{putAbsent(store.NewItemEncoder(1), add.event)}, add.with...)
+	for _, other := range add.unless {
+		writes = append(writes, store.Write{Key: store.EventKey(other), If: store.IfAbsent})
+	}
+	put, others, err := store.Reason{}, []store.Reason(nil), error(nil)
+	if len(writes) == 1 {
+		_, err = l.table.Write(ctx, writes[0])
+		if refused, ok := errors.AsType[*store.Refused](err); ok {
+			put = store.Reason{Is: store.CauseCondition, Old: refused.Old}
+		}
+	} else {
+		_, err = l.table.Transact(ctx, writes)
+		if cancelled, ok := errors.AsType[*store.Cancelled](err); ok {
+			put, others = cancelled.Reasons[0], cancelled.Reasons[1+len(add.with):]
+		}
+	}
+	failed := func(r store.Reason) bool { return r.Is == store.CauseCondition }
+	switch {
+	case err == nil:
+		return add.event, nil
+	case failed(put):
+		stored, broken := store.DecodeEvent(put.Old)
+		if err = store.ErrExists; broken != nil {
+			err = fmt.Errorf("stored event: %w", broken)
+		}
+		return stored, fmt.Errorf("put %s: %w", add.event.EventName(), err)
+	// If the put has a conflict, that may be with an earlier try, so it is no ErrOutdated.
+	case put.Is == store.CauseNone && slices.ContainsFunc(others, failed):
+		err = store.ErrOutdated
+	}
+	return nil, fmt.Errorf("put %s: %w", add.event.EventName(), err)
+}
+
+// newest reads the last event of a range of a partition, strongly consistent, with retries. It is zero if there is
+// none.
+func newest[E events.Event](ctx context.Context, l *Ledger, partition string, within store.Range) (last E, err error) {
+	q := store.Query{Partition: partition, Within: within, Descending: true, Consistency: store.Strong}
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		item, err := store.First(ctx, l.table, q)
+		switch {
+		case errors.Is(err, store.ErrAbsent):
+			err = nil
+		case err == nil:
+			last, err = store.Only[E](store.DecodeEvent(item))
+		}
+		return time.Time{}, err
+	})
+	if err != nil {
+		return last, fmt.Errorf("read newest %s: %w", last.EventName(), err)
+	}
+	return last, nil
+}
