@@ -17,8 +17,8 @@ const (
 	batchReserve = time.Second
 )
 
-// PostBatch posts 1 to BatchMax requests of one actor, all or none of them dry runs. Each must have an id. It returns
-// the results in the order of the requests.
+// PostBatch carries out 1 to BatchMax requests for transactions, but no reversals. They are of one actor, and all or
+// none of them are dry runs. Each must have an id. It returns the results in the order of the requests.
 //
 // An atomic batch is posted completely or not at all. A request may spend the credits of earlier ones. Requests that
 // were posted before get their first answer, and the others are posted. The error is that of the first refused request,
@@ -28,23 +28,26 @@ const (
 // their order, the others in any order. Requests that were not started in time get CodeUnavailable.
 //
 // Errors of the batch as a whole: CodeInvalidTransaction (for the number of requests or a duplicate id), CodeInternal.
-func (l *Ledger) PostBatch(ctx context.Context, requests []Request, atomic bool) ([]BatchResult, error) {
+func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]BatchResult, error) {
 	var f faults
-	f.check(Field{Name: "requests"}, BatchViolation(len(requests)))
+	f.check(Field{Name: "requests"}, BatchViolation(len(all)))
 	if f != nil {
 		return nil, invalidTransaction(f)
 	}
-	b := &batch{ledger: l, results: make([]BatchResult, len(requests))}
-	for _, r := range requests {
-		b.drafts = append(b.drafts, r.expand())
+	b := &batch{ledger: l, requests: make([]*request, len(all)), results: make([]BatchResult, len(all))}
+	for i, r := range all {
+		b.requests[i] = &request{draft: r.expand()}
+		if atomic {
+			b.requests[i].number = i + 1
+		}
 	}
 	if err := b.rules(); err != nil {
 		return nil, err
 	}
-	for i, d := range b.drafts {
-		b.results[i].Err = d.validate()
+	for i, r := range b.requests {
+		b.results[i].Err = r.validate()
 	}
-	c, cancel, err := startCommand(ctx, nil, b.drafts[0].Actor)
+	c, cancel, err := startCommand(ctx, nil, b.requests[0].Actor)
 	if err != nil {
 		return nil, err
 	}
@@ -57,31 +60,31 @@ func (l *Ledger) PostBatch(ctx context.Context, requests []Request, atomic bool)
 	if err != nil {
 		return nil, err
 	}
+	for i, r := range b.requests {
+		b.results[i].Posted = r.answer
+	}
 	return b.results, nil
 }
 
 // batch is one PostBatch in progress.
 type batch struct {
-	ledger  *Ledger
-	drafts  []draft
-	results []BatchResult
+	ledger   *Ledger
+	requests []*request
+	results  []BatchResult
 }
 
 // rules checks the rules over several requests. Errors: CodeInvalidTransaction, CodeInternal.
 func (b *batch) rules() error {
 	var f faults
-	seen := make(map[string]bool, len(b.drafts))
-	for i, d := range b.drafts {
-		if first := b.drafts[0]; d.Actor != first.Actor || d.DryRun != first.DryRun {
-			return internalError(errors.New("a batch of several actors, or in part a dry run"))
-		}
-		if d.endsHold() || d.isReversal() {
-			return internalError(errors.New("a batch with a reversal or the end of a hold"))
-		}
-		if d.ID != "" && seen[d.ID] {
+	first, seen := b.requests[0], make(map[string]bool, len(b.requests))
+	for i, r := range b.requests {
+		switch {
+		case r.Actor != first.Actor, r.DryRun != first.DryRun, r.endsHold(), r.isReversal():
+			return internalError(errors.New("a batch of several actors, in part a dry run, or of more than postings"))
+		case r.ID != "" && seen[r.ID]:
 			f.check(Field{Request: i + 1, Name: "id"}, RuleRepeatedID)
 		}
-		seen[d.ID] = true
+		seen[r.ID] = true
 	}
 	if f != nil {
 		return invalidTransaction(f)
@@ -105,21 +108,11 @@ func (d draft) validate() *Error {
 func (b *batch) postAtomic(c *command) error {
 	for i, result := range b.results {
 		if result.Err != nil {
-			return withRequest(result.Err, i)
+			return b.requests[i].inBatch(result.Err)
 		}
 	}
 	b.prefetch(c)
-	requests := make([]*request, len(b.drafts))
-	for i, d := range b.drafts {
-		requests[i] = &request{draft: d, number: i + 1}
-	}
-	if err := b.ledger.attempt(c, requests...); err != nil {
-		return err
-	}
-	for i, r := range requests {
-		b.results[i].Posted = r.answer
-	}
-	return nil
+	return b.ledger.attempt(c, b.requests...)
 }
 
 // prefetch looks up the definitions and credits of all requests together. It only fills the caches: each request looks
@@ -127,15 +120,15 @@ func (b *batch) postAtomic(c *command) error {
 func (b *batch) prefetch(ctx context.Context) {
 	var keys lookupKeys
 	all := &definitions{}
-	for i, d := range b.drafts {
+	for i, r := range b.requests {
 		if b.results[i].Err != nil {
 			continue
 		}
-		known, missing := b.ledger.cachedDefinitions(d)
+		known, missing := b.ledger.cachedDefinitions(r.draft)
 		all.accounts = append(all.accounts, known.accounts...)
 		keys.accounts = append(keys.accounts, missing.accounts...)
 		keys.assets = append(keys.assets, missing.assets...)
-		keys.credits = append(keys.credits, b.ledger.uncachedCredits(d, known)...)
+		keys.credits = append(keys.credits, b.ledger.uncachedCredits(r.draft, known)...)
 	}
 	if keys.empty() {
 		return
@@ -148,12 +141,14 @@ func (b *batch) prefetch(ctx context.Context) {
 // postEach posts the requests independently.
 func (b *batch) postEach(c *command) {
 	b.prefetch(c)
-	group, _ := errgroup.WithContext(c)
+	var group errgroup.Group
 	group.SetLimit(maxRequests)
 	for _, chain := range b.chains() {
 		group.Go(func() error {
 			for _, i := range chain {
-				b.results[i] = b.postOne(c, i)
+				if b.results[i].Err == nil {
+					b.results[i].Err = b.postOne(c, b.requests[i])
+				}
 			}
 			return nil
 		})
@@ -162,42 +157,37 @@ func (b *batch) postEach(c *command) {
 }
 
 // postOne posts one request, unless the deadline is near or the caller is gone.
-func (b *batch) postOne(c *command, i int) BatchResult {
-	end, _ := c.Deadline()
-	switch {
-	case b.results[i].Err != nil:
-		return b.results[i]
-	case time.Until(end) < batchReserve, c.abandoned() != nil:
-		return BatchResult{Err: &Error{
+func (b *batch) postOne(c *command, r *request) *Error {
+	if end, _ := c.Deadline(); time.Until(end) < batchReserve || c.abandoned() != nil {
+		return &Error{
 			Code: CodeUnavailable, RetryAfter: retryAfter, Err: context.DeadlineExceeded,
 			Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
-		}}
+		}
 	}
-	r := &request{draft: b.drafts[i]}
 	if err := b.ledger.attempt(c, r); err != nil {
-		return BatchResult{Err: asError(err)}
+		return asError(err)
 	}
-	return BatchResult{Posted: r.answer}
+	return nil
 }
 
 // chains groups the requests, by index. Requests that debit the same limited pair are in one chain, in their order.
 // Unknown accounts count as limited. In a dry run nothing is spent, so every request is its own chain.
 func (b *batch) chains() [][]int {
 	last := make(map[events.Pair]int) // the last request that debits the pair
-	root := make([]int, len(b.drafts))
+	root := make([]int, len(b.requests))
 	find := func(i int) int {
 		for root[i] != i {
 			i = root[i]
 		}
 		return i
 	}
-	for i, d := range b.drafts {
+	for i, r := range b.requests {
 		root[i] = i
-		if b.results[i].Err != nil || d.DryRun {
+		if b.results[i].Err != nil || r.DryRun {
 			continue
 		}
-		known, _ := b.ledger.cachedDefinitions(d)
-		for _, leg := range known.legs(d) {
+		known, _ := b.ledger.cachedDefinitions(r.draft)
+		for _, leg := range known.legs(r.draft) {
 			pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
 			if leg.Quantity.Sign() >= 0 || known.overdraft(pair.Account).Unlimited {
 				continue
@@ -211,7 +201,7 @@ func (b *batch) chains() [][]int {
 	}
 	var chains [][]int
 	at := make(map[int]int) // the chain of each root
-	for i := range b.drafts {
+	for i := range b.requests {
 		r := find(i)
 		n, ok := at[r]
 		if !ok {
@@ -221,19 +211,4 @@ func (b *batch) chains() [][]int {
 		chains[n] = append(chains[n], i)
 	}
 	return chains
-}
-
-// withRequest returns a copy of err that names the request with index i of a batch.
-func withRequest(err error, i int) *Error {
-	e := *asError(err)
-	e.Request = i + 1
-	fields := make([]FieldError, len(e.Fields))
-	for at, f := range e.Fields {
-		f.Field.Request = i + 1
-		fields[at] = f
-	}
-	if len(fields) > 0 {
-		e.Fields = fields
-	}
-	return &e
 }

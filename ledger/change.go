@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -110,7 +109,7 @@ func (c *accountChange) decide(ctx context.Context) (addition, error) {
 			return addition{}, err
 		}
 	}
-	return addition{event: c.next, with: []store.Write{newestChange(c.next)}}, nil
+	return addition{event: c.next, number: c.next.Number, with: []store.Write{newestChange(c.next)}}, nil
 }
 
 // withState returns a change of the account that sets only its state.
@@ -173,8 +172,6 @@ func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error
 	case len(next.Highest) > events.HighestLimits:
 		return invalidChange("overdraft", fmt.Sprintf("must not lower limits of more than %d assets over the "+
 			"account's life", events.HighestLimits))
-	case a.Version >= events.ChangesMax:
-		return internalError(errors.New("numbers of changes are used up"))
 	}
 	return nil
 }

@@ -2,10 +2,8 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ledger.example/events"
 )
@@ -40,21 +38,19 @@ func (l *Ledger) RegisterGroup(
 		return group, false, err
 	}
 	defer cancel()
-	// Cloned like the texts of an asset.
-	stored, created, err := define(c, l, l.groups, r.ID, events.GroupRegistered{
-		ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Description: strings.Clone(r.Description),
-		Actor: strings.Clone(r.Actor), At: l.instant(),
-	})
+	cloneTexts(&r.ID, &r.Name, &r.Description, &r.Actor)
+	r.At = l.instant()
+	known, _ := l.groups.get(r.ID)
+	stored, created, err := define(c, l, known, events.GroupRegistered(r))
 	if err != nil {
 		return group, false, err
 	}
+	l.groups.put(r.ID, stored)
 	var f faults
 	f.same("name", stored.Name == r.Name)
 	f.same("description", stored.Description == r.Description)
 	if f != nil {
-		return group, false, &Error{
-			Code: CodeGroupExists, Detail: "The group was registered before with another body.", Fields: f,
-		}
+		return group, false, definedOtherwise(CodeGroupExists, "group was registered", f)
 	}
 	return *stored, created, nil
 }
@@ -77,7 +73,7 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 	e := events.AccountGrouped{Account: r.Account, Actor: r.Actor, At: l.instant()}
 	changed, err = l.next(c, func() (addition, error) {
 		var number int64
-		if groups, number, err = l.newestGroups(c, r.Account); err != nil {
+		if groups, number, err = l.NewestGroups(c, r.Account); err != nil {
 			return addition{}, err
 		}
 		at, found := slices.BinarySearch(groups, r.Group)
@@ -96,22 +92,12 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 		if e.Number, e.Groups = number+1, groups; len(groups) == 0 {
 			e.Groups = nil // as it is read back
 		}
-		return addition{event: e}, nil
+		return addition{event: e, number: e.Number}, nil
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	return groups, changed, nil
-}
-
-// newestGroups reads the groups of an account, sorted, and the number of their newest change, 0 before the first
-// change.
-func (l *Ledger) newestGroups(ctx context.Context, account string) (groups []string, number int64, err error) {
-	groups, number, err = l.NewestGroups(ctx, account)
-	if err == nil && number >= events.MemberNumberMax {
-		err = internalError(errors.New("numbers of changes of groups are used up"))
-	}
-	return groups, number, err
 }
 
 func tooManyGroups() *Error {

@@ -17,7 +17,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -66,22 +65,6 @@ func New(c Config) *Ledger {
 		groups:      newCache[string](groupsBytes, groupBytes),
 		credits:     newKnownCredits(c.Now),
 	}
-}
-
-// Transaction reads a transaction, strongly consistent. Errors: CodeTransactionNotFound, CodeThrottled,
-// CodeUnavailable.
-func (l *Ledger) Transaction(ctx context.Context, id string) (events.TransactionPosted, error) {
-	t, err := events.TransactionPosted{}, store.ErrAbsent
-	if events.ValidID(id) {
-		t, err = l.readHeader(ctx, id)
-	}
-	switch {
-	case errors.Is(err, store.ErrAbsent):
-		return t, TransactionNotFound()
-	case err != nil:
-		return t, asError(err)
-	}
-	return t, nil
 }
 
 // readHeader reads the header of a transaction, with retries. Its errors are those of package store.

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 
 	"ledger.example/events"
 )
@@ -40,12 +39,12 @@ func (l *Ledger) setRole(
 	wanted.At = l.instant()
 	var before events.Role
 	put, err := l.next(c, func() (addition, error) {
-		role, number, err := l.newestRole(c, wanted.Account, wanted.Group, wanted.User)
-		if err != nil || role == wanted.Role {
+		newest, err := l.newestGrant(c, wanted.Account, wanted.Group, wanted.User)
+		if err != nil || newest.Role == wanted.Role {
 			return addition{}, err
 		}
-		before, wanted.Number = role, number+1
-		return addition{event: wanted, unless: by.next(wanted.Account)}, nil
+		before, wanted.Number = newest.Role, newest.Number+1
+		return addition{event: wanted, number: wanted.Number, unless: by.next(wanted.Account)}, nil
 	})
 	return put && before == events.NoRole, err
 }
@@ -58,20 +57,4 @@ func (l *Ledger) ownerExists(ctx context.Context, g events.MemberGranted) error 
 	}
 	_, err := l.Group(ctx, g.Group)
 	return err
-}
-
-// newestRole reads the role and number of a user's newest grant: in group, or on account if group is empty. Before the
-// first grant, it returns events.NoRole and 0.
-func (l *Ledger) newestRole(ctx context.Context, account, group, user string) (
-	role events.Role, number int64, err error,
-) {
-	if group != "" {
-		role, number, err = l.NewestGroupGrant(ctx, group, user)
-	} else {
-		role, number, err = l.NewestGrant(ctx, account, user)
-	}
-	if err == nil && number >= events.MemberNumberMax {
-		err = internalError(errors.New("numbers of grants are used up"))
-	}
-	return role, number, err
 }

@@ -44,23 +44,21 @@ func (l *Ledger) RegisterAsset(
 			return asset, false, assetsNotFound([]FieldError{{Field: Field{Name: "currency"}, Rule: ruleAsset}})
 		}
 	}
-	// The event is cached. Its texts are cloned so that the cache does not keep whole request bodies.
-	stored, created, err := define(c, l, l.assets, r.ID, events.AssetRegistered{
-		ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Description: strings.Clone(r.Description), Scale: r.Scale,
-		Currency: strings.Clone(r.Currency), Actor: strings.Clone(r.Actor), At: l.instant(),
-	})
+	cloneTexts(&r.ID, &r.Name, &r.Description, &r.Currency, &r.Actor)
+	r.At = l.instant()
+	known, _ := l.assets.get(r.ID)
+	stored, created, err := define(c, l, known, events.AssetRegistered(r))
 	if err != nil {
 		return asset, false, err
 	}
+	l.assets.put(r.ID, stored)
 	var f faults
 	f.same("name", stored.Name == r.Name)
 	f.same("description", stored.Description == r.Description)
 	f.same("scale", stored.Scale == r.Scale)
 	f.same("currency", stored.Currency == r.Currency)
 	if f != nil {
-		return asset, false, &Error{
-			Code: CodeAssetExists, Detail: "The asset was registered before with another body.", Fields: f,
-		}
+		return asset, false, definedOtherwise(CodeAssetExists, "asset was registered", f)
 	}
 	return *stored, created, nil
 }
@@ -78,41 +76,31 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 	if err := l.checkOverdraft(c, r.Overdraft); err != nil {
 		return account, false, err
 	}
-	wanted := events.AccountOpened{ // cloned like an asset
-		ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Profile: storedProfile(r.Profile),
-		Overdraft: cloneOverdraft(r.Overdraft), Actor: strings.Clone(r.Actor), At: l.instant(),
+	cloneTexts(&r.ID, &r.Name, &r.Actor)
+	r.Profile, r.Overdraft, r.At = storedProfile(r.Profile), cloneOverdraft(r.Overdraft), l.instant()
+	var known *events.AccountOpened
+	if cached := l.accounts.anyAge(r.ID); cached != nil {
+		known = cached.opening
 	}
-	opening := l.openingOf(r.ID)
-	if opening == nil {
-		read := readTimeNow(l.now)
-		if opening, created, err = putDefinition(c, l, wanted); err != nil {
-			return account, false, err
-		}
-		if created {
-			account = NewAccount(*opening, nil)
-			l.accounts.add(&account, read)
-			return account, true, nil
-		}
+	read := readTimeNow(l.now)
+	opening, created, err := define(c, l, known, events.AccountOpened(r))
+	switch {
+	case err != nil:
+		return account, false, err
+	case created:
+		account = NewAccount(*opening, nil)
+		l.accounts.add(&account, read)
+		return account, true, nil
 	}
 	var f faults
-	f.same("name", opening.Name == wanted.Name)
-	f.same("profile", sameProfile(opening.Profile, wanted.Profile))
-	f.same("overdraft", SameOverdraft(opening.Overdraft, wanted.Overdraft))
+	f.same("name", opening.Name == r.Name)
+	f.same("profile", sameProfile(opening.Profile, r.Profile))
+	f.same("overdraft", SameOverdraft(opening.Overdraft, r.Overdraft))
 	if f != nil {
-		return account, false, &Error{
-			Code: CodeAccountExists, Detail: "The account was opened before with another body.", Fields: f,
-		}
+		return account, false, definedOtherwise(CodeAccountExists, "account was opened", f)
 	}
 	account, err = l.Account(c, r.ID)
 	return account, false, err
-}
-
-// openingOf returns the opening of a cached account, else nil.
-func (l *Ledger) openingOf(id string) *events.AccountOpened {
-	if known := l.accounts.anyAge(id); known != nil {
-		return known.opening
-	}
-	return nil
 }
 
 // checkOverdraft returns CodeAssetNotFound for a policy that names unregistered assets.
@@ -126,6 +114,13 @@ func (l *Ledger) checkOverdraft(ctx context.Context, o events.Overdraft) error {
 		fields.check(EntryField("overdraft", id), ruleAsset)
 	}
 	return assetsNotFound(fields)
+}
+
+// cloneTexts clones texts of an event that is cached, so that the cache does not keep whole request bodies.
+func cloneTexts(texts ...*string) {
+	for _, text := range texts {
+		*text = strings.Clone(*text)
+	}
 }
 
 // storedProfile returns a profile as events store it.
@@ -148,32 +143,26 @@ func cloneOverdraft(o events.Overdraft) events.Overdraft {
 	return clone
 }
 
-// define writes a definition unless its id is cached or stored. It returns the stored definition, and whether this
-// command wrote it.
-func define[E events.Event](c *command, l *Ledger, known *cache[string, *E], id string, wanted E) (*E, bool, error) {
-	if stored, ok := known.get(id); ok {
-		return stored, false, nil
+// define puts a definition unless it is known or stored. It returns the stored definition, and whether this command
+// wrote it.
+func define[E events.Event](c *command, l *Ledger, known *E, wanted E) (*E, bool, error) {
+	if known != nil {
+		return known, false, nil
 	}
-	e, created, err := putDefinition(c, l, wanted)
+	e, created, err := l.put(c, addition{event: wanted})
 	if err != nil {
 		return nil, false, err
 	}
-	known.put(id, e)
-	return e, created, nil
+	stored, ok := e.(E)
+	if !ok {
+		return nil, false, internalError(fmt.Errorf("stored event is a %T, not a %T", e, wanted))
+	}
+	return &stored, created, nil
 }
 
-// putDefinition writes a definition unless its id is stored. It returns the stored definition, and whether this command
-// wrote it.
-func putDefinition[E events.Event](c *command, l *Ledger, wanted E) (*E, bool, error) {
-	stored, created, err := l.put(c, addition{event: wanted})
-	if err != nil {
-		return nil, false, err
-	}
-	e, ok := stored.(E)
-	if !ok {
-		return nil, false, internalError(fmt.Errorf("stored event is a %T, not a %T", stored, wanted))
-	}
-	return &e, created, nil
+// definedOtherwise is the error of a definition whose id was used before, with other fields.
+func definedOtherwise(code Code, what string, f faults) *Error {
+	return &Error{Code: code, Detail: "The " + what + " before with another body.", Fields: f}
 }
 
 // missingAssets returns the unregistered ids, in their order.

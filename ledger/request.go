@@ -57,22 +57,18 @@ func (r *request) decide(ctx context.Context, l *Ledger, unknown bool) error {
 	r.refusedIfNew = nil
 	switch {
 	case refused == nil:
-	case refused.mayHavePassedEarlier():
+		return nil
+	case slices.Contains(laterRefusals, refused.Code):
 		r.refusedIfNew = refused
-	default:
-		return refused
+		return nil
 	}
-	return nil
+	return refused
 }
 
-// mayHavePassedEarlier reports whether the same request may have been accepted at an earlier time.
-func (e *Error) mayHavePassedEarlier() bool {
-	switch e.Code {
-	case CodeInvalidRequest, CodeNothingToReverse, CodeExceedsReversible, CodeExceedsHold, CodeUnavailable,
-		CodeAccountFrozen, CodeAccountClosed:
-		return true
-	}
-	return false
+// laterRefusals are codes of a request that may have been accepted at an earlier time.
+var laterRefusals = []Code{
+	CodeInvalidRequest, CodeNothingToReverse, CodeExceedsReversible, CodeExceedsHold, CodeUnavailable,
+	CodeAccountFrozen, CodeAccountClosed,
 }
 
 // decideHeader makes the header of a draft that has all its legs, from the definitions that it names.
@@ -208,8 +204,14 @@ func withoutIDs(legs []events.Leg) []events.Leg {
 
 // inBatch returns err as an *Error that, in an atomic batch, names the request.
 func (r *request) inBatch(err error) *Error {
+	e := asError(err)
 	if r.number == 0 {
-		return asError(err)
+		return e
 	}
-	return withRequest(err, r.number-1)
+	named := *e
+	named.Request, named.Fields = r.number, slices.Clone(e.Fields)
+	for i := range named.Fields {
+		named.Fields[i].Field.Request = r.number
+	}
+	return &named
 }

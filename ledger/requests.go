@@ -6,24 +6,12 @@ import (
 	"ledger.example/events"
 )
 
-// RegisterAsset asks that an asset be registered.
-type RegisterAsset struct {
-	ID          string // see events.ValidID
-	Name        string // 1 to events.NameChars characters
-	Description string // at most events.DescriptionChars characters
-	Scale       int    // decimal places, 0 to events.ScaleMax
-	Currency    string // id of the asset that costs are counted in; "" for none
-	Actor       string // who sends the request, 1 to events.ActorChars characters
-}
+// RegisterAsset asks for the event. At is ignored, as in the other requests that have an event's fields.
+type RegisterAsset events.AssetRegistered
 
-// OpenAccount asks that an account be opened.
-type OpenAccount struct {
-	ID        string // see events.ValidID
-	Name      string // at most events.NameChars characters
-	Profile   string // a JSON object of at most events.ProfileBytes bytes when compact; "" for none
-	Overdraft events.Overdraft
-	Actor     string // who sends the request, 1 to events.ActorChars characters
-}
+// OpenAccount asks for the event. Profile may be any JSON object of at most events.ProfileBytes bytes when compact, and
+// empty for none.
+type OpenAccount events.AccountOpened
 
 // ChangeAccount asks to change an account. Fields that are nil stay unchanged.
 type ChangeAccount struct {
@@ -36,13 +24,8 @@ type ChangeAccount struct {
 	Actor     string               // who sends the request, 1 to events.ActorChars characters
 }
 
-// RegisterGroup asks that a group be registered.
-type RegisterGroup struct {
-	ID          string // see events.ValidID
-	Name        string // at most events.NameChars characters
-	Description string // at most events.DescriptionChars characters
-	Actor       string // who sends the request, 1 to events.ActorChars characters
-}
+// RegisterGroup asks for the event.
+type RegisterGroup events.GroupRegistered
 
 // GroupAccount asks that an account be in a group or, with Out, that it not be.
 type GroupAccount struct {

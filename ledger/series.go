@@ -17,9 +17,13 @@ import (
 // cannot overwrite a newer event.
 type addition struct {
 	event  events.Event   // nil for nothing to put
+	number int64          // of the event; 0 of a definition
 	with   []store.Write  // what is written in the same transaction
 	unless []events.Event // nothing is written if one of these is stored
 }
+
+// numbersMax is the highest number in a series.
+const numbersMax = min(events.ChangesMax, events.MemberNumberMax)
 
 // errNotYet is the error of a decision that cannot be made yet.
 var errNotYet = fmt.Errorf("%w: not decided yet", store.ErrConflict)
@@ -36,6 +40,8 @@ func (l *Ledger) next(c *command, decide func() (addition, error)) (wrote bool, 
 			return false, t.cause(c, asError(err))
 		case add.event == nil:
 			return false, nil
+		case add.number > numbersMax:
+			return false, internalError(fmt.Errorf("numbers of %s are used up", add.event.EventName()))
 		default:
 			// put resolves an unknown outcome by the event's own number. The newest may have a later number by then.
 			if _, ours, err := l.put(c, add); err != nil || ours {
