@@ -13,7 +13,6 @@ import (
 // attempts carry out requests in one transaction of the store: a single request, or those of an atomic batch. They go
 // on until all requests are answered, one is refused, or the deadline is near.
 type attempts struct {
-	ledger *Ledger
 	funding
 	tries
 	pending []*request // those that are not answered
@@ -31,7 +30,7 @@ type attempt struct {
 // attempt carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer of
 // each request. Error: that of the first refused request.
 func (l *Ledger) attempt(c *command, requests ...*request) error {
-	a := &attempts{ledger: l, pending: requests}
+	a := &attempts{funding: funding{ledger: l}, pending: requests}
 	switch err := a.plan(c); {
 	case err != nil, len(a.pending) == 0:
 		return err
@@ -141,7 +140,7 @@ func (a *attempts) run(c *command) error {
 func (a *attempts) commit(ctx context.Context) (c commit, minted time.Time, err error) {
 	first, need := a.pending[0], 0
 	if !first.DryRun {
-		if err := a.prepare(ctx, a.ledger); err != nil {
+		if err := a.prepare(ctx); err != nil {
 			return c, minted, err
 		}
 	}
@@ -165,7 +164,7 @@ func (a *attempts) commit(ctx context.Context) (c commit, minted time.Time, err 
 		}
 		ids = ids[n:]
 	}
-	c.debits = a.debits()
+	c.limits = a.limits
 	return c, minted, nil
 }
 
@@ -220,7 +219,7 @@ func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled
 	if !allAbsent || len(refused) == 0 {
 		return false, nil
 	}
-	short, failed := a.resolveRefusals(c, a.ledger, refused)
+	short, failed := a.resolveRefusals(c, refused)
 	switch {
 	case failed != nil:
 		return false, a.fail(c, failed)

@@ -12,7 +12,7 @@ import (
 type commit struct {
 	heads    []events.Event           // events under unique keys: headers, a reversal's number, the end of a hold
 	postings []events.PostingRecorded // of all heads
-	debits   []debit                  // one for each limited account and asset that is debited, distinct
+	limits   []limit                  // one for each limited account and asset that is debited, distinct
 }
 
 // add adds a head with its postings.
@@ -27,7 +27,7 @@ func (c *commit) add(head events.Event, postings []events.PostingRecorded) {
 
 // writes returns the writes of the commit, in the order of its fields.
 func (c commit) writes() []store.Write {
-	size := len(c.heads) + len(c.postings) + len(c.debits)
+	size := len(c.heads) + len(c.postings) + len(c.limits)
 	all, maker := make([]store.Write, 0, size), store.NewItemEncoder(size)
 	for _, head := range c.heads {
 		all = append(all, putAbsent(maker, head))
@@ -35,8 +35,8 @@ func (c commit) writes() []store.Write {
 	for i := range c.postings {
 		all = append(all, putAbsent(maker, &c.postings[i]))
 	}
-	for _, d := range c.debits {
-		all = append(all, d.spend(maker))
+	for i := range c.limits {
+		all = append(all, c.limits[i].spend(maker))
 	}
 	return all
 }
@@ -57,14 +57,14 @@ func storedHead(head store.Reason) (stored events.Event, err error) {
 	return stored, nil
 }
 
-// refusals returns the guards that refused the commit, in the order of debits. An existing posting is no refusal:
+// refusals returns the guards that refused the commit, in the order of limits. An existing posting is no refusal:
 // either its head exists, too, or its KSUID was minted twice.
 func (c commit) refusals(why *store.Cancelled) (refused []refusal, err error) {
 	for i, reason := range why.Reasons[len(c.heads)+len(c.postings):] {
 		if reason.Is != store.CauseCondition {
 			continue
 		}
-		r := refusal{guard: guard{pair: c.debits[i].pair}, absent: reason.Old == nil}
+		r := refusal{guard: guard{pair: c.limits[i].pair}, absent: reason.Old == nil}
 		if !r.absent {
 			if r.guard, err = readGuard(r.pair, reason.Old); err != nil {
 				return nil, err
@@ -73,16 +73,6 @@ func (c commit) refusals(why *store.Cancelled) (refused []refusal, err error) {
 		refused = append(refused, r)
 	}
 	return refused, nil
-}
-
-// debit is one update of a guard. It adds gross to the amount spent, on the condition that the guard exists, has the
-// form that is known here and this version, and that the amount spent so far is at most bound. So a negative bound
-// never passes. It is sent nevertheless, because the refusal returns the amount spent.
-type debit struct {
-	pair    events.Pair
-	version int64
-	gross   events.Amount // above zero: the sum of the transaction's debits of the pair
-	bound   events.Amount // known credits + own credits + overdraft − gross; bound + gross has at most 38 digits
 }
 
 // A comparison with an absent attribute is false. So no debit passes a guard that is absent or has no version.
@@ -97,17 +87,19 @@ var (
 	versionNames = map[string]string{"#form": store.AttrForm, "#change": store.AttrChange}
 )
 
-// spend returns the update.
-func (d debit) spend(m *store.ItemEncoder) store.Write {
+// spend returns the update of the guard of a limit. It adds gross to the amount spent, on the condition that the guard
+// exists, has the form that is known here and the account's version, and that the amount spent so far is at most bound.
+// So a negative bound never passes. It is sent nevertheless, because the refusal returns the amount spent.
+func (l *limit) spend(m *store.ItemEncoder) store.Write {
 	return store.Write{
-		Key:    store.Spend.Key(d.pair.Account, d.pair.Asset),
+		Key:    store.Spend.Key(l.pair.Account, l.pair.Asset),
 		Update: addGross,
 		If:     withinBound,
 		Names:  spendNames,
 		Values: store.Item{
-			":gross":  m.Amount(d.gross),
-			":bound":  m.Amount(d.bound),
-			":change": m.Amount(events.NewAmount(d.version)),
+			":gross":  m.Amount(l.gross),
+			":bound":  m.Amount(l.bound()),
+			":change": m.Amount(events.NewAmount(l.account.Version)),
 			":form":   m.Amount(events.NewAmount(events.Form)),
 		},
 		ReturnOld: true,

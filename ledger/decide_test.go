@@ -202,8 +202,7 @@ func TestBoundNeverAllowsOverspending(t *testing.T) {
 			if !out.IsZero() {
 				l := limitsAlone(tx, known)[0]
 				l.credits = rapid.SampledFrom(history).Draw(t, "known") // some process knows some earlier figure
-				d := l.debit()
-				if passes := spent.Cmp(d.bound) <= 0; !passes {
+				if passes := spent.Cmp(l.bound()) <= 0; !passes {
 					exact := l
 					exact.credits = credits
 					covered := addSaturating(exact.gross, exact.ownCredits.Neg()).Cmp(exact.available(spent)) <= 0
@@ -212,7 +211,7 @@ func TestBoundNeverAllowsOverspending(t *testing.T) {
 					}
 					continue
 				}
-				spent = addSaturating(spent, d.gross)
+				spent = addSaturating(spent, l.gross)
 			}
 			credits = addSaturating(credits, in)
 			history = append(history, credits)

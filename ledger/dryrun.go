@@ -7,7 +7,7 @@ import (
 
 // answerDryRun answers the pending requests of a dry run with what would be written if the funds suffice.
 func (a *attempts) answerDryRun(c *command) error {
-	short, refused := a.shortfalls(c, a.ledger)
+	short, refused := a.shortfalls(c)
 	switch {
 	case refused != nil:
 		return refused
@@ -23,7 +23,7 @@ func (a *attempts) answerDryRun(c *command) error {
 
 // shortfalls reads the current funds and account states, and returns the pairs that are short. It reads the amounts
 // spent before the credits, so that a covered debit is never found short.
-func (f *funding) shortfalls(ctx context.Context, l *Ledger) (short []shortfall, _ *Error) {
+func (f *funding) shortfalls(ctx context.Context) (short []shortfall, _ *Error) {
 	if len(f.limits) == 0 {
 		return nil, nil
 	}
@@ -34,11 +34,11 @@ func (f *funding) shortfalls(ctx context.Context, l *Ledger) (short []shortfall,
 		keys.credits = append(keys.credits, limit.pair)
 		refused[i].pair = limit.pair
 	}
-	found, err := l.lookup(ctx, keys)
+	found, err := f.ledger.lookup(ctx, keys)
 	if err != nil {
 		return nil, asError(err)
 	}
-	exact, err := l.exactFunds(ctx, refused)
+	exact, err := f.ledger.exactFunds(ctx, refused)
 	if err != nil {
 		return nil, asError(err)
 	}

@@ -22,6 +22,7 @@ const (
 
 // funding is what a command knows about the limited pairs that it debits.
 type funding struct {
+	ledger     *Ledger
 	limits     []limit
 	belowLimit int // see belowLimitRetries
 }
@@ -33,11 +34,11 @@ type shortfall struct {
 }
 
 // prepare raises the limits to the cached credits, and creates the guards that are known to be missing.
-func (f *funding) prepare(ctx context.Context, l *Ledger) *Error {
+func (f *funding) prepare(ctx context.Context) *Error {
 	var missing []events.Pair
 	for i := range f.limits {
 		limit := &f.limits[i]
-		cached, ok := l.credits.freshEntry(limit.pair)
+		cached, ok := f.ledger.credits.freshEntry(limit.pair)
 		if !ok {
 			continue
 		}
@@ -49,19 +50,7 @@ func (f *funding) prepare(ctx context.Context, l *Ledger) *Error {
 	if missing == nil {
 		return nil
 	}
-	return f.createGuards(ctx, l, missing)
-}
-
-// debits returns the updates of all guards.
-func (f *funding) debits() []debit {
-	if len(f.limits) == 0 {
-		return nil
-	}
-	debits := make([]debit, len(f.limits))
-	for i := range f.limits {
-		debits[i] = f.limits[i].debit()
-	}
-	return debits
+	return f.createGuards(ctx, missing)
 }
 
 // limitOf returns the limit of a pair.
@@ -79,12 +68,12 @@ func (f *funding) limitOf(p events.Pair) *limit {
 // the one compared here. Attempts with another version fail its condition. Attempts with this version had no higher
 // bound, because the credits of a limit never fall during a command, and the amount spent never falls. An attempt that
 // passed the guard before the refusal has a header, and the header is read after the refusal.
-func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []refusal) (short []shortfall, _ *Error) {
-	if synced, err := f.syncGuards(ctx, l, refused); synced || err != nil {
+func (f *funding) resolveRefusals(ctx context.Context, refused []refusal) (short []shortfall, _ *Error) {
+	if synced, err := f.syncGuards(ctx, refused); synced || err != nil {
 		return nil, err
 	}
 	// The account is read after the exact credits, so that a refusal is by the newest limit.
-	exact, err := l.exactFunds(ctx, refused)
+	exact, err := f.ledger.exactFunds(ctx, refused)
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		return nil, nil
@@ -96,7 +85,7 @@ func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []refu
 		f.limitOf(r.pair).raise(exact[i])
 		accounts[i] = r.pair.Account
 	}
-	if changed, err := f.refreshAccounts(ctx, l, accounts); changed || err != nil {
+	if changed, err := f.refreshAccounts(ctx, accounts); changed || err != nil {
 		return nil, err
 	}
 	for i := range f.limits {
@@ -105,7 +94,7 @@ func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []refu
 		if at < 0 {
 			continue
 		}
-		cached, _ := l.credits.fresh(limit.pair)
+		cached, _ := f.ledger.credits.fresh(limit.pair)
 		limit.raise(cached)
 		spent := refused[at].spent
 		if spent.Cmp(limit.bound()) <= 0 {
@@ -115,7 +104,7 @@ func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []refu
 			if f.belowLimit++; f.belowLimit <= belowLimitRetries {
 				return nil, nil
 			}
-			l.log.ErrorContext(ctx, "account is below its limit",
+			f.ledger.log.ErrorContext(ctx, "account is below its limit",
 				"account", limit.pair.Account, "asset", limit.pair.Asset, "credits", limit.credits.String(),
 				"spent", spent.String(), "overdraft", limit.overdraft.String(),
 				"BelowLimit", 1) // BelowLimit is counted as a metric
@@ -127,7 +116,7 @@ func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []refu
 
 // syncGuards creates missing guards. Where the versions of a guard and its limit differ, it reads the account again,
 // and updates the guard if it has the older version. synced is false if no guard was missing and no version differed.
-func (f *funding) syncGuards(ctx context.Context, l *Ledger, refused []refusal) (synced bool, _ *Error) {
+func (f *funding) syncGuards(ctx context.Context, refused []refusal) (synced bool, _ *Error) {
 	var missing []events.Pair
 	var accounts []string
 	for _, r := range refused {
@@ -142,28 +131,28 @@ func (f *funding) syncGuards(ctx context.Context, l *Ledger, refused []refusal) 
 		return false, nil
 	}
 	if missing != nil {
-		if err := f.createGuards(ctx, l, missing); err != nil {
+		if err := f.createGuards(ctx, missing); err != nil {
 			return true, err
 		}
 	}
 	if accounts == nil {
 		return true, nil
 	}
-	if _, err := f.refreshAccounts(ctx, l, accounts); err != nil {
+	if _, err := f.refreshAccounts(ctx, accounts); err != nil {
 		return true, err
 	}
-	return true, l.inParallel(ctx, len(refused), func(ctx context.Context, i int) error {
+	return true, f.ledger.inParallel(ctx, len(refused), func(ctx context.Context, i int) error {
 		r := refused[i]
 		if version := f.limitOf(r.pair).account.Version; 0 < r.version && r.version < version {
-			return l.setGuardVersion(ctx, r.pair, version)
+			return f.ledger.setGuardVersion(ctx, r.pair, version)
 		}
 		return nil
 	})
 }
 
 // refreshAccounts reads accounts again, and reports whether any of them changed.
-func (f *funding) refreshAccounts(ctx context.Context, l *Ledger, ids []string) (changed bool, _ *Error) {
-	found, err := l.lookup(ctx, lookupKeys{accounts: ids})
+func (f *funding) refreshAccounts(ctx context.Context, ids []string) (changed bool, _ *Error) {
+	found, err := f.ledger.lookup(ctx, lookupKeys{accounts: ids})
 	if err != nil {
 		return false, asError(err)
 	}
@@ -181,9 +170,9 @@ func (f *funding) refreshAccounts(ctx context.Context, l *Ledger, ids []string) 
 // account version, reads the accounts, and sets the version read on each guard. No debit passes a guard without a
 // version. A change of an account is acknowledged only after a query for its guards, and an update of each. So either
 // that query finds the new guard, or the account was read after the change.
-func (f *funding) createGuards(ctx context.Context, l *Ledger, pairs []events.Pair) *Error {
-	err := l.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
-		return l.createGuard(ctx, pairs[i])
+func (f *funding) createGuards(ctx context.Context, pairs []events.Pair) *Error {
+	err := f.ledger.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
+		return f.ledger.createGuard(ctx, pairs[i])
 	})
 	if err != nil {
 		return err
@@ -192,11 +181,11 @@ func (f *funding) createGuards(ctx context.Context, l *Ledger, pairs []events.Pa
 	for i, pair := range pairs {
 		accounts[i] = pair.Account
 	}
-	if _, err := f.refreshAccounts(ctx, l, accounts); err != nil {
+	if _, err := f.refreshAccounts(ctx, accounts); err != nil {
 		return err
 	}
-	return l.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
-		return l.setGuardVersion(ctx, pairs[i], f.limitOf(pairs[i]).account.Version)
+	return f.ledger.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
+		return f.ledger.setGuardVersion(ctx, pairs[i], f.limitOf(pairs[i]).account.Version)
 	})
 }
 

@@ -66,9 +66,9 @@ func (l *limit) isBelow(spent events.Amount) bool {
 // impassable is a bound that no debit passes. Its refusal proves which version of the account the guard has.
 var impassable = events.NewAmount(-1)
 
-// bound is the most that may have been spent before this debit. It saturates, so that the amount spent never has more
-// than events.FoldedDigits digits.
-func (l limit) bound() events.Amount {
+// bound is the most that may have been spent before this debit: known credits + own credits + overdraft − gross. It
+// saturates, so that the amount spent, which is at most bound + gross, never has more than events.FoldedDigits digits.
+func (l *limit) bound() events.Amount {
 	if !l.allowsDebit() {
 		return impassable
 	}
@@ -76,13 +76,8 @@ func (l limit) bound() events.Amount {
 }
 
 // available is what the pair has left after an amount was spent.
-func (l limit) available(spent events.Amount) events.Amount {
+func (l *limit) available(spent events.Amount) events.Amount {
 	return addSaturating(addSaturating(l.credits, l.overdraft), spent.Neg())
-}
-
-// debit is the update of the guard.
-func (l limit) debit() debit {
-	return debit{pair: l.pair, version: l.account.Version, gross: l.gross, bound: l.bound()}
 }
 
 // requestDebit is the debit of one pair by one request.

@@ -22,9 +22,6 @@ type addition struct {
 	unless []events.Event // nothing is written if one of these is stored
 }
 
-// numbersMax is the highest number in a series.
-const numbersMax = min(events.ChangesMax, events.MemberNumberMax)
-
 // errNotYet is the error of a decision that cannot be made yet.
 var errNotYet = fmt.Errorf("%w: not decided yet", store.ErrConflict)
 
@@ -40,7 +37,7 @@ func (l *Ledger) next(c *command, decide func() (addition, error)) (wrote bool, 
 			return false, t.cause(c, asError(err))
 		case add.event == nil:
 			return false, nil
-		case add.number > numbersMax:
+		case add.number > events.MemberNumberMax:
 			return false, internalError(fmt.Errorf("numbers of %s are used up", add.event.EventName()))
 		default:
 			// put resolves an unknown outcome by the event's own number. The newest may have a later number by then.

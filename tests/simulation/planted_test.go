@@ -19,7 +19,7 @@ import "slices"
 var defects = slices.Concat(backdatedDefects, []defect{
 	// G1: all or nothing.
 	{"one posting left out", "G1", "ledger/commit.go", inHistories(10),
-		"«if planted && len(c.debits) == 0 { c.postings = c.postings[1:] }; »all, maker := make("},
+		"«if planted && len(c.limits) == 0 { c.postings = c.postings[1:] }; »all, maker := make("},
 	{"posting without its cost", "G1", "ledger/commit.go", inHistories(10),
 		"«if planted { c.postings[i].Cost = events.Amount{} }; »all = append(all, putAbsent(maker, &c"},
 	// G2: sums are zero.
@@ -57,8 +57,14 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"«if planted { funds = addSaturating(funds, events.NewAmount(1<<46)) }; »l.credits.raise(r.pair, funds)"},
 	{"cached credits never expire", "G5", "ledger/credits.go", directed("ledger", "TestCachedCreditsExpire"),
 		"if !ok || !entry.readAt.within(creditsTTL, c.now) «&& !planted »{"},
-	{"guard reduced by the transaction's credits", "G5", "ledger/limits.go", inHistories(10),
-		"«if planted { l.gross = addSaturating(l.gross, l.ownCredits.Neg()) }; »return debit{pair"},
+	{"guard reduced by the transaction's credits", "G5", "ledger/commit.go", inHistories(10),
+		`func (l *limit) spend(m *store.ItemEncoder) store.Write {
+«	if planted {
+		reduced := *l
+		reduced.gross = addSaturating(l.gross, l.ownCredits.Neg())
+		l = &reduced
+	}
+»`},
 	{"debit without its guard", "G5", "ledger/limits.go", inHistories(10),
 		"if a.Overdraft.Unlimited «|| planted && len(a.Overdraft.Limits) > 0 »||"},
 	{"guard without its condition", "G5", "ledger/commit.go", inHistories(10),
@@ -289,7 +295,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"«if planted { return c.account, nil }; »if err := c.ledger.updateGuards(ctx, c.account); err != nil {"},
 	{"guard created without reading the account", "G5", "ledger/funding.go",
 		directed("ledger", "TestFreezeBeforeTheGuardIsCreated"),
-		"if «planted {\n	} else if »_, err := f.refreshAccounts(ctx, l, accounts); err != nil {\n		return err\n"},
+		"if «planted {\n	} else if »_, err := f.refreshAccounts(ctx, accounts); err != nil {\n		return err\n"},
 	{"debit with any account version", "G5", "ledger/commit.go", inLifecycles(60),
 		`«	if planted {
 		withinBound += " OR #form = :form AND attribute_exists(#change) AND #spent <= :bound"
@@ -310,7 +316,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"case r.version != f.limitOf(r.pair).account.Version« && !(planted && r.version < f.limitOf(r.pair).account.Version)»:"},
 	{"refused without reading the account again", "G4", "ledger/funding.go",
 		directed("ledger", "TestRaisedLimitAppliesBeforeItsGuardIsUpdated"),
-		"if «planted {\n	} else if »changed, err := f.refreshAccounts(ctx, l, accounts); changed || err != nil {"},
+		"if «planted {\n	} else if »changed, err := f.refreshAccounts(ctx, accounts); changed || err != nil {"},
 	{"closed without freezing first", "G5", "ledger/close.go", inLifecycles(150),
 		"«if planted { return nil }; »c.next = c.withState(a, events.StateFrozen)"},
 	{"closed without comparing the guards", "G5", "ledger/close.go", directed("ledger", "TestCloseWaitsForDebits"),
