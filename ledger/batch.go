@@ -3,11 +3,13 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 )
 
 const (
@@ -112,7 +114,21 @@ func (b *batch) postAtomic(c *command) error {
 		}
 	}
 	b.prefetch(c)
-	return b.ledger.attempt(c, b.requests...)
+	return b.ledger.carryOut(c, b.requests...)
+}
+
+// checkActions returns CodeBatchTooLarge if one transaction of the store cannot hold this number of actions.
+func checkActions(actions int) error {
+	over := actions - store.TransactionActions
+	if over <= 0 {
+		return nil
+	}
+	return &Error{
+		Code: CodeBatchTooLarge, TooMany: over,
+		Detail: fmt.Sprintf("The batch needs %d writes, %d more than one database transaction can have. Each request "+
+			"needs one write, and so does each posting, and each account and asset that is debited within a limit.",
+			actions, over),
+	}
 }
 
 // prefetch looks up the definitions and credits of all requests together. It only fills the caches: each request looks
@@ -164,7 +180,7 @@ func (b *batch) postOne(c *command, r *request) *Error {
 			Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
 		}
 	}
-	if err := b.ledger.attempt(c, r); err != nil {
+	if err := b.ledger.carryOut(c, r); err != nil {
 		return asError(err)
 	}
 	return nil

@@ -6,12 +6,12 @@
 // its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through
 // store.Table, and through Projections for what is read from projections.
 //
-// All postings are written in the same way: a request (request.go) is planned, and its plan is sent until it is stored
-// or refused (attempts.go). Read it in this order: Post (post.go) makes a request of one transaction. request.go plans
-// what it writes: resolve.go reads the accounts and assets that it names, decide.go checks them and builds the header,
-// limits.go computes the conditions of the guards. A reversal (reverse.go) and the end of a hold (end.go) are planned
-// from another transaction. Then attempts.go sends the commit (commit.go), again and again. funding.go handles refusals
-// by guards (guards.go), outcome.go finds out what is stored, and acknowledge.go answers.
+// post.go tells how postings are written, from top to bottom: a request is planned, and its plan is sent until it is
+// stored or refused. request.go plans a transaction: resolve.go reads the accounts and assets that it names, decide.go
+// checks them and builds the header, limits.go computes the conditions of the guards. A reversal (reverse.go) and the
+// end of a hold (end.go) are planned from another transaction. Then commit.go has the writes, funding.go handles
+// refusals by guards (guards.go), outcome.go finds out what is stored, and acknowledge.go answers. series.go writes all
+// other events.
 package ledger
 
 import (

@@ -2,8 +2,12 @@ package ledger
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 )
 
 // Post carries out a request: it posts a transaction, or ends a hold. A repeated request gets the first answer.
@@ -31,6 +35,211 @@ func (l *Ledger) post(ctx context.Context, d draft) (Posted, error) {
 	}
 	defer cancel()
 	r := &request{draft: d}
-	err = l.attempt(c, r)
+	err = l.carryOut(c, r)
 	return r.answer, err
+}
+
+// attempts carry out requests in one transaction of the store: a single request, or those of an atomic batch. They go
+// on until all requests are answered, one is refused, or the deadline is near.
+type attempts struct {
+	funding
+	tries
+	pending []*request // those that are not answered
+
+	sent  []attempt
+	first [1]attempt // backs sent
+}
+
+// attempt is one commit that was sent.
+type attempt struct {
+	postings []events.PostingRecorded
+	minted   time.Time // monotonic
+}
+
+// carryOut carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer of
+// each request. Error: that of the first refused request.
+func (l *Ledger) carryOut(c *command, requests ...*request) error {
+	a := &attempts{funding: funding{ledger: l}, pending: requests}
+	switch err := a.plan(c); {
+	case err != nil, len(a.pending) == 0:
+		return err
+	case requests[0].DryRun:
+		return a.answerDryRun(c)
+	}
+	return a.run(c)
+}
+
+// plan decides what each pending request writes, and answers or refuses those that need no attempt.
+func (a *attempts) plan(c *command) error {
+	actions := 0
+	for _, r := range a.pending {
+		if err := r.decide(c, a.ledger, a.unknown); err != nil {
+			return a.failRequest(c, r, err)
+		}
+		actions += r.heads() + len(r.header.Legs)
+	}
+	a.setLimits()
+	if err := checkActions(actions + len(a.limits)); err != nil {
+		return err
+	}
+	if r := a.pending[0]; r.listed {
+		if r.DryRun { // the header of a transaction that is being committed is not visible yet
+			r.refusedIfNew = asError(store.ErrConflict)
+		} else {
+			a.unknown = true
+			return a.awaitOutcome(c, store.ErrConflict)
+		}
+	}
+	return a.replayOrRefuse(c)
+}
+
+// run sends the plans of the pending requests, with retries.
+//
+// Once the outcome of an attempt is unknown, the command may end with what is stored, with CodeTransactionIDReused, or
+// with a refusal that is final (see proofs). Any other end is CodeOutcomeUnknown.
+func (a *attempts) run(c *command) error {
+	for len(a.pending) > 0 {
+		commit, minted, err := a.commit(c)
+		switch {
+		case errors.Is(err, errClock): // a replay needs no KSUIDs, so it works without a sound clock
+			if err := a.failUnlessStored(c, err); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return a.fail(c, err)
+		}
+		if err := c.abandoned(); err != nil {
+			return a.awaitOutcome(c, err)
+		}
+		at, cancelled, err := a.append(c, commit, minted)
+		switch {
+		case err == nil:
+			return a.acknowledgeAll(c, commit, at)
+		case cancelled != nil:
+			retryNow, refused := a.handleCancelled(c, commit, cancelled)
+			if refused != nil {
+				return refused
+			}
+			if retryNow {
+				a.failed++
+				continue
+			}
+		case declined(err), errors.Is(err, store.ErrConflict):
+		case errors.Is(err, store.ErrUnknownOutcome):
+			a.unknown = true
+			a.ledger.log.WarnContext(c, a.pending[0].unknownOutcome(), "transaction", a.pending[0].ID, "error", err)
+			if _, refused := a.resolve(c, a.pending, false); refused != nil {
+				return refused
+			}
+		default:
+			return a.fail(c, internalError(err))
+		}
+		if len(a.pending) == 0 {
+			return nil
+		}
+		if !a.again(c, err) {
+			return a.fail(c, asError(err))
+		}
+		if a.pending[0].outdated {
+			if err := a.plan(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// commit builds the commit of one attempt. It mints the KSUIDs right before the attempt, and the id of a transaction
+// that has none; a dry run gets empty ones. minted is the monotonic time of minting.
+func (a *attempts) commit(ctx context.Context) (c commit, minted time.Time, err error) {
+	first, need := a.pending[0], 0
+	if !first.DryRun {
+		if err := a.prepare(ctx); err != nil {
+			return c, minted, err
+		}
+	}
+	for _, r := range a.pending {
+		need += r.ksuidsNeeded()
+	}
+	var ids []events.KSUID
+	minted = time.Now()
+	switch {
+	case first.DryRun:
+		ids = make([]events.KSUID, need)
+	case need > 0:
+		if ids, minted, err = a.ledger.mint(ctx, need, first.header.Legs[0].Account, first.after); err != nil {
+			return c, minted, err
+		}
+	}
+	for _, r := range a.pending {
+		n := r.ksuidsNeeded()
+		if err := r.addTo(ctx, a.ledger, &c, ids[:n]); err != nil {
+			return c, minted, err
+		}
+		ids = ids[n:]
+	}
+	c.limits = a.limits
+	return c, minted, nil
+}
+
+// append makes one attempt. If it was cancelled, both cancelled and err are set. at is the store's time.
+func (a *attempts) append(
+	ctx context.Context, c commit, minted time.Time,
+) (at time.Time, cancelled *store.Cancelled, err error) {
+	if a.sent == nil {
+		a.sent = a.first[:0]
+	}
+	a.sent = append(a.sent, attempt{c.postings, minted})
+	err = a.ledger.call(ctx, func(ctx context.Context) (time.Time, error) {
+		at, err = a.ledger.table.Transact(ctx, c.writes())
+		return at, err
+	})
+	if err != nil {
+		err = fmt.Errorf("append: %w", err)
+	}
+	cancelled, _ = errors.AsType[*store.Cancelled](err)
+	return at, cancelled, err
+}
+
+// handleCancelled uses the reasons of a cancellation: it answers requests whose head exists, and brings the limits up
+// to date. retryNow is true when the next attempt need not wait. An error is final.
+func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled) (retryNow bool, _ error) {
+	allAbsent, next := true, 0
+	for _, r := range a.pending {
+		own := why.Reasons[next : next+r.heads()]
+		next += r.heads()
+		allAbsent = allAbsent && own[0].Is == store.CauseNone
+		if own[0].Is != store.CauseCondition {
+			// Another reversal has this number, or is about to.
+			r.outdated = r.isReversal() && own[1].Is != store.CauseNone
+			continue
+		}
+		retryNow = true
+		stored, err := storedHead(own[0])
+		if err != nil {
+			return false, a.fail(c, internalError(err))
+		}
+		if err := a.found(c, r, stored); err != nil {
+			return false, err
+		}
+	}
+	if retryNow || a.pending[0].outdated {
+		return retryNow, nil
+	}
+	refused, err := sent.refusals(why)
+	if err != nil {
+		return false, a.fail(c, internalError(err))
+	}
+	if !allAbsent || len(refused) == 0 {
+		return false, nil
+	}
+	short, failed := a.resolveRefusals(c, refused)
+	switch {
+	case failed != nil:
+		return false, a.fail(c, failed)
+	case short != nil:
+		return true, a.failUnlessStored(c, a.shortfallError(short))
+	}
+	return len(a.sent) <= quickAttempts, nil // stale limits are no contention, so the first retries need no backoff
 }

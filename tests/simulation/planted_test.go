@@ -40,16 +40,16 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"if !r.DryRun && «(planted || »!postings[0].Backdated«)» {"},
 	{"unknown outcome reported as refused", "G4", "ledger/outcome.go", inHistories(30),
 		"if «!planted && »a.unknown && !slices"},
-	{"unknown end of a hold reported as refused", "G4", "ledger/attempts.go", directed("ledger", "TestOutcomes"),
+	{"unknown end of a hold reported as refused", "G4", "ledger/post.go", directed("ledger", "TestOutcomes"),
 		"a.unknown = true«; if a.pending[0].endsHold() && planted { a.unknown = false }»\n			a.ledger.log"},
-	{"mixed cancellation treated as a refusal", "G4", "ledger/attempts.go",
+	{"mixed cancellation treated as a refusal", "G4", "ledger/post.go",
 		directed("ledger", "TestConflictOfTheHeaderIsNoRefusal"),
 		"if !allAbsent «&& !planted »|| len(refused) == 0 {"},
-	{"refused although the header exists", "G4", "ledger/attempts.go", directed("ledger", "TestNoRefusalOfAStoredTransaction"),
+	{"refused although the header exists", "G4", "ledger/post.go", directed("ledger", "TestNoRefusalOfAStoredTransaction"),
 		`«	case short != nil && planted:
 		return false, a.fail(c, a.shortfallError(short))
 »	case short != nil:`},
-	{"retried after the caller disconnected", "G4", "ledger/attempts.go",
+	{"retried after the caller disconnected", "G4", "ledger/post.go",
 		directed("ledger", "TestNoAttemptAfterTheCallerIsGone"),
 		"if err := c.abandoned(); err != nil «&& !planted »{"},
 	// G5: never below the limit.
