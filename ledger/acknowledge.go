@@ -17,13 +17,13 @@ import (
 // the resolution of the store's Date.
 const visibleAge = store.SettleWindow/2 - store.DateStep
 
-// found answers a request for which a head is stored, and removes it from pending. It reads the head if stored is nil.
-// The head may be from an attempt of this command, or from an earlier request for the same. If it is not what the
+// found answers a request whose event is stored, and removes it from pending. It reads the event if stored is nil. The
+// event may be from an attempt of this command, or from an earlier request for the same. If it is not what the
 // request asks for, the request is refused.
 func (a *attempts) found(c *command, r *request, stored events.Event) error {
 	var err error
 	if stored == nil {
-		if stored, err = a.ledger.readHead(c, r, false); err != nil {
+		if stored, err = a.ledger.readStored(c, r, false); err != nil {
 			return a.failRequest(c, r, unknownError(r.ID, err))
 		}
 	}
@@ -40,7 +40,7 @@ func (a *attempts) found(c *command, r *request, stored events.Event) error {
 	return nil
 }
 
-// verify acknowledges a head that is stored. It may be visible before its postings are: it is committed when one read
+// verify acknowledges an event that is stored. It may be visible before its postings are: it is committed when one read
 // returns all of them.
 func (a *attempts) verify(c *command, r *request, stored events.Event) error {
 	postings := r.postings(stored)
@@ -55,13 +55,14 @@ func (a *attempts) verify(c *command, r *request, stored events.Event) error {
 	return a.acknowledge(c, r, stored, postings, at)
 }
 
-// verifyComplete reads a head and all its postings in one serializable request, with retries. It returns nil if all of
-// them are stored, and the store's time. Errors: ErrAbsent (of some item), ErrConflict, ErrThrottled, ErrUnavailable.
+// verifyComplete reads an event and all its postings in one serializable request, with retries. It returns nil if all
+// of them are stored, and the store's time. Errors: ErrAbsent (of some item), ErrConflict, ErrThrottled,
+// ErrUnavailable.
 func (l *Ledger) verifyComplete(
-	ctx context.Context, head events.Event, postings []events.PostingRecorded,
+	ctx context.Context, e events.Event, postings []events.PostingRecorded,
 ) (at time.Time, err error) {
 	keys := make([]store.Key, 0, 1+len(postings))
-	keys = append(keys, store.EventKey(head))
+	keys = append(keys, store.EventKey(e))
 	for i := range postings {
 		keys = append(keys, store.EventKey(&postings[i]))
 	}
@@ -82,31 +83,31 @@ func (l *Ledger) verifyComplete(
 // acknowledgeAll answers all pending requests with what a successful commit wrote.
 func (a *attempts) acknowledgeAll(c *command, sent commit, at time.Time) error {
 	for _, r := range a.pending {
-		head, postings := sent.heads[0], sent.postings[:len(r.header.Legs)]
-		sent.heads, sent.postings = sent.heads[r.heads():], sent.postings[len(postings):]
+		e, postings := sent.events[0], sent.postings[:len(r.header.Legs)]
+		sent.events, sent.postings = sent.events[r.eventCount():], sent.postings[len(postings):]
 		if r.endsHold() {
-			if refused := r.same(head); refused != nil { // a late capture wrote an expiry
+			if refused := r.same(e); refused != nil { // a late capture wrote an expiry
 				return a.failRequest(c, r, refused)
 			}
 		}
-		if err := a.acknowledge(c, r, head, postings, at); err != nil {
+		if err := a.acknowledge(c, r, e, postings, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// acknowledge answers a request when strong reads will include the postings of its head, which was committed by the
+// acknowledge answers a request when strong reads will include the postings of its event, which was committed by the
 // store's time at. Those of a backdated transaction need no EnsureVisible: reads include them once they are projected.
 func (a *attempts) acknowledge(
-	ctx context.Context, r *request, head events.Event, postings []events.PostingRecorded, at time.Time,
+	ctx context.Context, r *request, e events.Event, postings []events.PostingRecorded, at time.Time,
 ) error {
 	if !r.DryRun && !postings[0].Backdated {
 		if err := a.ensureVisible(ctx, postings, at); err != nil {
 			return a.failRequest(ctx, r, unknownError(r.ID, err))
 		}
 	}
-	r.answerWith(head, !r.DryRun && !a.wrote(postings))
+	r.answerWith(e, !r.DryRun && !a.wrote(postings))
 	return nil
 }
 

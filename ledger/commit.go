@@ -7,17 +7,17 @@ import (
 	"ledger.example/internal/store"
 )
 
-// commit is written in one transaction of the store: all or nothing. Its conditions: every head and posting is absent,
+// commit is written in one transaction of the store: all or nothing. Its conditions: every event and posting is absent,
 // and every debit passes its guard.
 type commit struct {
-	heads    []events.Event           // events under unique keys: headers, a reversal's number, the end of a hold
-	postings []events.PostingRecorded // of all heads
+	events   []events.Event           // under keys that make them unique: headers, ends of holds, numbers of reversals
+	postings []events.PostingRecorded // of all headers and ends
 	limits   []limit                  // one for each limited account and asset that is debited, distinct
 }
 
-// add adds a head with its postings.
-func (c *commit) add(head events.Event, postings []events.PostingRecorded) {
-	c.heads = append(c.heads, head)
+// add adds the event of a request with its postings.
+func (c *commit) add(e events.Event, postings []events.PostingRecorded) {
+	c.events = append(c.events, e)
 	if c.postings == nil {
 		c.postings = postings
 	} else {
@@ -27,10 +27,10 @@ func (c *commit) add(head events.Event, postings []events.PostingRecorded) {
 
 // writes returns the writes of the commit, in the order of its fields.
 func (c commit) writes() []store.Write {
-	size := len(c.heads) + len(c.postings) + len(c.limits)
+	size := len(c.events) + len(c.postings) + len(c.limits)
 	all, maker := make([]store.Write, 0, size), store.NewItemEncoder(size)
-	for _, head := range c.heads {
-		all = append(all, putAbsent(maker, head))
+	for _, e := range c.events {
+		all = append(all, putAbsent(maker, e))
 	}
 	for i := range c.postings {
 		all = append(all, putAbsent(maker, &c.postings[i]))
@@ -46,21 +46,21 @@ func putAbsent(m *store.ItemEncoder, e events.Event) store.Write {
 	return store.Write{Item: m.Event(e), If: store.IfAbsent, ReturnOld: true}
 }
 
-// storedHead decodes the event that a head found under its key. It is nil if the store did not return it.
-func storedHead(head store.Reason) (stored events.Event, err error) {
-	if head.Old == nil {
+// storedEvent decodes the event that was stored under the key of another. It is nil if the store did not return it.
+func storedEvent(put store.Reason) (stored events.Event, err error) {
+	if put.Old == nil {
 		return nil, nil
 	}
-	if stored, err = store.DecodeEvent(head.Old); err != nil {
+	if stored, err = store.DecodeEvent(put.Old); err != nil {
 		return nil, fmt.Errorf("stored event: %w", err)
 	}
 	return stored, nil
 }
 
 // refusals returns the guards that refused the commit, in the order of limits. An existing posting is no refusal:
-// either its head exists, too, or its KSUID was minted twice.
+// either its event exists, too, or its KSUID was minted twice.
 func (c commit) refusals(why *store.Cancelled) (refused []refusal, err error) {
-	for i, reason := range why.Reasons[len(c.heads)+len(c.postings):] {
+	for i, reason := range why.Reasons[len(c.events)+len(c.postings):] {
 		if reason.Is != store.CauseCondition {
 			continue
 		}

@@ -39,7 +39,7 @@ func parseLegs(text string) (legs []LegRequest) {
 	return legs
 }
 
-// Errors of definitions.check and their fields.
+// Errors of definitions.checkNames and their fields.
 func TestCheck(t *testing.T) {
 	const missing, unknown, invalid = CodeAccountNotFound, CodeAssetNotFound, CodeInvalidTransaction
 	trade := func(asset, seller string, cost int64, settle bool) PostTrade {

@@ -43,21 +43,21 @@ func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
 		return asError(err)
 	}
 	hold := lifecycle.Header
-	taken, refused := r.takenLegs(hold)
+	taken, refused := r.captured(hold)
 	if refused != nil {
 		return refused
 	}
 	legs := hold.Legs
 	r.header, r.ended, r.taken, r.after = hold, lifecycle.Ended, taken, legs[len(legs)-1].ID
-	if faults := r.part.exceeding(taken, legs, takeAll(legs)); faults != nil {
+	if faults := r.part.exceeding(taken, legs, amountsOf(legs)); faults != nil {
 		return &Error{Code: CodeExceedsHold, Detail: "More is captured than was held.", Fields: faults}
 	}
 	return nil
 }
 
-// takenLegs returns what a capture takes of each leg, and zeros for the other outcomes. Errors: CodeNotAHold,
+// captured returns what is captured of each leg: zeros if the hold ends otherwise. Errors: CodeNotAHold,
 // CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured.
-func (d draft) takenLegs(hold events.TransactionPosted) ([]events.Taken, *Error) {
+func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) {
 	if !hold.IsHold() {
 		return nil, &Error{Code: CodeNotAHold, Detail: "The transaction was posted at once: it was never held."}
 	}
@@ -69,8 +69,8 @@ func (d draft) takenLegs(hold events.TransactionPosted) ([]events.Taken, *Error)
 	case err != nil:
 		return nil, err
 	case taken == nil:
-		return takeAll(hold.Legs), nil
-	case takesNothing(taken):
+		return amountsOf(hold.Legs), nil
+	case allZero(taken):
 		return nil, &Error{
 			Code: CodeNothingCaptured, Detail: "The capture is for zero. To give back the hold, release it.",
 			Fields: []FieldError{{Field: d.part.field(), Rule: "must capture something"}},
@@ -112,7 +112,7 @@ func (r *request) sameEnd(end events.HoldEnded) *Error {
 	captured := r.outcome == events.OutcomeCaptured
 	status := statusOf(end)
 	switch {
-	case end.Outcome == r.outcome && (!captured || slices.Equal(takeAll(end.Legs), r.taken)):
+	case end.Outcome == r.outcome && (!captured || slices.Equal(amountsOf(end.Legs), r.taken)):
 		return nil
 	case captured && end.Outcome == events.OutcomeExpired:
 		return &Error{Code: CodeHoldExpired, Detail: "The hold expired before it was captured."}

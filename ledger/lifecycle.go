@@ -75,7 +75,7 @@ func (l Lifecycle) Reversed() []events.Taken {
 
 // Left returns what is left to reverse of each posted leg, in the legs' order and with their signs.
 func (l Lifecycle) Left() []events.Taken {
-	left := takeAll(l.Posted())
+	left := amountsOf(l.Posted())
 	for i, gone := range l.Reversed() {
 		left[i].Quantity = addSaturating(left[i].Quantity, gone.Quantity.Neg())
 		left[i].Cost = addSaturating(left[i].Cost, gone.Cost.Neg())

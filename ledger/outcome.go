@@ -42,7 +42,7 @@ func (a *attempts) resolve(c *command, requests []*request, planned bool) (unrea
 	group.SetLimit(maxRequests)
 	for n, r := range requests {
 		group.Go(func() error {
-			stored[n], errs[n] = a.ledger.readHead(c, r, planned)
+			stored[n], errs[n] = a.ledger.readStored(c, r, planned)
 			return nil
 		})
 	}
@@ -63,9 +63,9 @@ func (a *attempts) resolve(c *command, requests []*request, planned bool) (unrea
 	return unread, refused
 }
 
-// readHead reads what is stored for a request, strongly consistent. If the request was just planned, the end of a hold
-// was read with the hold. Errors: ErrAbsent, also for a transaction without an id, and those of reads.
-func (l *Ledger) readHead(ctx context.Context, r *request, planned bool) (events.Event, error) {
+// readStored reads what is stored for a request, strongly consistent. If the request was just planned, the end of a
+// hold was read with the hold. Errors: ErrAbsent, also for a transaction without an id, and those of reads.
+func (l *Ledger) readStored(ctx context.Context, r *request, planned bool) (events.Event, error) {
 	switch {
 	case !r.endsHold() && r.ID == "":
 		return nil, store.ErrAbsent

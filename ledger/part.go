@@ -149,18 +149,18 @@ func signViolation(taken, leg events.Amount) string {
 	return "must have the sign of the posting, or be 0"
 }
 
-// takeAll returns the full amounts of legs.
-func takeAll(legs []events.Leg) []events.Taken {
-	taken := make([]events.Taken, len(legs))
+// amountsOf returns the amounts of legs.
+func amountsOf(legs []events.Leg) []events.Taken {
+	all := make([]events.Taken, len(legs))
 	for i, leg := range legs {
-		taken[i] = events.Taken{Quantity: leg.Quantity, Cost: leg.Cost}
+		all[i] = events.Taken{Quantity: leg.Quantity, Cost: leg.Cost}
 	}
-	return taken
+	return all
 }
 
-// takesNothing reports whether nothing is taken of any leg.
-func takesNothing(taken []events.Taken) bool {
-	for _, of := range taken {
+// allZero reports whether all amounts are zero.
+func allZero(amounts []events.Taken) bool {
+	for _, of := range amounts {
 		if of != (events.Taken{}) {
 			return false
 		}

@@ -105,7 +105,7 @@ func number(a events.Amount) (n int64) {
 func TestPartsBalance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		posted := drawPosted(t)
-		part, whole := drawPart(t, posted), takeAll(posted.Legs)
+		part, whole := drawPart(t, posted), amountsOf(posted.Legs)
 		if err := part.rules(); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 			legs := slices.Clone(lifecycle.Header.Legs)
 			lifecycle.Ended = &events.HoldEnded{Outcome: events.OutcomeCaptured, Legs: legs}
 			for i := range taken {
-				if (Part{}).exceeding(taken, lifecycle.Header.Legs, takeAll(lifecycle.Header.Legs)) == nil {
+				if (Part{}).exceeding(taken, lifecycle.Header.Legs, amountsOf(lifecycle.Header.Legs)) == nil {
 					lifecycle.Ended.Legs[i].Quantity, lifecycle.Ended.Legs[i].Cost = taken[i].Quantity, taken[i].Cost
 				}
 			}
@@ -167,7 +167,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 				taken = left
 			}
 			refused := part.reversible(lifecycle, taken, left)
-			if fits := part.exceeding(taken, lifecycle.Header.Legs, left) == nil && !takesNothing(left); fits != (refused == nil) {
+			if fits := part.exceeding(taken, lifecycle.Header.Legs, left) == nil && !allZero(left); fits != (refused == nil) {
 				t.Fatalf("%+v of %+v: %v", taken, left, refused)
 			}
 			if refused == nil {
@@ -185,7 +185,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 				}
 			}
 		}
-		if left := lifecycle.Left(); !takesNothing(left) {
+		if left := lifecycle.Left(); !allZero(left) {
 			if err := (Part{}).reversible(lifecycle, left, left); err != nil {
 				t.Fatal(err)
 			}

@@ -56,8 +56,8 @@ type attempt struct {
 	minted   time.Time // monotonic
 }
 
-// carryOut carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer of
-// each request. Error: that of the first refused request.
+// carryOut carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer
+// of each request. Error: that of the first refused request.
 func (l *Ledger) carryOut(c *command, requests ...*request) error {
 	a := &attempts{funding: funding{ledger: l}, pending: requests}
 	switch err := a.plan(c); {
@@ -76,7 +76,7 @@ func (a *attempts) plan(c *command) error {
 		if err := r.decide(c, a.ledger, a.unknown); err != nil {
 			return a.failRequest(c, r, err)
 		}
-		actions += r.heads() + len(r.header.Legs)
+		actions += r.eventCount() + len(r.header.Legs)
 	}
 	a.setLimits()
 	if err := checkActions(actions + len(a.limits)); err != nil {
@@ -202,13 +202,13 @@ func (a *attempts) append(
 	return at, cancelled, err
 }
 
-// handleCancelled uses the reasons of a cancellation: it answers requests whose head exists, and brings the limits up
+// handleCancelled uses the reasons of a cancellation: it answers requests whose event exists, and brings the limits up
 // to date. retryNow is true when the next attempt need not wait. An error is final.
 func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled) (retryNow bool, _ error) {
 	allAbsent, next := true, 0
 	for _, r := range a.pending {
-		own := why.Reasons[next : next+r.heads()]
-		next += r.heads()
+		own := why.Reasons[next : next+r.eventCount()]
+		next += r.eventCount()
 		allAbsent = allAbsent && own[0].Is == store.CauseNone
 		if own[0].Is != store.CauseCondition {
 			// Another reversal has this number, or is about to.
@@ -216,7 +216,7 @@ func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled
 			continue
 		}
 		retryNow = true
-		stored, err := storedHead(own[0])
+		stored, err := storedEvent(own[0])
 		if err != nil {
 			return false, a.fail(c, internalError(err))
 		}

@@ -89,8 +89,8 @@ func (r *request) decideHeader(ctx context.Context, l *Ledger, known *definition
 	return r.checkStates(ctx, l)
 }
 
-// heads returns how many heads the request writes.
-func (r *request) heads() int {
+// eventCount returns how many events the request writes beside its postings.
+func (r *request) eventCount() int {
 	if r.isReversal() {
 		return 2
 	}
@@ -142,23 +142,23 @@ func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, ids []events.
 	}
 	c.add(header, header.Postings())
 	if r.isReversal() {
-		c.heads = append(c.heads, r.reversed())
+		c.events = append(c.events, r.reversed())
 	}
 	return nil
 }
 
-// postings returns the postings of the request's head.
-func (r *request) postings(head events.Event) []events.PostingRecorded {
-	switch head := head.(type) {
+// postings returns the postings of the request's event.
+func (r *request) postings(e events.Event) []events.PostingRecorded {
+	switch e := e.(type) {
 	case events.TransactionPosted:
-		return head.Postings()
+		return e.Postings()
 	case events.HoldEnded:
-		return head.Postings(r.header)
+		return e.Postings(r.header)
 	}
 	return nil
 }
 
-// same returns nil if a stored head is what the request asks for. Errors: CodeTransactionIDReused, CodeHoldEnded,
+// same returns nil if a stored event is what the request asks for. Errors: CodeTransactionIDReused, CodeHoldEnded,
 // CodeHoldExpired, CodeInternal.
 func (r *request) same(stored events.Event) *Error {
 	switch stored := stored.(type) {
@@ -176,17 +176,17 @@ func (r *request) same(stored events.Event) *Error {
 	return internalError(fmt.Errorf("a %T is stored for a request", stored))
 }
 
-// answerWith answers the request with its head. The answer to a dry run has no KSUIDs.
-func (r *request) answerWith(head events.Event, replayed bool) {
+// answerWith answers the request with its event. The answer to a dry run has no KSUIDs.
+func (r *request) answerWith(e events.Event, replayed bool) {
 	r.answer = Posted{Transaction: r.header, Replayed: replayed}
-	switch head := head.(type) {
+	switch e := e.(type) {
 	case events.TransactionPosted:
-		r.answer.Transaction = head
+		r.answer.Transaction = e
 	case events.HoldEnded:
 		if r.DryRun {
-			head.Legs = withoutIDs(head.Legs)
+			e.Legs = withoutIDs(e.Legs)
 		}
-		r.answer.End = &head
+		r.answer.End = &e
 	}
 	if r.DryRun {
 		r.answer.Transaction.Legs = withoutIDs(r.answer.Transaction.Legs)

@@ -9,7 +9,7 @@ import (
 
 // resolve returns the definitions that a draft names, and fills the cache of credits for the pairs that it debits. It
 // makes no request if all are cached. Otherwise it makes one request, and a second one for the cash of a settled trade
-// whose currency was not cached. Errors: those of definitions.check, and of the store.
+// whose currency was not cached. Errors: those of checkNames and lookup.
 func (l *Ledger) resolve(ctx context.Context, d draft) (*definitions, error) {
 	known, keys := l.cachedDefinitions(d)
 	keys.credits = l.uncachedCredits(d, known)

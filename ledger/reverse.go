@@ -36,7 +36,7 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 	if refused != nil {
 		return refused
 	}
-	if taken != nil && takesNothing(taken) {
+	if taken != nil && allZero(taken) {
 		return invalidTransaction([]FieldError{{Field: r.part.field(), Rule: "must take something back"}})
 	}
 	legs := lifecycle.Posted()
@@ -78,7 +78,7 @@ func (r *request) reversed() events.TransactionReversed {
 func (p Part) reversible(lifecycle Lifecycle, taken, left []events.Taken) *Error {
 	detail, faults := "", p.exceeding(taken, lifecycle.Posted(), left)
 	switch {
-	case takesNothing(left):
+	case allZero(left):
 		detail = "All of the transaction has been reversed already."
 	case faults != nil:
 		detail = "The request names more than is left to reverse."

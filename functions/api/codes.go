@@ -29,7 +29,7 @@ type kind struct {
 	Code    ledger.Code
 	Status  int
 	Title   string
-	Meaning string // what journalEntry
+	Meaning string // what happened
 	Advice  string // what the caller can do
 }
 

@@ -142,7 +142,7 @@ const errorsMax = 256
 // fieldChars is the most characters of a field's name that an error repeats: the caller chose it, and it may be long.
 const fieldChars = 160
 
-// brief cuts a field's name to fieldChars.
+// truncate cuts a field's name to fieldChars.
 func truncate(field string) string {
 	n := 0
 	for i := range field {

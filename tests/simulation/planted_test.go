@@ -27,7 +27,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"for i, leg := range legs {\n«if planted && leg.Cost.Sign() < 0 { leg.Cost = events.Amount{} }; »		t.Legs[i]"},
 	// G3, G4: events are written once, a request has one effect.
 	{"header without its condition", "G3, G4", "ledger/commit.go", inHistories(10),
-		`all = append(all, putAbsent(maker, head))«
+		`all = append(all, putAbsent(maker, e))«
 		if planted {
 			all[len(all)-1].If = ""
 		}»`},
@@ -260,8 +260,8 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"«if planted { return f.Credits, nil }; »return f.Credits.Add(f.Returned) }"},
 	// G11: a hold ends once, and in time.
 	{"outcome without its condition", "G11", "ledger/commit.go", inLifecycles(10),
-		`all = append(all, putAbsent(maker, head))«
-		if _, end := head.(events.HoldEnded); end && planted {
+		`all = append(all, putAbsent(maker, e))«
+		if _, end := e.(events.HoldEnded); end && planted {
 			all[len(all)-1].If = ""
 		}»
 `},
@@ -281,13 +281,13 @@ var defects = slices.Concat(backdatedDefects, []defect{
 		"case h.Version() < seen.Highest« && !planted»:"},
 	// G12: no more is reversed than was posted.
 	{"reversal without its condition", "G12", "ledger/commit.go", inLifecycles(150),
-		`all = append(all, putAbsent(maker, head))«
-		if _, number := head.(events.TransactionReversed); number && planted {
+		`all = append(all, putAbsent(maker, e))«
+		if _, number := e.(events.TransactionReversed); number && planted {
 			all[len(all)-1].If = ""
 		}»
 `},
 	{"more reversed than is left", "G12", "ledger/reverse.go", inLifecycles(10),
-		"left := lifecycle.Left()«; if planted { left = takeAll(lifecycle.Posted()) }»\n"},
+		"left := lifecycle.Left()«; if planted { left = amountsOf(lifecycle.Posted()) }»\n"},
 	{"reversal refused because of its own attempt", "G4", "ledger/reverse.go", inLifecycles(10),
 		"if lifecycle.reversedBy(r.ID) «&& !planted »{"},
 	// Accounts that change.
