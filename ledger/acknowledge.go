@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -138,25 +137,21 @@ func (a *attempts) ensureVisible(ctx context.Context, postings []events.PostingR
 // ensureVisible ensures that each posting is visible. Postings of one pair go one after the other, because they contend
 // for one balance.
 func (l *Ledger) ensureVisible(ctx context.Context, postings []events.PostingRecorded) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxRequests)
 	byPair := map[events.Pair][]events.KSUID{}
 	for _, p := range postings {
 		pair := events.Pair{Account: p.Account, Asset: p.Asset}
 		byPair[pair] = append(byPair[pair], p.ID)
 	}
-	for pair, ids := range byPair {
-		group.Go(func() error {
-			for _, id := range ids {
-				err := retryRead(ctx, func() error {
-					return l.projections.EnsureVisible(ctx, pair.Account, pair.Asset, id)
-				})
-				if err != nil {
-					return err
-				}
+	pairs := slices.Collect(maps.Keys(byPair))
+	return parallel(ctx, len(pairs), func(ctx context.Context, i int) error {
+		for _, id := range byPair[pairs[i]] {
+			err := retryRead(ctx, func() error {
+				return l.projections.EnsureVisible(ctx, pairs[i].Account, pairs[i].Asset, id)
+			})
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	return group.Wait()
+		}
+		return nil
+	})
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ledger.example/events"
 	"ledger.example/internal/store"
 )
@@ -157,19 +155,15 @@ func (b *batch) prefetch(ctx context.Context) {
 // postEach posts the requests independently.
 func (b *batch) postEach(c *command) {
 	b.prefetch(c)
-	var group errgroup.Group
-	group.SetLimit(maxRequests)
-	for _, chain := range b.chains() {
-		group.Go(func() error {
-			for _, i := range chain {
-				if b.results[i].Err == nil {
-					b.results[i].Err = b.postOne(c, b.requests[i])
-				}
+	chains := b.chains()
+	_ = parallel(c, len(chains), func(_ context.Context, n int) error {
+		for _, i := range chains[n] {
+			if b.results[i].Err == nil {
+				b.results[i].Err = b.postOne(c, b.requests[i])
 			}
-			return nil
-		})
-	}
-	_ = group.Wait() // none fails
+		}
+		return nil
+	})
 }
 
 // postOne posts one request, unless the deadline is near or the caller is gone.
@@ -186,8 +180,9 @@ func (b *batch) postOne(c *command, r *request) *Error {
 	return nil
 }
 
-// chains groups the requests, by index. Requests that debit the same limited pair are in one chain, in their order.
-// Unknown accounts count as limited. In a dry run nothing is spent, so every request is its own chain.
+// chains groups the requests, by index; some groups are empty. Requests that debit the same limited pair are in one
+// chain, in their order. Unknown accounts count as limited. In a dry run nothing is spent, so every request is its own
+// chain.
 func (b *batch) chains() [][]int {
 	last := make(map[events.Pair]int) // the last request that debits the pair
 	root := make([]int, len(b.requests))
@@ -215,16 +210,10 @@ func (b *batch) chains() [][]int {
 			last[pair] = i
 		}
 	}
-	var chains [][]int
-	at := make(map[int]int) // the chain of each root
+	chains := make([][]int, len(b.requests)) // by root, the others are empty
 	for i := range b.requests {
 		r := find(i)
-		n, ok := at[r]
-		if !ok {
-			n = len(chains)
-			at[r], chains = n, append(chains, nil)
-		}
-		chains[n] = append(chains[n], i)
+		chains[r] = append(chains[r], i)
 	}
 	return chains
 }

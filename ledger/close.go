@@ -90,7 +90,7 @@ func (c *accountChange) checkFirstAssets(ctx context.Context, a Account) error {
 // removed, so equal counts mean the same postings.
 func (l *Ledger) countAll(ctx context.Context, account string, holdings []events.Holding) (equal bool, _ error) {
 	var missing atomic.Bool
-	err := l.inParallel(ctx, len(holdings), func(ctx context.Context, i int) error {
+	err := parallel(ctx, len(holdings), func(ctx context.Context, i int) error {
 		h := holdings[i]
 		stored, err := l.projections.CountPostings(ctx, account, h.Asset)
 		if err == nil && stored < h.Count {
@@ -101,10 +101,7 @@ func (l *Ledger) countAll(ctx context.Context, account string, holdings []events
 		}
 		return err
 	})
-	if err != nil {
-		return false, err
-	}
-	return !missing.Load(), nil
+	return !missing.Load(), err
 }
 
 // firstAssets is how many holdings checkFirstAssets reads.

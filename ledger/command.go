@@ -3,7 +3,10 @@ package ledger
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
 	"ledger.example/internal/retry"
@@ -76,13 +79,27 @@ func (l *Ledger) read(ctx context.Context, do func(context.Context) (time.Time, 
 	return retryRead(ctx, func() error { return l.call(ctx, do) })
 }
 
-// queryPage reads a page of a query, with retries.
-func (l *Ledger) queryPage(ctx context.Context, q store.Query) (page store.Page, err error) {
-	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		page, err = l.table.Query(ctx, q)
-		return time.Time{}, err
-	})
-	return page, err
+// items reads all items of a query, page by page, with retries. It ends with the first error.
+func (l *Ledger) items(ctx context.Context, q store.Query) iter.Seq2[store.Item, error] {
+	return func(yield func(store.Item, error) bool) {
+		for more := true; more; more = q.After != nil {
+			var page store.Page
+			err := l.read(ctx, func(ctx context.Context) (_ time.Time, err error) {
+				page, err = l.table.Query(ctx, q)
+				return page.At, err
+			})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range page.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			q.After = page.Next
+		}
+	}
 }
 
 // tries are those of one write.
@@ -124,6 +141,19 @@ func retryRead(ctx context.Context, do func() error) error {
 			return err
 		}
 	}
+}
+
+// maxRequests is how many requests one command has in flight at a time.
+const maxRequests = 8
+
+// parallel calls do for 0 to n-1, at most maxRequests at a time, until one fails.
+func parallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxRequests)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
 }
 
 // declined reports whether the store did not carry out a request because it was throttled or unavailable.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"ledger.example/events"
 	"ledger.example/internal/store"
 )
@@ -141,7 +139,7 @@ func (f *funding) syncGuards(ctx context.Context, refused []refusal) (synced boo
 	if _, err := f.refreshAccounts(ctx, accounts); err != nil {
 		return true, err
 	}
-	return true, f.ledger.inParallel(ctx, len(refused), func(ctx context.Context, i int) error {
+	return true, inParallel(ctx, len(refused), func(ctx context.Context, i int) error {
 		r := refused[i]
 		if version := f.limitOf(r.pair).account.Version; 0 < r.version && r.version < version {
 			return f.ledger.setGuardVersion(ctx, r.pair, version)
@@ -171,7 +169,7 @@ func (f *funding) refreshAccounts(ctx context.Context, ids []string) (changed bo
 // version. A change of an account is acknowledged only after a query for its guards, and an update of each. So either
 // that query finds the new guard, or the account was read after the change.
 func (f *funding) createGuards(ctx context.Context, pairs []events.Pair) *Error {
-	err := f.ledger.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
+	err := inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
 		return f.ledger.createGuard(ctx, pairs[i])
 	})
 	if err != nil {
@@ -184,7 +182,7 @@ func (f *funding) createGuards(ctx context.Context, pairs []events.Pair) *Error 
 	if _, err := f.refreshAccounts(ctx, accounts); err != nil {
 		return err
 	}
-	return f.ledger.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
+	return inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
 		return f.ledger.setGuardVersion(ctx, pairs[i], f.limitOf(pairs[i]).account.Version)
 	})
 }
@@ -192,31 +190,22 @@ func (f *funding) createGuards(ctx context.Context, pairs []events.Pair) *Error 
 // exactFunds reads the exact funds of the refused pairs.
 func (l *Ledger) exactFunds(ctx context.Context, refused []refusal) ([]events.Amount, error) {
 	exact := make([]events.Amount, len(refused))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxRequests)
-	for i, r := range refused {
-		group.Go(func() error {
-			return retryRead(ctx, func() error {
-				funds, err := l.projections.Funds(ctx, r.pair.Account, r.pair.Asset)
-				if err == nil {
-					l.credits.raise(r.pair, funds)
-					exact[i] = funds
-				}
-				return err
-			})
+	return exact, parallel(ctx, len(refused), func(ctx context.Context, i int) error {
+		r := refused[i]
+		return retryRead(ctx, func() error {
+			funds, err := l.projections.Funds(ctx, r.pair.Account, r.pair.Asset)
+			if err == nil {
+				l.credits.raise(r.pair, funds)
+				exact[i] = funds
+			}
+			return err
 		})
-	}
-	return exact, group.Wait()
+	})
 }
 
-// inParallel calls do for 0 to n-1, at most maxRequests at a time. Its error is for a command that wrote no event.
-func (l *Ledger) inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) *Error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxRequests)
-	for i := range n {
-		group.Go(func() error { return do(ctx, i) })
-	}
-	switch err := group.Wait(); {
+// inParallel is parallel for writes of guards. Its error is for a command that wrote no event.
+func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) *Error {
+	switch err := parallel(ctx, n, do); {
 	case err == nil:
 		return nil
 	case errors.Is(err, store.ErrUnknownOutcome): // the write is idempotent

@@ -84,23 +84,17 @@ func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) 
 	q := store.Query{
 		Partition: store.Account.PK(account), Within: store.Spend.All(), Consistency: store.Strong,
 	}
-	for {
-		page, err := l.queryPage(ctx, q)
+	for item, err := range l.items(ctx, q) {
+		var g guard
+		if err == nil {
+			g, err = listedGuard(account, item)
+		}
 		if err != nil {
 			return fmt.Errorf("read guards: %w", err)
 		}
-		for _, item := range page.Items {
-			g, err := listedGuard(account, item)
-			if err != nil {
-				return fmt.Errorf("read guards: %w", err)
-			}
-			do(g)
-		}
-		if page.Next == nil {
-			return nil
-		}
-		q.After = page.Next
+		do(g)
 	}
+	return nil
 }
 
 // listedGuard decodes a guard in the partition of an account.

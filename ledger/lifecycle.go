@@ -2,9 +2,7 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -93,66 +91,46 @@ func (l Lifecycle) reversedBy(id string) bool {
 	return false
 }
 
-// Lifecycle reads a transaction with its end and its reversals, strongly consistent.
+// Lifecycle reads a transaction with its end and its reversals, strongly consistent, in one request for each megabyte.
 // Errors: CodeTransactionNotFound, CodeThrottled, CodeUnavailable.
 func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	err := store.ErrAbsent
-	if events.ValidID(id) {
-		err = l.read(ctx, func(ctx context.Context) (at time.Time, err error) {
-			lifecycle, at, err = l.readLifecycle(ctx, id)
-			return at, err
-		})
-	}
-	switch {
-	case errors.Is(err, store.ErrAbsent):
+	if !events.ValidID(id) {
 		return Lifecycle{}, TransactionNotFound()
-	case err != nil:
-		return Lifecycle{}, asError(err)
+	}
+	q := store.Query{
+		Partition: store.Transaction.PK(id), Within: store.LifecycleRange(), Consistency: store.Strong,
+	}
+	for item, err := range l.items(ctx, q) {
+		if err == nil {
+			err = lifecycle.add(item)
+		}
+		if err != nil {
+			return Lifecycle{}, asError(fmt.Errorf("read transaction: %w", err))
+		}
+	}
+	if lifecycle.Header.ID == "" { // the end and the reversals may be visible before the header
+		return Lifecycle{}, TransactionNotFound()
 	}
 	return lifecycle, nil
 }
 
-// readLifecycle reads a transaction with its end and its reversals, strongly consistent, in one request for each
-// megabyte. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
-func (l *Ledger) readLifecycle(ctx context.Context, id string) (lifecycle Lifecycle, at time.Time, err error) {
-	q := store.Query{
-		Partition: store.Transaction.PK(id), Within: store.LifecycleRange(), Consistency: store.Strong,
+// add adds an item of the transaction's partition.
+func (l *Lifecycle) add(item store.Item) error {
+	e, err := store.DecodeEvent(item)
+	if err != nil {
+		return err
 	}
-	for more := true; more; more = q.After != nil {
-		page, err := l.table.Query(ctx, q)
-		if err == nil {
-			err = lifecycle.add(page.Items)
-		}
-		if err != nil {
-			return Lifecycle{}, at, fmt.Errorf("read transaction: %w", err)
-		}
-		q.After, at = page.Next, page.At
-	}
-	if lifecycle.Header.ID == "" { // the end and the reversals may be visible before the header
-		return Lifecycle{}, at, fmt.Errorf("read transaction: %w", store.ErrAbsent)
-	}
-	return lifecycle, at, nil
-}
-
-// add adds items of the transaction's partition.
-func (l *Lifecycle) add(items []store.Item) error {
-	for _, item := range items {
-		e, err := store.DecodeEvent(item)
-		if err != nil {
-			return err
-		}
-		switch e := e.(type) {
-		case events.TransactionPosted:
-			l.Header = e
-		case events.HoldEnded:
-			l.Ended = &e
-		case events.TransactionReversed:
-			l.Reversals = append(l.Reversals, e)
-		default:
-			return fmt.Errorf("%w: a %T in the partition of a transaction", store.ErrMalformedItem, e)
-		}
+	switch e := e.(type) {
+	case events.TransactionPosted:
+		l.Header = e
+	case events.HoldEnded:
+		l.Ended = &e
+	case events.TransactionReversed:
+		l.Reversals = append(l.Reversals, e)
+	default:
+		return fmt.Errorf("%w: a %T in the partition of a transaction", store.ErrMalformedItem, e)
 	}
 	return nil
 }

@@ -5,14 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"ledger.example/events"
 	"ledger.example/internal/store"
 )
-
-// maxRequests is how many requests one command has in flight at a time.
-const maxRequests = 8
 
 // replayOrRefuse answers the planned requests that were carried out before. It reads the headers of those with a
 // refusedIfNew, and of all in a dry run. Error: the first refusedIfNew of a request that was not carried out.
@@ -38,15 +33,10 @@ func (a *attempts) replayOrRefuse(c *command) error {
 // before those of later ones, and a request is refused by its refusedIfNew.
 func (a *attempts) resolve(c *command, requests []*request, planned bool) (unread, refused error) {
 	stored, errs := make([]events.Event, len(requests)), make([]error, len(requests))
-	var group errgroup.Group
-	group.SetLimit(maxRequests)
-	for n, r := range requests {
-		group.Go(func() error {
-			stored[n], errs[n] = a.ledger.readStored(c, r, planned)
-			return nil
-		})
-	}
-	_ = group.Wait() // none fails
+	_ = parallel(c, len(requests), func(ctx context.Context, n int) error {
+		stored[n], errs[n] = a.ledger.readStored(ctx, requests[n], planned)
+		return nil
+	})
 	for n, r := range requests {
 		switch {
 		case errs[n] == nil:

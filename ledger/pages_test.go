@@ -45,7 +45,7 @@ func TestListsAreReadToTheirEnd(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		want := ledger.Swept{Due: 3, Expired: 3}
-		swept, err := r.Sweeper().Sweep(t.Context())
+		swept, err := r.Sweep(t.Context())
 		if swept.Delay = 0; err != nil || swept != want {
 			t.Errorf("%+v, %v", swept, err)
 		}

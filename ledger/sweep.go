@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -22,15 +21,6 @@ const (
 	sweepEnds = 8
 )
 
-// Sweeper ends expired holds. Several may run at once, because a hold ends once.
-type Sweeper struct {
-	ledger *Ledger
-	log    *slog.Logger
-}
-
-// Sweeper returns the sweeper of l's holds.
-func (l *Ledger) Sweeper() *Sweeper { return &Sweeper{ledger: l, log: l.log} }
-
 // Swept is the result of one sweep.
 type Swept struct {
 	Due     int           // holds that were listed as due
@@ -41,10 +31,10 @@ type Swept struct {
 	Partial bool          // sweepTime was over before all due holds were listed
 }
 
-// Sweep ends due holds, until none is left or sweepTime is over. It makes one request for each shard of open holds, and
-// those that end the due holds. The error joins the errors of the shards that could not be listed; the others were
-// swept.
-func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
+// Sweep ends due holds, until none is left or sweepTime is over. Several may run at once, because a hold ends once. It
+// makes one request for each shard of open holds, and those that end the due holds. The error joins the errors of the
+// shards that could not be listed; the others were swept.
+func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime+commandTimeout)
 	defer cancel()
 	listing, stop := context.WithTimeout(ctx, sweepTime)
@@ -55,7 +45,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 	var listers, enders errgroup.Group
 	for shard := range lists {
 		listers.Go(func() error {
-			lists[shard] = s.list(listing, shard, due)
+			lists[shard] = l.listDue(listing, shard, due)
 			return nil
 		})
 	}
@@ -64,7 +54,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 	for range sweepEnds {
 		enders.Go(func() error {
 			for hold := range due {
-				one := s.end(ctx, hold)
+				one := l.endDue(ctx, hold)
 				mu.Lock()
 				all.add(one)
 				mu.Unlock()
@@ -84,7 +74,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 		}
 		failed = errors.Join(failed, err)
 	}
-	s.report(ctx, all, failed)
+	l.reportSweep(ctx, all, failed)
 	return all, failed
 }
 
@@ -100,34 +90,29 @@ type dueHold struct {
 	expiresAt time.Time
 }
 
-// list sends the due holds of a shard, by expiry. The list is a projection and eventually consistent: a listed hold may
-// have ended. Malformed entries are skipped: the audit reports them.
-func (s *Sweeper) list(ctx context.Context, shard int, due chan<- dueHold) error {
-	until := s.ledger.now().Add(-clockTolerance)
+// listDue sends the due holds of a shard, by expiry. The list is a projection and eventually consistent: a listed hold
+// may have ended. Malformed entries are skipped: the audit reports them.
+func (l *Ledger) listDue(ctx context.Context, shard int, due chan<- dueHold) error {
+	until := l.now().Add(-clockTolerance)
 	q := store.Query{
 		Index: store.IndexInverse, Partition: store.OpenHoldsPK2(shard),
 		Within: store.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
 	}
-	for more := true; more; more = q.After != nil {
-		page, err := s.ledger.queryPage(ctx, q)
+	for item, err := range l.items(ctx, q) {
+		hold, ok := parseDueHold(item)
 		switch {
 		case ctx.Err() != nil:
 			return errTimeUp
 		case err != nil:
 			return fmt.Errorf("shard %d of the open holds: %w", shard, err)
+		case !ok:
+			continue
 		}
-		for _, item := range page.Items {
-			hold, ok := parseDueHold(item)
-			if !ok {
-				continue
-			}
-			select {
-			case due <- hold:
-			case <-ctx.Done():
-				return errTimeUp
-			}
+		select {
+		case due <- hold:
+		case <-ctx.Done():
+			return errTimeUp
 		}
-		q.After = page.Next
 	}
 	return nil
 }
@@ -143,15 +128,15 @@ func parseDueHold(item store.Item) (dueHold, bool) {
 	return dueHold{id: id, expiresAt: expires}, ok && err == nil
 }
 
-// end ends one hold.
-func (s *Sweeper) end(ctx context.Context, hold dueHold) Swept {
-	ended, err := s.ledger.Expire(ctx, hold.id)
-	delay := s.ledger.now().Sub(hold.expiresAt.Add(clockTolerance))
+// endDue ends one hold.
+func (l *Ledger) endDue(ctx context.Context, hold dueHold) Swept {
+	ended, err := l.Expire(ctx, hold.id)
+	delay := l.now().Sub(hold.expiresAt.Add(clockTolerance))
 	if e, ok := errors.AsType[*Error](err); ended.Replayed || ok && e.Code == CodeHoldEnded {
 		return Swept{Due: 1, Ended: 1}
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "hold is due and was not ended", "transaction", hold.id, "expires_at", hold.expiresAt,
+		l.log.WarnContext(ctx, "hold is due and was not ended", "transaction", hold.id, "expires_at", hold.expiresAt,
 			"error", err)
 		return Swept{Due: 1, Failed: 1, Delay: delay}
 	}
@@ -166,17 +151,17 @@ func (a *Swept) add(b Swept) {
 	a.Delay = max(a.Delay, b.Delay)
 }
 
-// report logs a sweep, unless no hold was due, because metrics cost money in each month in which they have a value.
-// ExpiryDelay and HoldsExpired are metrics. If lists could not be read, the delay is unknown and not logged.
-func (s *Sweeper) report(ctx context.Context, all Swept, failed error) {
+// reportSweep logs a sweep, unless no hold was due, because metrics cost money in each month in which they have a
+// value. ExpiryDelay and HoldsExpired are metrics. If lists could not be read, the delay is unknown and not logged.
+func (l *Ledger) reportSweep(ctx context.Context, all Swept, failed error) {
 	if failed == nil && all == (Swept{}) {
 		return
 	}
 	attributes := []any{"due", all.Due, "ended_before", all.Ended, "failed", all.Failed, "partial", all.Partial,
 		"HoldsExpired", all.Expired}
 	if failed != nil {
-		s.log.ErrorContext(ctx, "sweep of due holds", append(attributes, "error", failed)...)
+		l.log.ErrorContext(ctx, "sweep of due holds", append(attributes, "error", failed)...)
 		return
 	}
-	s.log.InfoContext(ctx, "sweep of due holds", append(attributes, "ExpiryDelay", all.Delay.Milliseconds())...)
+	l.log.InfoContext(ctx, "sweep of due holds", append(attributes, "ExpiryDelay", all.Delay.Milliseconds())...)
 }

@@ -48,14 +48,14 @@ func TestSweep(t *testing.T) {
 		for _, pause := range []time.Duration{0, time.Hour} { // and 5 s have not passed yet
 			time.Sleep(pause)
 			r.journal.forget()
-			swept, err := r.Sweeper().Sweep(t.Context())
+			swept, err := r.Sweep(t.Context())
 			if err != nil || swept != (ledger.Swept{}) || len(r.journal.calls) != store.Shards {
 				t.Errorf("%+v, %v, %d requests", swept, err, len(r.journal.calls))
 			}
 		}
 		time.Sleep(65 * time.Second)
 		r.journal.forget()
-		swept, err := r.Sweeper().Sweep(t.Context())
+		swept, err := r.Sweep(t.Context())
 		want := ledger.Swept{Due: 500, Expired: 499, Ended: 1, Delay: swept.Delay}
 		if err != nil || swept != want || swept.Delay < time.Minute || swept.Delay > 70*time.Second {
 			t.Errorf("%+v, %v", swept, err)
@@ -76,11 +76,11 @@ func TestSweep(t *testing.T) {
 			t.Errorf("log: %s", log)
 		}
 		// The list still has all of them: the sweep finds that they ended, and reports no delay.
-		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept != (ledger.Swept{Due: 500, Ended: 500}) {
+		if swept, err = r.Sweep(t.Context()); err != nil || swept != (ledger.Swept{Due: 500, Ended: 500}) {
 			t.Errorf("again: %+v, %v", swept, err)
 		}
 		r.journal.ListHolds(ids...)
-		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept != (ledger.Swept{}) {
+		if swept, err = r.Sweep(t.Context()); err != nil || swept != (ledger.Swept{}) {
 			t.Errorf("listed as ended: %+v, %v", swept, err)
 		}
 	})
@@ -99,7 +99,7 @@ func TestSweepRetriesFailedHolds(t *testing.T) {
 			return c.apply(ctx)
 		}
 		r.journal.forever = broken
-		swept, err := r.Sweeper().Sweep(t.Context())
+		swept, err := r.Sweep(t.Context())
 		if err != nil || swept.Expired != 15 || swept.Failed != 5 || swept.Delay < 6*24*time.Hour {
 			t.Errorf("%+v, %v", swept, err)
 		}
@@ -107,7 +107,7 @@ func TestSweepRetriesFailedHolds(t *testing.T) {
 			t.Errorf("log: %s", log)
 		}
 		r.journal.forever = nil
-		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept.Expired != 5 || swept.Ended != 15 || swept.Failed != 0 {
+		if swept, err = r.Sweep(t.Context()); err != nil || swept.Expired != 5 || swept.Ended != 15 || swept.Failed != 0 {
 			t.Errorf("%+v, %v", swept, err)
 		}
 	})
@@ -128,19 +128,19 @@ func TestSweepWithAnUnreadableList(t *testing.T) {
 			}
 			return nil
 		}
-		swept, err := r.Sweeper().Sweep(t.Context())
+		swept, err := r.Sweep(t.Context())
 		if !errors.Is(err, odd) || swept.Expired == 0 || swept.Expired == 20 {
 			t.Errorf("%+v, %v", swept, err)
 		}
 		if log := r.log.String(); strings.Contains(log, "ExpiryDelay") || !strings.Contains(log, "odd") {
 			t.Errorf("log: %s", log)
 		}
-		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept.Due != 20 || swept.Failed != 0 {
+		if swept, err = r.Sweep(t.Context()); err != nil || swept.Due != 20 || swept.Failed != 0 {
 			t.Errorf("%+v, %v", swept, err)
 		}
 		// A store that does not answer is no end of the sweep's own time.
 		r.journal.fail = failing("DueHolds", fmt.Errorf("%w: %w", store.ErrUnavailable, context.DeadlineExceeded))
-		if swept, err = r.Sweeper().Sweep(t.Context()); !errors.Is(err, store.ErrUnavailable) || swept.Partial {
+		if swept, err = r.Sweep(t.Context()); !errors.Is(err, store.ErrUnavailable) || swept.Partial {
 			t.Errorf("%+v, %v", swept, err)
 		}
 	})
@@ -153,7 +153,7 @@ func TestSweepEndsInTime(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		r.journal.forever = hangs
 		begun := time.Now()
-		swept, err := r.Sweeper().Sweep(t.Context())
+		swept, err := r.Sweep(t.Context())
 		if took := time.Since(begun); err != nil || took > 55*time.Second || !swept.Partial || swept.Failed == 0 || swept.Failed == 100 {
 			t.Errorf("%+v, %v after %v", swept, err, took)
 		}
@@ -166,12 +166,12 @@ func TestSweepEndsInTime(t *testing.T) {
 			}
 			return nil
 		}
-		if swept, err = r.Sweeper().Sweep(ctx); err != nil || !swept.Partial || swept.Due != 0 {
+		if swept, err = r.Sweep(ctx); err != nil || !swept.Partial || swept.Due != 0 {
 			t.Errorf("%+v, %v", swept, err)
 		}
 		r.journal.fail = nil
 		time.Sleep(time.Minute)
-		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept.Expired+swept.Ended != 100 || swept.Partial {
+		if swept, err = r.Sweep(t.Context()); err != nil || swept.Expired+swept.Ended != 100 || swept.Partial {
 			t.Errorf("%+v, %v", swept, err)
 		}
 	})

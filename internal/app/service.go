@@ -112,7 +112,7 @@ func (s *Service) List() stream.Function { return stream.Handler(s.lister.List) 
 
 // Sweep is the Lambda function that a schedule invokes. It ends the holds that are due.
 func (s *Service) Sweep(ctx context.Context, _ json.RawMessage) (ledger.Swept, error) {
-	return s.ledger.Sweeper().Sweep(ctx)
+	return s.ledger.Sweep(ctx)
 }
 
 // Projector returns the projector, for programs that call it without Lambda.

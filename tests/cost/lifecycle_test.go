@@ -263,7 +263,7 @@ func sweep(t *testing.T, open, due int) measured {
 	b.projectNew()
 	b.clock.Add(int64(2 * time.Minute))
 	return b.measure(func() {
-		if swept, err := b.warm.Sweeper().Sweep(t.Context()); err != nil || swept.Expired != due {
+		if swept, err := b.warm.Sweep(t.Context()); err != nil || swept.Expired != due {
 			t.Fatalf("of %d, %d expired: %+v, %v", due, swept.Expired, swept, err)
 		}
 	})

@@ -57,7 +57,7 @@ func (h *history) sweepPeriodically() {
 		if !h.sleep(h.draw(ctx, "sweeps").between(0, 20*time.Second)) {
 			return
 		}
-		swept, err := h.startProcess("sweeper", 0).ledger.Sweeper().Sweep(ctx)
+		swept, err := h.startProcess("sweeper", 0).ledger.Sweep(ctx)
 		h.observe()
 		if err == nil {
 			for range swept.Expired {

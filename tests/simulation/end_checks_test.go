@@ -149,7 +149,7 @@ func (h *history) sweepAll() {
 			return
 		}
 		p := h.startProcess(checkProcess, 0)
-		if _, err := p.ledger.Sweeper().Sweep(as(fmt.Sprintf("last sweep %d", tries))); err != nil {
+		if _, err := p.ledger.Sweep(as(fmt.Sprintf("last sweep %d", tries))); err != nil {
 			h.fail("a sweep without faults: %w", err)
 		}
 		h.observe()
