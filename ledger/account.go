@@ -79,11 +79,10 @@ func (l *Ledger) Account(ctx context.Context, id string) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	account, ok := found.accounts[id]
-	if !ok {
-		return Account{}, AccountNotFound()
+	if account := found.account(id); account != nil {
+		return *account, nil
 	}
-	return account, nil
+	return Account{}, AccountNotFound()
 }
 
 // KnownAccount returns an account, perhaps an earlier version of it: it prefers the cache, at any age. Errors: those of

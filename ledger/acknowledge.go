@@ -121,7 +121,8 @@ func (a attempt) contains(id events.KSUID) bool {
 }
 
 // ensureVisible returns nil when strong reads will include postings, which were committed by the store's time at. If
-// they are so old that a balance may have been refolded without them, it first ensures that each is visible.
+// they are so old that a balance may have been refolded without them, it first ensures that each is visible. Postings
+// of one pair go one after the other, because they contend for one balance.
 func (a *attempts) ensureVisible(ctx context.Context, postings []events.PostingRecorded, at time.Time) error {
 	first := postings[0].ID
 	old := at.IsZero() || at.Sub(first.Time()) > visibleAge
@@ -131,12 +132,6 @@ func (a *attempts) ensureVisible(ctx context.Context, postings []events.PostingR
 	if !old {
 		return nil
 	}
-	return a.ledger.ensureVisible(ctx, postings)
-}
-
-// ensureVisible ensures that each posting is visible. Postings of one pair go one after the other, because they contend
-// for one balance.
-func (l *Ledger) ensureVisible(ctx context.Context, postings []events.PostingRecorded) error {
 	byPair := map[events.Pair][]events.KSUID{}
 	for _, p := range postings {
 		pair := events.Pair{Account: p.Account, Asset: p.Asset}
@@ -146,7 +141,7 @@ func (l *Ledger) ensureVisible(ctx context.Context, postings []events.PostingRec
 	return parallel(ctx, len(pairs), func(ctx context.Context, i int) error {
 		for _, id := range byPair[pairs[i]] {
 			err := retryRead(ctx, func() error {
-				return l.projections.EnsureVisible(ctx, pairs[i].Account, pairs[i].Asset, id)
+				return a.ledger.projections.EnsureVisible(ctx, pairs[i].Account, pairs[i].Asset, id)
 			})
 			if err != nil {
 				return err

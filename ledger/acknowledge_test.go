@@ -60,16 +60,6 @@ func TestEnsureVisibleBeforeTheReply(t *testing.T) {
 	}
 }
 
-// A transaction with a deleted posting is not acknowledged because its header exists.
-func TestVerifyCompleteBeforeReplay(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.mustPost(transfer("t-1", "bank", "jane", "1"))
-		r.journal.fail = failing("VerifyComplete", store.ErrAbsent)
-		_, err := r.post(transfer("t-1", "bank", "jane", "1"))
-		r.refused(err, ledger.CodeInternal)
-	})
-}
-
 // A cancellation may omit the stored header. Then the header is read.
 func TestCancelledWithoutHeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

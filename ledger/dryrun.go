@@ -44,8 +44,8 @@ func (f *funding) shortfalls(ctx context.Context) (short []shortfall, _ *Error) 
 	}
 	for i := range f.limits {
 		limit := &f.limits[i]
-		if now, ok := found.accounts[limit.pair.Account]; ok {
-			limit.setAccount(&now)
+		if now := found.account(limit.pair.Account); now != nil {
+			limit.setAccount(now)
 		}
 		limit.raise(exact[i])
 		if spent := found.guards[limit.pair].spent; spent.Cmp(limit.bound()) > 0 {

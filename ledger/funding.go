@@ -156,8 +156,8 @@ func (f *funding) refreshAccounts(ctx context.Context, ids []string) (changed bo
 	}
 	for i := range f.limits {
 		limit := &f.limits[i]
-		if now, ok := found.accounts[limit.pair.Account]; ok && now.Version != limit.account.Version {
-			limit.setAccount(&now)
+		if now := found.account(limit.pair.Account); now != nil && now.Version != limit.account.Version {
+			limit.setAccount(now)
 			changed = true
 		}
 	}

@@ -14,12 +14,14 @@ func (l *Ledger) Group(ctx context.Context, id string) (events.GroupRegistered, 
 	if group, ok := l.groups.get(id); ok {
 		return *group, nil
 	}
-	found, err := l.lookupValid(ctx, id, lookupKeys{groups: []string{id}})
-	group, ok := found.groups[id]
-	if err == nil && !ok {
-		err = GroupNotFound()
+	switch found, err := l.lookupValid(ctx, id, lookupKeys{group: id}); {
+	case err != nil:
+		return events.GroupRegistered{}, err
+	case found.group == nil:
+		return events.GroupRegistered{}, GroupNotFound()
+	default:
+		return *found.group, nil
 	}
-	return group, err
 }
 
 // GroupNotFound is the error of a request for a group that does not exist.

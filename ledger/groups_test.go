@@ -144,22 +144,3 @@ func TestGroupAfterAnotherChange(t *testing.T) {
 		}
 	})
 }
-
-// A change whose answer was lost is written once, and does not undo a later change.
-func TestUnknownGroupChangeIsWrittenOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.group("a")
-		r.journal.puts = []put{func(apply func() error) error {
-			if err := apply(); err != nil {
-				t.Error(err)
-			}
-			if _, _, err := r.another().GroupAccount(t.Context(), outOf("a")); err != nil {
-				t.Error(err)
-			}
-			return errUnknown
-		}}
-		if _, changed, err := r.GroupAccount(t.Context(), into("a")); err != nil || !changed || r.groupsOf() != "2 []" {
-			t.Errorf("changed %v, %v; newest %s", changed, err, r.groupsOf())
-		}
-	})
-}

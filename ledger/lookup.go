@@ -11,15 +11,16 @@ import (
 
 // lookupKeys are the keys of a lookup. Entries may repeat.
 type lookupKeys struct {
-	accounts, assets, groups []string      // ids
-	credits                  []events.Pair // with their guards
+	accounts, assets []string      // ids
+	group            string        // id; "" for none
+	credits          []events.Pair // with their guards
 }
 
 func (k lookupKeys) empty() bool { return len(k.accounts)+len(k.assets)+len(k.credits) == 0 }
 
 // tableKeys returns each key once.
 func (k lookupKeys) tableKeys() []store.Key {
-	size := 2*len(k.accounts) + len(k.assets) + len(k.groups) + 2*len(k.credits)
+	size := 2*len(k.accounts) + len(k.assets) + 1 + 2*len(k.credits)
 	keys, seen := make([]store.Key, 0, size), make(map[store.Key]bool, size)
 	add := func(k store.Key) {
 		if !seen[k] {
@@ -34,8 +35,8 @@ func (k lookupKeys) tableKeys() []store.Key {
 	for _, asset := range k.assets {
 		add(store.Asset.Key(asset))
 	}
-	for _, group := range k.groups {
-		add(store.Group.Key(group))
+	if k.group != "" {
+		add(store.Group.Key(k.group))
 	}
 	for _, pair := range k.credits {
 		add(store.Balance.Key(pair.Account, pair.Asset))
@@ -46,11 +47,13 @@ func (k lookupKeys) tableKeys() []store.Key {
 
 // lookupResult is the result of a lookup. It omits absent items.
 type lookupResult struct {
-	accounts map[string]Account
-	assets   map[string]events.AssetRegistered
-	groups   map[string]events.GroupRegistered
-	credits  map[events.Pair]events.Amount // funds as projected: a lower bound; no entry without a balance
-	guards   map[events.Pair]guard         // of the pairs of lookupKeys.credits; no entry without a guard
+	definitions
+	group   *events.GroupRegistered
+	credits map[events.Pair]events.Amount // funds as projected: a lower bound; no entry without a balance
+	guards  map[events.Pair]guard         // of the pairs of lookupKeys.credits; no entry without a guard
+
+	opened  []events.AccountOpened            // accounts,
+	changed map[string]*events.AccountChanged // and the newest change of each, if there is one
 }
 
 // lookup reads definitions and projected credits, strongly consistent, with retries, and caches the definitions. It
@@ -63,7 +66,7 @@ func (l *Ledger) lookup(ctx context.Context, keys lookupKeys) (f lookupResult, e
 		read = readTimeNow(l.now)
 		items, at, err := l.table.BatchGet(ctx, keys.tableKeys(), store.Strong)
 		if err == nil {
-			f, err = decodeLookup(keys, items)
+			f, err = decodeLookup(items)
 		}
 		if err != nil {
 			return time.Time{}, fmt.Errorf("look up definitions: %w", err)
@@ -74,13 +77,13 @@ func (l *Ledger) lookup(ctx context.Context, keys lookupKeys) (f lookupResult, e
 		return lookupResult{}, asError(err)
 	}
 	for _, account := range f.accounts {
-		l.accounts.add(&account, read)
+		l.accounts.add(account, read)
 	}
-	for id, asset := range f.assets {
-		l.assets.put(id, &asset)
+	for _, asset := range f.assets {
+		l.assets.put(asset.ID, asset)
 	}
-	for id, group := range f.groups {
-		l.groups.put(id, &group)
+	if f.group != nil {
+		l.groups.put(f.group.ID, f.group)
 	}
 	return f, nil
 }
@@ -93,34 +96,26 @@ func (l *Ledger) lookupValid(ctx context.Context, id string, keys lookupKeys) (l
 	return l.lookup(ctx, keys)
 }
 
-func decodeLookup(keys lookupKeys, items []store.Item) (lookupResult, error) {
+func decodeLookup(items []store.Item) (lookupResult, error) {
 	f := lookupResult{
-		accounts: make(map[string]Account, len(keys.accounts)),
-		assets:   make(map[string]events.AssetRegistered, len(keys.assets)),
-		groups:   make(map[string]events.GroupRegistered, len(keys.groups)),
-		credits:  make(map[events.Pair]events.Amount, len(keys.credits)),
-		guards:   make(map[events.Pair]guard, len(keys.credits)),
+		credits: make(map[events.Pair]events.Amount),
+		guards:  make(map[events.Pair]guard),
+		changed: make(map[string]*events.AccountChanged),
 	}
-	var accounts openings
 	for _, item := range items {
-		if err := f.add(item, &accounts); err != nil {
+		if err := f.add(item); err != nil {
 			return lookupResult{}, err
 		}
 	}
-	for _, opening := range accounts.opened {
-		f.accounts[opening.ID] = NewAccount(opening, accounts.changed[opening.ID])
+	for _, opening := range f.opened {
+		account := NewAccount(opening, f.changed[opening.ID])
+		f.accounts = append(f.accounts, &account)
 	}
 	return f, nil
 }
 
-// openings are the items of accounts.
-type openings struct {
-	opened  []events.AccountOpened
-	changed map[string]*events.AccountChanged // the newest change, by account; may be nil
-}
-
-// add adds an item to f, or to accounts.
-func (f *lookupResult) add(item store.Item, accounts *openings) error {
+// add adds an item. The accounts follow from all items.
+func (f *lookupResult) add(item store.Item) error {
 	key, err := store.KeyOf(item)
 	if err != nil {
 		return err
@@ -136,25 +131,19 @@ func (f *lookupResult) add(item store.Item, accounts *openings) error {
 	}
 	if account, ok := store.Current.Parse(key); ok {
 		newest, err := store.DecodeCurrent(item)
-		if accounts.changed == nil {
-			accounts.changed = make(map[string]*events.AccountChanged)
-		}
-		accounts.changed[account] = &newest
+		f.changed[account] = &newest
 		return err
 	}
 	e, err := store.DecodeEvent(item)
-	if err != nil {
-		return err
-	}
 	switch e := e.(type) {
 	case events.AccountOpened:
-		accounts.opened = append(accounts.opened, e)
+		f.opened = append(f.opened, e)
 	case events.AssetRegistered:
-		f.assets[e.ID] = e
+		f.assets = append(f.assets, &e)
 	case events.GroupRegistered:
-		f.groups[e.ID] = e
+		f.group = &e
 	}
-	return nil
+	return err
 }
 
 // projectedFunds decodes the funds in a balance's head. It returns 0 if they are absent or malformed: a valid lower

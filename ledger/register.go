@@ -17,11 +17,13 @@ func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, 
 		return *asset, nil
 	}
 	found, err := l.lookupValid(ctx, id, lookupKeys{assets: []string{id}})
-	asset, ok := found.assets[id]
-	if err == nil && !ok {
-		err = &Error{Code: CodeAssetNotFound, Detail: "There is no such asset."}
+	if err != nil {
+		return events.AssetRegistered{}, err
 	}
-	return asset, err
+	if asset := found.asset(id); asset != nil {
+		return *asset, nil
+	}
+	return events.AssetRegistered{}, &Error{Code: CodeAssetNotFound, Detail: "There is no such asset."}
 }
 
 // RegisterAsset registers an asset. created is false if it was registered before with the same body.
@@ -175,7 +177,7 @@ func (l *Ledger) missingAssets(ctx context.Context, ids []string) (missing []str
 	if err != nil {
 		return nil, err
 	}
-	registered := func(id string) bool { _, ok := found.assets[id]; return ok }
+	registered := func(id string) bool { return found.asset(id) != nil }
 	return slices.DeleteFunc(ids, registered), nil
 }
 

@@ -76,16 +76,8 @@ func (l *Ledger) lookupInto(ctx context.Context, keys lookupKeys, known *definit
 	if err != nil {
 		return err
 	}
-	for _, id := range keys.accounts {
-		if account, ok := found.accounts[id]; ok {
-			known.accounts = append(known.accounts, &account)
-		}
-	}
-	for _, id := range keys.assets {
-		if asset, ok := found.assets[id]; ok {
-			known.assets = append(known.assets, &asset)
-		}
-	}
+	known.accounts = append(known.accounts, found.accounts...)
+	known.assets = append(known.assets, found.assets...)
 	for _, p := range keys.credits {
 		if account := known.account(p.Account); account != nil && !account.Overdraft.Unlimited {
 			// Credits are zero if there is no balance yet. That is a lower bound, too, and saves the next lookup.
