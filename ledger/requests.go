@@ -43,13 +43,8 @@ type GrantMember struct {
 	By             Authority
 }
 
-// RevokeMember asks that a user have no role, on an account or in a group.
-type RevokeMember struct {
-	Account, Group string // ids, one of them empty
-	User           string // id
-	Actor          string // who sends the request, 1 to events.ActorChars characters
-	By             Authority
-}
+// RevokeMember asks that a user have no role. Role is ignored.
+type RevokeMember GrantMember
 
 // Authority names the grants that give a user the right to grant, with their numbers. Nothing is written if one of them
 // has changed since it was read. The zero Authority is that of a service or an administrator, whose right needs no

@@ -198,7 +198,7 @@ func (r ChangeAccount) Shape() []FieldError {
 
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r GrantMember) Shape() []FieldError {
-	f := faults(RevokeMember{Account: r.Account, Group: r.Group, User: r.User}.Shape())
+	f := faults(RevokeMember(r).Shape())
 	switch r.Role {
 	case events.RoleViewer, events.RoleOperator, events.RoleOwner:
 	default:
