@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/internal/store"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // anyItem draws items of all types, with long texts and with maps in lists.
