@@ -32,6 +32,22 @@ type Record struct {
 	Event          events.Event    // a header or the end of a hold, from the record; nil: it must be read
 }
 
+// RecordOf returns the record of a new item, as the stream has it, but without a sequence number and a time.
+func RecordOf(item store.Item) Record {
+	key := store.ItemKey(item)
+	r := Record{PK: key.PK, SK: key.SK}
+	if account, asset, _, ok := store.Posting.Parse(key); ok {
+		if p, err := decodePosting(events.Pair{Account: account, Asset: asset}, item); err == nil {
+			r.Figures = &p.Figures
+		}
+		return r
+	}
+	if e, err := store.DecodeEvent(item); err == nil {
+		r.Event = e
+	}
+	return r
+}
+
 // job is the work for the records of a batch that have the same target.
 type job struct {
 	Target
@@ -62,6 +78,22 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 	ctx, cancel := untilReport(ctx)
 	defer cancel()
 	jobs := p.jobs(ctx, batch)
+	p.run(ctx, jobs, func(Target, int, bool, error) {})
+	p.logBatch(ctx, batch, jobs)
+	return p.report(ctx, batch, jobs)
+}
+
+// Applied is called with the result of a batch for one target: the position in the batch of the target's first record,
+// and whether its balance was behind. The calls may be concurrent.
+type Applied func(t Target, first int, wasBehind bool, err error)
+
+// Apply is Project with a result for each target in place of the first failed record.
+func (p *Projector) Apply(ctx context.Context, batch []Record, done Applied) {
+	p.run(ctx, p.jobs(ctx, batch), done)
+}
+
+// run does jobs, those of each lane one after another.
+func (p *Projector) run(ctx context.Context, jobs []*job, done Applied) {
 	lanes := make(map[string][]*job)
 	for _, j := range jobs {
 		lanes[j.lane()] = append(lanes[j.lane()], j)
@@ -75,14 +107,13 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 		}
 		running.Go(func() error {
 			for _, j := range lane {
-				j.err = p.RetryThrottled(ctx, func() error { return p.apply(ctx, j) })
+				j.err = p.retryThrottled(ctx, func() error { return p.apply(ctx, j) })
+				done(j.Target, j.first, j.effort.written || j.effort.rebuilt, j.err)
 			}
 			return nil // one lane's failure must not stop the others
 		})
 	}
 	_ = running.Wait()
-	p.logBatch(ctx, batch, jobs)
-	return p.report(ctx, batch, jobs)
 }
 
 // untilReport returns a context that ends reportTime before the deadline of ctx.

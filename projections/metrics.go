@@ -11,6 +11,7 @@ type effort struct {
 	postings  int64 // read
 	conflicts int64 // attempts that ended in a conflict
 	written   bool
+	rebuilt   bool          // as it was lost
 	cached    bool          // the last attempt found the balance in the cache
 	lag       time.Duration // from the newest dirty posting to the end of the refold, if it wrote
 }

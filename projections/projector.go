@@ -64,8 +64,8 @@ func (p *Projector) retryOnConflict(ctx context.Context, attempt func() error) e
 	return retry.Do(ctx, p.pause, store.Attempts(conflictAttempts, 0), attempt)
 }
 
-// RetryThrottled retries attempt while the store throttles. A growing table may be throttled for minutes, but a failed
+// retryThrottled retries attempt while the store throttles. A growing table may be throttled for minutes, but a failed
 // record is redelivered only a few times before it becomes a dead letter.
-func (p *Projector) RetryThrottled(ctx context.Context, attempt func() error) error {
+func (p *Projector) retryThrottled(ctx context.Context, attempt func() error) error {
 	return retry.Do(ctx, p.pause, store.Attempts(0, throttledAttempts), attempt)
 }

@@ -102,6 +102,7 @@ func (p *Projector) refold(ctx context.Context, k events.Pair, dirty []dirtyPost
 	})
 	if err == nil && lost {
 		p.log.WarnContext(ctx, "balance was lost, rebuilding it", "account", k.Account, "asset", k.Asset)
+		e.rebuilt = true
 		return p.repairer.RebuildLost(ctx, k)
 	}
 	return err

@@ -2,10 +2,8 @@
 // stores them in the bucket that is the on-failure destination of its event source mapping. The pump stores them in a
 // file.
 //
-// Redrive uses only the key of a record. If the key names a posting, a grant or a change of groups, it updates the
-// balance, membership or places from the table with the projector's code. If the key names a header or the end of a
-// hold, it lists the transaction with the lister's code. So redrive is idempotent, and it does not matter which of the
-// two consumers had the record.
+// Redrive uses only the key of a record. It reads the item of that key. Headers and the ends of holds go to the lister,
+// all other items to the projector. So redrive is idempotent, and it does not matter which of the two had the record.
 package redrive
 
 import (
@@ -14,23 +12,22 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"ledger.example/internal/store"
 	"ledger.example/projections"
+	"ledger.example/projections/repair"
 )
 
 const (
-	// maxKeys is the maximum number of distinct keys in a batch, about 10 MB. A target with keys in two batches is
-	// processed twice.
-	maxKeys = 50_000
-	// accountsAtOnce is how many accounts are processed in parallel. Targets of one account share its summary.
-	accountsAtOnce = 8
+	// maxKeys is the maximum number of distinct keys in a batch. Their items take about 20 MB. A target with keys in
+	// two batches is processed twice.
+	maxKeys = 10_000
 	// listedAtOnce is how many records are listed at a time: those of one page of the journal.
 	listedAtOnce = 100
 )
@@ -182,81 +179,102 @@ func (r *Run) add(found record) {
 
 // flush processes the batch. Error: one that ends the run.
 func (r *Run) flush(ctx context.Context) error {
-	byAccount := make(map[string][]projections.Target)
-	for target := range r.pending {
-		byAccount[target.Account] = append(byAccount[target.Account], target)
-	}
-	running, runCtx := errgroup.WithContext(ctx)
-	running.SetLimit(accountsAtOnce)
-	for _, targets := range byAccount {
-		running.Go(func() error {
-			for _, target := range targets {
-				records, atOnce := r.pending[target], len(r.pending[target])
-				if target.Lists {
-					atOnce = listedAtOnce
-				}
-				for some := range slices.Chunk(records, atOnce) {
-					if err := r.process(runCtx, target, some); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
-	}
-	err := running.Wait()
-	clear(r.known)
-	clear(r.pending)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
-// process updates one target. Error: one that ends the run, as it affects all targets.
-func (r *Run) process(ctx context.Context, target projections.Target, records []record) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	keys := make([]store.Key, len(records))
-	for i, found := range records {
-		keys[i] = found.key
-	}
-	present, err := r.present(ctx, keys)
+	items, _, err := r.config.Table.BatchGet(ctx, slices.Collect(maps.Keys(r.known)), store.Strong)
 	if err != nil {
 		return fmt.Errorf("look up the items of the records: %w", err)
 	}
-	wrote := false
-	if target.Lists {
-		err = r.list(ctx, present)
-	} else {
-		wrote, err = r.refold(ctx, target, idsOf(present))
+	stored := make(map[store.Key]store.Item, len(items))
+	for _, item := range items {
+		stored[store.ItemKey(item)] = item
 	}
-	switch absent := slices.IndexFunc(keys, func(k store.Key) bool { return !present[k] }); {
-	case err != nil && (ctx.Err() != nil || store.IsTableWide(err)):
-		return fmt.Errorf("%s: %w", target, err)
-	case err != nil:
-		r.problem(records[0].place, fmt.Errorf("%s: %w", target, err))
-	case absent >= 0: // the records whose items exist were processed
-		r.problem(records[absent].place, fmt.Errorf("%s: items of %d of its %d records are %w", target,
-			len(keys)-len(present), len(keys), ErrNotInTable))
-	}
-	done := err == nil && len(present) > 0
-	r.count(func(c *Counts) {
-		switch {
-		case target.Lists && done:
-			c.Listed += int64(len(present))
-		case target.Asset != "":
-			c.Balances++
-			if done && wrote {
-				c.Refolded++
-				r.config.OnRefold(target)
-			} else if done {
-				c.Counted++
+	var projected, listed part
+	for target, records := range r.pending {
+		if target.Asset != "" {
+			r.count(func(c *Counts) { c.Balances++ })
+		}
+		var absent []Place
+		for _, found := range records {
+			switch item := stored[found.key]; {
+			case item == nil:
+				absent = append(absent, found.place)
+			case target.Lists:
+				listed.add(found.place, item)
+			default:
+				projected.add(found.place, item)
 			}
-		case done:
-			c.Memberships++
+		}
+		if len(absent) > 0 { // the other records are processed
+			r.problem(absent[0], fmt.Errorf("%s: items of %d of its %d records are %w", target, len(absent),
+				len(records), ErrNotInTable))
+		}
+	}
+	clear(r.known)
+	clear(r.pending)
+	if err := r.project(ctx, projected); err != nil {
+		return err
+	}
+	return r.list(ctx, listed)
+}
+
+// part is the part of a batch for one consumer.
+type part struct {
+	records []projections.Record
+	places  []Place // of the records
+}
+
+func (p *part) add(at Place, item store.Item) {
+	record := projections.RecordOf(item)
+	record.SequenceNumber = at.String()
+	p.records, p.places = append(p.records, record), append(p.places, at)
+}
+
+// project passes records to a projector. Error: one that ends the run, as it affects all targets.
+func (r *Run) project(ctx context.Context, p part) error {
+	table, quiet := r.config.Table, slog.New(slog.DiscardHandler)
+	if r.config.DryRun {
+		table = store.NewOverlay(table)
+	}
+	projector := projections.NewProjector(table, nil, quiet)
+	projector.RepairWith(repair.NewRebuilder(table, nil, quiet))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	projector.Apply(ctx, p.records, func(t projections.Target, first int, wasBehind bool, err error) {
+		switch {
+		case err != nil && (ctx.Err() != nil || store.IsTableWide(err)):
+			stop(fmt.Errorf("%s: %w", t, err))
+		case err != nil:
+			r.problem(p.places[first], fmt.Errorf("%s: %w", t, err))
+		case wasBehind:
+			r.count(func(c *Counts) {
+				c.Refolded++
+				r.config.OnRefold(t)
+			})
+		case t.Asset != "":
+			r.count(func(c *Counts) { c.Counted++ })
+		case t.Hold == "":
+			r.count(func(c *Counts) { c.Memberships++ })
 		}
 	})
+	return context.Cause(ctx)
+}
+
+// list passes records to the lister. Error: one that ends the run.
+func (r *Run) list(ctx context.Context, p part) error {
+	for i := 0; i < len(p.records); i += listedAtOnce {
+		some, failed, err := p.records[i:min(i+listedAtOnce, len(p.records))], "", ctx.Err()
+		if !r.config.DryRun && err == nil {
+			failed, err = r.config.List(ctx, some)
+		}
+		switch {
+		case err != nil && (ctx.Err() != nil || store.IsTableWide(err)):
+			return fmt.Errorf("lists of transactions: %w", err)
+		case failed != "":
+			r.problem(p.places[i], fmt.Errorf("lists of transactions: %s could not be listed", failed))
+		case err != nil:
+			r.problem(p.places[i], fmt.Errorf("lists of transactions: %w", err))
+		default:
+			r.count(func(c *Counts) { c.Listed += int64(len(some)) })
+		}
+	}
 	return nil
 }
