@@ -5,6 +5,9 @@ import "context"
 // AccountsAtOnce is how many accounts of a batch are refolded in parallel.
 const AccountsAtOnce = accountsAtOnce
 
+// DecodeListedEntry decodes an entry in any list of transactions.
+var DecodeListedEntry = decodeListedEntry
+
 // Pause replaces the pauses between attempts.
 func (p *Projector) Pause(pause func(ctx context.Context, failed int) error) { p.pause = pause }
 

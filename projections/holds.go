@@ -42,7 +42,12 @@ var Holds = &View{
 	},
 	Items: store.Hold.All(),
 	Owner: func(item store.Item) (t Target, ok bool) {
-		t.Account, _, _ = store.Hold.Parse(store.ItemKey(item))
+		key := store.ItemKey(item)
+		if store.OpenHold.Is(key.SK) {
+			_, t.Hold, ok = store.OpenHold.Parse(key)
+			return t, ok
+		}
+		t.Account, _, _ = store.Hold.Parse(key)
 		h, _ := DecodeHold(item) // a faulty entry names no hold
 		t.Hold = h.Header.ID
 		return t, true

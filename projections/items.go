@@ -24,11 +24,6 @@ var (
 	JournalForm    = Form[JournalPage]{journalItem, decodeJournal, ""}
 )
 
-// ListedForm is the form of the entries in the list of transactions in partition pk.
-func ListedForm(pk string) Form[ListedEntry] {
-	return Form[ListedEntry]{func(e ListedEntry) store.Item { return listedItem(pk, e) }, decodeListedEntry, ""}
-}
-
 // Replace returns the put of value on the condition that the stored item still has revision r.
 func (f Form[T]) Replace(value T, r Revision) store.Write { return r.Replace(f.Item(value), f.Counter) }
 

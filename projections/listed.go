@@ -1,10 +1,12 @@
 package projections
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +23,60 @@ type ListedEntry struct {
 	Transaction string       // id
 	Held        bool         // the transaction is a hold: its end must be read, too
 	Void        bool         // the entry was wrong: readers skip it
+}
+
+// Listings is the view of the entries in lists of transactions. They follow from a header, and have no number: a header
+// never changes. A lister writes them, and a rebuild finds them in a scan of the table. Also metadata keys that are not
+// indexed any more may have entries.
+var Listings = &View{
+	Name: "lists", Form: Form[any]{Item: func(entry any) store.Item { return entry.(store.Item) }},
+	Fold: func(ctx context.Context, v *Views, t Target, _ Seen) ([]Row, error) {
+		found, err := TransactionsByID(ctx, v.table, map[string]bool{t.Hold: false}, store.Strong)
+		h, there := found[t.Hold]
+		if err == nil && !there {
+			err = store.ErrAbsent
+		}
+		if err != nil {
+			return nil, err
+		}
+		return ListedRows(h.Header, slices.Collect(maps.Keys(h.Header.Metadata))), nil
+	},
+	Owner: func(item store.Item) (Target, bool) {
+		sk := store.ItemKey(item).SK
+		id := store.LastID(sk)
+		return Target{Lists: true, Hold: id}, sk == store.Listed.SK(store.FirstID(sk), id)
+	},
+	None: func(k store.Key) any { return ListedItem(k, Transaction{}) },
+}
+
+// ListedRows returns the entries of a header: one in the list by time, and one for each indexed metadata key that the
+// header has.
+func ListedRows(h events.TransactionPosted, indexed []string) (rows []Row) {
+	e := ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
+	lists := []string{store.Listed.Key(string(e.ID), h.ID).PK}
+	for _, name := range indexed {
+		if value, ok := h.Metadata[name]; ok {
+			lists = append(lists, store.ListedMetadata.PK(name, value))
+		}
+	}
+	for _, pk := range lists {
+		rows = append(rows, Row{Target{Lists: true, Hold: h.ID}, listedItem(pk, e), h.Recorded()})
+	}
+	return rows
+}
+
+// ListedItem returns the entry of t with that key. If t has none, the entry is void.
+func ListedItem(key store.Key, t Transaction) store.Item {
+	if t.Header.ID != "" {
+		name, _, _, _, _ := store.ListedMetadata.Parse(key) // in the list by time "", which is no metadata key
+		for _, row := range ListedRows(t.Header, []string{name}) {
+			if item := row.Value.(store.Item); store.ItemKey(item) == key {
+				return item
+			}
+		}
+	}
+	id := events.KSUID(store.FirstID(key.SK))
+	return listedItem(key.PK, ListedEntry{ID: id, Transaction: store.LastID(key.SK), Void: true})
 }
 
 // IndexedMax is the maximum number of indexed metadata keys. Each costs a write unit for each transaction that has it.

@@ -163,30 +163,11 @@ func EntryOfEnd(e events.HoldEnded) JournalEntry {
 	return JournalEntry{Event: string(e.Outcome), At: e.EndedAt(), Transaction: e.Transaction}
 }
 
-// ListedOf returns the entry of a header, which is the same in all lists.
-func ListedOf(h events.TransactionPosted) ListedEntry {
-	return ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
-}
-
-// ListedKeys returns the keys of a header's entries: one in the list by time, and one for each indexed metadata key
-// that the header has.
-func ListedKeys(h events.TransactionPosted, indexed []string) []store.Key {
-	byTime := store.Listed.Key(string(h.Legs[0].ID), h.ID)
-	keys := []store.Key{byTime}
-	for _, name := range indexed {
-		if value, ok := h.Metadata[name]; ok {
-			keys = append(keys, store.Key{PK: store.ListedMetadata.PK(name, value), SK: byTime.SK})
-		}
-	}
-	return keys
-}
-
 func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
-	entry := ListedOf(header)
-	for _, key := range ListedKeys(header, l.indexed) {
+	for _, row := range ListedRows(header, l.indexed) {
 		err := l.retry(ctx, func() error {
 			sent := time.Now()
-			at, err := l.table.Write(ctx, store.Write{Item: listedItem(key.PK, entry)})
+			at, err := l.table.Write(ctx, store.Write{Item: Listings.Item(row.Value)})
 			l.clock.Observe(at, sent, time.Now())
 			return err
 		})

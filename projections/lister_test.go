@@ -53,8 +53,8 @@ type listerTable struct {
 
 // Write implements store.Table.
 func (l listerTable) Write(ctx context.Context, w store.Write) (time.Time, error) {
-	n, key := l.n, store.Key{PK: store.TextOf(w.Item[store.AttrPK])}
-	if entry, err := projections.ListedForm(key.PK).Decode(w.Item); err == nil {
+	n := l.n
+	if entry, err := projections.DecodeListedEntry(w.Item); err == nil {
 		if n.beforeEntry != nil {
 			if err := n.beforeEntry(entry); err != nil {
 				return time.Time{}, err

@@ -49,10 +49,14 @@ func revisionRead(version int64, given *Revision) Revision {
 }
 
 // Replace returns the put of item on the condition that the stored one still has revision r by the named attribute.
+// Without a name it replaces any stored item.
 func (r Revision) Replace(item store.Item, name string) store.Write {
 	w := store.Write{Item: item}
-	if r == RevisionAbsent {
+	switch {
+	case r == RevisionAbsent:
 		w.If = store.IfAbsent
+		return w
+	case name == "":
 		return w
 	}
 	w.Names = map[string]string{"#revision": name}

@@ -53,9 +53,9 @@ func (b *Rebuilder) StoredMembership(ctx context.Context, of projections.Members
 	})
 }
 
-// Accounts is accounts.
-func (b *Rebuilder) Accounts(ctx context.Context, from store.Item) ([]string, int, store.Item, error) {
-	return b.accounts(ctx, from)
+// Scan is scan.
+func (b *Rebuilder) Scan(ctx context.Context) error {
+	return b.scan(ctx, store.Scan{}, func(store.Page) error { return nil })
 }
 
 // FirstKey is firstKey.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"ledger.example/events"
 	"ledger.example/projections"
 )
 
@@ -15,25 +16,29 @@ func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report fu
 	return b.allViews(ctx, context.WithoutCancel(ctx), projections.Target{Group: group}, false, report)
 }
 
-// groups rebuilds the memberships of all groups, one group after the other. Error: that of ctx, or of listing groups.
+const groupsPage = 1000
+
+// groups rebuilds the memberships of all groups, one group after the other. The list of groups is eventually
+// consistent. Error: that of ctx, or of listing groups.
 func (r *Run) groups(ctx context.Context) error {
-	for after, more := "", true; more; {
-		var groups []string
+	lists := projections.NewLists(r.rebuilder.table)
+	for s, more := (projections.Slice{Limit: groupsPage}), true; more; {
+		var page projections.Page[events.GroupRegistered]
 		err := r.rebuilder.retry(ctx, func() (err error) {
-			groups, after, err = r.rebuilder.groupsAfter(ctx, after)
+			page, err = lists.Groups(ctx, "", s)
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("list groups: %w", err)
 		}
-		more = after != ""
-		for _, group := range groups {
-			err := r.rebuilder.Group(ctx, group, r.Scope.DryRun, r.report)
+		s.After, more = page.Next, page.Next != ""
+		for _, group := range page.Items {
+			err := r.rebuilder.Group(ctx, group.ID, r.Scope.DryRun, r.report)
 			switch {
 			case err != nil && ctx.Err() != nil:
 				return ctx.Err()
 			case err != nil:
-				r.report(Report{Group: group, Err: err})
+				r.report(Report{Group: group.ID, Err: err})
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,35 +43,49 @@ func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 
 // readJournal records the entries of the pages after a KSUID.
 func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
+	return l.pages(ctx, after, func(p Stored[projections.JournalPage]) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		switch id := p.Value.ID; {
+		case p.Value.Void && p.Fault == nil, slices.Contains(l.altered, id):
+		case p.Fault != nil, p.Value.Misplaced(l.now()):
+			l.altered = append(l.altered, id)
+		default:
+			l.newest = max(l.newest, id)
+			for _, e := range p.Value.Entries {
+				hash := l.hashOf(e)
+				_, isMissing := l.missing[hash]
+				l.journal[hash] = l.journal[hash] || isMissing
+				delete(l.missing, hash)
+			}
+		}
+		return nil
+	})
+}
+
+// pages calls each for the pages of the journal after a KSUID. Errors: also those of each.
+func (l *lists) pages(ctx context.Context, after events.KSUID, each func(Stored[projections.JournalPage]) error) error {
+	q := store.Query{Partition: store.Journal.PK(), Consistency: store.Strong}
 	for more := true; more; {
-		err := l.request(ctx, func() (int, error) {
-			pages, further, err := journalPages(ctx, l.run.Table, after)
-			if err != nil {
-				return 0, fmt.Errorf("read the journal: %w", err)
-			}
-			more = further
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			for _, p := range pages {
-				after = p.Value.ID
-				switch {
-				case p.Value.Void && p.Fault == nil, slices.Contains(l.altered, after):
-				case p.Fault != nil, p.Value.Misplaced(l.run.rebuilder.now()):
-					l.altered = append(l.altered, after)
-				default:
-					l.newest = max(l.newest, after)
-					for _, e := range p.Value.Entries {
-						hash := l.hashOf(e)
-						_, isMissing := l.missing[hash]
-						l.journal[hash] = l.journal[hash] || isMissing
-						delete(l.missing, hash)
-					}
-				}
-			}
-			return len(pages), nil
+		q.Within = store.Journal.All().After(string(after))
+		var pages []Stored[projections.JournalPage]
+		err := l.retry(ctx, func() (err error) {
+			pages, more, err = inspectPage(ctx, l.table, q,
+				func(key store.Key, item store.Item) (Stored[projections.JournalPage], error) {
+					return inspect(item, projections.JournalForm, func(p *projections.JournalPage) {
+						p.ID = events.KSUID(store.FirstID(key.SK))
+					})
+				})
+			return err
 		})
 		if err != nil {
-			return err
+			return fmt.Errorf("read the journal: %w", err)
+		}
+		for _, p := range pages {
+			after = p.Value.ID
+			if err := each(p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -126,19 +141,22 @@ func (l *lists) append(ctx context.Context, least int) error {
 
 // appendPage reports a page of missing entries, and writes it unless this is a dry run.
 func (l *lists) appendPage(ctx context.Context, page []missingEntry) error {
-	entries := make([]projections.JournalEntry, len(page))
-	report := Report{Differences: make([]Difference, len(page))}
+	entries, report := make([]projections.JournalEntry, len(page)), Report{Differences: make([]Difference, len(page))}
 	for i, e := range page {
 		entries[i] = e.JournalEntry
-		report.Differences[i] = Difference{Key: e.event, Fault: faultUnlisted, Behind: l.run.rebuilder.isYoung(e.At)}
+		report.Differences[i] = Difference{Key: e.event, Fault: faultUnlisted, Behind: l.isYoung(e.At)}
 	}
+	return l.repair(ctx, report, func() error { return l.run.Append(ctx, entries) })
+}
+
+// repair reports what is wrong with the journal, and calls write, which repairs it, unless this is a dry run.
+func (l *lists) repair(ctx context.Context, found Report, write func() error) error {
 	if !l.run.Scope.DryRun {
-		err := l.run.rebuilder.retry(ctx, func() error { return l.run.Append(ctx, entries) })
-		if err != nil {
+		if err := l.retry(ctx, write); err != nil {
 			return fmt.Errorf("write a page of the journal: %w", err)
 		}
 	}
-	l.run.report(report)
+	l.run.report(found)
 	return nil
 }
 
@@ -150,29 +168,15 @@ func (l *lists) voidPages(ctx context.Context) error {
 			return err
 		}
 	}
-	allFound := true
-	for _, found := range l.journal {
-		allFound = allFound && found
+	if !slices.Contains(slices.Collect(maps.Values(l.journal)), false) {
+		return nil
 	}
-	for after, more := events.KSUID(""), !allFound; more; {
-		var pages []Stored[projections.JournalPage]
-		err := l.request(ctx, func() (_ int, err error) {
-			pages, more, err = journalPages(ctx, l.run.Table, after)
-			return len(pages), err
-		})
-		if err != nil {
-			return err
+	return l.pages(ctx, "", func(p Stored[projections.JournalPage]) error {
+		if p.Fault != nil || p.Value.Void || slices.Contains(l.altered, p.Value.ID) {
+			return nil
 		}
-		for _, p := range pages {
-			if after = p.Value.ID; p.Fault != nil || p.Value.Void || slices.Contains(l.altered, after) {
-				continue
-			}
-			if err := l.voidIfWrong(ctx, p.Value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return l.voidIfWrong(ctx, p.Value)
+	})
 }
 
 // voidIfWrong voids a page that has entries without an event. The scan may have missed events that were written during
@@ -208,5 +212,9 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 
 func (l *lists) void(ctx context.Context, id events.KSUID) error {
 	d := Difference{Key: store.Journal.Key(string(id)), Fault: faultPage}
-	return l.write(ctx, d, projections.JournalForm.Item(projections.JournalPage{ID: id, Void: true}))
+	item := projections.JournalForm.Item(projections.JournalPage{ID: id, Void: true})
+	return l.repair(ctx, Report{Differences: []Difference{d}}, func() error {
+		_, err := l.table.Write(ctx, store.Write{Item: item})
+		return err
+	})
 }

@@ -2,7 +2,6 @@ package repair
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -10,7 +9,8 @@ import (
 	"ledger.example/internal/store"
 )
 
-// paced is a store.Table with a rate limit for reading postings and for scanning. Other reads are few and not limited.
+// paced is a store.Table with a rate limit for reading postings and the journal, for scans, and for reads of many keys.
+// Other reads are few and not limited.
 //
 // Most waits are before a balance begins, or begins again. While a balance is read, reads may exceed the rate by one
 // second's worth: a hot balance is written often, and a wait between reading its version and writing it would cause a
@@ -25,7 +25,7 @@ type paced struct {
 
 // Query implements store.Table.
 func (p *paced) Query(ctx context.Context, q store.Query) (page store.Page, err error) {
-	if q.Limit == 1 || !strings.HasPrefix(q.Within.From, store.Posting.Prefix()) {
+	if q.Limit == 1 || !store.Posting.Is(q.Within.From) && q.Partition != store.Journal.PK() {
 		return p.Table.Query(ctx, q)
 	}
 	if err = p.wait(ctx, time.Second); err == nil {
@@ -42,6 +42,17 @@ func (p *paced) Scan(ctx context.Context, s store.Scan) (page store.Page, err er
 		p.charge(page.Count)
 	}
 	return page, err
+}
+
+// BatchGet implements store.Table.
+func (p *paced) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
+	items []store.Item, at time.Time, err error,
+) {
+	if err = p.wait(ctx, 0); err == nil {
+		items, at, err = p.Table.BatchGet(ctx, keys, c)
+		p.charge(len(keys))
+	}
+	return items, at, err
 }
 
 // Get implements store.Table. The read of a balance alone begins an attempt to rebuild it.

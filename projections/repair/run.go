@@ -139,26 +139,16 @@ func (r *Run) count(change func(*Counts)) {
 // list returns the accounts from From on, ascending.
 func (r *Run) list(ctx context.Context) ([]string, error) {
 	known := make(map[string]bool)
-	for from, more := store.Item(nil), true; more; {
-		err := r.rebuilder.retry(ctx, func() error {
-			accounts, read, next, err := r.rebuilder.accounts(ctx, from)
-			if err != nil {
-				return err
+	err := r.rebuilder.scan(ctx, store.Scan{Attributes: keysOnly}, func(p store.Page) error {
+		for _, item := range p.Items {
+			if account, ok := store.Account.Owner(store.ItemKey(item)); ok && account >= r.From {
+				known[account] = true
 			}
-			for _, account := range accounts {
-				if account >= r.From {
-					known[account] = true
-				}
-			}
-			r.count(func(n *Counts) { n.Listed += int64(read); n.Accounts = int64(len(known)) })
-			from, more = next, next != nil
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
-	}
-	return slices.Sorted(maps.Keys(known)), nil
+		r.count(func(n *Counts) { n.Listed += int64(p.Count); n.Accounts = int64(len(known)) })
+		return nil
+	})
+	return slices.Sorted(maps.Keys(known)), err
 }
 
 // account rebuilds one account. Error: that of ctx, or one that affects the entire table.

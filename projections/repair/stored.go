@@ -69,13 +69,6 @@ func inspectSummary(account string, item store.Item) (Stored[projections.Summary
 	return inspect(item, projections.SummaryForm, func(s *projections.Summary) { s.Account = account })
 }
 
-// inspectListed inspects the item of an entry in a list of transactions.
-func inspectListed(key store.Key, item store.Item) (Stored[projections.ListedEntry], error) {
-	return inspect(item, projections.ListedForm(key.PK), func(e *projections.ListedEntry) {
-		e.ID, e.Transaction = events.KSUID(store.FirstID(key.SK)), store.LastID(key.SK)
-	})
-}
-
 // snapshotItems is the maximum number of segments or balances in one snapshot, besides its first item.
 const snapshotItems = store.TransactionActions - 1
 

@@ -59,7 +59,7 @@ func (b *Rebuilder) view(ctx, uncanceled context.Context, owner projections.Targ
 		case !ok:
 			strays = append(strays, malformed(key))
 		default:
-			report(b.item(uncanceled, reportOn(t), owner.View, key, nil, nil, drop))
+			report(b.item(uncanceled, reportOn(t), owner.View, key, nil, drop))
 		}
 	}
 	if len(strays) > 0 {
@@ -162,7 +162,7 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 			reports = append(reports, reportOn(row.Target))
 		}
 		if of := &reports[len(reports)-1]; of.Err == nil {
-			found := b.item(ctx, Report{}, t.View, key, &row.Target, row.Value, false)
+			found := b.item(ctx, Report{}, t.View, key, &row, false)
 			of.Differences, of.Strays = append(of.Differences, found.Differences...), append(of.Strays, found.Strays...)
 			of.Err = found.Err
 		}
@@ -170,28 +170,34 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 	return reports
 }
 
-// item rebuilds the item of key in a view from the events of a target; nil: that of the stored item. An item without
-// events becomes View.None, or is a stray. The write is conditional on the item being unchanged. An item that shows
-// known, which events made before, is right. nil: none is known. For any other item the events are read after it, so
-// that a newer one is not taken for wrong.
+// item rebuilds the item of key in a view. An item without events becomes View.None, or is a stray. The write is
+// conditional on the item being unchanged. An item that shows known, which events made before, is right, and an absent
+// one becomes known. nil: none is known, and the target is that of the stored item. For any other item the events are
+// read after it, so that a newer one is not taken for wrong.
 //
 // While a wrong, too high number was stored, a projector may have skipped an event that was made after the rebuild read
 // the events. So an item that was wrong is rebuilt a second time. Errors in the report: those of store.Table and of
 // View.Fold; store.ErrConflict after too many conflicts.
 func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.View, key store.Key,
-	of *projections.Target, known any, drop bool,
+	known *projections.Row, drop bool,
 ) Report {
+	before := known // until it does not fit
 	attempt := func() error {
 		report.Strays = nil
 		item, _, err := b.table.Get(ctx, key, store.Strong)
 		if err != nil {
 			return fmt.Errorf("read projection: %w", err)
 		}
-		if known != nil && item != nil && differs(item, view.Item(known)) == nil {
+		var row projections.Row
+		switch {
+		case before != nil && item == nil:
+			row = *before
+		case before != nil && differs(item, view.Item(before.Value)) == nil:
 			return nil
+		default:
+			row, err = b.row(ctx, view, key, item, known)
 		}
-		known = nil
-		row, err := b.row(ctx, view, key, item, of)
+		before = nil
 		isAbsent := errors.Is(err, store.ErrAbsent)
 		switch {
 		case isAbsent && item == nil:
@@ -222,25 +228,25 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 		return nil
 	}
 	report.Err = b.retry(ctx, attempt)
-	if report.Err == nil && len(report.Differences) > 0 {
+	if report.Err == nil && len(report.Differences) > 0 && !report.Differences[0].Absent {
 		report.Err = b.retry(ctx, attempt)
 	}
 	return report
 }
 
-// row returns what the events of a target make of the item of key. A nil target is that of the stored item. Error: also
-// store.ErrAbsent.
+// row returns what the events make of the item of key: those of the target of known, or if it is nil of the stored
+// item. Error: also store.ErrAbsent.
 func (b *Rebuilder) row(ctx context.Context, view *projections.View, key store.Key, item store.Item,
-	of *projections.Target,
+	known *projections.Row,
 ) (projections.Row, error) {
-	if of == nil {
+	if known == nil {
 		if item == nil {
 			item = store.KeyItem(key)
 		}
 		t, _ := view.Owner(item)
-		of = &t
+		known = &projections.Row{Target: t}
 	}
-	rows, err := view.Fold(ctx, b.views, *of, projections.Seen{})
+	rows, err := view.Fold(ctx, b.views, known.Target, projections.Seen{})
 	if err != nil {
 		return projections.Row{}, err
 	}

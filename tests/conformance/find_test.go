@@ -28,12 +28,11 @@ func (s *listSuite) listedTransaction(number int) (projections.Transaction, stri
 		ID: fmt.Sprintf("t-%02d", number), Kind: events.KindTransfer, Actor: "test", Fingerprint: "1:f",
 		Legs: legs(1),
 	}}
-	e := projections.ListedEntry{ID: t.Header.Legs[0].ID, Transaction: t.Header.ID}
 	if number%4 == 0 {
 		t.Header.Metadata = map[string]string{"order": "1"}
 	}
 	if number%3 == 0 {
-		t.Header.ExpiresAt, e.Held = at.Add(time.Hour), true
+		t.Header.ExpiresAt = at.Add(time.Hour)
 	}
 	s.must(s.Put(s.t.Context(), t.Header))
 	if number%6 == 0 {
@@ -41,8 +40,8 @@ func (s *listSuite) listedTransaction(number int) (projections.Transaction, stri
 			Legs: legs(0)}
 		s.must(s.Put(s.t.Context(), *t.Ended))
 	}
-	for _, key := range projections.ListedKeys(t.Header, []string{"order"}) {
-		_, err := s.table.Write(s.t.Context(), store.Write{Item: projections.ListedForm(key.PK).Item(e)})
+	for _, row := range projections.ListedRows(t.Header, []string{"order"}) {
+		_, err := s.table.Write(s.t.Context(), store.Write{Item: projections.Listings.Item(row.Value)})
 		s.must(err)
 	}
 	return t, listedText(t)
