@@ -13,8 +13,7 @@ import (
 // Holds is the view of the entries of holds. They follow from a hold's header and its end; their number is its Version.
 // A target with an account has only the account's entry and, with the first account in the legs, the entry by expiry.
 var Holds = &View{
-	Name: "holds",
-	Form: Form[any]{Item: func(entry any) store.Item { return entry.(store.Item) }, Counter: store.AttrVersion},
+	Name: "holds", Form: itemForm(store.AttrVersion),
 	Of: func(r Record) (t Target, number int64, ok bool) {
 		if r.Figures != nil && store.Posting.Is(r.SK) {
 			t, number = ofFigures(*r.Figures)

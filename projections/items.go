@@ -36,6 +36,11 @@ func anyForm[T any](f Form[T]) Form[any] {
 	}
 }
 
+// itemForm is the form of a view whose values are items. A rebuild only names the attributes in which they differ.
+func itemForm(counter string) Form[any] {
+	return Form[any]{Item: func(item any) store.Item { return item.(store.Item) }, Counter: counter}
+}
+
 // open returns a reader of an item of a projection, and the item's key.
 func open(item store.Item, kind string) (*store.Reader, store.Key) {
 	r := store.Open(item, kind)

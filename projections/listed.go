@@ -29,7 +29,7 @@ type ListedEntry struct {
 // never changes. A lister writes them, and a rebuild finds them in a scan of the table. Also metadata keys that are not
 // indexed any more may have entries.
 var Listings = &View{
-	Name: "lists", Form: Form[any]{Item: func(entry any) store.Item { return entry.(store.Item) }},
+	Name: "lists", Form: itemForm(""),
 	Fold: func(ctx context.Context, v *Views, t Target, _ Seen) ([]Row, error) {
 		found, err := TransactionsByID(ctx, v.table, map[string]bool{t.Hold: false}, store.Strong)
 		h, there := found[t.Hold]
