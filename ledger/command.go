@@ -79,27 +79,9 @@ func (l *Ledger) read(ctx context.Context, do func(context.Context) (time.Time, 
 	return retryRead(ctx, func() error { return l.call(ctx, do) })
 }
 
-// items reads all items of a query, page by page, with retries. It ends with the first error.
+// items reads the items of a query to its end, each page with retries.
 func (l *Ledger) items(ctx context.Context, q store.Query) iter.Seq2[store.Item, error] {
-	return func(yield func(store.Item, error) bool) {
-		for more := true; more; more = q.After != nil {
-			var page store.Page
-			err := l.read(ctx, func(ctx context.Context) (_ time.Time, err error) {
-				page, err = l.table.Query(ctx, q)
-				return page.At, err
-			})
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, item := range page.Items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			q.After = page.Next
-		}
-	}
+	return store.All(ctx, store.Retried{Table: l.table, Retry: l.read}, q)
 }
 
 // tries are those of one write.

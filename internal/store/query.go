@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"iter"
+	"time"
 )
 
 // NextPage reads a page of a query. Only the last page may be empty: after an empty one, NextPage requests the next.
@@ -57,4 +58,20 @@ func First(ctx context.Context, t Table, q Query) (Item, error) {
 		return nil, ErrAbsent
 	}
 	return page.Items[0], nil
+}
+
+// Retried is a Table that makes a query again as Retry does: each page, and not the pages before it. Retry gets the
+// store's time of each.
+type Retried struct {
+	Table
+	Retry func(ctx context.Context, do func(context.Context) (at time.Time, err error)) error
+}
+
+// Query implements Table.
+func (t Retried) Query(ctx context.Context, q Query) (page Page, err error) {
+	err = t.Retry(ctx, func(ctx context.Context) (_ time.Time, err error) {
+		page, err = t.Table.Query(ctx, q)
+		return page.At, err
+	})
+	return page, err
 }

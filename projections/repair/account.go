@@ -74,11 +74,7 @@ func (b *Rebuilder) namesIn(
 ) (names []string, strays []Stray, err error) {
 	for _, after := range ranges {
 		for name := ""; ; {
-			var key store.Key
-			err := b.retry(ctx, func() (err error) {
-				key, err = b.firstKey(ctx, partition, after(name))
-				return err
-			})
+			key, err := b.firstKey(ctx, partition, after(name))
 			if errors.Is(err, store.ErrAbsent) {
 				break
 			}

@@ -65,27 +65,21 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 
 // pages calls each for the pages of the journal after a KSUID. Errors: also those of each.
 func (l *lists) pages(ctx context.Context, after events.KSUID, each func(Stored[projections.JournalPage]) error) error {
-	q := store.Query{Partition: store.Journal.PK(), Consistency: store.Strong}
-	for more := true; more; {
-		q.Within = store.Journal.All().After(string(after))
-		var pages []Stored[projections.JournalPage]
-		err := l.retry(ctx, func() (err error) {
-			pages, more, err = inspectPage(ctx, l.table, q,
-				func(key store.Key, item store.Item) (Stored[projections.JournalPage], error) {
-					return inspect(item, projections.JournalForm, func(p *projections.JournalPage) {
-						p.ID = events.KSUID(store.FirstID(key.SK))
-					})
-				})
-			return err
-		})
+	q := store.Query{
+		Partition: store.Journal.PK(), Within: store.Journal.All().After(string(after)), Consistency: store.Strong,
+	}
+	for item, err := range store.All(ctx, l.retried(), q) {
+		var p Stored[projections.JournalPage]
+		if err == nil {
+			p, err = inspect(item, projections.JournalForm, func(p *projections.JournalPage) {
+				p.ID = events.KSUID(store.FirstID(store.ItemKey(item).SK))
+			})
+		}
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
 		}
-		for _, p := range pages {
-			after = p.Value.ID
-			if err := each(p); err != nil {
-				return err
-			}
+		if err := each(p); err != nil {
+			return err
 		}
 	}
 	return nil

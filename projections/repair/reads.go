@@ -31,7 +31,7 @@ func (b *Rebuilder) scan(ctx context.Context, s store.Scan, each func(store.Page
 
 // firstKey returns the first key of a partition within a range. Error: also store.ErrAbsent.
 func (b *Rebuilder) firstKey(ctx context.Context, partition string, within store.Range) (store.Key, error) {
-	item, err := store.First(ctx, b.table, store.Query{
+	item, err := store.First(ctx, b.retried(), store.Query{
 		Partition: partition, Within: within, Consistency: store.Strong, Attributes: keysOnly,
 	})
 	if err != nil {

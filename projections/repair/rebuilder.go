@@ -87,6 +87,18 @@ func (b *Rebuilder) retry(ctx context.Context, attempt func() error) error {
 	return retry.Do(ctx, b.pause, store.Attempts(conflictTries, throttledTries), attempt)
 }
 
+// retried returns the table with these retries of queries.
+func (b *Rebuilder) retried() store.Table {
+	return store.Retried{
+		Table: b.table, Retry: func(ctx context.Context, do func(context.Context) (time.Time, error)) error {
+			return b.retry(ctx, func() error {
+				_, err := do(ctx)
+				return err
+			})
+		},
+	}
+}
+
 // IsLost implements projections.Repairer. The balance's item was lost if a segment lies beyond its base.
 func (b *Rebuilder) IsLost(ctx context.Context, balance projections.Balance) (bool, error) {
 	beyond, _, err := b.segmentsAfter(ctx, balance.Pair, balance.Base.Through)

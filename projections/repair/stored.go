@@ -146,23 +146,14 @@ func (b *Rebuilder) segmentsAfter(ctx context.Context, k events.Pair, after even
 	if q.Within.Empty() {
 		return nil, false, nil
 	}
-	return inspectPage(ctx, b.table, q, func(key store.Key, item store.Item) (Stored[projections.Segment], error) {
-		return inspectSegment(k, events.KSUID(store.LastID(key.SK)), item)
-	})
-}
-
-// inspectPage reads a page of a query, of which only the last may be empty, and inspects its items. more is as in
-// segmentsAfter.
-func inspectPage[T any](ctx context.Context, t store.Table, q store.Query,
-	inspect func(store.Key, store.Item) (Stored[T], error),
-) (found []Stored[T], more bool, err error) {
-	page, err := store.NextPage(ctx, t, q)
+	page, err := store.NextPage(ctx, b.table, q)
 	if err != nil {
 		return nil, false, err
 	}
-	found = make([]Stored[T], len(page.Items))
+	found = make([]Stored[projections.Segment], len(page.Items))
 	for i, item := range page.Items {
-		if found[i], err = inspect(store.ItemKey(item), item); err != nil {
+		through := events.KSUID(store.LastID(store.ItemKey(item).SK))
+		if found[i], err = inspectSegment(k, through, item); err != nil {
 			return nil, false, err
 		}
 	}

@@ -123,21 +123,11 @@ func (b *Rebuilder) keys(ctx context.Context, owner projections.Target, within s
 	if owner.Group != "" {
 		q.Partition = store.Group.PK(owner.Group)
 	}
-	for more := true; more; {
-		err := b.retry(ctx, func() error {
-			page, err := store.NextPage(ctx, b.table, q)
-			if err != nil {
-				return err
-			}
-			for _, item := range page.Items {
-				keys = append(keys, store.ItemKey(item))
-			}
-			q.After, more = page.Next, page.Next != nil
-			return nil
-		})
+	for item, err := range store.All(ctx, b.retried(), q) {
 		if err != nil {
 			return nil, fmt.Errorf("list keys of %s: %w", q.Partition, err)
 		}
+		keys = append(keys, store.ItemKey(item))
 	}
 	return keys, nil
 }
