@@ -13,6 +13,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
 	"ledger.example/events"
@@ -111,6 +112,10 @@ func (s *postingStore) instead(stack *middleware.Stack) error {
 			out.Result = &dynamodb.GetItemOutput{}
 		case *dynamodb.BatchGetItemInput:
 			out.Result = &dynamodb.BatchGetItemOutput{}
+		case *dynamodb.TransactGetItemsInput:
+			out.Result = &dynamodb.TransactGetItemsOutput{
+				Responses: make([]types.ItemResponse, len(request.TransactItems)),
+			}
 		case *dynamodb.QueryInput:
 			out.Result = s.query(request)
 		default:
