@@ -88,7 +88,7 @@ func TestRebuildRepeatsAfterAWrongNumber(t *testing.T) {
 // first part would leave a stored segment that overlaps it.
 func TestInterruptedRebuildLeavesNoOverlappingSegments(t *testing.T) {
 	b := segmented(t)
-	b.PostOnes(jane, 1, 3, 5, 7)
+	b.PostOnes(jane, 1, 3, 5, 7, 11)
 	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 		if write > 1 {
 			return errCut
@@ -108,20 +108,20 @@ func TestInterruptedRebuildLeavesNoOverlappingSegments(t *testing.T) {
 	viewstest.Same(t, "postings of the first segment", b.AllSegments(jane)[0].Count, 8)
 }
 
-// A rebuild that ends between two of its writes leaves the first posting that it counted, even if that one was late. The
-// projector finishes the balance from there, and does not look below the seal again.
+// A rebuild that ends between two of its writes leaves the first posting that it counted, even if that one was late. If
+// all segments are written, the projector finishes the balance from there, and does not look below the seal again.
 func TestInterruptedRebuildLeavesTheFirstPosting(t *testing.T) {
 	b := newBook(t)
-	for n := range 6 { // a segment and a half: with more, the projector would take the balance for lost
+	for n := range 6 { // a segment and a half
 		b.Refold(jane, b.PostBackdated(jane, 2*n+2)...)
 	}
-	first := b.PostBackdated(jane, 1, 11)[0]
+	first := b.PostBackdated(jane, 1, 13, 15, 17)[0]
 	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 		if write > 1 {
 			return errCut
 		}
 		return nil
-	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 1})
+	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
 	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) || !b.Stored(jane).Unfinished {
 		t.Fatalf("%v: this proves nothing", err)
 	}
