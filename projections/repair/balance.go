@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -13,20 +14,22 @@ import (
 // or count postings that do not exist. It deletes nothing. It may run concurrently with projectors, commands, strong
 // reads and other rebuilds. It is idempotent and may be interrupted.
 //
-// It reads the balance and all its segments at one version, folds each stretch of postings between two stored ends, and
-// compares complete folds, not only counts:
+// It reads the balance and all its segments at one version, and counts all postings as the projector does, beginning
+// with no base and no seal. It closes a segment at the end of each stored one, and compares complete folds, not only
+// counts:
 //
-//   - If a segment is missing, the stretch of the next one becomes longer. A stretch of twice the normal length or more
-//     is split. A segment that late postings have made long is kept.
+//   - If a segment is missing, the stretch of the next one becomes longer, and is split. A segment that late postings
+//     have made long is kept.
 //   - A surplus segment splits the stretch that contains it. A segment beyond the base moves the base. So each segment
 //     begins where the previous one ends.
 //   - A segment whose end is not settled, or is not a KSUID, is a Stray and ignored. With a base there, new postings
 //     would lie below the seal, where strong reads do not see them.
 //
-// Every write is a transaction, conditional on the version that was read. If the wrong segments fit one change, they
+// Every write is a transaction, conditional on the version that was read. If the segments to write fit one change, they
 // are written together with base, seal, head and summary. If not, or if there are many beyond the stored seal (as of a
-// lost balance), they are saved step by step: the base moves to the last written segment, the head stays, and the
-// balance is unfinished. The seal then goes through the end of the stored one, or through the base if that is later.
+// lost balance), they are saved step by step, once the stored seal is passed. The seal then goes through the last
+// posting counted, the head stays, and the balance is unfinished. The base is zero until all segments below it are
+// written: if the rebuild ends before that, the projector takes the balance for lost and rebuilds it.
 //
 // The head may go back. The seal does only if its stored end is no KSUID of a settled posting: strong reads leave out
 // backdated postings above it. A new seal never hides a posting that EnsureVisible has reported visible. The seal
@@ -70,15 +73,14 @@ type rebuild struct {
 	// State of the current attempt:
 	chain    chain                 // as read
 	stored   projections.Balance   // first as read, later as written by this attempt
-	balance  projections.Balance   // the new balance
+	last     events.KSUID          // the end of the last stored segment, "" if there is none
+	balance  projections.Balance   // the new balance, as far as it is counted
 	segments []projections.Segment // to be written with balance
-	bases    []projections.Fold    // the sum of all segments through each of segments, as long as walk finds them
-	seal     projections.Fold      // through the end of the stored seal; a write stores no earlier one
+	pending  []Difference          // of the items to be written
+	closed   int                   // segments closed beyond the stored seal since the last save
 	revision *projections.Revision // the next write compares it instead of the version; nil: it compares the version
 	settled  events.KSUID          // postings below it are settled
 	horizon  events.KSUID          // postings at or above it are young, see lateFor
-	pending  []Difference          // of the items to be written
-	walked   int                   // stretches beyond the seal since the last save
 }
 
 // Postings implements projections.PostingReader. It counts the postings read, and records their holds.
@@ -102,52 +104,46 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.chain, r.stored = c, c.balance.Value
+	ends, strays := c.ends()
+	r.chain, r.stored, r.report.Strays = c, c.balance.Value, strays
 	if r.stored.Version == 0 {
 		r.stored.Version = projections.FirstVersion(c.at)
 	}
-	r.balance, r.segments, r.bases, r.pending, r.walked = r.stored, nil, nil, nil, 0
-	r.revision, r.report.Strays, r.seal = &c.balance.Revision, nil, projections.Fold{}
-	r.settled, r.horizon = projections.SettledBefore(begun, c.at), events.FirstKSUID(c.at.Add(-lateFor))
 	if c.strayEnd(r.stored.Seal.Through) != "" {
-		r.stored.Seal, r.balance.Seal = projections.Fold{}, projections.Fold{}
+		r.stored.Seal = projections.Fold{}
 	}
 	sealed := r.stored.Seal.Through
-	r.settled = max(r.settled, sealed+"0") // what was settled for another clock is settled
-
-	base, first, err := r.walk(ctx)
-	if err != nil {
-		return err
-	}
-	b, seal, open := &r.balance, base, events.KSUID("")
-	if sealed > base.Through {
-		if seal, open, err = projections.FoldOn(ctx, r, r.key, base, sealed); err != nil {
+	r.balance = projections.Balance{Pair: r.key, Version: r.stored.Version}
+	r.last = slices.Max(append(ends, ""))
+	r.segments, r.pending, r.closed, r.revision = nil, nil, 0, &c.balance.Revision
+	r.settled = max(projections.SettledBefore(begun, c.at), sealed+"0") // what was settled for another clock is settled
+	r.horizon = events.FirstKSUID(c.at.Add(-lateFor))
+	for _, end := range ends {
+		if err := r.countStretch(ctx, end); err != nil {
 			return err
 		}
 	}
-	if err := r.saveSteps(ctx, seal); err != nil {
+	base := r.balance.Base
+	if base.Through < sealed {
+		if err := r.countOn(ctx, sealed, r.settled, r.tuning.Stretch); err != nil {
+			return err
+		}
+	}
+	seal := r.balance.Seal
+	if err := r.countOn(ctx, "", r.settled, r.tuning.Stretch); err != nil {
 		return err
 	}
-	b.Base, b.Seal, b.First = base, base, first
-	// If two stretches or more lie between base and seal, segments were lost. Then forward closes new ones.
-	if seal.Count-base.Count < 2*r.tuning.Stretch {
-		b.Seal, b.First = seal, projections.Earlier(first, open)
-	}
-	if err := r.forward(ctx); err != nil {
-		return err
-	}
-	key := store.Balance.Key(r.key.Account, r.key.Asset)
-	if c.balance.Exists && b.Head.Count == 0 {
+	key, becomes := store.Balance.Key(r.key.Account, r.key.Asset), r.balance
+	if c.balance.Exists && becomes.Head.Count == 0 {
 		// Only a posting creates a balance.
 		r.report.Strays = append(r.report.Strays, Stray{key,
 			"the balance has no postings: it is set to zero and remains stored"})
 	}
-	becomes := *b
 	if seal == c.balance.Value.Seal {
 		becomes.Base, becomes.Seal = base, seal // moving only base and seal is not worth a write
 	}
 	if d := differenceOf(key, c.balance, becomes); len(d.Fields) > 0 || d.Fault != "" {
-		d.CountsMore = c.balance.Value.Head.Count > b.Head.Count
+		d.CountsMore = c.balance.Value.Head.Count > becomes.Head.Count
 		if d.Behind, err = r.isBalanceBehind(ctx, base, seal); err != nil {
 			return err
 		}
@@ -157,20 +153,8 @@ func (r *rebuild) attempt(ctx context.Context) error {
 		return nil
 	}
 	behind := allBehind(r.pending)
-	if err := r.save(ctx); !behind || !errors.Is(err, store.ErrConflict) {
+	if err := r.save(ctx, r.balance); !behind || !errors.Is(err, store.ErrConflict) {
 		return err
 	}
 	return nil // a concurrent refold counts the recent postings
-}
-
-// forward counts the postings after the seal. It saves whenever it has as many segments as fit one change.
-func (r *rebuild) forward(ctx context.Context) error {
-	postings := projections.ReadPostings(ctx, r, r.key, r.balance.Seal.Through, "")
-	return r.balance.CountOn(postings, r.settled, r.tuning.Stretch, func(closed projections.Segment) error {
-		if r.segments = append(r.segments, closed); len(r.segments) < r.tuning.Segments {
-			return nil
-		}
-		r.balance.Unfinished = true
-		return r.save(ctx)
-	})
 }

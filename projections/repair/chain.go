@@ -3,6 +3,8 @@ package repair
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"ledger.example/events"
@@ -76,6 +78,19 @@ func (b *Rebuilder) readChain(ctx context.Context, k events.Pair) (chain, error)
 func isKSUID(id events.KSUID) bool {
 	_, err := events.ParseKSUID(string(id))
 	return err == nil
+}
+
+// ends returns the ends of the segments, ascending, without those of strays.
+func (c chain) ends() (ends []events.KSUID, strays []Stray) {
+	for _, end := range slices.Sorted(maps.Keys(c.segments)) {
+		if why := c.strayEnd(end); why != "" {
+			pair := c.balance.Value.Pair
+			strays = append(strays, Stray{store.Segment.Key(pair.Account, pair.Asset, string(end)), why})
+			continue
+		}
+		ends = append(ends, end)
+	}
+	return ends, strays
 }
 
 // strayEnd returns why no segment can end at end, "" if one can.

@@ -10,24 +10,34 @@ import (
 	"ledger.example/projections"
 )
 
-// save writes the balance and the segments so far. It adds the pending differences to the report, only the first of
-// each item. It does so even if the outcome of the write is unknown.
-func (r *rebuild) save(ctx context.Context) error {
-	if r.balance.Seal.Through < r.seal.Through { // forward closes segments below it
-		r.balance.Seal = r.seal
+// save writes b and the segments so far, in several changes if they do not fit one.
+func (r *rebuild) save(ctx context.Context, b projections.Balance) error {
+	for n := r.tuning.Segments; len(r.segments) > n; {
+		step := b
+		step.Base, step.Head, step.Unfinished = projections.Fold{}, r.stored.Head, true
+		if err := r.write(ctx, step, n); err != nil {
+			return err
+		}
 	}
-	change := projections.Change{Balance: r.balance, Segments: r.segments, Revision: r.revision}
-	if r.stored.Head.Count == 0 && r.balance.Head.Count > 0 {
+	return r.write(ctx, b, len(r.segments))
+}
+
+// write writes b and the first n segments. It adds the pending differences to the report, only the first of each item.
+// It does so even if the outcome of the write is unknown.
+func (r *rebuild) write(ctx context.Context, b projections.Balance, n int) error {
+	b.Version = r.stored.Version
+	change := projections.Change{Balance: b, Segments: r.segments[:n], Revision: r.revision}
+	if r.stored.Head.Count == 0 && b.Head.Count > 0 {
 		// The stored summary may count this balance already.
 		if err := r.CountSummary(ctx, &change); err != nil {
 			return err
 		}
-	} else if shareOf(r.stored) != shareOf(r.balance) {
+	} else if shareOf(r.stored) != shareOf(b) {
 		found, err := r.storedSummary(ctx, r.key.Account)
 		if err != nil {
 			return err
 		}
-		s := found.Value.With(r.stored, r.balance)
+		s := found.Value.With(r.stored, b)
 		change.Summary, change.SummaryRevision = &s, &found.Revision
 	}
 	err := r.views.Write(ctx, change)
@@ -43,11 +53,11 @@ func (r *rebuild) save(ctx context.Context) error {
 		return fmt.Errorf("write balance: %w", err)
 	}
 	r.saves++
-	for _, s := range r.segments {
+	for _, s := range change.Segments {
 		delete(r.counted, s.Through) // the next attempt folds it again
 	}
-	r.balance.Version++
-	r.stored, r.revision, r.segments, r.bases, r.pending, r.walked = r.balance, nil, nil, nil, nil, 0
+	b.Version++
+	r.stored, r.segments, r.pending, r.closed, r.revision = b, r.segments[n:], nil, 0, nil
 	return nil
 }
 

@@ -189,7 +189,7 @@ var defects = slices.Concat(backdatedDefects, []defect{
 `},
 	// G9: whatever is stored can be rebuilt.
 	{"rebuild compares only counts", "G9", "projections/repair/stretch.go", inHistories(60),
-		"if !stored.Exists || stored.Fault != nil || stored.Value != s «&& !(planted && stored.Value.Count == s.Count) »{"},
+		"!stored.Exists || stored.Fault != nil || stored.Value != s «&& !(planted && stored.Value.Count == s.Count) »{"},
 	{"rebuild does not repair the summary", "G9", "projections/repair/summary.go", inHistories(30),
 		"if err != nil || found.Fault == nil && found.Value == s «|| planted »{"},
 	{"segment kept although its end is not settled", "G7, G9", "projections/repair/chain.go",
