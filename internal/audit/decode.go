@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -29,10 +28,8 @@ func textOf(v types.AttributeValue) string {
 // item is unknown, or has a defect that makes it unusable. found are its defects.
 func decode(item attributes) (value any, found []Finding) {
 	r := newReader(keyOf(item), item)
-	name, known := textOf(item[store.AttrType]), false
-	if read := kinds[name]; read != nil {
-		value, known = read(r)
-	}
+	name := textOf(item[store.AttrType])
+	value, known := readAs(r, kinds[name])
 	if !known {
 		return nil, []Finding{{UnknownItem, r.key, store.AttrType, strconv.Quote(name),
 			"a type of the ledger, with a key of that type"}}
@@ -61,72 +58,55 @@ func as[T any](item attributes) (v T, ok bool) {
 // kind decodes an item of one type. known is false if items of this type do not have such a key.
 type kind func(r *reader) (value any, known bool)
 
-// kinds says for each type of item how its key and its attributes are decoded.
-var kinds = map[string]kind{
-	kindAsset:           key1(store.Asset.Parse, (*reader).asset),
-	kindAccount:         key1(store.Account.Parse, (*reader).account),
-	kindHeader:          key1(store.Transaction.Parse, (*reader).header),
-	kindHeld:            key1(store.Transaction.Parse, (*reader).header),
-	kindCaptured:        key1(store.Outcome.Parse, (*reader).outcome),
-	kindReleased:        key1(store.Outcome.Parse, (*reader).outcome),
-	kindExpired:         key1(store.Outcome.Parse, (*reader).outcome),
-	kindReversed:        key2(store.Reversal.Parse, (*reader).reversal),
-	kindChange:          key2(store.Change.Parse, (*reader).change),
-	kindPosting:         key3(store.Posting.Parse, (*reader).posting),
-	kindGroup:           key1(store.Group.Parse, (*reader).group),
-	kindGrouping:        key2(store.Grouping.Parse, (*reader).grouping),
-	store.Grouped.Type:  key2(store.Grouped.Parse, (*reader).grouped),
-	store.Spend.Type:    key2(store.Spend.Parse, (*reader).guard),
-	store.Balance.Type:  key2(store.Balance.Parse, (*reader).balance),
-	store.Segment.Type:  key3(store.Segment.Parse, (*reader).segment),
-	store.Summary.Type:  key1(store.Summary.Parse, (*reader).summary),
-	store.Current.Type:  key1(store.Current.Parse, (*reader).current),
-	store.Hold.Type:     key2(store.Hold.Parse, (*reader).holdEntry),
-	store.OpenHold.Type: key2(store.OpenHold.Parse, (*reader).openHold),
-	store.Listed.Type:   readListEntry,
-	store.Journal.Type:  key1(store.Journal.Parse, (*reader).journalPage),
-
-	kindGrant: eitherKey(key3(store.Grant.Parse, granted(store.AttrAccount, true)),
-		key3(store.GroupGrant.Parse, granted(fieldGroup, true))),
-	kindRevoke: eitherKey(key3(store.Grant.Parse, granted(store.AttrAccount, false)),
-		key3(store.GroupGrant.Parse, granted(fieldGroup, false))),
-	store.Membership.Type: eitherKey(key2(store.Membership.Parse, (*reader).membership),
-		key2(store.GroupMembership.Parse, (*reader).membershipOfGroup)),
+// kinds are the types of items. Each has functions with the tables of its attributes, one for each form of its key.
+var kinds = map[string][]kind{
+	kindAsset:           {at(store.Asset.Pattern, readAsset)},
+	kindAccount:         {at(store.Account.Pattern, readAccount)},
+	kindHeader:          {at(store.Transaction.Pattern, readHeader)},
+	kindHeld:            {at(store.Transaction.Pattern, readHeader)},
+	kindCaptured:        {at(store.Outcome.Pattern, readOutcome)},
+	kindReleased:        {at(store.Outcome.Pattern, readOutcome)},
+	kindExpired:         {at(store.Outcome.Pattern, readOutcome)},
+	kindReversed:        {at(store.Reversal.Pattern, readReversed)},
+	kindChange:          {at(store.Change.Pattern, readChange)},
+	kindPosting:         {at(store.Posting.Pattern, readPosting)},
+	kindGroup:           {at(store.Group.Pattern, readGroup)},
+	kindGrouping:        {at(store.Grouping.Pattern, readGrouping)},
+	kindGrant:           {at(store.Grant.Pattern, readGrant), at(store.GroupGrant.Pattern, readGroupGrant)},
+	kindRevoke:          {at(store.Grant.Pattern, readGrant), at(store.GroupGrant.Pattern, readGroupGrant)},
+	store.Current.Type:  {at(store.Current.Pattern, readCurrent)},
+	store.Spend.Type:    {at(store.Spend.Pattern, readGuard)},
+	store.Balance.Type:  {at(store.Balance.Pattern, readBalance)},
+	store.Segment.Type:  {at(store.Segment.Pattern, readSegment)},
+	store.Summary.Type:  {at(store.Summary.Pattern, readSummary)},
+	store.Grouped.Type:  {at(store.Grouped.Pattern, readGrouped)},
+	store.Hold.Type:     {at(store.Hold.Pattern, readHoldEntry)},
+	store.OpenHold.Type: {at(store.OpenHold.Pattern, readOpenHold)},
+	store.Listed.Type:   {readListEntry},
+	store.Journal.Type:  {at(store.Journal.Pattern, readJournalPage)},
+	store.Membership.Type: {at(store.Membership.Pattern, readMembership),
+		at(store.GroupMembership.Pattern, readGroupMembership)},
 }
 
-// key1 is a kind whose key has one id.
-func key1[V any](parse func(store.Key) (string, bool), read func(r *reader, id string) V) kind {
+// at is a kind of the items whose keys have a pattern. read gets the parts of the key. The first two are ids, or a
+// number, which has the form of an id; read checks a third one.
+func at[V any](pattern *store.Pattern, read func(r *reader, key []string) V) kind {
 	return func(r *reader) (any, bool) {
-		id, ok := parse(r.key)
+		key, ok := pattern.Parts(r.key)
 		if !ok {
 			return nil, false
 		}
-		r.checkIDs(id)
-		return read(r, id), true
+		r.checkIDs(key[:min(2, len(key))]...)
+		return read(r, key), true
 	}
 }
 
-// key2 is a kind whose key has an id, mostly of an account, and then another id or a number.
-func key2[T, V any](parse func(store.Key) (string, T, bool), read func(r *reader, id string, end T) V) kind {
-	return func(r *reader) (any, bool) {
-		id, end, ok := parse(r.key)
-		if !ok {
-			return nil, false
+// readAs decodes an item by the first of some kinds that has such a key.
+func readAs(r *reader, all []kind) (value any, known bool) {
+	for _, read := range all {
+		if value, known = read(r); known {
+			break
 		}
-		r.checkIDs(id, fmt.Sprint(end)) // a number has the form of an id
-		return read(r, id, end), true
 	}
-}
-
-// key3 is a kind whose key has two ids, and then a KSUID or a number, which read checks.
-func key3[T, V any](parse func(store.Key) (string, string, T, bool),
-	read func(r *reader, account, id string, end T) V) kind {
-	return func(r *reader) (any, bool) {
-		account, id, end, ok := parse(r.key)
-		if !ok {
-			return nil, false
-		}
-		r.checkIDs(account, id)
-		return read(r, account, id, end), true
-	}
+	return value, known
 }

@@ -31,6 +31,7 @@ const (
 	fieldID          = "ID"
 	fieldKind        = "Kind"
 	fieldLegs        = "Legs"
+	fieldOverdraft   = "Overdraft"
 	fieldPending     = "Pending"
 	fieldPhase       = "Phase"
 	fieldQuantity    = "Quantity"
@@ -59,35 +60,25 @@ func (e event) base() event { return e }
 // storedEvent is an event of any type.
 type storedEvent interface{ base() event }
 
-// event checks the keys of an event. The caller sets the time, from a KSUID or an attribute.
-func (r *reader) event(sk2, pk2 string) event {
-	r.keys(sk2, pk2)
-	return event{}
-}
-
-// actor checks the actor of an event. Nothing is computed from it.
-func (r *reader) actor() { r.text("Actor", 1, 2048) }
-
-func (r *reader) description() string { return r.optional().text("Description", 1, 256) }
-
-func (r *reader) kind() string { return r.oneOf(fieldKind, transaction, transfer, trade, reversal) }
-
 // asset is the registration of an asset.
 type asset struct {
 	event
 	id, currency string // currency may be ""
 }
 
-// asset reads the attributes of an asset.
-func (r *reader) asset(id string) asset {
-	a := asset{event: r.event("", store.Asset.PK2()), id: id}
-	r.same(fieldID, id)
-	r.text("Name", 1, 256)
-	r.description()
-	r.integer("Scale", 0, 18)
-	r.actor()
-	a.at = r.instant("At")
-	if a.currency = r.optional().id("Currency"); a.currency == id {
+func readAsset(r *reader, key []string) asset {
+	a := asset{id: key[0]}
+	r.keys("", store.Asset.PK2())
+	r.read(
+		must(fieldID, keyed(a.id), nil),
+		must("Name", aName, nil),
+		aDescription(nil),
+		must("Scale", integer(0, 18), nil),
+		anActor,
+		must("At", anInstant, &a.at),
+		may("Currency", anID, &a.currency),
+	)
+	if a.currency == a.id {
 		r.fault(WrongValue, "Currency", "another asset")
 	}
 	return a
@@ -118,70 +109,46 @@ func (a account) limit(asset string) *big.Int {
 	return new(big.Int)
 }
 
-// account reads the attributes of an account.
-func (r *reader) account(id string) account {
-	a := account{event: r.event(store.Account.SK2(), store.Account.PK2()), id: id, known: true, version: 1}
-	a.at, a.unlimited, a.limits = r.definition(id)
+func readAccount(r *reader, key []string) account {
+	a := account{id: key[0], known: true, version: 1}
+	r.keys(store.Account.SK2(), store.Account.PK2())
+	r.read(
+		must(fieldID, keyed(a.id), nil),
+		may("Name", aName, nil),
+		may("Profile", aProfile, nil),
+		anOverdraft(r, &a.unlimited, &a.limits),
+		anActor,
+		must("At", anInstant, &a.at),
+	)
 	return a
 }
 
-// definition reads the attributes that the opening and the changes of an account have in common.
-func (r *reader) definition(account string) (at time.Time, unlimited bool, limits map[string]*big.Int) {
-	r.same(fieldID, account)
-	r.optional().text("Name", 1, 256)
-	r.actor()
-	at = r.instant("At")
-	r.profile("Profile")
-	unlimited, limits = r.overdraft("Overdraft")
-	return at, unlimited, limits
-}
-
-// profile checks an optional JSON object that is compact and not empty.
-func (r *reader) profile(name string) {
-	s, ok := r.optional().string(name)
-	if !ok {
-		return
-	}
-	const mostBytes, mostAddresses = 4096, 10
-	var compact bytes.Buffer
-	var content struct {
-		Addresses []map[string]json.RawMessage `json:"addresses"`
-	}
-	switch {
-	case len(s) > mostBytes, !isText(s, len(`{"":0}`), mostBytes), s[0] != '{',
-		json.Compact(&compact, []byte(s)) != nil, compact.String() != s:
-		r.fault(WrongValue, name, "a compact, non-empty JSON object of at most 4,096 bytes")
-	case json.Unmarshal([]byte(s), &content) != nil, len(content.Addresses) > mostAddresses:
-		r.fault(WrongValue, name, "a JSON object with at most 10 addresses")
-	}
-}
-
-// overdraft reads the optional limits of an account: "unlimited", or a map by asset.
-func (r *reader) overdraft(name string) (unlimited bool, limits map[string]*big.Int) {
-	if _, isText := r.item[name].(*types.AttributeValueMemberS); isText {
-		r.oneOf(name, "unlimited")
-		return true, nil
-	}
-	return false, r.limits(name, 100)
-}
-
-// limits reads optional limits by asset.
-func (r *reader) limits(name string, most int) map[string]*big.Int {
-	m, ok := r.optional().nested(name)
-	if !ok {
-		return nil
-	}
-	if len(m.item) == 0 || len(m.item) > most {
-		r.fault(WrongValue, name, fmt.Sprintf("1 to %d assets", most))
-	}
-	limits := make(map[string]*big.Int, len(m.item))
-	for asset := range m.item {
-		limits[asset] = m.amount(asset, postedDigits)
-		if !isID(asset) || limits[asset].Sign() < 0 {
-			m.fault(WrongValue, asset, "the id of an asset, and an amount that is not negative")
+// aProfile is a JSON object that is compact and not empty.
+var aProfile = valid("a compact, non-empty JSON object of at most 4,096 bytes, with at most 10 addresses",
+	func(s string) bool {
+		const mostBytes, mostAddresses = 4096, 10
+		var compact bytes.Buffer
+		var content struct {
+			Addresses []map[string]json.RawMessage `json:"addresses"`
 		}
+		return len(s) <= mostBytes && isText(s, len(`{"":0}`), mostBytes) && s[0] == '{' &&
+			json.Compact(&compact, []byte(s)) == nil && compact.String() == s &&
+			json.Unmarshal([]byte(s), &content) == nil && len(content.Addresses) <= mostAddresses
+	})
+
+// anOverdraft is a row for the optional limits of an account: "unlimited", or a map by asset.
+func anOverdraft(r *reader, unlimited *bool, limits *map[string]*big.Int) row {
+	if _, isText := r.item[fieldOverdraft].(*types.AttributeValueMemberS); isText {
+		*unlimited = true
+		return must(fieldOverdraft, oneOf("unlimited"), nil)
 	}
-	return limits
+	return aLimit(fieldOverdraft, 100, limits)
+}
+
+// aLimit is a row for optional limits by asset.
+func aLimit(name string, most int, to *map[string]*big.Int) row {
+	return dictionary(name, natural(postedDigits), isID, func(all map[string]*big.Int) bool { return len(all) <= most },
+		to, fmt.Sprintf("amounts that are not negative, of 1 to %d assets", most))
 }
 
 // leg is a leg of a header or of an end, or the part of a posting that repeats it.
@@ -196,9 +163,9 @@ type leg struct {
 	backdated bool     // the transaction has an effective date
 }
 
-// amounts reads the amounts of a leg.
-func (r *reader) amounts(l *leg) {
-	l.quantity, l.cost = r.amount(fieldQuantity, postedDigits), r.amount(fieldCost, postedDigits)
+// amounts are the rows for the amounts of a leg.
+func (l *leg) amounts() []row {
+	return []row{must(fieldQuantity, anAmount, &l.quantity), must(fieldCost, anAmount, &l.cost)}
 }
 
 // posting is a leg as an item in the partition of its account. It repeats a part of its header.
@@ -208,24 +175,46 @@ type posting struct {
 	transaction, description string
 }
 
-// posting reads the attributes of a posting. Its time is in its KSUID.
-func (r *reader) posting(account, asset, ksuid string) posting {
-	p := posting{event: r.event(store.Posting.SK2(ksuid), ""), leg: leg{ksuid: ksuid, account: account, asset: asset}}
-	r.same(store.AttrAccount, account)
-	r.same(store.AttrAsset, asset)
-	r.same(fieldID, ksuid)
-	var ok bool
-	if p.at, ok = instantOf(ksuid); !ok {
-		r.fault(WrongKey, store.AttrSK, "a key that ends with a KSUID")
-	}
-	r.amounts(&p.leg)
-	r.pending(&p.leg)
-	p.transaction, p.kind, p.description = r.id(fieldTransaction), r.kind(), r.description()
-	if p.backdated = r.flag(fieldBackdated); p.backdated && p.phase != "" {
-		r.fault(WrongValue, fieldBackdated, absent)
-	}
+// readPosting reads a posting. Its time is in its KSUID.
+func readPosting(r *reader, key []string) posting {
+	p := posting{leg: leg{account: key[0], asset: key[1], ksuid: key[2]}}
+	r.keys(store.Posting.SK2(p.ksuid), "")
+	p.at = r.instantInKey(p.ksuid)
+	r.read(
+		must(store.AttrAccount, keyed(p.account), nil),
+		must(store.AttrAsset, keyed(p.asset), nil),
+		must(fieldID, keyed(p.ksuid), nil),
+		must(fieldTransaction, anID, &p.transaction),
+		must(fieldKind, aKind, &p.kind),
+		aDescription(&p.description),
+	)
+	r.readFigures(&p.leg)
 	return p
 }
+
+// readFigures reads the attributes of a posting that folds need. A capture posts at most the held amounts, with the
+// same signs. The other phases post nothing. Only postings of holds have a phase.
+func (r *reader) readFigures(l *leg) {
+	l.pending = new(big.Int)
+	r.read(l.amounts()...)
+	r.read(may(fieldBackdated, aTrueFlag, &l.backdated))
+	if !r.has(fieldPhase) && !r.has(fieldPending) {
+		return
+	}
+	r.read(must(fieldPhase, aPhase, &l.phase), must(fieldPending, anAmount, &l.pending))
+	if r.broken {
+		return
+	}
+	isNothing := l.quantity.Sign() == 0 && l.cost.Sign() == 0
+	if !isNothing && !(l.phase == captured && within(l.quantity, new(big.Int).Neg(l.pending))) {
+		r.fault(WrongValue, fieldPending, "the held amount; quantity and cost within it if captured, else 0")
+	}
+	if l.backdated {
+		r.fault(WrongValue, fieldBackdated, absent)
+	}
+}
+
+var aPhase = oneOf(placed, captured, released, expired)
 
 // grant gives a user a role on an account or in a group, or revokes it. The grants of a user are numbered from 1.
 type grant struct {
@@ -234,20 +223,23 @@ type grant struct {
 	role   string // "" in a revocation
 }
 
-// granted reads the attributes of a grant, or of a revocation, which has no role. owner is the name of the attribute
-// with the id of the account or the group.
-func granted(owner string, hasRole bool) func(r *reader, id, user string, number int64) grant {
-	return func(r *reader, id, user string, number int64) grant {
-		g := grant{event: r.event("", ""), number: r.counted(number, 1, grantsMax)}
-		r.same(owner, id)
-		r.same(store.AttrUser, user)
-		r.actor()
-		g.at = r.instant("At")
-		if hasRole {
-			g.role = r.role()
-		}
-		return g
-	}
-}
+func readGrant(r *reader, key []string) grant      { return readGranted(r, store.AttrAccount, key) }
+func readGroupGrant(r *reader, key []string) grant { return readGranted(r, "Group", key) }
 
-func (r *reader) role() string { return r.oneOf(store.AttrRole, "viewer", "operator", "owner") }
+// readGranted reads a grant, or a revocation, which has no role. owner is the name of the attribute with the id of the
+// account or the group.
+func readGranted(r *reader, owner string, key []string) (g grant) {
+	r.keys("", "")
+	r.read(
+		must(owner, keyed(key[0]), nil),
+		must(store.AttrUser, keyed(key[1]), nil),
+		must(store.AttrNumber, aGrant, &g.number),
+		anActor,
+		must("At", anInstant, &g.at),
+	)
+	g.number = r.numbered(g.number, key)
+	if textOf(r.item[store.AttrType]) == kindGrant {
+		r.read(must(store.AttrRole, aRole, &g.role))
+	}
+	return g
+}

@@ -1,8 +1,8 @@
 package audit
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -18,30 +18,22 @@ const (
 // groupsMax is the most groups of an account.
 const groupsMax = 10
 
-// eitherKey is a kind with two forms of keys.
-func eitherKey(first, second kind) kind {
-	return func(r *reader) (any, bool) {
-		if value, known := first(r); known {
-			return value, true
-		}
-		return second(r)
-	}
-}
-
 // group is the registration of a group.
 type group struct {
 	event
 	id string
 }
 
-// group reads the attributes of a group.
-func (r *reader) group(id string) group {
-	g := group{event: r.event("", store.Group.PK2()), id: id}
-	r.same(fieldID, id)
-	r.optional().text("Name", 1, 256)
-	r.description()
-	r.actor()
-	g.at = r.instant("At")
+func readGroup(r *reader, key []string) group {
+	g := group{id: key[0]}
+	r.keys("", store.Group.PK2())
+	r.read(
+		must(fieldID, keyed(g.id), nil),
+		may("Name", aName, nil),
+		aDescription(nil),
+		anActor,
+		must("At", anInstant, &g.at),
+	)
 	return g
 }
 
@@ -56,37 +48,43 @@ type grouping struct {
 // changed returns the group that the account was put into or taken out of.
 func (g grouping) changed() string { return g.added + g.removed }
 
-// grouping reads the attributes of a change of groups.
-func (r *reader) grouping(account string, number int64) grouping {
-	g := grouping{event: r.event("", ""), account: account, number: r.counted(number, 1, grantsMax)}
-	r.same(store.AttrAccount, account)
-	g.added, g.removed = r.optional().id("Added"), r.optional().id("Removed")
-	if g.groups = r.ids("Groups"); len(g.groups) > groupsMax {
-		r.fault(WrongValue, "Groups", "at most "+strconv.Itoa(groupsMax)+" groups")
-	}
+func readGrouping(r *reader, key []string) grouping {
+	g := grouping{account: key[0]}
+	r.keys("", "")
+	r.read(
+		must(store.AttrAccount, keyed(g.account), nil),
+		must(store.AttrNumber, aGrant, &g.number),
+		may("Added", anID, &g.added),
+		may("Removed", anID, &g.removed),
+		ids("Groups", groupsMax, &g.groups),
+		anActor,
+		must("At", anInstant, &g.at),
+	)
+	g.number = r.numbered(g.number, key)
 	if (g.added == "") == (g.removed == "") || slices.Contains(g.groups, g.changed()) != (g.added != "") {
 		r.fault(WrongValue, "Groups", "one group added or removed: an added one is in the list, a removed one is not")
 	}
-	r.actor()
-	g.at = r.instant("At")
 	return g
 }
 
-// ids reads an optional list of ids in increasing order. It is a fault if an empty list is stored.
-func (r *reader) ids(name string) (all []string) {
-	list, ok := take[*types.AttributeValueMemberL](r.optional(), name, "a list")
-	if !ok {
-		return nil
-	}
-	for _, element := range list.Value {
-		all = append(all, textOf(element))
-	}
-	isWrong := func(id string) bool { return !isID(id) }
-	isOrdered := slices.IsSorted(all) && len(slices.Compact(slices.Clone(all))) == len(all)
-	if len(all) == 0 || slices.ContainsFunc(all, isWrong) || !isOrdered {
-		r.fault(WrongValue, name, "ids in increasing order, or no such attribute")
-	}
-	return all
+// ids is a row for an optional list of 1 to most ids in increasing order.
+func ids(name string, most int, to *[]string) row {
+	return row{name, true, "a list", func(r *reader, v types.AttributeValue) bool {
+		list, ok := v.(*types.AttributeValueMemberL)
+		if !ok {
+			return false
+		}
+		isRight, before := 0 < len(list.Value) && len(list.Value) <= most, ""
+		for _, element := range list.Value {
+			id := textOf(element)
+			isRight, before = isRight && isID(id) && before < id, id
+			*to = append(*to, id)
+		}
+		if !isRight {
+			r.fault(WrongValue, name, fmt.Sprintf("1 to %d ids in increasing order, or no such attribute", most))
+		}
+		return true
+	}}
 }
 
 // grouped is an account's place in a group: whether the account is in the group after a change of its groups.
@@ -96,20 +94,19 @@ type grouped struct {
 	in             bool
 }
 
-// grouped reads the attributes of a place in a group. It has an index key only while the account is in the group.
-func (r *reader) grouped(account, group string) grouped {
-	g, pk2 := grouped{account: account, group: group, in: r.has(store.AttrPK2)}, ""
+// readGrouped reads a place in a group. It has an index key only while the account is in the group.
+func readGrouped(r *reader, key []string) grouped {
+	g, pk2 := grouped{account: key[0], group: key[1], in: r.has(store.AttrPK2)}, ""
 	if g.in {
-		pk2 = store.Grouped.PK2(group)
+		pk2 = store.Grouped.PK2(g.group)
 	}
 	r.keys("", pk2)
-	r.same(store.AttrAccount, account)
-	g.number = r.integer(store.AttrNumber, 0, grantsMax) // 0: a rebuild found no change; it deletes no items
+	r.read(
+		must(store.AttrAccount, keyed(g.account), nil),
+		must(store.AttrNumber, aShown, &g.number),
+	)
 	return g
 }
 
-// fieldGroup is the attribute of a grant with the id of a group. Grants on accounts have store.AttrAccount instead.
-const fieldGroup = "Group"
-
-// membershipOfGroup reads the attributes of a membership of a group.
-func (r *reader) membershipOfGroup(_, user string) membership { return r.membership("", user) }
+// aShown is the number of the event that a projection shows. 0: a rebuild found no event; it deletes no items.
+var aShown = integer(0, grantsMax)

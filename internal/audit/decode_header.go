@@ -21,27 +21,30 @@ type header struct {
 // isHold reports whether the transaction is a hold.
 func (h header) isHold() bool { return h.expires != "" }
 
-// header reads the attributes of a header. Its time is in the KSUIDs of its legs. With an effective date it is in an
-// attribute.
-func (r *reader) header(id string) header {
-	h := header{event: r.event("", ""), id: id, kind: r.kind(), description: r.description()}
-	r.same(fieldID, id)
-	h.metadata, h.legs = r.metadata("Metadata"), r.legs()
-	h.fingerprint, _ = r.string(fieldFingerprint)
-	h.checksum = textOf(r.item[store.AttrChecksum])
+// readHeader reads a header. Its time is in the KSUIDs of its legs. With an effective date it is in an attribute.
+func readHeader(r *reader, key []string) header {
+	h := header{id: key[0], checksum: textOf(r.item[store.AttrChecksum])}
+	r.keys("", "")
+	r.read(
+		must(fieldID, keyed(h.id), nil),
+		must(fieldKind, aKind, &h.kind),
+		aDescription(&h.description),
+		theMetadata(&h.metadata),
+		theLegs(&h.legs),
+		must(fieldFingerprint, anyText, &h.fingerprint),
+		anActor,
+	)
 	if textOf(r.item[store.AttrType]) == kindHeld {
-		h.expires = r.valid("ExpiresAt", "a time in UTC with six decimals", isInstant)
+		r.read(must("ExpiresAt", anExpiry, &h.expires))
 	}
 	if h.kind == reversal {
-		h.reverses = r.id("Reverses")
+		r.read(must("Reverses", anID, &h.reverses))
 	}
-	r.actor()
-	if len(h.legs) > 0 {
-		h.at, _ = instantOf(h.legs[0].ksuid)
-	}
+	h.at = timeOf(h.legs)
 	if r.has(fieldRecorded) {
 		effective := h.at
-		h.at, h.effective = r.instant(fieldRecorded), effective.Format(instantForm)
+		h.effective = effective.Format(instantForm)
+		r.read(must(fieldRecorded, anInstant, &h.at))
 		if !r.broken && (h.isHold() || !h.at.After(effective)) {
 			r.fault(WrongValue, fieldRecorded, "a time after that of the legs; a hold has no such attribute")
 		}
@@ -49,42 +52,42 @@ func (r *reader) header(id string) header {
 	return h
 }
 
-// metadata reads an optional map of strings.
-func (r *reader) metadata(name string) map[string]string {
-	m, ok := r.optional().nested(name)
-	if !ok {
-		return nil
-	}
-	metadata, bytes := make(map[string]string, len(m.item)), 0
-	for key := range m.item {
-		metadata[key] = m.text(key, 0, 256)
-		if !isText(key, 1, 40) {
-			m.fault(WrongValue, key, "a key of 1 to 40 characters")
+// theMetadata is a row for an optional map of strings.
+func theMetadata(to *map[string]string) row {
+	isKey := func(key string) bool { return isText(key, 1, 40) }
+	isSmall := func(all map[string]string) bool {
+		bytes := 0
+		for key, value := range all {
+			bytes += len(key) + len(value)
 		}
-		bytes += len(key) + len(metadata[key])
+		return len(all) <= 20 && bytes <= 4096
 	}
-	if len(metadata) == 0 || len(metadata) > 20 || bytes > 4096 {
-		r.fault(WrongValue, name, "1 to 20 pairs of at most 4096 bytes in all")
-	}
-	return metadata
+	return dictionary("Metadata", ofLength(0, 256), isKey, isSmall, to,
+		"1 to 20 pairs of at most 4096 bytes in all, with keys of 1 to 40 characters")
 }
 
-// legs reads the legs of a header or of an end. Their KSUIDs must increase and have the same instant.
-func (r *reader) legs() (legs []leg) {
-	var instant time.Time
-	before := ""
-	r.maps(fieldLegs, "legs", 2, 48, func(one *reader) {
-		l := leg{ksuid: one.ksuid(fieldID), account: one.id(store.AttrAccount), asset: one.id(store.AttrAsset)}
-		one.amounts(&l)
-		at, ok := instantOf(l.ksuid)
-		switch {
-		case !ok: // ksuid reported it
-		case len(legs) == 0:
-			instant = at
-		case l.ksuid <= before, !at.Equal(instant):
+// theLegs is a row for the legs of a header or of an end. Their KSUIDs must increase and have the same instant.
+func theLegs(to *[]leg) row {
+	return list(fieldLegs, "legs", 2, 48, func(one *reader) {
+		var l leg
+		one.read(
+			must(fieldID, aKSUID, &l.ksuid),
+			must(store.AttrAccount, anID, &l.account),
+			must(store.AttrAsset, anID, &l.asset),
+		)
+		one.read(l.amounts()...)
+		if legs := *to; len(legs) > 0 && !one.broken &&
+			(l.ksuid <= legs[len(legs)-1].ksuid || !timeOf([]leg{l}).Equal(timeOf(legs))) {
 			one.fault(WrongValue, fieldID, "a KSUID after the previous leg's, of the same instant")
 		}
-		before, legs = l.ksuid, append(legs, l)
+		*to = append(*to, l)
 	})
-	return legs
+}
+
+// timeOf returns the time in the KSUIDs of legs.
+func timeOf(legs []leg) (at time.Time) {
+	if len(legs) > 0 {
+		at, _ = instantOf(legs[0].ksuid)
+	}
+	return at
 }

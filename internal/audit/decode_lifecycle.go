@@ -40,21 +40,6 @@ const (
 	closed       = "closed" // the final state of an account
 )
 
-// pending reads the phase of a hold's posting, and its change of the pending amount. A capture posts at most the
-// held amounts, with the same signs. The other phases post nothing.
-func (r *reader) pending(l *leg) {
-	l.pending = new(big.Int)
-	if !r.has(fieldPhase) && !r.has(fieldPending) {
-		return
-	}
-	l.phase, l.pending = r.oneOf(fieldPhase, placed, captured, released, expired), r.amount(fieldPending, postedDigits)
-	planned := new(big.Int).Neg(l.pending)
-	isWithin := l.quantity.Sign() == 0 && l.cost.Sign() == 0 || l.phase == captured && within(l.quantity, planned)
-	if !r.broken && !isWithin {
-		r.fault(WrongValue, fieldPending, "the held amount; quantity and cost within it if captured, else 0")
-	}
-}
-
 // within reports whether part is between 0 and whole.
 func within(part, whole *big.Int) bool {
 	return part.Sign() == 0 || part.Sign() == whole.Sign() && part.CmpAbs(whole) <= 0
@@ -76,16 +61,18 @@ type outcome struct {
 	legs           []leg
 }
 
-// outcome reads the attributes of an outcome. Its time is in the KSUIDs of its legs.
-func (r *reader) outcome(hold string) outcome {
-	o := outcome{event: r.event("", ""), hold: hold, checksum: textOf(r.item[store.AttrChecksum])}
+// readOutcome reads an outcome. Its time is in the KSUIDs of its legs.
+func readOutcome(r *reader, key []string) outcome {
+	o := outcome{hold: key[0], checksum: textOf(r.item[store.AttrChecksum])}
 	o.how = strings.ToLower(strings.TrimPrefix(textOf(r.item[store.AttrType]), "Hold"))
-	r.same(fieldTransaction, hold)
-	r.description()
-	r.actor()
-	if o.legs = r.legs(); len(o.legs) > 0 {
-		o.at, _ = instantOf(o.legs[0].ksuid)
-	}
+	r.keys("", "")
+	r.read(
+		must(fieldTransaction, keyed(o.hold), nil),
+		aDescription(nil),
+		theLegs(&o.legs),
+		anActor,
+	)
+	o.at = timeOf(o.legs)
 	return o
 }
 
@@ -96,28 +83,25 @@ type reversed struct {
 	taken           []leg  // the reversed amounts of each leg, with the leg's sign; no other field is set
 }
 
-// reversal reads the attributes of a reversal. It has no time.
-func (r *reader) reversal(transaction string, number int64) reversed {
-	v := reversed{event: r.event("", ""), transaction: transaction, by: r.id("By")}
-	r.counted(number, 1, reversalsMax)
-	r.same(fieldTransaction, transaction)
-	r.maps(fieldTaken, "legs", 2, 48, func(one *reader) {
-		var l leg
-		one.amounts(&l)
-		v.taken = append(v.taken, l)
-	})
+// readReversed reads a reversal. It has no time.
+func readReversed(r *reader, key []string) reversed {
+	v, number := reversed{transaction: key[0]}, int64(0)
+	r.keys("", "")
+	r.read(
+		must(fieldTransaction, keyed(v.transaction), nil),
+		must(store.AttrNumber, integer(1, reversalsMax), &number),
+		must("By", anID, &v.by),
+		list(fieldTaken, "legs", 2, 48, func(one *reader) {
+			var l leg
+			one.read(l.amounts()...)
+			v.taken = append(v.taken, l)
+		}),
+	)
+	r.numbered(number, key)
 	return v
 }
 
 const fieldTaken = "Taken"
-
-// counted checks the number of an event, which is also in its key, and returns the key's number.
-func (r *reader) counted(number, least, most int64) int64 {
-	if n := r.integer(store.AttrNumber, least, most); n != number && !r.broken {
-		r.fault(WrongKey, store.AttrNumber, strconv.FormatInt(number, 10))
-	}
-	return number
-}
 
 // change is the event that sets a new version of an account.
 type change struct {
@@ -128,35 +112,43 @@ type change struct {
 	limits, highest          map[string]*big.Int // highest: of the assets that once had a higher limit
 }
 
-// change reads the attributes of a change.
-func (r *reader) change(account string, number int64) change {
-	c := r.changed(account, r.event("", ""))
-	c.number = r.counted(number, 2, changesMax)
+func readChange(r *reader, key []string) (c change) {
+	r.keys("", "")
+	c.read(r, key[0])
+	c.number = r.numbered(c.number, key)
 	return c
 }
 
-// changed reads the attributes that a change and its copy have in common.
-func (r *reader) changed(account string, e event) change {
-	c := change{event: e, account: account}
-	c.at, c.unlimited, c.limits = r.definition(account)
-	c.state, c.highest = r.oneOf("State", "open", frozen, closed), r.limits("Highest", 1000)
-	if r.flag("Closing") && c.state != frozen {
-		r.fault(WrongValue, "Closing", "absent")
+// read reads the attributes of a change, which its copy has, too.
+func (c *change) read(r *reader, account string) {
+	isClosing := false
+	c.account, c.checksum = account, textOf(r.item[store.AttrChecksum])
+	r.read(
+		must(fieldID, keyed(account), nil),
+		must(store.AttrNumber, integer(2, changesMax), &c.number),
+		may("Name", aName, nil),
+		may("Profile", aProfile, nil),
+		anOverdraft(r, &c.unlimited, &c.limits),
+		must("State", oneOf("open", frozen, closed), &c.state),
+		may("Closing", aTrueFlag, &isClosing),
+		aLimit("Highest", 1000, &c.highest),
+		anActor,
+		must("At", anInstant, &c.at),
+	)
+	if isClosing && c.state != frozen {
+		r.fault(WrongValue, "Closing", absent)
 	}
-	c.checksum = textOf(r.item[store.AttrChecksum])
-	return c
 }
 
 // current is the current account: a copy of its newest change, under a key that every change overwrites. It does not
 // embed the change, because it is not an event.
 type current struct{ newest change }
 
-// current reads the attributes of such a copy. Its checksum is that of the change.
-func (r *reader) current(account string) current {
+// readCurrent reads such a copy. Its checksum is that of the change.
+func readCurrent(r *reader, key []string) (c current) {
 	r.keys("", "")
-	c := current{r.changed(account, event{})}
-	c.newest.number = r.integer(store.AttrNumber, 2, changesMax)
-	r.string(store.AttrChecksum)
+	c.newest.read(r, key[0])
+	r.read(must(store.AttrChecksum, anyText, nil))
 	original := maps.Clone(r.item)
 	original[store.AttrType] = stringOf(kindChange)
 	if right := checksumOf(original); !r.broken && right != c.newest.checksum {
@@ -180,24 +172,25 @@ const (
 	endedVersion = 2
 )
 
-// holdEntry reads the attributes of an entry in an account's list of holds.
-func (r *reader) holdEntry(account, ksuid string) holdEntry {
-	e := holdEntry{account: account, ksuid: ksuid, version: r.entryVersion()}
+// readHoldEntry reads an entry in an account's list of holds.
+func readHoldEntry(r *reader, key []string) holdEntry {
+	e := holdEntry{account: key[0], ksuid: key[1], version: r.entryVersion()}
 	if e.version == voidVersion {
 		r.keys("", "")
 		return e
 	}
-	e.header = copyOf[header](r, store.AttrHeader, key1(store.Transaction.Parse, (*reader).header), kindHeld)
+	r.read(copyOf(store.AttrHeader, at(store.Transaction.Pattern, readHeader), &e.header, kindHeld))
 	status, version := statusHeld, int64(openVersion)
 	if r.has(store.AttrEnded) {
-		end := copyOf[outcome](r, store.AttrEnded, key1(store.Outcome.Parse, (*reader).outcome),
-			kindCaptured, kindReleased, kindExpired)
-		if e.end = &end; !r.broken && end.hold != e.header.id {
+		e.end = new(outcome)
+		r.read(copyOf(store.AttrEnded, at(store.Outcome.Pattern, readOutcome), e.end,
+			kindCaptured, kindReleased, kindExpired))
+		if !r.broken && e.end.hold != e.header.id {
 			r.fault(HoldEntryWrong, store.AttrEnded, "an end of hold "+strconv.Quote(e.header.id))
 		}
-		status, version = end.how, endedVersion
+		status, version = e.end.how, endedVersion
 	}
-	r.keys(store.Hold.SK2(status, ksuid), "")
+	r.keys(store.Hold.SK2(status, e.ksuid), "")
 	if !r.broken && e.version != version {
 		r.fault(HoldEntryWrong, store.AttrVersion, strconv.FormatInt(version, 10))
 	}
@@ -205,29 +198,34 @@ func (r *reader) holdEntry(account, ksuid string) holdEntry {
 }
 
 // entryVersion reads the version of an entry of a hold. Only void entries are flagged as such.
-func (r *reader) entryVersion() int64 {
-	if r.flag(store.AttrVoid) {
-		return r.integer(store.AttrVersion, voidVersion, voidVersion)
+func (r *reader) entryVersion() (version int64) {
+	isVoid, least, most := false, int64(openVersion), int64(endedVersion)
+	if r.read(may(store.AttrVoid, aTrueFlag, &isVoid)); isVoid {
+		least, most = voidVersion, voidVersion
 	}
-	return r.integer(store.AttrVersion, openVersion, endedVersion)
+	version = least // of an unusable entry
+	r.read(must(store.AttrVersion, integer(least, most), &version))
+	return version
 }
 
-// copyOf reads a map in an item that is a copy of an event, including its keys.
-func copyOf[T any](r *reader, name string, read kind, kinds ...string) (v T) {
-	m, ok := take[*types.AttributeValueMemberM](r, name, "a map")
-	if !ok {
-		return v
-	}
-	inner := newReader(keyOf(m.Value), m.Value)
-	value, known := read(inner)
-	if known {
-		inner.finishEvent()
-	}
-	v, _ = value.(T)
-	if !known || len(inner.found) > 0 || !slices.Contains(kinds, textOf(m.Value[store.AttrType])) {
-		r.fault(HoldEntryWrong, name, "an exact copy of the event")
-	}
-	return v
+// copyOf is a row for a map that is a copy of an event of one of some types, including its keys.
+func copyOf[T any](name string, read kind, to *T, kinds ...string) row {
+	return row{name, false, "a map", func(r *reader, v types.AttributeValue) bool {
+		m, ok := v.(*types.AttributeValueMemberM)
+		if !ok {
+			return false
+		}
+		inner := newReader(keyOf(m.Value), m.Value)
+		value, known := read(inner)
+		if known {
+			inner.finishEvent()
+		}
+		if *to, _ = value.(T); !known || len(inner.found) > 0 ||
+			!slices.Contains(kinds, textOf(m.Value[store.AttrType])) {
+			r.fault(HoldEntryWrong, name, "an exact copy of the event")
+		}
+		return true
+	}}
 }
 
 // openHold is an entry in the list of holds by expiry. It has an index key only while the hold is open.
@@ -236,12 +234,10 @@ type openHold struct {
 	version       int64
 }
 
-// openHold reads the attributes of an entry in the list by expiry.
-func (r *reader) openHold(expires, hold string) openHold {
-	e := openHold{expires: expires, hold: hold, version: r.entryVersion()}
-	pk2 := ""
+func readOpenHold(r *reader, key []string) openHold {
+	e, pk2 := openHold{expires: key[0], hold: key[1], version: r.entryVersion()}, ""
 	if e.version == openVersion {
-		pk2 = store.OpenHoldsPK2(store.Shard(hold))
+		pk2 = store.OpenHoldsPK2(store.Shard(e.hold))
 	}
 	r.keys("", pk2)
 	return e

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"ledger.example/internal/store"
 )
 
@@ -31,7 +29,10 @@ func readListEntry(r *reader) (any, bool) {
 		return nil, false
 	}
 	r.keys("", "")
-	v.held, v.void = r.flag(store.AttrHeld), r.flag(store.AttrVoid)
+	r.read(
+		may(store.AttrHeld, aTrueFlag, &v.held),
+		may(store.AttrVoid, aTrueFlag, &v.void),
+	)
 	if _, isKSUID := instantOf(v.ksuid); !isKSUID && !v.void {
 		r.fault(WrongKey, store.AttrSK, "a KSUID instead of "+strconv.Quote(v.ksuid))
 	}
@@ -67,24 +68,28 @@ type journalPage struct {
 	void     bool
 }
 
-// journalPage reads the attributes of a page of the journal.
-func (r *reader) journalPage(ksuid string) (p journalPage) {
+func readJournalPage(r *reader, key []string) journalPage {
+	p := journalPage{ksuid: key[0], at: r.instantInKey(key[0])}
 	r.keys("", "")
-	var ok bool
-	p.ksuid = ksuid
-	if p.at, ok = instantOf(ksuid); !ok {
-		r.fault(WrongKey, store.AttrSK, "a key that ends with a KSUID")
+	r.read(
+		may(store.AttrChecksum, anyText, &p.checksum),
+		may(store.AttrVoid, aTrueFlag, &p.void),
+	)
+	least := 1
+	if p.void {
+		least = 0
 	}
-	p.checksum, _ = r.optional().string(store.AttrChecksum)
-	if p.void = r.flag(store.AttrVoid); p.void {
-		take[*types.AttributeValueMemberL](r, store.AttrEntries, "a list")
-		return p
+	r.read(list(store.AttrEntries, "entries", least, entriesMax, func(one *reader) {
+		var e journalEntry
+		one.read(
+			must(store.AttrEvent, oneOf(statusPosted, statusHeld, captured, released, expired), &e.event),
+			must(store.AttrAt, anInstant, &e.at),
+			must(store.AttrTransaction, anID, &e.transaction),
+		)
+		p.entries = append(p.entries, e)
+	}))
+	if p.void {
+		p.entries = nil
 	}
-	r.maps(store.AttrEntries, "entries", 1, entriesMax, func(one *reader) {
-		p.entries = append(p.entries, journalEntry{
-			event: one.oneOf(store.AttrEvent, statusPosted, statusHeld, captured, released, expired),
-			at:    one.instant(store.AttrAt), transaction: one.id(store.AttrTransaction),
-		})
-	})
 	return p
 }

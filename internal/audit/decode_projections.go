@@ -2,44 +2,49 @@ package audit
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/store"
 )
 
-// fold reads the sums of at least one posting.
-func (r *reader) fold() (f fold) {
-	f.through, f.count = r.ksuid(store.AttrThrough), r.integer(store.AttrCount, 0, math.MaxInt64)
+// read reads the sums of at least one posting.
+func (f *fold) read(r *reader) {
+	*f = noFold()
+	r.read(
+		must(store.AttrThrough, aKSUID, &f.through),
+		must(store.AttrCount, aCount, &f.count),
+	)
 	for i, figure := range foldSums {
-		if figure.ofHolds && !r.has(figure.name) {
-			f.sums[i] = new(big.Int)
-			continue
+		sum := must(figure.name, aSum, &f.sums[i])
+		if figure.isSigned {
+			sum = must(figure.name, aSignedSum, &f.sums[i])
 		}
-		f.sums[i] = r.sum(figure.name, figure.isSigned)
-		if figure.ofHolds && formatValue(r.item[figure.name]) == "0" {
+		sum.isOptional = figure.ofHolds
+		if r.read(sum); figure.ofHolds && r.has(figure.name) && !r.broken && f.sums[i].Sign() == 0 {
 			r.fault(WrongValue, figure.name, "a number that is not 0, or no such attribute")
 		}
 	}
-	return f
 }
 
-// foldIn reads a fold in a map of the item. It is absent if it counts no postings.
-func (r *reader) foldIn(name string) fold {
-	m, ok := r.optional().nested(name)
-	if !ok {
-		return noFold()
-	}
-	defer m.finish()
-	return m.fold()
+// aFold is a row for a fold. It is absent if it counts no postings.
+func aFold(name string, to *fold) row {
+	*to = noFold()
+	return row{name, true, "a map", func(r *reader, v types.AttributeValue) bool {
+		m, ok := v.(*types.AttributeValueMemberM)
+		if ok {
+			inner := r.inner(name, m.Value)
+			to.read(inner)
+			inner.finish()
+		}
+		return ok
+	}}
 }
 
-// projectionVersion reads the version of a projection, which increases with every write.
-func (r *reader) projectionVersion() int64 { return r.integer(store.AttrVersion, 1, store.VersionMax) }
-
-// first reads the KSUID of the first posting of a balance or of a summary.
-func (r *reader) first() string { return r.optional().ksuid(store.AttrFirst) }
+// aVersion is the version of a projection, which increases with every write.
+var aVersion = integer(1, store.VersionMax)
 
 // balance is the projection of one asset of one account. The seal counts all postings of the base, the head all
 // postings of the seal.
@@ -51,16 +56,20 @@ type balance struct {
 	unfinished       bool
 }
 
-// balance reads the attributes of a balance.
-func (r *reader) balance(account, asset string) balance {
-	r.keys("", store.Balance.PK2(asset))
-	r.same(store.AttrAccount, account)
-	r.same(store.AttrAsset, asset)
-	return balance{
-		account: account, asset: asset, version: r.projectionVersion(), first: r.first(),
-		base: r.foldIn(store.AttrBase), seal: r.foldIn(store.AttrSeal), head: r.foldIn(store.AttrHead),
-		unfinished: r.flag(store.AttrUnfinished),
-	}
+func readBalance(r *reader, key []string) balance {
+	b := balance{account: key[0], asset: key[1]}
+	r.keys("", store.Balance.PK2(b.asset))
+	r.read(
+		must(store.AttrAccount, keyed(b.account), nil),
+		must(store.AttrAsset, keyed(b.asset), nil),
+		must(store.AttrVersion, aVersion, &b.version),
+		may(store.AttrFirst, aKSUID, &b.first),
+		aFold(store.AttrBase, &b.base),
+		aFold(store.AttrSeal, &b.seal),
+		aFold(store.AttrHead, &b.head),
+		may(store.AttrUnfinished, aTrueFlag, &b.unfinished),
+	)
+	return b
 }
 
 // segment is a fold of the postings after one KSUID and through another. It is below the base of its balance.
@@ -69,12 +78,13 @@ type segment struct {
 	fold
 }
 
-// segment reads the attributes of a segment. The key of its item ends with the KSUID of its last posting.
-func (r *reader) segment(account, asset, through string) segment {
+// readSegment reads a segment. Its key ends with the KSUID of its last posting.
+func readSegment(r *reader, key []string) segment {
+	s := segment{account: key[0], asset: key[1]}
 	r.keys("", "")
-	s := segment{account: account, asset: asset, after: r.optional().ksuid(store.AttrAfter), fold: r.fold()}
-	if s.through != through && !r.broken {
-		r.fault(WrongKey, store.AttrThrough, strconv.Quote(through))
+	r.read(may(store.AttrAfter, aKSUID, &s.after))
+	if s.fold.read(r); s.through != key[2] && !r.broken {
+		r.fault(WrongKey, store.AttrThrough, strconv.Quote(key[2]))
 	}
 	return s
 }
@@ -89,14 +99,15 @@ func (s summary) String() string {
 	return fmt.Sprintf("assets %d, holdings %d, first %q", s.assets, s.holdings, s.first)
 }
 
-// summary reads the attributes of a summary.
-func (r *reader) summary(string) summary {
+func readSummary(r *reader, _ []string) (s summary) {
 	r.keys("", "")
-	return summary{
-		version: r.projectionVersion(), first: r.first(),
-		assets:   r.integer(store.AttrAssets, 0, math.MaxInt64),
-		holdings: r.integer(store.AttrHoldings, 0, math.MaxInt64),
-	}
+	r.read(
+		must(store.AttrVersion, aVersion, &s.version),
+		may(store.AttrFirst, aKSUID, &s.first),
+		must(store.AttrAssets, aCount, &s.assets),
+		must(store.AttrHoldings, aCount, &s.holdings),
+	)
+	return s
 }
 
 // membership has the number and the role of a user's newest grant. The role is "" after a revocation.
@@ -105,18 +116,23 @@ type membership struct {
 	role   string
 }
 
-// membership reads the attributes of a membership. account is "" for a membership of a group, which does not name it.
-func (r *reader) membership(account, user string) membership {
-	m, pk2 := membership{}, ""
+func readMembership(r *reader, key []string) membership {
+	r.read(must(store.AttrAccount, keyed(key[0]), nil))
+	return readGroupMembership(r, key)
+}
+
+// readGroupMembership reads a membership of a group, which does not name it. It has an index key while it has a role.
+func readGroupMembership(r *reader, key []string) (m membership) {
+	pk2 := ""
 	if r.has(store.AttrRole) {
-		m.role, pk2 = r.role(), store.Membership.PK2(user) // after a revocation it has no index key
+		pk2 = store.Membership.PK2(key[1])
 	}
 	r.keys("", pk2)
-	if account != "" {
-		r.same(store.AttrAccount, account)
-	}
-	r.same(store.AttrUser, user)
-	m.number = r.integer(store.AttrNumber, 0, grantsMax) // 0: a rebuild found no grant; it deletes no items
+	r.read(
+		must(store.AttrUser, keyed(key[1]), nil),
+		must(store.AttrNumber, aShown, &m.number),
+		may(store.AttrRole, aRole, &m.role),
+	)
 	return m
 }
 
@@ -127,12 +143,12 @@ type guard struct {
 	change         int64    // the newest version of the account that was written to the guard; 0: none
 }
 
-// guard reads the attributes of a guard.
-func (r *reader) guard(account, asset string) guard {
+func readGuard(r *reader, key []string) guard {
+	g := guard{account: key[0], asset: key[1]}
 	r.keys("", "")
-	g := guard{account: account, asset: asset, spent: r.sum(store.AttrSpent, false)}
-	if r.has(store.AttrChange) {
-		g.change = r.integer(store.AttrChange, 1, changesMax)
-	}
+	r.read(
+		must(store.AttrSpent, aSum, &g.spent),
+		may(store.AttrChange, integer(1, changesMax), &g.change),
+	)
 	return g
 }

@@ -32,10 +32,10 @@ func wholeNumber(s string, digits int) (*big.Int, bool) {
 	return new(big.Int).SetString(s, 10)
 }
 
-// ids have 1 to 64 of the characters A-Z a-z 0-9 . _ : @ - and begin with a letter or a digit.
-var ids = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\z`)
+// Ids have 1 to 64 of the characters A-Z a-z 0-9 . _ : @ - and begin with a letter or a digit.
+var idForm = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\z`)
 
-func isID(s string) bool { return ids.MatchString(s) }
+func isID(s string) bool { return idForm.MatchString(s) }
 
 // isText reports whether s is UTF-8 of least to most characters, without NUL.
 func isText(s string, least, most int) bool {

@@ -119,7 +119,8 @@ var escapes = map[byte]string{
 // finishEvent is finish for an event. It compares the checksum only if the item has no other fault: another fault says
 // more.
 func (r *reader) finishEvent() {
-	sum, _ := r.string(store.AttrChecksum)
+	sum := ""
+	r.read(must(store.AttrChecksum, anyText, &sum))
 	if r.finish(); len(r.found) > 0 {
 		return
 	}

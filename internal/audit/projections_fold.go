@@ -168,9 +168,7 @@ func amountsOf(item attributes) (p leg, ok bool) {
 	_, asset, ksuid, ok := store.Posting.Parse(keyOf(item))
 	r := newReader(store.Key{}, item)
 	p = leg{ksuid: ksuid, asset: asset, kind: textOf(item[fieldKind])}
-	r.amounts(&p)
-	r.pending(&p)
-	p.backdated = r.flag(fieldBackdated)
+	r.readFigures(&p)
 	return p, ok && !r.broken && textOf(item[store.AttrType]) == kindPosting
 }
 

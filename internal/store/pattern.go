@@ -128,6 +128,12 @@ func (p *Pattern) parse(k Key) (parts [4]string, ok bool) {
 	return parts, true
 }
 
+// Parts returns the parts of a key, in the order of the pattern. ok is true if the key is one of these items.
+func (p *Pattern) Parts(k Key) (parts []string, ok bool) {
+	all, ok := p.parse(k)
+	return all[:p.parts], ok
+}
+
 // PK is the partition key of items. Its parts are those in braces in the declaration; so are those of SK, SK2 and PK2.
 // Another number of parts is a fault of the program: these functions panic.
 func (p *Pattern) PK(parts ...string) string { return p.pk.build(parts...) }
