@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,8 +11,8 @@ import (
 	"ledger.example/internal/store"
 )
 
-// reader reads an item by the tables of its type, and collects the item's faults. The readers of an item and of the maps
-// in it share their faults.
+// reader reads an item by the tables of its type, and collects the item's faults. The readers of an item and of the
+// maps in it share their faults.
 type reader struct {
 	item  attributes
 	taken []string // names of the attributes in the tables that were read
@@ -64,7 +63,7 @@ type row struct {
 }
 
 // must is a row for an attribute that every item of the type has. to may be nil; it stays as it is without a value.
-func must[T any](name string, as rule[T], to *T) row {
+func must[T any](name string, as *rule[T], to *T) row {
 	return row{name, false, as.typ, func(r *reader, v types.AttributeValue) bool {
 		s, ok := scalar(v, as.typ)
 		if !ok {
@@ -72,7 +71,7 @@ func must[T any](name string, as rule[T], to *T) row {
 		}
 		value, isRight := as.parse(s)
 		if !isRight {
-			r.fault(cmp.Or(as.code, WrongValue), name, as.wanted)
+			r.fault(WrongValue, name, as.wanted)
 		} else if to != nil {
 			*to = value
 		}
@@ -81,7 +80,7 @@ func must[T any](name string, as rule[T], to *T) row {
 }
 
 // may is must for an attribute that need not be there.
-func may[T any](name string, as rule[T], to *T) row { return must(name, as, to).optional() }
+func may[T any](name string, as *rule[T], to *T) row { return must(name, as, to).optional() }
 
 func (a row) optional() row {
 	a.isOptional = true
@@ -89,7 +88,7 @@ func (a row) optional() row {
 }
 
 // dictionary is a row for an optional map of values of one kind. wanted describes the right names and the right map.
-func dictionary[T any](name string, as rule[T], isName func(string) bool, isRight func(map[string]T) bool,
+func dictionary[T any](name string, as *rule[T], isName func(string) bool, isRight func(map[string]T) bool,
 	to *map[string]T, wanted string,
 ) row {
 	return row{name, true, "a map", func(r *reader, v types.AttributeValue) bool {

@@ -70,7 +70,7 @@ func readAsset(r *reader, key []string) asset {
 	a := asset{id: key[0]}
 	r.keys("", store.Asset.PK2())
 	r.read(
-		must(fieldID, keyed(a.id), nil),
+		keyed(fieldID, a.id),
 		must("Name", aName, nil),
 		aDescription(nil),
 		must("Scale", integer(0, 18), nil),
@@ -113,7 +113,7 @@ func readAccount(r *reader, key []string) account {
 	a := account{id: key[0], known: true, version: 1}
 	r.keys(store.Account.SK2(), store.Account.PK2())
 	r.read(
-		must(fieldID, keyed(a.id), nil),
+		keyed(fieldID, a.id),
 		may("Name", aName, nil),
 		may("Profile", aProfile, nil),
 		anOverdraft(r, &a.unlimited, &a.limits),
@@ -181,9 +181,9 @@ func readPosting(r *reader, key []string) posting {
 	r.keys(store.Posting.SK2(p.ksuid), "")
 	p.at = r.instantInKey(p.ksuid)
 	r.read(
-		must(store.AttrAccount, keyed(p.account), nil),
-		must(store.AttrAsset, keyed(p.asset), nil),
-		must(fieldID, keyed(p.ksuid), nil),
+		keyed(store.AttrAccount, p.account),
+		keyed(store.AttrAsset, p.asset),
+		keyed(fieldID, p.ksuid),
 		must(fieldTransaction, anID, &p.transaction),
 		must(fieldKind, aKind, &p.kind),
 		aDescription(&p.description),
@@ -231,8 +231,8 @@ func readGroupGrant(r *reader, key []string) grant { return readGranted(r, "Grou
 func readGranted(r *reader, owner string, key []string) (g grant) {
 	r.keys("", "")
 	r.read(
-		must(owner, keyed(key[0]), nil),
-		must(store.AttrUser, keyed(key[1]), nil),
+		keyed(owner, key[0]),
+		keyed(store.AttrUser, key[1]),
 		must(store.AttrNumber, aGrant, &g.number),
 		anActor,
 		must("At", anInstant, &g.at),

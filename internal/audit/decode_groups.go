@@ -28,7 +28,7 @@ func readGroup(r *reader, key []string) group {
 	g := group{id: key[0]}
 	r.keys("", store.Group.PK2())
 	r.read(
-		must(fieldID, keyed(g.id), nil),
+		keyed(fieldID, g.id),
 		may("Name", aName, nil),
 		aDescription(nil),
 		anActor,
@@ -52,7 +52,7 @@ func readGrouping(r *reader, key []string) grouping {
 	g := grouping{account: key[0]}
 	r.keys("", "")
 	r.read(
-		must(store.AttrAccount, keyed(g.account), nil),
+		keyed(store.AttrAccount, g.account),
 		must(store.AttrNumber, aGrant, &g.number),
 		may("Added", anID, &g.added),
 		may("Removed", anID, &g.removed),
@@ -102,7 +102,7 @@ func readGrouped(r *reader, key []string) grouped {
 	}
 	r.keys("", pk2)
 	r.read(
-		must(store.AttrAccount, keyed(g.account), nil),
+		keyed(store.AttrAccount, g.account),
 		must(store.AttrNumber, aShown, &g.number),
 	)
 	return g

@@ -26,7 +26,7 @@ func readHeader(r *reader, key []string) header {
 	h := header{id: key[0], checksum: textOf(r.item[store.AttrChecksum])}
 	r.keys("", "")
 	r.read(
-		must(fieldID, keyed(h.id), nil),
+		keyed(fieldID, h.id),
 		must(fieldKind, aKind, &h.kind),
 		aDescription(&h.description),
 		theMetadata(&h.metadata),

@@ -67,7 +67,7 @@ func readOutcome(r *reader, key []string) outcome {
 	o.how = strings.ToLower(strings.TrimPrefix(textOf(r.item[store.AttrType]), "Hold"))
 	r.keys("", "")
 	r.read(
-		must(fieldTransaction, keyed(o.hold), nil),
+		keyed(fieldTransaction, o.hold),
 		aDescription(nil),
 		theLegs(&o.legs),
 		anActor,
@@ -88,7 +88,7 @@ func readReversed(r *reader, key []string) reversed {
 	v, number := reversed{transaction: key[0]}, int64(0)
 	r.keys("", "")
 	r.read(
-		must(fieldTransaction, keyed(v.transaction), nil),
+		keyed(fieldTransaction, v.transaction),
 		must(store.AttrNumber, integer(1, reversalsMax), &number),
 		must("By", anID, &v.by),
 		list(fieldTaken, "legs", 2, 48, func(one *reader) {
@@ -124,7 +124,7 @@ func (c *change) read(r *reader, account string) {
 	isClosing := false
 	c.account, c.checksum = account, textOf(r.item[store.AttrChecksum])
 	r.read(
-		must(fieldID, keyed(account), nil),
+		keyed(fieldID, account),
 		must(store.AttrNumber, integer(2, changesMax), &c.number),
 		may("Name", aName, nil),
 		may("Profile", aProfile, nil),

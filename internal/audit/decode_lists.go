@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ledger.example/internal/store"
 )
 
@@ -75,11 +77,7 @@ func readJournalPage(r *reader, key []string) journalPage {
 		may(store.AttrChecksum, anyText, &p.checksum),
 		may(store.AttrVoid, aTrueFlag, &p.void),
 	)
-	least := 1
-	if p.void {
-		least = 0
-	}
-	r.read(list(store.AttrEntries, "entries", least, entriesMax, func(one *reader) {
+	entries := list(store.AttrEntries, "entries", 1, entriesMax, func(one *reader) {
 		var e journalEntry
 		one.read(
 			must(store.AttrEvent, oneOf(statusPosted, statusHeld, captured, released, expired), &e.event),
@@ -87,9 +85,13 @@ func readJournalPage(r *reader, key []string) journalPage {
 			must(store.AttrTransaction, anID, &e.transaction),
 		)
 		p.entries = append(p.entries, e)
-	}))
-	if p.void {
-		p.entries = nil
+	})
+	if p.void { // its entries may be those that were altered
+		entries.read = func(_ *reader, v types.AttributeValue) bool {
+			_, ok := v.(*types.AttributeValueMemberL)
+			return ok
+		}
 	}
+	r.read(entries)
 	return p
 }

@@ -60,8 +60,8 @@ func readBalance(r *reader, key []string) balance {
 	b := balance{account: key[0], asset: key[1]}
 	r.keys("", store.Balance.PK2(b.asset))
 	r.read(
-		must(store.AttrAccount, keyed(b.account), nil),
-		must(store.AttrAsset, keyed(b.asset), nil),
+		keyed(store.AttrAccount, b.account),
+		keyed(store.AttrAsset, b.asset),
 		must(store.AttrVersion, aVersion, &b.version),
 		may(store.AttrFirst, aKSUID, &b.first),
 		aFold(store.AttrBase, &b.base),
@@ -117,7 +117,7 @@ type membership struct {
 }
 
 func readMembership(r *reader, key []string) membership {
-	r.read(must(store.AttrAccount, keyed(key[0]), nil))
+	r.read(keyed(store.AttrAccount, key[0]))
 	return readGroupMembership(r, key)
 }
 
@@ -129,7 +129,7 @@ func readGroupMembership(r *reader, key []string) (m membership) {
 	}
 	r.keys("", pk2)
 	r.read(
-		must(store.AttrUser, keyed(key[1]), nil),
+		keyed(store.AttrUser, key[1]),
 		must(store.AttrNumber, aShown, &m.number),
 		may(store.AttrRole, aRole, &m.role),
 	)

@@ -17,7 +17,6 @@ type rule[T any] struct {
 	typ    string // aString, aNumber or aFlag
 	wanted string // describes a right value
 	parse  func(string) (value T, ok bool)
-	code   Code // of a finding about a wrong value; "": WrongValue
 }
 
 const aString, aNumber, aFlag = "a string", "a number", "a boolean"
@@ -36,8 +35,8 @@ func scalar(v types.AttributeValue, typ string) (text string, ok bool) {
 }
 
 // valid is a rule for strings that pass.
-func valid(wanted string, passes func(string) bool) rule[string] {
-	return rule[string]{typ: aString, wanted: wanted, parse: func(s string) (string, bool) { return s, passes(s) }}
+func valid(wanted string, passes func(string) bool) *rule[string] {
+	return &rule[string]{typ: aString, wanted: wanted, parse: func(s string) (string, bool) { return s, passes(s) }}
 }
 
 // Rules without parameters.
@@ -49,12 +48,12 @@ var (
 		return ok
 	})
 	anExpiry  = valid(instants, isInstant)
-	anInstant = rule[time.Time]{typ: aString, wanted: instants, parse: func(s string) (time.Time, bool) {
+	anInstant = &rule[time.Time]{typ: aString, wanted: instants, parse: func(s string) (time.Time, bool) {
 		at, _ := time.Parse(instantForm, s)
 		return at, isInstant(s)
 	}}
 	// aTrueFlag is for optional booleans: false must not be stored.
-	aTrueFlag = rule[bool]{typ: aFlag, wanted: "true, or no such attribute",
+	aTrueFlag = &rule[bool]{typ: aFlag, wanted: "true, or no such attribute",
 		parse: func(s string) (bool, bool) { return s == "true", s == "true" }}
 )
 
@@ -78,32 +77,36 @@ func aDescription(to *string) row { return may("Description", aName, to) }
 const instants = "a time in UTC with six decimals"
 
 // ofLength is a string of least to most characters.
-func ofLength(least, most int) rule[string] {
+func ofLength(least, most int) *rule[string] {
 	return valid(fmt.Sprintf("text of %d to %d characters", least, most),
 		func(s string) bool { return isText(s, least, most) })
 }
 
 // oneOf is one of some texts.
-func oneOf(texts ...string) rule[string] {
+func oneOf(texts ...string) *rule[string] {
 	return valid(strings.Join(texts, ", "), func(s string) bool { return slices.Contains(texts, s) })
 }
 
-// keyed is the value of a part of the key.
-func keyed(part string) rule[string] {
-	same := valid(strconv.Quote(part), func(s string) bool { return s == part })
-	same.code = WrongKey
-	return same
+// keyed is a row for a string that is also a part of the key.
+func keyed(name, part string) row {
+	return row{name, false, aString, func(r *reader, v types.AttributeValue) bool {
+		s, ok := v.(*types.AttributeValueMemberS)
+		if ok && s.Value != part {
+			r.fault(WrongKey, name, strconv.Quote(part))
+		}
+		return ok
+	}}
 }
 
 // whole is a whole number of at most digits digits.
-func whole(digits int) rule[*big.Int] {
-	return rule[*big.Int]{typ: aNumber, wanted: fmt.Sprintf("a whole number of at most %d digits", digits),
+func whole(digits int) *rule[*big.Int] {
+	return &rule[*big.Int]{typ: aNumber, wanted: fmt.Sprintf("a whole number of at most %d digits", digits),
 		parse: func(s string) (*big.Int, bool) { return wholeNumber(s, digits) }}
 }
 
 // natural is whole for a number that is not negative.
-func natural(digits int) rule[*big.Int] {
-	return rule[*big.Int]{typ: aNumber, wanted: "a number that is not negative",
+func natural(digits int) *rule[*big.Int] {
+	return &rule[*big.Int]{typ: aNumber, wanted: fmt.Sprintf("a whole number of at most %d digits, not negative", digits),
 		parse: func(s string) (*big.Int, bool) {
 			n, ok := wholeNumber(s, digits)
 			return n, ok && n.Sign() >= 0
@@ -111,8 +114,8 @@ func natural(digits int) rule[*big.Int] {
 }
 
 // integer is a whole number from least to most.
-func integer(least, most int64) rule[int64] {
-	return rule[int64]{typ: aNumber, wanted: fmt.Sprintf("a whole number from %d to %d", least, most),
+func integer(least, most int64) *rule[int64] {
+	return &rule[int64]{typ: aNumber, wanted: fmt.Sprintf("a whole number from %d to %d", least, most),
 		parse: func(s string) (int64, bool) {
 			n, _ := strconv.ParseInt(s, 10, 64)
 			return n, strconv.FormatInt(n, 10) == s && least <= n && n <= most
