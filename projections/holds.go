@@ -146,11 +146,12 @@ func HoldEntry(key store.Key, h Hold) store.Item {
 
 // DecodeHold decodes an account's entry of a hold. A void entry is the zero hold.
 func DecodeHold(item store.Item) (h Hold, err error) {
-	r, key := open(item, store.Hold.Type)
-	if r.OptionalFlag(store.AttrVoid) || r.Err() != nil {
-		return decoded(h, key, r)
-	}
+	key := store.ItemKey(item)
 	_, placed, ok := store.Hold.Parse(key)
+	r := open(item, store.Hold.Type, ok)
+	if r.OptionalFlag(store.AttrVoid) || r.Err() != nil {
+		return decoded(h, item, r)
+	}
 	header, err := decodeAs[events.TransactionPosted](r.Map(store.AttrHeader))
 	if err != nil {
 		return h, at(key, err)
@@ -163,10 +164,10 @@ func DecodeHold(item store.Item) (h Hold, err error) {
 		}
 		h.Ended = &ended
 	}
-	if !ok || string(h.Header.Legs[0].ID) != placed {
+	if string(h.Header.Legs[0].ID) != placed {
 		r.Fail(store.AttrSK, "is not that of the hold")
 	}
-	return decoded(h, key, r)
+	return decoded(h, item, r)
 }
 
 // HoldsOf lists the holds that have legs on an account, newest first. status "" selects all of them.

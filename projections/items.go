@@ -41,10 +41,14 @@ func itemForm(counter string) Form[any] {
 	return Form[any]{Item: func(item any) store.Item { return item.(store.Item) }, Counter: counter}
 }
 
-// open returns a reader of an item of a projection, and the item's key.
-func open(item store.Item, kind string) (*store.Reader, store.Key) {
+// open returns a reader of an item of a projection. hasKey reports whether its key is that of such an item.
+func open(item store.Item, kind string, hasKey bool) *store.Reader {
 	r := store.Open(item, kind)
-	return r, store.Key{PK: r.Text(store.AttrPK), SK: r.Text(store.AttrSK)}
+	_, _ = r.Text(store.AttrPK), r.Text(store.AttrSK)
+	if !hasKey {
+		r.Fail(store.AttrSK, "is not that of a "+kind)
+	}
+	return r
 }
 
 // balanceItem returns the item of a balance. It has a map for each non-empty fold, named Base, Seal and Head. The
@@ -69,11 +73,8 @@ func balanceItem(b Balance) store.Item {
 // decodeBalance decodes a balance. Its Version is 0 if the item has no usable version; the balance can be shown but not
 // updated. On an error, only the Version is set.
 func decodeBalance(item store.Item) (Balance, error) {
-	r, key := open(item, store.Balance.Type)
-	account, asset, ok := store.Balance.Parse(key)
-	if !ok {
-		r.Fail(store.AttrSK, "is not that of a balance")
-	}
+	account, asset, ok := store.Balance.Parse(store.ItemKey(item))
+	r := open(item, store.Balance.Type, ok)
 	b := Balance{
 		Pair:       events.Pair{Account: account, Asset: asset},
 		Version:    VersionOf(item),
@@ -83,10 +84,10 @@ func decodeBalance(item store.Item) (Balance, error) {
 		First:      events.KSUID(r.OptionalText(store.AttrFirst)),
 		Unfinished: r.OptionalFlag(store.AttrUnfinished),
 	}
-	if err := at(key, r.Err()); err != nil {
-		return Balance{Version: b.Version}, err
+	if r.Err() != nil {
+		b = Balance{Version: b.Version}
 	}
-	return b, nil
+	return b, at(store.ItemKey(item), r.Err())
 }
 
 // segmentItem returns the item of a segment. Its sort key ends in Through, so segments sort like postings.
@@ -98,17 +99,17 @@ func segmentItem(s Segment) store.Item {
 
 // decodeSegment decodes a segment. Its Through must match its sort key.
 func decodeSegment(item store.Item) (Segment, error) {
-	r, key := open(item, store.Segment.Type)
-	account, asset, through, ok := store.Segment.Parse(key)
+	account, asset, through, ok := store.Segment.Parse(store.ItemKey(item))
+	r := open(item, store.Segment.Type, ok)
 	s := Segment{
 		Pair:  events.Pair{Account: account, Asset: asset},
 		After: events.KSUID(r.OptionalText(store.AttrAfter)),
 		Fold:  takeFold(r),
 	}
-	if !ok || s.Through != events.KSUID(through) {
+	if s.Through != events.KSUID(through) {
 		r.Fail(store.AttrSK, "is not that of the segment")
 	}
-	return decoded(s, key, r)
+	return decoded(s, item, r)
 }
 
 // summaryItem returns the item of an account's summary.
@@ -122,11 +123,8 @@ func summaryItem(s Summary) store.Item {
 
 // decodeSummary decodes a summary. Version and errors are as in decodeBalance.
 func decodeSummary(item store.Item) (Summary, error) {
-	r, key := open(item, store.Summary.Type)
-	account, ok := store.Summary.Parse(key)
-	if !ok {
-		r.Fail(store.AttrSK, "is not that of a summary")
-	}
+	account, ok := store.Summary.Parse(store.ItemKey(item))
+	r := open(item, store.Summary.Type, ok)
 	s := Summary{
 		Account:  account,
 		Version:  VersionOf(item),
@@ -134,10 +132,10 @@ func decodeSummary(item store.Item) (Summary, error) {
 		Holdings: r.Integer(store.AttrHoldings),
 		First:    events.KSUID(r.OptionalText(store.AttrFirst)),
 	}
-	if err := at(key, r.Err()); err != nil {
-		return Summary{Version: s.Version}, err
+	if r.Err() != nil {
+		s = Summary{Version: s.Version}
 	}
-	return s, nil
+	return s, at(store.ItemKey(item), r.Err())
 }
 
 // writable returns a decoder with an additional check: the item must have a usable version.
@@ -230,13 +228,12 @@ func putFlag(item store.Item, name string, flag bool) {
 	}
 }
 
-// decoded returns value, which was read by r from the item of k, or the error of r.
-func decoded[T any](value T, k store.Key, r *store.Reader) (T, error) {
-	if err := at(k, r.Err()); err != nil {
-		var none T
-		return none, err
+// decoded returns value, which was read by r from item, or the error of r.
+func decoded[T any](value T, item store.Item, r *store.Reader) (T, error) {
+	if r.Err() != nil {
+		value = *new(T)
 	}
-	return value, nil
+	return value, at(store.ItemKey(item), r.Err())
 }
 
 // at adds the item's key to an error.

@@ -167,15 +167,14 @@ func listedItem(pk string, e ListedEntry) store.Item {
 
 // decodeListedEntry decodes an entry in any list of transactions, also a void one.
 func decodeListedEntry(item store.Item) (ListedEntry, error) {
-	r, key := open(item, store.Listed.Type)
-	id, transaction := store.FirstID(key.SK), store.LastID(key.SK)
-	if _, err := events.ParseKSUID(id); err != nil || key.SK != store.Listed.SK(id, transaction) {
-		r.Fail(store.AttrSK, "is not that of an entry in a list of transactions")
-	}
+	sk := store.ItemKey(item).SK
+	id, transaction := store.FirstID(sk), store.LastID(sk)
+	_, err := events.ParseKSUID(id)
+	r := open(item, store.Listed.Type, err == nil && sk == store.Listed.SK(id, transaction))
 	return decoded(ListedEntry{
 		ID: events.KSUID(id), Transaction: transaction,
 		Held: r.OptionalFlag(store.AttrHeld), Void: r.OptionalFlag(store.AttrVoid),
-	}, key, r)
+	}, item, r)
 }
 
 // journalItem returns the item of a page of the journal.
@@ -195,11 +194,9 @@ func journalItem(p JournalPage) store.Item {
 }
 
 func decodeJournal(item store.Item) (JournalPage, error) {
-	r, key := open(item, store.Journal.Type)
-	id, ok := store.Journal.Parse(key)
-	if _, err := events.ParseKSUID(id); !ok || err != nil {
-		r.Fail(store.AttrSK, "is not that of a page of the journal")
-	}
+	id, ok := store.Journal.Parse(store.ItemKey(item))
+	_, err := events.ParseKSUID(id)
+	r := open(item, store.Journal.Type, ok && err == nil)
 	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(store.AttrVoid)}
 	list := r.Maps(store.AttrEntries)
 	p.Entries = make([]JournalEntry, len(list))
@@ -213,7 +210,7 @@ func decodeJournal(item store.Item) (JournalPage, error) {
 	if r.Text(store.AttrChecksum) != p.Checksum() {
 		r.Fail(store.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
 	}
-	return decoded(p, key, r)
+	return decoded(p, item, r)
 }
 
 func decodeJournalEntry(element store.Item) (JournalEntry, error) {

@@ -133,15 +133,12 @@ func membershipItem(m Membership) store.Item {
 
 // decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number.
 func decodeMembership(item store.Item) (Membership, error) {
-	r, key := open(item, store.Membership.Type)
 	account, group, user, ok := membershipKey(item)
-	if !ok {
-		r.Fail(store.AttrSK, "is not that of a membership")
-	}
+	r := open(item, store.Membership.Type, ok)
 	return decoded(Membership{
 		Account: account, Group: group, User: user,
 		Role: events.Role(r.OptionalText(store.AttrRole)), Number: NumberOf(item, store.AttrNumber),
-	}, key, r)
+	}, item, r)
 }
 
 // membershipKey parses the key of a membership of an account or of a group.
@@ -176,12 +173,9 @@ func groupedItem(g GroupedAccount) store.Item {
 // decodeGrouped decodes an account's place in a group. Its Number is 0 if the item is from the inverse index, which has
 // no Number.
 func decodeGrouped(item store.Item) (GroupedAccount, error) {
-	r, key := open(item, store.Grouped.Type)
-	account, group, ok := store.Grouped.Parse(key)
-	if !ok {
-		r.Fail(store.AttrSK, "is not that of a place in a group")
-	}
+	account, group, ok := store.Grouped.Parse(store.ItemKey(item))
+	r := open(item, store.Grouped.Type, ok)
 	return decoded(GroupedAccount{
 		Account: account, Group: group, Out: !r.Has(store.AttrPK2), Number: NumberOf(item, store.AttrNumber),
-	}, key, r)
+	}, item, r)
 }
