@@ -106,6 +106,9 @@ func TestInterruptedRebuildLeavesNoOverlappingSegments(t *testing.T) {
 		at = s.Through
 	}
 	viewstest.Same(t, "postings of the first segment", b.AllSegments(jane)[0].Count, 8)
+	b.Refold(jane) // the projector takes the balance for lost and rebuilds it
+	viewstest.Same(t, "postings of the second segment", b.AllSegments(jane)[1].Count, 5)
+	viewstest.Same(t, "postings", b.Stored(jane).Head, ones(40, 25))
 }
 
 // A rebuild that ends between two of its writes leaves the first posting that it counted, even if that one was late. If
