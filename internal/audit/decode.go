@@ -97,7 +97,11 @@ func at[V any](pattern *store.Pattern, read func(r *reader, key []string) V) kin
 			return nil, false
 		}
 		r.checkIDs(key[:min(2, len(key))]...)
-		return read(r, key), true
+		value := read(r, key)
+		if !r.keysRead {
+			r.keys("", "") // most items are in no index
+		}
+		return value, true
 	}
 }
 

@@ -17,6 +17,8 @@ type reader struct {
 	item  attributes
 	taken []string // names of the attributes in the tables that were read
 	path  string   // prefix of attribute names in findings, such as "Head."
+
+	keysRead bool // the index keys were checked
 	*faults
 }
 
@@ -153,6 +155,7 @@ func (r *reader) read(table ...row) {
 func (r *reader) keys(sk2, pk2 string) {
 	r.read(must(store.AttrForm, integer(form, form), nil))
 	r.taken = append(r.taken, store.AttrPK, store.AttrSK, store.AttrType, store.AttrSK2, store.AttrPK2)
+	r.keysRead = true
 	for _, secondary := range [...]struct{ name, want string }{{store.AttrSK2, sk2}, {store.AttrPK2, pk2}} {
 		if secondary.want == "" && r.has(secondary.name) {
 			r.fault(WrongKey, secondary.name, absent)

@@ -229,7 +229,6 @@ func readGroupGrant(r *reader, key []string) grant { return readGranted(r, "Grou
 // readGranted reads a grant, or a revocation, which has no role. owner is the name of the attribute with the id of the
 // account or the group.
 func readGranted(r *reader, owner string, key []string) (g grant) {
-	r.keys("", "")
 	r.read(
 		keyed(owner, key[0]),
 		keyed(store.AttrUser, key[1]),

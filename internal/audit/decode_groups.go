@@ -50,7 +50,6 @@ func (g grouping) changed() string { return g.added + g.removed }
 
 func readGrouping(r *reader, key []string) grouping {
 	g := grouping{account: key[0]}
-	r.keys("", "")
 	r.read(
 		keyed(store.AttrAccount, g.account),
 		must(store.AttrNumber, aGrant, &g.number),

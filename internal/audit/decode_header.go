@@ -24,7 +24,6 @@ func (h header) isHold() bool { return h.expires != "" }
 // readHeader reads a header. Its time is in the KSUIDs of its legs. With an effective date it is in an attribute.
 func readHeader(r *reader, key []string) header {
 	h := header{id: key[0], checksum: textOf(r.item[store.AttrChecksum])}
-	r.keys("", "")
 	r.read(
 		keyed(fieldID, h.id),
 		must(fieldKind, aKind, &h.kind),

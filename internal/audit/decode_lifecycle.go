@@ -65,7 +65,6 @@ type outcome struct {
 func readOutcome(r *reader, key []string) outcome {
 	o := outcome{hold: key[0], checksum: textOf(r.item[store.AttrChecksum])}
 	o.how = strings.ToLower(strings.TrimPrefix(textOf(r.item[store.AttrType]), "Hold"))
-	r.keys("", "")
 	r.read(
 		keyed(fieldTransaction, o.hold),
 		aDescription(nil),
@@ -86,7 +85,6 @@ type reversed struct {
 // readReversed reads a reversal. It has no time.
 func readReversed(r *reader, key []string) reversed {
 	v, number := reversed{transaction: key[0]}, int64(0)
-	r.keys("", "")
 	r.read(
 		keyed(fieldTransaction, v.transaction),
 		must(store.AttrNumber, integer(1, reversalsMax), &number),
@@ -113,7 +111,6 @@ type change struct {
 }
 
 func readChange(r *reader, key []string) (c change) {
-	r.keys("", "")
 	c.read(r, key[0])
 	c.number = r.numbered(c.number, key)
 	return c
@@ -146,7 +143,6 @@ type current struct{ newest change }
 
 // readCurrent reads such a copy. Its checksum is that of the change.
 func readCurrent(r *reader, key []string) (c current) {
-	r.keys("", "")
 	c.newest.read(r, key[0])
 	r.read(must(store.AttrChecksum, anyText, nil))
 	original := maps.Clone(r.item)
@@ -176,7 +172,6 @@ const (
 func readHoldEntry(r *reader, key []string) holdEntry {
 	e := holdEntry{account: key[0], ksuid: key[1], version: r.entryVersion()}
 	if e.version == voidVersion {
-		r.keys("", "")
 		return e
 	}
 	r.read(copyOf(store.AttrHeader, at(store.Transaction.Pattern, readHeader), &e.header, kindHeld))

@@ -72,7 +72,6 @@ type journalPage struct {
 
 func readJournalPage(r *reader, key []string) journalPage {
 	p := journalPage{ksuid: key[0], at: r.instantInKey(key[0])}
-	r.keys("", "")
 	r.read(
 		may(store.AttrChecksum, anyText, &p.checksum),
 		may(store.AttrVoid, aTrueFlag, &p.void),

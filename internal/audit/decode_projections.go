@@ -81,7 +81,6 @@ type segment struct {
 // readSegment reads a segment. Its key ends with the KSUID of its last posting.
 func readSegment(r *reader, key []string) segment {
 	s := segment{account: key[0], asset: key[1]}
-	r.keys("", "")
 	r.read(may(store.AttrAfter, aKSUID, &s.after))
 	if s.fold.read(r); s.through != key[2] && !r.broken {
 		r.fault(WrongKey, store.AttrThrough, strconv.Quote(key[2]))
@@ -100,7 +99,6 @@ func (s summary) String() string {
 }
 
 func readSummary(r *reader, _ []string) (s summary) {
-	r.keys("", "")
 	r.read(
 		must(store.AttrVersion, aVersion, &s.version),
 		may(store.AttrFirst, aKSUID, &s.first),
@@ -145,7 +143,6 @@ type guard struct {
 
 func readGuard(r *reader, key []string) guard {
 	g := guard{account: key[0], asset: key[1]}
-	r.keys("", "")
 	r.read(
 		must(store.AttrSpent, aSum, &g.spent),
 		may(store.AttrChange, integer(1, changesMax), &g.change),

@@ -26,9 +26,7 @@ func (a *Audit) compareReversals(ctx context.Context, id string) (found []Findin
 	for item := range a.reversalsOf(id).all(ctx) {
 		key := keyOf(item)
 		_, number, _ := store.Reversal.Parse(key)
-		found = append(found, gap(ReversalMissing, "reversal", newest, number, func(n int64) store.Key {
-			return store.Reversal.Key(id, n)
-		})...)
+		found = append(found, gap(ReversalMissing, "reversal", newest, number, key)...)
 		newest = number
 		v, ok := as[reversed](item)
 		if !ok {

@@ -33,9 +33,7 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 	for item := range changes.all(ctx) {
 		c, ok := as[change](item)
 		readable = readable && ok
-		found = append(found, gap(ChangeMissing, "change", acct.version, c.number, func(n int64) store.Key {
-			return store.Change.Key(acct.id, n)
-		})...)
+		found = append(found, gap(ChangeMissing, "change", acct.version, c.number, keyOf(item))...)
 		if c.unlimited != acct.unlimited || !acct.closedAt.IsZero() {
 			found = append(found, Finding{ChangeImpossible, keyOf(item), "", c.String(),
 				"no such change of an account with " + acct.String()})

@@ -45,9 +45,7 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 		key := keyOf(item)
 		g, ok := as[grouping](item)
 		readable = readable && ok
-		missing := gap(GroupingMissing, "change", newest.number, g.number, func(n int64) store.Key {
-			return store.Grouping.Key(account, n)
-		})
+		missing := gap(GroupingMissing, "change", newest.number, g.number, key)
 		found = append(found, missing...)
 		if wanted := newest.with(g); missing == nil && !slices.Equal(g.groups, wanted) {
 			found = append(found, Finding{GroupingWrong, key, "Groups", fmt.Sprint(g.groups), fmt.Sprint(wanted)})

@@ -38,9 +38,7 @@ func (a *Audit) compareMember(ctx context.Context, key store.Key, user string, s
 	for item := range grants.all(ctx) {
 		g, ok := as[grant](item)
 		readable = readable && ok
-		found = append(found, gap(GrantMissing, "grant", newest.number, g.number, func(n int64) store.Key {
-			return store.Key{PK: key.PK, SK: store.Grant.Key("", user, n).SK}
-		})...)
+		found = append(found, gap(GrantMissing, "grant", newest.number, g.number, keyOf(item))...)
 		newest = g
 		if g.number == m.number {
 			shown = g

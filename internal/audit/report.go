@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"ledger.example/internal/store"
 )
@@ -156,12 +157,13 @@ type Finding struct {
 	Recomputed string
 }
 
-// gap returns a finding if numbers between newest and number are missing. It names the first of them.
-func gap(code Code, what string, newest, number int64, key func(number int64) store.Key) []Finding {
+// gap returns a finding if numbers between newest and number, with which key ends, are missing. It names the first.
+func gap(code Code, what string, newest, number int64, key store.Key) []Finding {
 	if newest+1 >= number {
 		return nil
 	}
-	return []Finding{{code, key(newest + 1), "", absent, fmt.Sprintf("a %s, because number %d exists", what, number)}}
+	missing := store.Key{PK: key.PK, SK: strings.TrimSuffix(key.SK, store.Number(number)) + store.Number(newest+1)}
+	return []Finding{{code, missing, "", absent, fmt.Sprintf("a %s, because number %d exists", what, number)}}
 }
 
 // compare orders findings by key, then by code and attribute.
