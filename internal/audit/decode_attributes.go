@@ -89,15 +89,22 @@ func (a row) optional() row {
 	return a
 }
 
+// holding is a row for a value of another type of the store.
+func holding[V types.AttributeValue](name, typ string, read func(r *reader, v V)) row {
+	return row{name, false, typ, func(r *reader, v types.AttributeValue) bool {
+		value, ok := v.(V)
+		if ok {
+			read(r, value)
+		}
+		return ok
+	}}
+}
+
 // dictionary is a row for an optional map of values of one kind. wanted describes the right names and the right map.
 func dictionary[T any](name string, as *rule[T], isName func(string) bool, isRight func(map[string]T) bool,
 	to *map[string]T, wanted string,
 ) row {
-	return row{name, true, "a map", func(r *reader, v types.AttributeValue) bool {
-		m, ok := v.(*types.AttributeValueMemberM)
-		if !ok {
-			return false
-		}
+	return holding(name, "a map", func(r *reader, m *types.AttributeValueMemberM) {
 		inner, all := r.inner(name, m.Value), make(map[string]T, len(m.Value))
 		for key := range m.Value {
 			var value T
@@ -109,17 +116,12 @@ func dictionary[T any](name string, as *rule[T], isName func(string) bool, isRig
 		if *to = all; !r.broken && (len(all) == 0 || !isRight(all)) {
 			r.fault(WrongValue, name, wanted)
 		}
-		return true
-	}}
+	}).optional()
 }
 
 // list is a row for a list of least to most maps, each with the given attributes. what names the maps in a finding.
 func list(name, what string, least, most int, read func(one *reader)) row {
-	return row{name, false, "a list", func(r *reader, v types.AttributeValue) bool {
-		all, ok := v.(*types.AttributeValueMemberL)
-		if !ok {
-			return false
-		}
+	return holding(name, "a list", func(r *reader, all *types.AttributeValueMemberL) {
 		if n := len(all.Value); n < least || n > most {
 			r.fault(WrongValue, name, fmt.Sprintf("%d to %d %s", least, most, what))
 		}
@@ -133,8 +135,7 @@ func list(name, what string, least, most int, read func(one *reader)) row {
 			read(one)
 			one.finish()
 		}
-		return true
-	}}
+	})
 }
 
 // read reads the attributes in a table.

@@ -68,11 +68,7 @@ func readGrouping(r *reader, key []string) grouping {
 
 // ids is a row for an optional list of 1 to most ids in increasing order.
 func ids(name string, most int, to *[]string) row {
-	return row{name, true, "a list", func(r *reader, v types.AttributeValue) bool {
-		list, ok := v.(*types.AttributeValueMemberL)
-		if !ok {
-			return false
-		}
+	return holding(name, "a list", func(r *reader, list *types.AttributeValueMemberL) {
 		isRight, before := 0 < len(list.Value) && len(list.Value) <= most, ""
 		for _, element := range list.Value {
 			id := textOf(element)
@@ -82,8 +78,7 @@ func ids(name string, most int, to *[]string) row {
 		if !isRight {
 			r.fault(WrongValue, name, fmt.Sprintf("1 to %d ids in increasing order, or no such attribute", most))
 		}
-		return true
-	}}
+	}).optional()
 }
 
 // grouped is an account's place in a group: whether the account is in the group after a change of its groups.

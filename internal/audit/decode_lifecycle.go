@@ -205,11 +205,7 @@ func (r *reader) entryVersion() (version int64) {
 
 // copyOf is a row for a map that is a copy of an event of one of some types, including its keys.
 func copyOf[T any](name string, read kind, to *T, kinds ...string) row {
-	return row{name, false, "a map", func(r *reader, v types.AttributeValue) bool {
-		m, ok := v.(*types.AttributeValueMemberM)
-		if !ok {
-			return false
-		}
+	return holding(name, "a map", func(r *reader, m *types.AttributeValueMemberM) {
 		inner := newReader(keyOf(m.Value), m.Value)
 		value, known := read(inner)
 		if known {
@@ -219,8 +215,7 @@ func copyOf[T any](name string, read kind, to *T, kinds ...string) row {
 			!slices.Contains(kinds, textOf(m.Value[store.AttrType])) {
 			r.fault(HoldEntryWrong, name, "an exact copy of the event")
 		}
-		return true
-	}}
+	})
 }
 
 // openHold is an entry in the list of holds by expiry. It has an index key only while the hold is open.

@@ -86,10 +86,7 @@ func readJournalPage(r *reader, key []string) journalPage {
 		p.entries = append(p.entries, e)
 	})
 	if p.void { // its entries may be those that were altered
-		entries.read = func(_ *reader, v types.AttributeValue) bool {
-			_, ok := v.(*types.AttributeValueMemberL)
-			return ok
-		}
+		entries = holding(store.AttrEntries, "a list", func(*reader, *types.AttributeValueMemberL) {})
 	}
 	r.read(entries)
 	return p

@@ -32,15 +32,11 @@ func (f *fold) read(r *reader) {
 // aFold is a row for a fold. It is absent if it counts no postings.
 func aFold(name string, to *fold) row {
 	*to = noFold()
-	return row{name, true, "a map", func(r *reader, v types.AttributeValue) bool {
-		m, ok := v.(*types.AttributeValueMemberM)
-		if ok {
-			inner := r.inner(name, m.Value)
-			to.read(inner)
-			inner.finish()
-		}
-		return ok
-	}}
+	return holding(name, "a map", func(r *reader, m *types.AttributeValueMemberM) {
+		inner := r.inner(name, m.Value)
+		to.read(inner)
+		inner.finish()
+	}).optional()
 }
 
 // aVersion is the version of a projection, which increases with every write.

@@ -89,13 +89,11 @@ func oneOf(texts ...string) *rule[string] {
 
 // keyed is a row for a string that is also a part of the key.
 func keyed(name, part string) row {
-	return row{name, false, aString, func(r *reader, v types.AttributeValue) bool {
-		s, ok := v.(*types.AttributeValueMemberS)
-		if ok && s.Value != part {
+	return holding(name, aString, func(r *reader, s *types.AttributeValueMemberS) {
+		if s.Value != part {
 			r.fault(WrongKey, name, strconv.Quote(part))
 		}
-		return ok
-	}}
+	})
 }
 
 // whole is a whole number of at most digits digits.

@@ -89,12 +89,8 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		if v.currency != "" {
 			a.asset(ctx, v.currency, key)
 		}
-	case balance:
-		a.asset(ctx, v.asset, key)
-	case segment:
-		a.asset(ctx, v.asset, key)
-	case guard:
-		a.asset(ctx, v.asset, key)
+	case balance, segment, guard:
+		a.asset(ctx, store.FirstID(key.SK), key)
 	}
 }
 
