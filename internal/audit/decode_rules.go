@@ -104,11 +104,13 @@ func whole(digits int) *rule[*big.Int] {
 
 // natural is whole for a number that is not negative.
 func natural(digits int) *rule[*big.Int] {
-	return &rule[*big.Int]{typ: aNumber, wanted: fmt.Sprintf("a whole number of at most %d digits, not negative", digits),
-		parse: func(s string) (*big.Int, bool) {
-			n, ok := wholeNumber(s, digits)
-			return n, ok && n.Sign() >= 0
-		}}
+	n := whole(digits)
+	n.wanted += ", not negative"
+	n.parse = func(s string) (*big.Int, bool) {
+		n, ok := wholeNumber(s, digits)
+		return n, ok && n.Sign() >= 0
+	}
+	return n
 }
 
 // integer is a whole number from least to most.
