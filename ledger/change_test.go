@@ -323,6 +323,9 @@ func TestUnknownOutcomeOfAChange(t *testing.T) {
 		r.journal.writes = map[string][]put{"PutChange": steps}
 		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
 		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.journal.writes = map[string][]put{"PutChange": {steps[0], putAnswers(errors.New("odd"))}}
+		_, err = r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
+		r.refused(err, ledger.CodeOutcomeUnknown)
 		r.journal.writes = map[string][]put{"PutChange": steps[:1]}
 		if got := r.state("jane", isFrozen); got.Version != 2 {
 			t.Errorf("%+v", got)

@@ -84,7 +84,7 @@ func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, 
 			t.unknown = true
 			l.log.WarnContext(c, "outcome of a write is unknown; the event is put again", "error", err)
 		default:
-			return nil, false, internalError(err)
+			return nil, false, failure(internalError(err))
 		}
 		if !t.again(c, err) {
 			return nil, false, failure(err)
