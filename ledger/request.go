@@ -48,7 +48,7 @@ func (r *request) decide(ctx context.Context, l *Ledger, unknown bool) error {
 		refused = r.rules()
 	}
 	if refused == nil && !r.endsHold() && !r.listed {
-		known, err := l.resolve(ctx, r.draft)
+		known, err := l.definitionsOf(ctx, r.draft)
 		if err != nil { // not even CodeUnavailable is kept: the header could probably not be read either
 			return err
 		}
