@@ -60,6 +60,7 @@ import (
 
 var (
 	histories     = flag.Int("histories", 0, "number of histories to run; 0: 30, or 500 in the full run")
+	failures      = flag.Int64("failures", 1, "end after this number of failing histories")
 	first         = flag.Uint64("first", 0, "seed of the first history; the next ones count up")
 	shrinkFailure = flag.Bool("shrink", true, "search for the smallest plan that still fails")
 	replay        = flag.String("plan", "", "run only this plan, as printed by a failure")
@@ -85,7 +86,7 @@ func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(shortRun, 
 // and accounts that change. See Mode.
 func TestLifecycles(t *testing.T) { runHistories(t, LifecycleOf, full.Count(shortRun, fullRun)) }
 
-// runHistories runs histories in parallel until one fails. It prints how often each kind of event occurred.
+// runHistories runs histories in parallel until one fails, or as many as the flag says. It prints how often each kind of event occurred.
 func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int) {
 	if *replay != "" {
 		oneProcessor(t)
@@ -112,7 +113,7 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int)
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
-				for failed.Load() == 0 {
+				for failed.Load() < *failures {
 					n := next.Add(1) - 1
 					if n >= int64(count) {
 						return
@@ -125,7 +126,7 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int)
 						historiesWith[what]++
 					}
 					mu.Unlock()
-					if err != nil && failed.Add(1) == 1 {
+					if err != nil && failed.Add(1) <= *failures {
 						small, smallErr := p, err
 						if *shrinkFailure {
 							small, smallErr = shrink(t, p, err)
