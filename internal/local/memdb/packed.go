@@ -85,6 +85,41 @@ func (p packed) item(names map[string]bool) store.Item {
 	return i
 }
 
+// size returns the size of the attributes in names, or of all if names is nil, by DynamoDB's rules. It is that of
+// store.SizeOf.
+func (p packed) size(names map[string]bool) (total int) {
+	for len(p) > 0 {
+		name, letter, value := p.next()
+		if names == nil || names[name] {
+			total += len(name) + valueSize(letter, value)
+		}
+	}
+	return total
+}
+
+func valueSize(letter byte, value string) int {
+	switch rest := packed(value); letter {
+	case packedText:
+		return len(value)
+	case packedNumber:
+		return store.NumberBytes(value)
+	case packedMap:
+		total := store.CollectionBytes + rest.size(nil)
+		for ; len(rest) > 0; total += store.ElementBytes {
+			rest.next()
+		}
+		return total
+	case packedList:
+		total := store.CollectionBytes
+		for len(rest) > 0 {
+			letter, rest = rest[0], rest[1:]
+			total += valueSize(letter, rest.cut()) + store.ElementBytes
+		}
+		return total
+	}
+	return 1 // a boolean or a null
+}
+
 // text returns the value of a string. ok is false if there is none of that name, or if it is of another type.
 func (p packed) text(of string) (value string, ok bool) {
 	for len(p) > 0 {

@@ -79,16 +79,16 @@ func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput,
 		out.Items = make([]map[string]types.AttributeValue, 0, n)
 	}
 	for _, i := range p.read {
-		if !p.filter.holds(i) {
+		if p.filter != nil && !p.filter.holds(i.item(p.projected)) {
 			continue
 		}
 		if out.Count++; !isCount {
-			out.Items = append(out.Items, only(i, p.projection))
+			out.Items = append(out.Items, i.item(p.shown))
 		}
 	}
 	switch {
 	case p.full && n > 0:
-		out.LastEvaluatedKey = only(p.read[n-1], p.keys)
+		out.LastEvaluatedKey = p.read[n-1].item(p.keys)
 	case p.full:
 		out.LastEvaluatedKey = maps.Clone(l.ExclusiveStartKey)
 	}
@@ -97,11 +97,12 @@ func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput,
 
 // A page is a page of a query or of a scan.
 type page struct {
-	projection map[string]bool // attributes to return; nil: all
-	keys       map[string]bool // attributes of a LastEvaluatedKey
-	filter     condition       // of the items to return
-	read       []store.Item    // all items, each with all its attributes
-	full       bool            // there may be more items after it
+	projected map[string]bool // attributes in the index; nil: all
+	shown     map[string]bool // attributes to return, likewise
+	keys      map[string]bool // attributes of a LastEvaluatedKey
+	filter    condition       // of the items to return
+	read      []packed        // all items
+	full      bool            // there may be more items after it
 }
 
 // findPage reads a page as of a time: items up to the limit, or up to 1 MB.
@@ -135,16 +136,18 @@ func (s *Store) findPage(l listRequest, at time.Time) (*page, error) {
 			to = start
 		}
 	}
-	p, bytes := &page{projection: projection, filter: filter, keys: x.keys}, 0
+	p, bytes := &page{projected: x.projected, shown: projection, filter: filter, keys: x.keys}, 0
+	if p.shown == nil {
+		p.shown = x.projected
+	}
 	x.visit(from, to, forward, func(e entry) bool {
-		found := e.row.at(at)
+		i := e.row.at(at)
 		isStart := start.row != nil && !e.less(start) && !start.less(e)
-		if isStart || e.hash%uint64(l.segments) != uint64(l.segment) || !x.matches(e, found) {
+		if isStart || e.hash%uint64(l.segments) != uint64(l.segment) || !x.matches(e, i) {
 			return true
 		}
-		i := found.item(x.projected)
 		p.read = append(p.read, i)
-		bytes += store.SizeOf(i)
+		bytes += i.size(x.projected)
 		p.full = len(p.read) == int(aws.ToInt32(l.Limit)) || bytes >= store.QueryPageBytes
 		return !p.full
 	})
@@ -184,20 +187,6 @@ func (l listRequest) expressions(x *index) (from, to entry, projection map[strin
 		return from, to, nil, nil, err
 	}
 	return from, to, projection, filter, p.done()
-}
-
-// only returns the attributes of an item in names, or all if names is nil.
-func only(i store.Item, names map[string]bool) store.Item {
-	if names == nil {
-		return i
-	}
-	part := make(store.Item, len(names))
-	for name := range names {
-		if v, ok := i[name]; ok {
-			part[name] = v
-		}
-	}
-	return part
 }
 
 // startEntry reads an ExclusiveStartKey. The item need not exist. In an index the key has the keys of the index and of

@@ -152,7 +152,7 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		}
 		seen[at] = true
 		found := g.table.row(g.key).current()
-		size += store.SizeOf(found.item(nil))
+		size += found.size(nil)
 		out.Responses[n].Item = found.item(g.projection)
 	}
 	switch {

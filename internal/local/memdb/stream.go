@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -173,7 +172,7 @@ func (c change) record(sequence int) streamtypes.Record {
 	case c.before == "":
 		name = streamtypes.OperationTypeInsert
 	}
-	keys, after := store.KeyItem(c.key), c.after.item(nil)
+	keys := pack(store.KeyItem(c.key))
 	shown := streamtypes.Record{
 		AwsRegion:    aws.String(Region),
 		EventID:      aws.String(fmt.Sprintf("%032x", sequence)),
@@ -184,40 +183,42 @@ func (c change) record(sequence int) streamtypes.Record {
 			ApproximateCreationDateTime: aws.Time(c.at.Truncate(time.Second)),
 			Keys:                        streamedItem(keys),
 			SequenceNumber:              aws.String(fmt.Sprintf(sequenceFormat, sequence)),
-			SizeBytes:                   aws.Int64(int64(store.SizeOf(keys) + store.SizeOf(after))),
+			SizeBytes:                   aws.Int64(int64(keys.size(nil) + c.after.size(nil))),
 			StreamViewType:              streamtypes.StreamViewTypeNewImage,
 		},
 	}
-	if after != nil {
-		shown.Dynamodb.NewImage = streamedItem(after)
+	if c.after != "" {
+		shown.Dynamodb.NewImage = streamedItem(c.after)
 	}
 	return shown
 }
 
-// streamedItem converts an item to the types of the streams SDK.
-func streamedItem(i store.Item) map[string]streamtypes.AttributeValue {
-	m := make(map[string]streamtypes.AttributeValue, len(i))
-	for name, v := range i {
-		m[name] = streamed(v)
+// streamedItem returns an item, or a map in one, in the types of the streams SDK.
+func streamedItem(p packed) map[string]streamtypes.AttributeValue {
+	m := make(map[string]streamtypes.AttributeValue)
+	for len(p) > 0 {
+		name, letter, value := p.next()
+		m[name] = streamed(letter, value)
 	}
 	return m
 }
 
-// streamed converts a stored value to the types of the streams SDK.
-func streamed(v types.AttributeValue) streamtypes.AttributeValue {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return &streamtypes.AttributeValueMemberS{Value: v.Value}
-	case *types.AttributeValueMemberN:
-		return &streamtypes.AttributeValueMemberN{Value: v.Value}
-	case *types.AttributeValueMemberBOOL:
-		return &streamtypes.AttributeValueMemberBOOL{Value: v.Value}
-	case *types.AttributeValueMemberM:
-		return &streamtypes.AttributeValueMemberM{Value: streamedItem(v.Value)}
-	case *types.AttributeValueMemberL:
-		l := make([]streamtypes.AttributeValue, len(v.Value))
-		for i, element := range v.Value {
-			l[i] = streamed(element)
+// streamed is unpack in the types of the streams SDK.
+func streamed(letter byte, value string) streamtypes.AttributeValue {
+	switch letter {
+	case packedText:
+		return &streamtypes.AttributeValueMemberS{Value: value}
+	case packedNumber:
+		return &streamtypes.AttributeValueMemberN{Value: value}
+	case packedFlag:
+		return &streamtypes.AttributeValueMemberBOOL{Value: value == "true"}
+	case packedMap:
+		return &streamtypes.AttributeValueMemberM{Value: streamedItem(packed(value))}
+	case packedList:
+		l := []streamtypes.AttributeValue{}
+		for all := packed(value); len(all) > 0; {
+			letter, all = all[0], all[1:]
+			l = append(l, streamed(letter, all.cut()))
 		}
 		return &streamtypes.AttributeValueMemberL{Value: l}
 	}
