@@ -63,9 +63,9 @@ func (known *definitions) legs(d draft) []LegRequest {
 	return d.withCash(known.currency(d.legs[0].Asset))
 }
 
-// definitionsOf returns the definitions that a draft names, and fills the cache of credits for the pairs that it debits.
-// It makes no request if all are cached. Otherwise it makes one request, and a second one for the cash of a settled
-// trade whose currency was not cached. Errors: those of checkNames and lookup.
+// definitionsOf returns the definitions that a draft names, and fills the cache of credits for the pairs that it
+// debits. It makes no request if all are cached. Otherwise it makes one request, and a second one for the cash of a
+// settled trade whose currency was not cached. Errors: those of checkNames and lookup.
 func (l *Ledger) definitionsOf(ctx context.Context, d draft) (*definitions, error) {
 	known, keys := l.cachedDefinitions(d)
 	keys.credits = l.uncachedCredits(d, known)
