@@ -75,6 +75,7 @@ type rebuild struct {
 	stored   projections.Balance   // first as read, later as written by this attempt
 	last     events.KSUID          // the end of the last stored segment, "" if there is none
 	balance  projections.Balance   // the new balance, as far as it is counted
+	parts    []projections.Segment // closed in the current stretch
 	segments []projections.Segment // to be written with balance
 	pending  []Difference          // of the items to be written
 	closed   int                   // segments closed beyond the stored seal since the last save
@@ -114,6 +115,9 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	}
 	sealed := r.stored.Seal.Through
 	r.balance = projections.Balance{Pair: r.key, Version: r.stored.Version}
+	if base := r.stored.Base.Through; base > slices.Max(append(ends, "")) && c.strayEnd(base) == "" {
+		ends = append(ends, base) // its segment is lost
+	}
 	r.last = slices.Max(append(ends, ""))
 	r.segments, r.pending, r.closed, r.revision = nil, nil, 0, &c.balance.Revision
 	r.settled = max(projections.SettledBefore(begun, c.at), sealed+"0") // what was settled for another clock is settled

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -131,5 +132,36 @@ func TestInterruptedRebuildLeavesTheFirstPosting(t *testing.T) {
 	b.Refold(jane)
 	if now := b.Stored(jane); now.Unfinished || now.First != first {
 		t.Errorf("the first posting is %s, stored is %+v", first, now)
+	}
+}
+
+// All or some segments of a balance are lost, and it is written each time that sixty postings were read. What an attempt
+// counted is not counted again by the next one, so the rebuild comes to an end.
+func TestRebuildOfAHotBalance(t *testing.T) {
+	for name, kept := range map[string]int{"all segments are lost": 0, "all but the last": 1} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook(t)
+			for n := range 100 {
+				b.Refold(jane, b.PostOnes(jane, n+1)...)
+			}
+			b.Time = b.Time.Add(time.Hour)
+			b.Refold(jane, b.PostOnes(jane, 101, 102, 103, 104)...)
+			stored := b.AllSegments(jane)
+			for _, s := range stored[:len(stored)-kept] {
+				b.Damage().LoseSegment(s)
+			}
+			read := 0
+			_, rebuilder := on(&viewstest.Hooked{Table: b.Table,
+				AfterPostings: func(page []store.Item) ([]store.Item, error) {
+					if read += len(page); read >= 60 {
+						read = 0
+						now := b.Stored(jane)
+						b.Must(projections.NewViews(b.Table).Write(t.Context(), projections.Change{Balance: now}))
+					}
+					return page, nil
+				}}, b.Clock, tuning)
+			b.Must(rebuilder.Balance(b.Context(), jane).Err)
+			viewstest.Same(t, "segments", len(b.AllSegments(jane)), len(stored))
+		})
 	}
 }

@@ -9,42 +9,59 @@ import (
 	"ledger.example/projections"
 )
 
-// stretch is what was counted between the ends of two stored segments. If it was split, it is the last part of that.
+// stretch is what was counted between the ends of two stored segments.
 type stretch struct {
-	projections.Segment
-	first  events.KSUID        // the first posting of the balance
-	stored projections.Segment // the segment as it was stored before its postings were read
+	parts  []projections.Segment // one, or several if it was split
+	first  events.KSUID          // the first posting of the balance
+	stored projections.Segment   // the segment as it was stored before its postings were read
 }
 
-// countStretch counts the stretch between the base and end, which is the end of a stored segment. It reuses the result
-// of an earlier attempt if the stored segment equals that result, or is the same as then: no posting was counted there
-// since. The stretch must also lie below the seal, since EnsureVisible checks segments only there.
-func (r *rebuild) countStretch(ctx context.Context, end events.KSUID) (err error) {
+// countStretch counts the stretch between the base and end, which is the end of a stored segment or of a lost one.
+// It reuses the result of an earlier attempt if the stored segment equals that result, or is the same as then: no
+// posting was counted there since. The stretch must also lie below the seal, since EnsureVisible checks segments
+// only there.
+func (r *rebuild) countStretch(ctx context.Context, end events.KSUID) error {
 	b, found, every := &r.balance, r.chain.segments[end], r.tuning.Stretch
-	if found.Fault == nil && found.Value.After == b.Base.Through {
+	if found.Exists && found.Fault == nil && found.Value.After == b.Base.Through {
 		// A segment with the correct After is never split, even if late postings have made it long. If a rebuild were
 		// interrupted between the writes of two parts, the stored segment would overlap the first part.
 		every = math.MaxInt64
 	}
-	s, ok := r.counted[end]
-	if ok && s.After == b.Base.Through && end <= r.stored.Seal.Through &&
-		(found.Fault == nil && found.Value == s.Segment || found.Value == s.stored) {
+	if s := r.counted[end]; len(s.parts) > 0 && s.parts[0].After == b.Base.Through && end <= r.stored.Seal.Through &&
+		(found.Fault == nil && found.Value == s.parts[len(s.parts)-1] || found.Value == s.stored) {
 		b.First = projections.Earlier(b.First, s.first)
-		b.Seal, err = b.Base.Plus(s.Fold)
-	} else {
-		s.stored = found.Value
-		err = r.countOn(ctx, end, end+"0", every)
+		for _, part := range s.parts {
+			f, err := b.Base.Plus(part.Fold)
+			if err == nil {
+				err = r.closeAt(ctx, f, part.Through)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	if err != nil || b.Base.Through == end {
+	r.parts = nil
+	if err := r.countOn(ctx, end, end+"0", every); err != nil {
 		return err
 	}
-	b.Seal.Through = end
-	if s.Segment, _, err = b.SettleAt(b.Seal, 0); err != nil {
+	if b.Base.Through < end {
+		if err := r.closeAt(ctx, b.Seal, end); err != nil {
+			return err
+		}
+	}
+	r.counted[end] = stretch{r.parts, b.First, found.Value}
+	return nil
+}
+
+// closeAt closes a segment at end. f has all postings through end.
+func (r *rebuild) closeAt(ctx context.Context, f projections.Fold, end events.KSUID) error {
+	f.Through = end
+	s, _, err := r.balance.SettleAt(f, 0)
+	if err != nil {
 		return err
 	}
-	s.first = b.First
-	r.counted[end] = s
-	return r.close(ctx, s.Segment)
+	return r.close(ctx, s)
 }
 
 // countOn counts the postings after the seal through `through` ("": to the end), as the projector does.
@@ -57,6 +74,7 @@ func (r *rebuild) countOn(ctx context.Context, through, settled events.KSUID, ev
 // and no difference. Up to the stored seal, close saves nothing, so that no write moves the seal back. Beyond it, it
 // saves when there is enough to write, or when many segments were right.
 func (r *rebuild) close(ctx context.Context, s projections.Segment) (err error) {
+	r.parts = append(r.parts, s)
 	if stored := r.chain.segments[s.Through]; !stored.Exists || stored.Fault != nil || stored.Value != s {
 		r.segments = append(r.segments, s)
 		d := differenceOf(store.Segment.Key(s.Account, s.Asset, string(s.Through)), stored, s)
