@@ -28,8 +28,8 @@ import (
 // Every write is a transaction, conditional on the version that was read. If the segments to write fit one change, they
 // are written together with base, seal, head and summary. If not, or if there are many beyond the stored seal (as of a
 // lost balance), they are saved step by step, once the stored seal is passed. The seal then goes through the last
-// posting counted, the head stays, and the balance is unfinished. The base is zero until all segments below it are
-// written: if the rebuild ends before that, the projector takes the balance for lost and rebuilds it.
+// posting counted, the head stays, and the balance is unfinished. The base is the end of the last segment written. If
+// the rebuild ends while others are stored beyond it, the projector takes the balance for lost and rebuilds it.
 //
 // The head may go back. The seal does only if its stored end is no KSUID of a settled posting: strong reads leave out
 // backdated postings above it. A new seal never hides a posting that EnsureVisible has reported visible. The seal
@@ -77,6 +77,7 @@ type rebuild struct {
 	balance  projections.Balance   // the new balance, as far as it is counted
 	parts    []projections.Segment // closed in the current stretch
 	segments []projections.Segment // to be written with balance
+	bases    []projections.Fold    // the base at the end of each of segments
 	pending  []Difference          // of the items to be written
 	closed   int                   // segments closed beyond the stored seal since the last save
 	revision *projections.Revision // the next write compares it instead of the version; nil: it compares the version
@@ -119,7 +120,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 		ends = append(ends, base) // its segment is lost
 	}
 	r.last = slices.Max(append(ends, ""))
-	r.segments, r.pending, r.closed, r.revision = nil, nil, 0, &c.balance.Revision
+	r.segments, r.bases, r.pending, r.closed, r.revision = nil, nil, nil, 0, &c.balance.Revision
 	r.settled = max(projections.SettledBefore(begun, c.at), sealed+"0") // what was settled for another clock is settled
 	r.horizon = events.FirstKSUID(c.at.Add(-lateFor))
 	for _, end := range ends {

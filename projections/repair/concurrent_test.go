@@ -165,3 +165,24 @@ func TestRebuildOfAHotBalance(t *testing.T) {
 		})
 	}
 }
+
+// A rebuild writes lost segments in several changes, and ends after the first one. The base is then the end of the
+// segments that are stored: an audit finds nothing wrong.
+func TestInterruptedRebuildLeavesTheBaseAtTheLastSegment(t *testing.T) {
+	b := segmented(t)
+	for _, s := range b.AllSegments(jane) {
+		b.Damage().LoseSegment(s)
+	}
+	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
+		if write > 1 {
+			return errCut
+		}
+		return nil
+	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
+	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	segments := b.AllSegments(jane)
+	viewstest.Same(t, "segments", len(segments), 2)
+	viewstest.Same(t, "base", b.Stored(jane).Base, ones(16, 8))
+}

@@ -34,6 +34,7 @@ type lists struct {
 	newest  events.KSUID            // of the right pages that were read
 	altered []events.KSUID          // pages that cannot be decoded, or that no lister wrote under their keys
 	missing map[uint64]missingEntry // by its hash
+	wrong   map[store.Key]bool      // entries that a dry run reported: it finds some twice, by header and by entry
 }
 
 // lists rebuilds the lists of transactions and the journal. It reads the journal, then scans the table, and writes
@@ -42,7 +43,7 @@ type lists struct {
 func (r *Run) lists(ctx context.Context) error {
 	l := &lists{
 		Rebuilder: r.rebuilder, run: r, seed: maphash.MakeSeed(),
-		journal: make(map[uint64]bool), missing: make(map[uint64]missingEntry),
+		journal: make(map[uint64]bool), missing: make(map[uint64]missingEntry), wrong: make(map[store.Key]bool),
 	}
 	if err := l.readJournal(ctx, ""); err != nil {
 		return err
@@ -174,10 +175,19 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, key store.Key, known *projections.Row,
 ) error {
 	report := b.item(ctx, Report{}, view, key, known, l.run.Scope.DropMissing)
-	if report.Err == nil {
+	if report.Err == nil && !l.isKnown(key) {
 		l.run.report(report)
 	}
 	return report.Err
+}
+
+// isKnown reports whether this is a dry run that reported the entry before.
+func (l *lists) isKnown(key store.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.wrong[key]
+	l.wrong[key] = l.run.Scope.DryRun
+	return before
 }
 
 // transactions reads the transactions with these ids, and the ends of those that are holds.

@@ -14,7 +14,7 @@ import (
 func (r *rebuild) save(ctx context.Context, b projections.Balance) error {
 	for n := r.tuning.Segments; len(r.segments) > n; {
 		step := b
-		step.Base, step.Head, step.Unfinished = projections.Fold{}, r.stored.Head, true
+		step.Base, step.Head, step.Unfinished = r.bases[n-1], r.stored.Head, true
 		if err := r.write(ctx, step, n); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (r *rebuild) write(ctx context.Context, b projections.Balance, n int) error
 		delete(r.counted, s.Through) // the next attempt folds it again
 	}
 	b.Version++
-	r.stored, r.segments, r.pending, r.closed, r.revision = b, r.segments[n:], nil, 0, nil
+	r.stored, r.segments, r.bases, r.pending, r.closed, r.revision = b, r.segments[n:], r.bases[n:], nil, 0, nil
 	return nil
 }
 

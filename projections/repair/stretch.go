@@ -76,7 +76,7 @@ func (r *rebuild) countOn(ctx context.Context, through, settled events.KSUID, ev
 func (r *rebuild) close(ctx context.Context, s projections.Segment) (err error) {
 	r.parts = append(r.parts, s)
 	if stored := r.chain.segments[s.Through]; !stored.Exists || stored.Fault != nil || stored.Value != s {
-		r.segments = append(r.segments, s)
+		r.segments, r.bases = append(r.segments, s), append(r.bases, r.balance.Base)
 		d := differenceOf(store.Segment.Key(s.Account, s.Asset, string(s.Through)), stored, s)
 		if stored.Exists && stored.Fault == nil && stored.Value.After == s.After {
 			d.CountsMore = stored.Value.Count > s.Count
