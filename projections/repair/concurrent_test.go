@@ -2,6 +2,7 @@ package repair_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
+	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
 )
 
@@ -173,14 +175,19 @@ func TestInterruptedRebuildLeavesTheBaseAtTheLastSegment(t *testing.T) {
 	for _, s := range b.AllSegments(jane) {
 		b.Damage().LoseSegment(s)
 	}
+	wrong := b.Stored(jane)
+	wrong.Head.Count++
+	b.Damage().Balance(wrong)
 	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
 		if write > 1 {
 			return errCut
 		}
 		return nil
 	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
-	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) {
-		t.Fatal(err)
+	report := rebuilder.Balance(t.Context(), jane)
+	ofBalance := func(d repair.Difference) bool { return store.Balance.Is(d.Key.SK) } // which is not written yet
+	if !errors.Is(report.Err, errCut) || slices.ContainsFunc(report.Differences, ofBalance) {
+		t.Fatalf("%+v", report)
 	}
 	segments := b.AllSegments(jane)
 	viewstest.Same(t, "segments", len(segments), 2)

@@ -34,7 +34,7 @@ type lists struct {
 	newest  events.KSUID            // of the right pages that were read
 	altered []events.KSUID          // pages that cannot be decoded, or that no lister wrote under their keys
 	missing map[uint64]missingEntry // by its hash
-	wrong   map[store.Key]bool      // entries that a dry run reported: it finds some twice, by header and by entry
+	wrong   map[store.Key]bool      // entries that were reported: some are found twice, by header and by entry
 }
 
 // lists rebuilds the lists of transactions and the journal. It reads the journal, then scans the table, and writes
@@ -143,7 +143,7 @@ func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[store.Key]p
 const transactionsAtOnce = store.BatchGetKeys / 2
 
 // stored rebuilds stored items of a view that differ from what entry makes of their transactions. Those of malformed
-// keys are left to the audit.
+// keys are left to the audit, and entries that their hold has to Account.
 func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View, items []store.Item,
 	entry func(store.Key, projections.Transaction) store.Item,
 ) error {
@@ -160,7 +160,9 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 		}
 		for _, item := range some {
 			key := store.ItemKey(item)
-			if t, ok := view.Owner(item); !ok || differs(item, entry(key, found[t.Hold])) == nil {
+			t, ok := view.Owner(item)
+			of := found[t.Hold]
+			if !ok || view == projections.Holds && of.HasEntry(key) || differs(item, entry(key, of)) == nil {
 				continue
 			}
 			if err := l.item(ctx, b, view, key, nil); err != nil {
@@ -175,19 +177,14 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, key store.Key, known *projections.Row,
 ) error {
 	report := b.item(ctx, Report{}, view, key, known, l.run.Scope.DropMissing)
-	if report.Err == nil && !l.isKnown(key) {
+	l.mu.Lock()
+	isKnown := l.wrong[key]
+	l.wrong[key] = isKnown || len(report.Differences)+len(report.Strays) > 0
+	l.mu.Unlock()
+	if report.Err == nil && !isKnown {
 		l.run.report(report)
 	}
 	return report.Err
-}
-
-// isKnown reports whether this is a dry run that reported the entry before.
-func (l *lists) isKnown(key store.Key) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before := l.wrong[key]
-	l.wrong[key] = l.run.Scope.DryRun
-	return before
 }
 
 // transactions reads the transactions with these ids, and the ends of those that are holds.

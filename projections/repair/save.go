@@ -22,8 +22,8 @@ func (r *rebuild) save(ctx context.Context, b projections.Balance) error {
 	return r.write(ctx, b, len(r.segments))
 }
 
-// write writes b and the first n segments. It adds the pending differences to the report, only the first of each item.
-// It does so even if the outcome of the write is unknown.
+// write writes b and the first n segments. It adds their pending differences to the report, only the first of each
+// item; that of the balance with the last segments. It does so even if the outcome of the write is unknown.
 func (r *rebuild) write(ctx context.Context, b projections.Balance, n int) error {
 	b.Version = r.stored.Version
 	change := projections.Change{Balance: b, Segments: r.segments[:n], Revision: r.revision}
@@ -44,7 +44,15 @@ func (r *rebuild) write(ctx context.Context, b projections.Balance, n int) error
 	if err != nil && !errors.Is(err, store.ErrUnknownOutcome) {
 		return fmt.Errorf("write balance: %w", err)
 	}
+	var left []Difference
 	for _, d := range r.pending {
+		isWritten := func(s projections.Segment) bool {
+			return d.Key == store.Segment.Key(s.Account, s.Asset, string(s.Through))
+		}
+		if n < len(r.segments) && !slices.ContainsFunc(change.Segments, isWritten) {
+			left = append(left, d)
+			continue
+		}
 		if !slices.ContainsFunc(r.report.Differences, func(e Difference) bool { return e.Key == d.Key }) {
 			r.report.Differences = append(r.report.Differences, d)
 		}
@@ -57,7 +65,7 @@ func (r *rebuild) write(ctx context.Context, b projections.Balance, n int) error
 		delete(r.counted, s.Through) // the next attempt folds it again
 	}
 	b.Version++
-	r.stored, r.segments, r.bases, r.pending, r.closed, r.revision = b, r.segments[n:], r.bases[n:], nil, 0, nil
+	r.stored, r.segments, r.bases, r.pending, r.closed, r.revision = b, r.segments[n:], r.bases[n:], left, 0, nil
 	return nil
 }
 
