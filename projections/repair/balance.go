@@ -34,8 +34,8 @@ import (
 // The head may go back. The seal does only if its stored end is no KSUID of a settled posting: strong reads leave out
 // backdated postings above it. A new seal never hides a posting that EnsureVisible has reported visible. The seal
 // covers only postings that were read after the balance, and the write fails if the balance's version has changed. If
-// EnsureVisible found its posting above the seal, it raised the version. If it found the posting counted in a stretch
-// below the seal, that stretch is folded again unless its stored segment is unchanged.
+// EnsureVisible found its posting above the seal, it raised the version. If it found the posting counted below the
+// seal, that stretch is folded again, unless it ends at or below the base and its stored segment is unchanged.
 //
 // While a wrong count was stored, a projector or EnsureVisible may have taken a posting for counted that arrived after
 // the rebuild read its stretch. So a balance that was wrong is rebuilt a second time, now with correct counts stored.

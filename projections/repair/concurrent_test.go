@@ -193,3 +193,39 @@ func TestInterruptedRebuildLeavesTheBaseAtTheLastSegment(t *testing.T) {
 	viewstest.Same(t, "segments", len(segments), 2)
 	viewstest.Same(t, "base", b.Stored(jane).Base, ones(16, 8))
 }
+
+// A rebuild has counted all stretches when a posting becomes visible in the last one. A second rebuild counts it and
+// ends after its first change: the seal includes the posting, the base does not reach it, and EnsureVisible finds it
+// counted there. The first rebuild must count the stretch again, although its segment is unchanged.
+func TestRebuildFoldsAgainAboveTheBase(t *testing.T) {
+	b := segmented(t)
+	for _, s := range b.AllSegments(jane)[:3] { // so that the second rebuild has several changes to write
+		s.Credits = events.NewAmount(99)
+		b.Damage().Segment(s)
+	}
+	tuned := projections.Tuning{Stretch: 4, Segments: 1}
+	var once sync.Once
+	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(int, []store.Write) error {
+		once.Do(func() {
+			late := b.PostOnes(jane, 37)[0]
+			_, second := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
+				if write > 1 {
+					return errCut
+				}
+				return nil
+			}}, b.Clock, tuned)
+			if err := second.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) {
+				t.Fatal(err)
+			}
+			b.Must(b.Reader.EnsureVisible(t.Context(), jane.Account, jane.Asset, late))
+		})
+		strong, err := b.Reader.Balance(t.Context(), jane, nil)
+		b.Must(err)
+		viewstest.Same(t, "postings of a strong read", strong.Head.Count, 21)
+		return nil
+	}}, b.Clock, tuned)
+	b.Must(rebuilder.Balance(t.Context(), jane).Err)
+	strong, err := b.Reader.Balance(t.Context(), jane, nil)
+	b.Must(err)
+	viewstest.Same(t, "postings of a strong read", strong.Head.Count, 21)
+}

@@ -18,8 +18,8 @@ type stretch struct {
 
 // countStretch counts the stretch between the base and end, which is the end of a stored segment or of a lost one.
 // It reuses the result of an earlier attempt if the stored segment equals that result, or is the same as then: no
-// posting was counted there since. The stretch must also lie below the seal, since EnsureVisible checks segments
-// only there.
+// posting was counted there since. The stretch must also end at or below the stored base: above it, EnsureVisible
+// finds postings counted in the seal.
 func (r *rebuild) countStretch(ctx context.Context, end events.KSUID) error {
 	b, found, every := &r.balance, r.chain.segments[end], r.tuning.Stretch
 	if found.Exists && found.Fault == nil && found.Value.After == b.Base.Through {
@@ -27,7 +27,7 @@ func (r *rebuild) countStretch(ctx context.Context, end events.KSUID) error {
 		// interrupted between the writes of two parts, the stored segment would overlap the first part.
 		every = math.MaxInt64
 	}
-	if s := r.counted[end]; len(s.parts) > 0 && s.parts[0].After == b.Base.Through && end <= r.stored.Seal.Through &&
+	if s := r.counted[end]; len(s.parts) > 0 && s.parts[0].After == b.Base.Through && end <= r.stored.Base.Through &&
 		(found.Fault == nil && found.Value == s.parts[len(s.parts)-1] || found.Value == s.stored) {
 		b.First = projections.Earlier(b.First, s.first)
 		for _, part := range s.parts {
