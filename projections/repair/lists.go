@@ -34,7 +34,6 @@ type lists struct {
 	newest  events.KSUID            // of the right pages that were read
 	altered []events.KSUID          // pages that cannot be decoded, or that no lister wrote under their keys
 	missing map[uint64]missingEntry // by its hash
-	wrong   map[store.Key]bool      // entries that were reported: some are found twice, by header and by entry
 }
 
 // lists rebuilds the lists of transactions and the journal. It reads the journal, then scans the table, and writes
@@ -43,7 +42,7 @@ type lists struct {
 func (r *Run) lists(ctx context.Context) error {
 	l := &lists{
 		Rebuilder: r.rebuilder, run: r, seed: maphash.MakeSeed(),
-		journal: make(map[uint64]bool), missing: make(map[uint64]missingEntry), wrong: make(map[store.Key]bool),
+		journal: make(map[uint64]bool), missing: make(map[uint64]missingEntry),
 	}
 	if err := l.readJournal(ctx, ""); err != nil {
 		return err
@@ -103,10 +102,10 @@ func (l *lists) page(ctx context.Context, items []store.Item) error {
 	if err := l.wanted(ctx, b, wanted); err != nil {
 		return err
 	}
-	if err := l.stored(ctx, b, projections.Listings, listed, projections.ListedItem); err != nil {
+	if err := l.stored(ctx, b, projections.Listings, listed, projections.ListedItem, l.isWanted); err != nil {
 		return err
 	}
-	if err := l.stored(ctx, b, projections.Holds, open, projections.HoldEntry); err != nil {
+	if err := l.stored(ctx, b, projections.Holds, open, projections.HoldEntry, isOfHold); err != nil {
 		return err
 	}
 	return l.append(ctx, entriesPerPage)
@@ -142,10 +141,20 @@ func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[store.Key]p
 // transactionsAtOnce is how many transactions are read in one request, each with its end.
 const transactionsAtOnce = store.BatchGetKeys / 2
 
-// stored rebuilds stored items of a view that differ from what entry makes of their transactions. Those of malformed
-// keys are left to the audit, and entries that their hold has to Account.
+// isWanted reports whether a transaction has the entry with that key: its header's page rebuilds it.
+func (l *lists) isWanted(key store.Key, t projections.Transaction) bool {
+	return t.Header.ID != "" && slices.ContainsFunc(projections.ListedRows(t.Header, l.run.Indexed),
+		func(row projections.Row) bool { return store.ItemKey(row.Value.(store.Item)) == key })
+}
+
+// isOfHold reports whether a hold has the entry with that key: Account rebuilds it.
+func isOfHold(key store.Key, t projections.Transaction) bool { return t.HasEntry(key) }
+
+// stored rebuilds stored items of a view that differ from what entry makes of their transactions. Those that are
+// rebuilt elsewhere are left out. Those of malformed keys are left to the audit.
 func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View, items []store.Item,
 	entry func(store.Key, projections.Transaction) store.Item,
+	isElsewhere func(store.Key, projections.Transaction) bool,
 ) error {
 	for some := range slices.Chunk(items, transactionsAtOnce) {
 		ids := make(map[string]bool, len(some))
@@ -162,7 +171,7 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 			key := store.ItemKey(item)
 			t, ok := view.Owner(item)
 			of := found[t.Hold]
-			if !ok || view == projections.Holds && of.HasEntry(key) || differs(item, entry(key, of)) == nil {
+			if !ok || isElsewhere(key, of) || differs(item, entry(key, of)) == nil {
 				continue
 			}
 			if err := l.item(ctx, b, view, key, nil); err != nil {
@@ -177,11 +186,7 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, key store.Key, known *projections.Row,
 ) error {
 	report := b.item(ctx, Report{}, view, key, known, l.run.Scope.DropMissing)
-	l.mu.Lock()
-	isKnown := l.wrong[key]
-	l.wrong[key] = isKnown || len(report.Differences)+len(report.Strays) > 0
-	l.mu.Unlock()
-	if report.Err == nil && !isKnown {
+	if report.Err == nil {
 		l.run.report(report)
 	}
 	return report.Err

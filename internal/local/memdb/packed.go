@@ -112,8 +112,7 @@ func valueSize(letter byte, value string) int {
 	case packedList:
 		total := store.CollectionBytes
 		for len(rest) > 0 {
-			letter, rest = rest[0], rest[1:]
-			total += valueSize(letter, rest.cut()) + store.ElementBytes
+			total += valueSize(rest.value()) + store.ElementBytes
 		}
 		return total
 	}
@@ -133,8 +132,14 @@ func (p packed) text(of string) (value string, ok bool) {
 // next takes an attribute off the front.
 func (p *packed) next() (name string, letter byte, value string) {
 	name = p.cut()
+	letter, value = p.value()
+	return name, letter, value
+}
+
+// value takes a value off the front: an element of a list, or what follows a name.
+func (p *packed) value() (letter byte, value string) {
 	letter, *p = (*p)[0], (*p)[1:]
-	return name, letter, p.cut()
+	return letter, p.cut()
 }
 
 // cut takes a text off the front.
@@ -169,8 +174,7 @@ func unpack(letter byte, value string) types.AttributeValue {
 	case packedList:
 		l := []types.AttributeValue{}
 		for all := packed(value); len(all) > 0; {
-			letter, all = all[0], all[1:]
-			l = append(l, unpack(letter, all.cut()))
+			l = append(l, unpack(all.value()))
 		}
 		return &types.AttributeValueMemberL{Value: l}
 	}

@@ -217,8 +217,7 @@ func streamed(letter byte, value string) streamtypes.AttributeValue {
 	case packedList:
 		l := []streamtypes.AttributeValue{}
 		for all := packed(value); len(all) > 0; {
-			letter, all = all[0], all[1:]
-			l = append(l, streamed(letter, all.cut()))
+			l = append(l, streamed(all.value()))
 		}
 		return &streamtypes.AttributeValueMemberL{Value: l}
 	}
