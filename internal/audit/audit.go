@@ -164,6 +164,10 @@ func (a *Audit) enqueue(ctx context.Context, acct account) {
 }
 
 const (
+	// rounds is how often an item that looks wrong is read. With the pauses this takes longer than a running projector
+	// needs for the item.
+	rounds     = 8
+	roundPause = 200 * time.Millisecond
 	// After manyFindings findings, repeat makes fewer and faster attempts. The audit of a badly damaged table would
 	// otherwise take days.
 	manyFindings       = 64
@@ -172,15 +176,13 @@ const (
 )
 
 // repeat calls attempt until it is done, at most rounds times, or until the audit ends. It pauses after each call:
-// pause after the first one, twice as long after the second one, and so on. attempt gets the number of its call, which
-// starts at 1, and the number of the last call.
-func (a *Audit) repeat(ctx context.Context, rounds int, pause time.Duration,
-	attempt func(round, last int) (done bool),
-) {
+// roundPause after the first one, twice as long after the second one, and so on. attempt gets the number of its call,
+// which starts at 1, and the number of the last call.
+func (a *Audit) repeat(ctx context.Context, attempt func(round, last int) (done bool)) {
 	for round := 1; ctx.Err() == nil; round++ {
-		last, pause := rounds, pause
+		last, pause := rounds, roundPause
 		if a.Counts().Findings >= manyFindings {
-			last, pause = min(rounds, manyFindingsRounds), manyFindingsPause
+			last, pause = manyFindingsRounds, manyFindingsPause
 		}
 		if attempt(round, last) || round >= last {
 			return
@@ -189,10 +191,12 @@ func (a *Audit) repeat(ctx context.Context, rounds int, pause time.Duration,
 	}
 }
 
-// confirm repeats check until it finds nothing, and reports the findings of its last call.
-func (a *Audit) confirm(ctx context.Context, rounds int, pause time.Duration, check func() []Finding) {
-	a.repeat(ctx, rounds, pause, func(round, last int) (done bool) {
-		found := check()
+// confirm looks again at what a first look found, until nothing is found. It reports the findings of the last look.
+func (a *Audit) confirm(ctx context.Context, found []Finding, again func() []Finding) {
+	a.repeat(ctx, func(round, last int) (done bool) {
+		if round > 1 {
+			found = again()
+		}
 		if round == last {
 			a.report(ctx, found...)
 		}

@@ -29,8 +29,11 @@ type definitions struct {
 	missing map[store.Key]bool // reported
 }
 
-// definition looks up an account, an asset or a group. isMissing is true only the first time that it is found missing.
-func (a *Audit) definition(ctx context.Context, k store.Key) (found definition, isMissing bool) {
+// definition looks up an account, an asset or a group, which the item with key by needs. A missing one is reported
+// once, with code. Only then isMissing is true.
+func (a *Audit) definition(ctx context.Context, k, by store.Key, code Code, wanted string) (
+	found definition, isMissing bool,
+) {
 	d := &a.definitions
 	d.mu.Lock()
 	found, ok := d.cache[k]
@@ -54,25 +57,25 @@ func (a *Audit) definition(ctx context.Context, k store.Key) (found definition, 
 	if len(d.missing) < missingReported {
 		d.missing[k] = true
 	}
+	a.report(ctx, Finding{code, k, "", absent, wanted + ": " + by.PK + " " + by.SK + " needs it"})
 	return found, true
 }
 
-// asset looks up an asset that the item with key by names. It reports a missing asset once.
 func (a *Audit) asset(ctx context.Context, id string, by store.Key) definition {
-	k := store.Asset.Key(id)
-	found, isMissing := a.definition(ctx, k)
-	if isMissing {
-		a.report(ctx, Finding{AssetMissing, k, "", absent, "a registered asset: " + by.PK + " " + by.SK + " names it"})
-	}
+	found, _ := a.definition(ctx, store.Asset.Key(id), by, AssetMissing, "a registered asset")
 	return found
 }
 
-// account looks up the account whose partition has the item with key by. It reports a missing account once, and has its
-// items checked.
+// account looks up an account. The items of a missing one are checked, too.
 func (a *Audit) account(ctx context.Context, id string, by store.Key) {
-	k := store.Account.Key(id)
-	if _, isMissing := a.definition(ctx, k); isMissing {
-		a.report(ctx, Finding{AccountMissing, k, "", absent, "an opened account: its partition has " + by.SK})
+	if _, isMissing := a.definition(ctx, store.Account.Key(id), by, AccountMissing, "an opened account"); isMissing {
 		a.enqueue(ctx, account{id: id})
+	}
+}
+
+// group looks up a group. The members of a missing one are checked, too.
+func (a *Audit) group(ctx context.Context, id string, by store.Key) {
+	if _, isMissing := a.definition(ctx, store.Group.Key(id), by, GroupMissing, "a registered group"); isMissing {
+		a.checkGroup(ctx, id)
 	}
 }

@@ -64,9 +64,8 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.checkEnd(ctx, l, key)
 	case reversed:
 		if a.checkedReversals.add(v.transaction) {
-			a.confirm(ctx, examineRounds, examinePause, func() []Finding {
-				return a.compareReversals(ctx, v.transaction)
-			})
+			look := func() []Finding { return a.compareReversals(ctx, v.transaction) }
+			a.confirm(ctx, look(), look)
 		}
 	case change:
 		for id := range v.limits {

@@ -230,7 +230,7 @@ func (c *reconciler) searchJournal(ctx context.Context) {
 			from = e.at
 		}
 	}
-	c.audit.repeat(ctx, examineRounds, examinePause, func(round, last int) (done bool) {
+	c.audit.repeat(ctx, func(round, last int) (done bool) {
 		began := c.audit.Now()
 		for e := range c.audit.journal(ctx, ksuidBefore(from.Add(-clockSkew))) {
 			delete(c.missingFromJournal, c.journalHash(e))

@@ -6,22 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"ledger.example/internal/store"
-)
-
-// A transaction that looks wrong is read examineRounds times, because it may have been written during the scan.
-const (
-	examineRounds = 3
-	examinePause  = 300 * time.Millisecond
 )
 
 // examine reads a transaction and the items that name it, and reports what is wrong.
 func (c *reconciler) examine(ctx context.Context, id string, referrers []store.Key) {
 	slices.SortFunc(referrers, compareKeys) // an entry of an ended hold was added twice
 	referrers = slices.Compact(referrers)
-	c.audit.repeat(ctx, examineRounds, examinePause, func(round, last int) (done bool) {
+	c.audit.repeat(ctx, func(round, last int) (done bool) {
 		findings, missing, isUnsettled := c.compare(ctx, id, referrers)
 		if done = len(findings) == 0; done || round == last {
 			c.audit.report(ctx, c.unreported(findings)...)

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"time"
 
 	"ledger.example/internal/store"
 )
@@ -19,24 +18,24 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 		read := a.decodePair(acct, asset, p.take(balancePrefix, asset)(ctx), p.take(guardPrefix, asset)(ctx))
 		read.segments, read.postings = p.take(segmentPrefix, asset), p.take(postingPrefix, asset)
 		read.closing = closingOf(acct, asset)
-		result := compare(ctx, read)
+		c := compare(ctx, read)
 		for _, prefix := range byAsset { // skip what the comparison left after an unreadable item
 			for range p.take(prefix, asset).all(ctx) {
 			}
 		}
-		if result.unreadable {
+		if c.unreadable {
 			unreadable = true
 			continue
 		}
 		a.report(ctx, read.closing.judge()...)
 		ofBalances.add(read.balance.head, read.balance.first)
-		ofPostings.add(result.total.fold, result.total.first)
+		ofPostings.add(c.all.fold, c.all.first)
 		switch {
-		case read.balance.version == 0 && result.total.count > 0:
+		case read.balance.version == 0 && c.all.count > 0:
 			lacking = append(lacking, asset)
-		case len(result.issues) > 0:
+		case len(c.issues) > 0:
 			a.examine(ctx, acct, asset, false)
-		case result.isTailYoung:
+		case c.isTailYoung():
 			a.countUnsettled()
 		}
 	}
@@ -74,62 +73,56 @@ func (s summary) same(t summary) bool {
 	return s == t
 }
 
-const (
-	summaryRounds = 7
-	summaryPause  = 200 * time.Millisecond
-)
-
 // checkSummary compares a stored summary with the summaries computed from the balances and from the postings. It may
 // match either one, because a balance can be wrong. The projector writes summary and balances in one transaction, but
 // the audit reads them one after the other, so it reads them again before it reports the summary.
 func (a *Audit) checkSummary(ctx context.Context, account string, item attributes, ofBalances, ofPostings summary) {
-	a.repeat(ctx, summaryRounds, summaryPause, func(round, last int) (done bool) {
-		if round > 1 {
-			var stable, readable bool
-			if item, ofBalances, stable, readable = a.readStableSummary(ctx, account); !stable || !readable {
-				if readable {
-					a.countUnsettled()
-				}
-				return true
-			}
+	a.confirm(ctx, compareSummary(account, item, ofBalances, ofPostings), func() []Finding {
+		item, ofBalances, ok := a.readStableSummary(ctx, account)
+		if !ok {
+			return nil
 		}
-		stored, ok := as[summary](item)
-		if !ok && len(item) > 0 || stored.same(ofBalances) || stored.same(ofPostings) {
-			return true // the scan reports an unreadable summary
-		}
-		if round == last {
-			code, text := SummaryWrong, absent
-			if ok {
-				text = stored.String()
-			}
-			if !ok || stored.assets < ofBalances.assets && stored.first >= ofBalances.first {
-				code = SummaryIncomplete
-			}
-			a.report(ctx, Finding{code, store.Summary.Key(account), "", text, ofBalances.String()})
-		}
-		return false
+		return compareSummary(account, item, ofBalances, ofPostings)
 	})
 }
 
+// compareSummary compares a stored summary with computed ones once.
+func compareSummary(account string, item attributes, ofBalances, ofPostings summary) []Finding {
+	stored, ok := as[summary](item)
+	if !ok && len(item) > 0 || stored.same(ofBalances) || stored.same(ofPostings) {
+		return nil // the scan reports an unreadable summary
+	}
+	code, text := SummaryWrong, absent
+	if ok {
+		text = stored.String()
+	}
+	if !ok || stored.assets < ofBalances.assets && stored.first >= ofBalances.first {
+		code = SummaryIncomplete
+	}
+	return []Finding{{code, store.Summary.Key(account), "", text, ofBalances.String()}}
+}
+
 // readStableSummary reads a summary, and computes another one from the balances, until the stored one does not change
-// during the reads. stable is false if it always changes. readable is false if a balance is unreadable.
+// during the reads. ok is false if it always changes, or if a balance is unreadable.
 func (a *Audit) readStableSummary(ctx context.Context, account string) (item attributes, ofBalances summary,
-	stable, readable bool) {
+	ok bool,
+) {
 	key := store.Summary.Key(account)
-	for range pairRounds {
+	for range rounds {
 		before, _ := as[summary](a.get(ctx, key))
 		ofBalances = summary{}
 		for item := range a.itemsOf(key.PK, store.Balance.All()).all(ctx) {
 			b, ok := as[balance](item)
 			if !ok {
-				return nil, ofBalances, false, false
+				return nil, ofBalances, false
 			}
 			ofBalances.add(b.head, b.first)
 		}
 		item = a.get(ctx, key)
 		if after, _ := as[summary](item); after.version == before.version {
-			return item, ofBalances, true, true
+			return item, ofBalances, true
 		}
 	}
-	return nil, ofBalances, false, true
+	a.countUnsettled()
+	return nil, ofBalances, false
 }

@@ -13,13 +13,11 @@ import (
 // with the highest limits that it ever had.
 func (a *Audit) checkChanges(ctx context.Context, acct account, p partition) account {
 	changed, found := a.compareChanges(ctx, acct, p.current, p.families[changePrefix].next)
-	if len(found) > 0 {
-		a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-			key := store.Current.Key(acct.id)
-			changed, found = a.compareChanges(ctx, acct, a.get(ctx, key), a.itemsOf(key.PK, store.Change.All()))
-			return found
-		})
-	}
+	a.confirm(ctx, found, func() []Finding {
+		key := store.Current.Key(acct.id)
+		changed, found = a.compareChanges(ctx, acct, a.get(ctx, key), a.itemsOf(key.PK, store.Change.All()))
+		return found
+	})
 	return changed
 }
 

@@ -33,25 +33,21 @@ type pair struct {
 type issue struct {
 	Finding
 	state state
-	// isProved: writes during the reads cannot explain it. Postings are never deleted, and a balance is one item.
-	isProved bool
+	looks int // it is a finding after this number of successive looks
 }
 
-// compared is the result of a comparison. If it is unreadable, no other field is set.
-type compared struct {
-	unreadable bool
-
-	issues       []issue
-	total        tally
-	isTailYoung  bool  // the head does not count the last postings, and all of these are young
-	resume       tally // the sums from which the next comparison may start
-	beforeRecent tally // the sums before the first recent posting
-}
+const (
+	// proved: writes during the reads cannot explain an issue. Postings are never deleted, and a balance is one item.
+	proved = 1
+	// An issue that a write in progress causes disappears at the next look, or moves to another item.
+	lasting = 3
+)
 
 // comparison compares a pair. It adds up the postings in order, and compares each stored fold with the sums at its end.
+// If the pair is unreadable, the comparison proves nothing.
 type comparison struct {
 	pair
-	all, young tally
+	all, young tally // of all postings, and of those that need not be projected yet
 	issues     []issue
 
 	folds          [3]foldCheck // base, seal, head
@@ -63,7 +59,7 @@ type comparison struct {
 
 	settledTail, youngTail bool // there are settled, young postings after the end of the head
 
-	beforeRecent *tally // the sums before the first recent posting; nil: there is none
+	beforeRecent *tally // the sums before the first recent posting; nil until the comparison passes that
 }
 
 // checkpoint has the sums of the postings through one KSUID, and of the young ones among them.
@@ -77,7 +73,7 @@ type foldCheck struct {
 }
 
 // compare compares the balance, the segments and the guard of a pair with its postings. It reads the postings once.
-func compare(ctx context.Context, p pair) compared {
+func compare(ctx context.Context, p pair) *comparison {
 	c := &comparison{pair: p, all: p.start.copy(), young: newTally(), previousEnd: checkpoint{p.start.fold, noFold()}}
 	if c.balance.version == 0 {
 		c.balance.base, c.balance.seal, c.balance.head = noFold(), noFold(), noFold()
@@ -88,20 +84,26 @@ func compare(ctx context.Context, p pair) compared {
 		c.readAll(ctx)
 	}
 	if c.unreadable {
-		return compared{unreadable: true}
+		return c
 	}
 	c.judgeBalance()
 	c.judgeBase()
 	c.judgeGuard(c.all.fold)
-	result := compared{total: c.all, isTailYoung: c.youngTail && !c.settledTail, resume: newTally(),
-		beforeRecent: c.all, issues: c.issues}
+	if c.beforeRecent == nil {
+		c.beforeRecent = &c.all
+	}
+	return c
+}
+
+// isTailYoung reports whether the head does not count the last postings, and all of these are young.
+func (c *comparison) isTailYoung() bool { return c.youngTail && !c.settledTail }
+
+// resume returns the sums from which the next comparison may start.
+func (c *comparison) resume() tally {
 	if base := c.folds[0]; !c.isSegmentWrong && base.stored.equal(base.actual.all) {
-		result.resume = tally{base.stored, c.all.first}
+		return tally{base.stored, c.all.first}
 	}
-	if c.beforeRecent != nil {
-		result.beforeRecent = *c.beforeRecent
-	}
-	return result
+	return newTally()
 }
 
 // readAll adds up the postings, and compares the folds that end between them. It stops at an unreadable item.
@@ -176,8 +178,8 @@ func (c *comparison) compareEndsBefore(ctx context.Context, next string) {
 }
 
 // addIssue adds an issue.
-func (c *comparison) addIssue(code Code, key store.Key, attribute, stored, recomputed string, s state, isProved bool) {
-	c.issues = append(c.issues, issue{Finding{code, key, attribute, stored, recomputed}, s, isProved})
+func (c *comparison) addIssue(code Code, key store.Key, attribute, stored, recomputed string, s state, looks int) {
+	c.issues = append(c.issues, issue{Finding{code, key, attribute, stored, recomputed}, s, looks})
 }
 
 // judgeBalance compares the balance's folds with the sums at their ends. It adds one issue for all differences.
@@ -190,7 +192,7 @@ func (c *comparison) judgeBalance() {
 	}
 	b := c.balance
 	if b.version == 0 && c.all.count > 0 && (c.lost || c.hasSegment) { // a segment needs a balance
-		c.addIssue(BalanceLost, store.Balance.Key(c.account.id, c.asset), "", absent, c.all.String(), wrong, false)
+		c.addIssue(BalanceLost, store.Balance.Key(c.account.id, c.asset), "", absent, c.all.String(), wrong, lasting)
 		return
 	}
 	for _, cut := range c.folds {
@@ -222,12 +224,12 @@ func (c *comparison) judgeBalance() {
 	if len(stored) == 0 {
 		return
 	}
-	code, is := balanceCodes[worst], strings.Join(stored, "; ")
+	code, is := codeOf(worst, BalanceBehind, BalanceWrong, BalanceCountsMore), strings.Join(stored, "; ")
 	if b.version == 0 {
 		is = absent
 	}
 	c.addIssue(code, store.Balance.Key(c.account.id, c.asset), "", is, strings.Join(recomputed, "; "), worst,
-		worst >= wrong)
+		worst.looks())
 }
 
 // firstCounted returns the KSUID of the first posting, or "" if the balance does not count it.

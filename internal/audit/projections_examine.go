@@ -8,73 +8,43 @@ import (
 	"ledger.example/internal/store"
 )
 
-const (
-	// pairRounds is how often a pair that looks wrong is read. With the pauses this takes longer than a running
-	// projector needs to project its postings.
-	pairRounds = 8
-	pairPause  = 200 * time.Millisecond
-	// streakRounds is the number of successive rounds in which an issue must appear if one round does not prove it. An
-	// issue that a write in progress causes disappears in the next round, or moves to another item.
-	streakRounds = 3
-)
-
-// issueKey identifies an issue over several rounds.
+// issueKey identifies an issue over several looks.
 type issueKey struct {
 	code Code
 	key  store.Key
 }
 
-// examine reads one pair until nothing looks wrong, and reports the remaining issues. Each round skips the postings
-// that the round before found right. lost is the field of pair.
+// examine reads one pair until nothing looks wrong, and reports the remaining issues. Each look skips the postings that
+// the look before found right. lost is the field of pair. A concurrent write or recent postings may explain an issue.
+// Such an issue is not a finding, but the pair counts as unsettled.
 func (a *Audit) examine(ctx context.Context, acct account, asset string, lost bool) {
 	start := newTally()
-	streaks := make(map[issueKey]int) // number of rounds, up to the last one, in which an issue appeared
-	a.repeat(ctx, pairRounds, pairPause, func(round, last int) (done bool) {
-		before := a.readPair(ctx, acct, asset)
-		p := before
+	seen := make(map[issueKey]int) // number of looks, up to the last one, in which an issue appeared
+	a.repeat(ctx, func(round, last int) (done bool) {
+		p := a.readPair(ctx, acct, asset)
 		p.start, p.lost = start, lost
-		result := compare(ctx, a.withPostings(p))
-		if slices.ContainsFunc(result.issues, isOfGuard) {
-			a.recheckGuard(ctx, before, &result)
+		c := compare(ctx, a.withPostings(p))
+		if slices.ContainsFunc(c.issues, isOfGuard) {
+			a.recheckGuard(ctx, p, c)
 		}
-		if result.unreadable {
+		if c.unreadable {
 			return true
 		}
-		if len(result.issues) == 0 {
-			if result.isTailYoung {
-				a.countUnsettled()
-			}
-			return true
-		}
-		after := a.readPair(ctx, acct, asset)
-		next := make(map[issueKey]int)
-		for _, i := range result.issues {
+		before := seen
+		seen, start = make(map[issueKey]int), c.resume()
+		isUnsettled := len(c.issues) == 0 && c.isTailYoung()
+		for _, i := range c.issues {
 			k := issueKey{i.Code, i.Key}
-			next[k] = streaks[k] + 1
-		}
-		streaks, start = next, result.resume
-		if after.unreadable || round < last {
-			return after.unreadable
-		}
-		// A concurrent write or recent postings may explain an issue. Such an issue is not a finding, but the pair
-		// counts as unsettled.
-		anyUnsettled := false
-		for _, i := range result.issues {
-			isLasting := streaks[issueKey{i.Code, i.Key}] >= min(last, streakRounds)
-			isSure := i.isProved || isLasting || before.balance.version == after.balance.version
-			if isOfGuard(i) { // a slow commit may last for all stable reads of one round
-				isSure = i.isProved && isLasting
+			seen[k] = before[k] + 1
+			isSure := i.state != unsettled && seen[k] >= min(last, i.looks)
+			if isUnsettled = isUnsettled || !isSure; isSure && round == last {
+				a.report(ctx, i.Finding)
 			}
-			if i.state == unsettled || !isSure {
-				anyUnsettled = true
-				continue
-			}
-			a.report(ctx, i.Finding)
 		}
-		if anyUnsettled {
+		if done = len(c.issues) == 0; isUnsettled && (done || round == last) {
 			a.countUnsettled()
 		}
-		return true
+		return done
 	})
 }
 
@@ -91,14 +61,14 @@ const (
 )
 
 // recheckGuard compares the guard of a pair with its debits in stable reads: the guard did not change between the
-// beginning and the end of the read. It replaces the issues about the guard by those of the last stable read, which are
-// proved. Without a stable read it keeps them.
-func (a *Audit) recheckGuard(ctx context.Context, p pair, result *compared) {
+// beginning and the end of the read. It replaces the issues about the guard by those of the last stable read. Without a
+// stable read they are unsettled: a slow commit may last for all reads of one look.
+func (a *Audit) recheckGuard(ctx context.Context, p pair, result *comparison) {
 	stable := 0
 	var issues []issue
 	for reads := 0; reads < guardReads && stable < stableReads; reads++ {
 		before := a.readPair(ctx, p.account, p.asset)
-		before.start = result.beforeRecent
+		before.start = *result.beforeRecent
 		total := result.beforeRecent.copy()
 		for item := range a.withPostings(before).postings.all(ctx) {
 			p, ok := amountsOf(item)
@@ -122,12 +92,15 @@ func (a *Audit) recheckGuard(ctx context.Context, p pair, result *compared) {
 		if issues = c.issues; len(issues) == 0 {
 			break
 		}
-		for i := range issues {
-			issues[i].isProved = true
-		}
 	}
 	if stable > 0 {
 		result.issues = append(slices.DeleteFunc(result.issues, isOfGuard), issues...)
+		return
+	}
+	for i := range result.issues {
+		if isOfGuard(result.issues[i]) {
+			result.issues[i].state = unsettled
+		}
 	}
 }
 

@@ -209,10 +209,15 @@ func judge(stored, found, young fold) state {
 	return behind
 }
 
-// Codes of findings about balances and segments, by state.
-var (
-	balanceCodes = [...]Code{unsettled: BalanceBehind, behind: BalanceBehind, wrong: BalanceWrong,
-		beyond: BalanceCountsMore}
-	segmentCodes = [...]Code{unsettled: SegmentBehind, behind: SegmentBehind, wrong: SegmentWrong,
-		beyond: SegmentCountsMore}
-)
+// codeOf returns the code of a finding about a fold in some state.
+func codeOf(s state, isBehind, isWrong, countsMore Code) Code {
+	return [...]Code{unsettled: isBehind, behind: isBehind, wrong: isWrong, beyond: countsMore}[s]
+}
+
+// looks returns how often a fold must be seen in a state.
+func (s state) looks() int {
+	if s >= wrong {
+		return proved
+	}
+	return lasting
+}

@@ -12,10 +12,8 @@ import (
 
 // checkGroups compares an account's places in groups with the changes of its groups.
 func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
-	if len(a.comparePlaces(ctx, account, p.families[placePrefix].next, p.families[groupingPrefix].next)) == 0 {
-		return
-	}
-	a.confirm(ctx, memberRounds, memberPause, func() []Finding {
+	found := a.comparePlaces(ctx, account, p.families[placePrefix].next, p.families[groupingPrefix].next)
+	a.confirm(ctx, found, func() []Finding {
 		partition := store.Account.PK(account)
 		return a.comparePlaces(ctx, account, a.itemsOf(partition, store.Grouped.All()),
 			a.itemsOf(partition, store.Grouping.All()))
@@ -112,13 +110,4 @@ func (a *Audit) checkGroup(ctx context.Context, id string) {
 	pk := store.Group.PK(id)
 	a.checkMembers(ctx, pk, partition{families: map[string]*family{
 		grantPrefix: a.family(pk, grantPrefix), memberPrefix: a.family(pk, memberPrefix)}})
-}
-
-// group looks up a group that the item with key by names. It reports a missing group once, and has its members checked.
-func (a *Audit) group(ctx context.Context, id string, by store.Key) {
-	k := store.Group.Key(id)
-	if _, isMissing := a.definition(ctx, k); isMissing {
-		a.report(ctx, Finding{GroupMissing, k, "", absent, "a registered group: " + by.PK + " " + by.SK + " names it"})
-		a.checkGroup(ctx, id)
-	}
 }

@@ -21,22 +21,22 @@ func (c *comparison) judgeGuard(total fold) {
 	}
 	if limit == nil {
 		if c.guard != nil {
-			c.addIssue(GuardUnexpected, key, store.AttrSpent, is, absent+": the account has no limit", wrong, true)
+			c.addIssue(GuardUnexpected, key, store.AttrSpent, is, absent+": the account has no limit", wrong, lasting)
 		}
 		return
 	}
 	switch {
 	case stored.Sign() != 0 && spent.Sign() == 0:
-		c.addIssue(GuardUnexpected, key, store.AttrSpent, is, "0: the account had no debit of the asset", wrong, false)
+		c.addIssue(GuardUnexpected, key, store.AttrSpent, is, "0: the account had no debit of the asset", wrong, lasting)
 	case stored.Cmp(spent) != 0:
-		c.addIssue(GuardWrong, key, store.AttrSpent, is, spent.String(), wrong, false)
+		c.addIssue(GuardWrong, key, store.AttrSpent, is, spent.String(), wrong, lasting)
 	}
 	c.judgeGuardVersion(key)
 	available := new(big.Int).Sub(total.quantity(), total.sums[pendingDebits])
 	if available.Add(available, limit).Sign() < 0 {
 		c.addIssue(Overdrawn, store.Balance.Key(c.account.id, c.asset), "",
 			fmt.Sprintf("quantity %s, pending debits %s", total.quantity(), total.sums[pendingDebits]),
-			fmt.Sprintf("not below %s", new(big.Int).Neg(limit)), wrong, false)
+			fmt.Sprintf("not below %s", new(big.Int).Neg(limit)), wrong, lasting)
 	}
 }
 
@@ -47,13 +47,13 @@ func (c *comparison) judgeGuardVersion(key store.Key) {
 	switch {
 	case c.guard == nil, c.guard.change == c.account.version, c.guard.change == 0 && c.guard.spent.Sign() == 0:
 	case c.guard.change == 0:
-		c.addIssue(GuardWrong, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
+		c.addIssue(GuardWrong, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, lasting)
 	case c.guard.change > c.account.version:
-		c.addIssue(GuardAhead, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
+		c.addIssue(GuardAhead, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, lasting)
 	case c.account.changedAt.Before(c.settled):
-		c.addIssue(GuardBehind, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, behind, true)
+		c.addIssue(GuardBehind, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, behind, lasting)
 	default:
-		c.addIssue(GuardBehind, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, unsettled, true)
+		c.addIssue(GuardBehind, key, store.AttrChange, fmt.Sprint(c.guard.change), newest, unsettled, lasting)
 	}
 }
 

@@ -3,14 +3,8 @@ package audit
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"ledger.example/internal/store"
-)
-
-const (
-	memberRounds = 6
-	memberPause  = 200 * time.Millisecond
 )
 
 // checkMembers compares the memberships of an account or a group with its grants, user by user. pk is the partition key
@@ -19,11 +13,10 @@ func (a *Audit) checkMembers(ctx context.Context, pk string, p partition) {
 	for user := p.nextID(ctx, grantPrefix, memberPrefix); user != ""; user = p.nextID(ctx, grantPrefix, memberPrefix) {
 		member := p.take(memberPrefix, user)(ctx)
 		key := store.Key{PK: pk, SK: store.Membership.Key("", user).SK}
-		if found := a.compareMember(ctx, key, user, member, p.take(grantPrefix, user)); len(found) > 0 {
-			a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-				return a.compareMember(ctx, key, user, a.get(ctx, key), a.itemsOf(pk, store.Grant.All(user)))
-			})
-		}
+		found := a.compareMember(ctx, key, user, member, p.take(grantPrefix, user))
+		a.confirm(ctx, found, func() []Finding {
+			return a.compareMember(ctx, key, user, a.get(ctx, key), a.itemsOf(pk, store.Grant.All(user)))
+		})
 	}
 }
 

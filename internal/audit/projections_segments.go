@@ -24,7 +24,7 @@ func (c *comparison) compareSegment() {
 	s, end := *c.segment, c.here()
 	key := store.Segment.Key(c.account.id, c.asset, s.through)
 	if base := c.balance.base.through; c.balance.version > 0 && s.through > base {
-		c.addIssue(SegmentWrong, key, "", s.String(), "no segment: the base ends at "+quoted(base), wrong, false)
+		c.addIssue(SegmentWrong, key, "", s.String(), "no segment: the base ends at "+quoted(base), wrong, lasting)
 		return
 	}
 	sums := end.minus(c.previousEnd)
@@ -33,7 +33,7 @@ func (c *comparison) compareSegment() {
 		c.judgeSegment(key, s, sums)
 	case s.after < c.previousEnd.all.through, s.fold.sameSums(sums.all):
 		c.isSegmentWrong = true
-		c.addIssue(SegmentWrong, key, store.AttrAfter, quoted(s.after), quoted(c.previousEnd.all.through), wrong, false)
+		c.addIssue(SegmentWrong, key, store.AttrAfter, quoted(s.after), quoted(c.previousEnd.all.through), wrong, lasting)
 	default:
 		missing := c.segmentStart.minus(c.previousEnd)
 		missing.all.through = s.after
@@ -59,14 +59,15 @@ func (c *comparison) judgeSegment(key store.Key, s segment, sums checkpoint) {
 		return
 	}
 	c.isSegmentWrong = true
-	c.addIssue(segmentCodes[state], key, "", s.String(), sums.all.String(), state, state >= wrong)
+	code := codeOf(state, SegmentBehind, SegmentWrong, SegmentCountsMore)
+	c.addIssue(code, key, "", s.String(), sums.all.String(), state, state.looks())
 }
 
 // noSegment adds an issue for postings that no segment counts. sums are those of the missing segment.
 func (c *comparison) noSegment(sums checkpoint) {
 	c.isSegmentWrong = true
 	c.addIssue(SegmentMissing, store.Segment.Key(c.account.id, c.asset, sums.all.through), "", absent,
-		sums.all.String(), wrong, false)
+		sums.all.String(), wrong, lasting)
 }
 
 // judgeBase checks that the segments reach the end of the base.
