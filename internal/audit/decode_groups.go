@@ -83,20 +83,19 @@ func ids(name string, most int, to *[]string) row {
 
 // grouped is an account's place in a group: whether the account is in the group after a change of its groups.
 type grouped struct {
-	account, group string
-	number         int64 // of the change
-	in             bool
+	group string
+	numbered
 }
 
 // readGrouped reads a place in a group. It has an index key only while the account is in the group.
 func readGrouped(r *reader, key []string) grouped {
-	g, pk2 := grouped{account: key[0], group: key[1], in: r.has(store.AttrPK2)}, ""
-	if g.in {
-		pk2 = store.Grouped.PK2(g.group)
+	g, pk2 := grouped{group: key[1]}, ""
+	if r.has(store.AttrPK2) {
+		g.state, pk2 = inGroup, store.Grouped.PK2(g.group)
 	}
 	r.keys("", pk2)
 	r.read(
-		keyed(store.AttrAccount, g.account),
+		keyed(store.AttrAccount, key[0]),
 		must(store.AttrNumber, aShown, &g.number),
 	)
 	return g

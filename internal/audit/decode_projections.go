@@ -105,10 +105,7 @@ func readSummary(r *reader, _ []string) (s summary) {
 }
 
 // membership has the number and the role of a user's newest grant. The role is "" after a revocation.
-type membership struct {
-	number int64
-	role   string
-}
+type membership struct{ numbered }
 
 func readMembership(r *reader, key []string) membership {
 	r.read(keyed(store.AttrAccount, key[0]))
@@ -125,7 +122,7 @@ func readGroupMembership(r *reader, key []string) (m membership) {
 	r.read(
 		keyed(store.AttrUser, key[1]),
 		must(store.AttrNumber, aShown, &m.number),
-		may(store.AttrRole, aRole, &m.role),
+		may(store.AttrRole, aRole, &m.state),
 	)
 	return m
 }
