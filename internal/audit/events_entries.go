@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -9,41 +10,51 @@ import (
 	"ledger.example/internal/store"
 )
 
-// entry is an entry in a list of holds or of transactions: a stored one, or the one that its transaction requires.
+// entry is an item that shows a transaction: a posting, or an entry in a list of holds or of transactions. It is a stored
+// one, or the one that its transaction requires.
 type entry struct {
 	key         store.Key
 	transaction string
 	steps       []step // the events that it shows, the newest last; none: the entry is absent or void
-	*listKind
+	*entryKind
 }
 
 // step is an event that an entry shows: a transaction was posted, a hold was placed, or a hold ended.
 type step struct {
 	text  string    // how findings show an entry whose newest step it is
-	ksuid string    // of the event's first leg; "" if the event is not known
+	ksuid string    // of the event's first leg, or of the posting; "" if the event is not known
 	at    time.Time // of the event; zero in a stored entry
+	ofEnd bool      // the event is the end of a hold
 }
 
-// listKind has the codes of findings about the entries of some lists.
-type listKind struct {
+// entryKind has the codes of findings about some entries.
+type entryKind struct {
+	name                  string
 	part                  part
 	wrong, behind, orphan Code
 	wrongAttribute        string // the attribute that findings of wrong name; "": none
 }
 
 var (
-	holdLists        = &listKind{eventsPart, HoldEntryWrong, HoldEntryBehind, HoldEntryWithoutHold, ""}
-	transactionLists = &listKind{listsPart, ListEntryWrong, ListEntryBehind, ListEntryWithoutTransaction,
+	postings         = &entryKind{"posting", eventsPart, PostingDiffers, PostingMissing, PostingWithoutTransaction, ""}
+	holdLists        = &entryKind{"entry", eventsPart, HoldEntryWrong, HoldEntryBehind, HoldEntryWithoutHold, ""}
+	transactionLists = &entryKind{"entry", listsPart, ListEntryWrong, ListEntryBehind, ListEntryWithoutTransaction,
 		store.AttrHeld}
 )
+
+// entry returns a posting as an entry.
+func (p posting) entry() entry {
+	return entry{store.Posting.Key(p.account, p.asset, p.ksuid), p.transaction,
+		[]step{{p.String(), p.ksuid, p.at, p.endsHold()}}, postings}
+}
 
 // copies returns the steps of a hold in the list of an account. Its entry has copies of the events. Their checksums
 // identify them.
 func copies(h header, end *outcome) []step {
-	all := []step{{"open hold, header checksum " + h.checksum, h.legs[0].ksuid, h.at}}
+	all := []step{{"open hold, header checksum " + h.checksum, h.legs[0].ksuid, h.at, false}}
 	if end != nil {
 		text := "ended hold, header checksum " + h.checksum + ", end checksum " + end.checksum
-		all = append(all, step{text, end.legs[0].ksuid, end.at})
+		all = append(all, step{text, end.legs[0].ksuid, end.at, true})
 	}
 	return all
 }
@@ -63,18 +74,21 @@ func statuses(h header, end *outcome) []step {
 // listedAs returns the one step in a list of transactions.
 func listedAs(isHold bool, ksuid string, at time.Time) []step {
 	if isHold {
-		return []step{{"an entry for a hold", ksuid, at}}
+		return []step{{"an entry for a hold", ksuid, at, false}}
 	}
-	return []step{{"an entry for a transaction that is not a hold", ksuid, at}}
+	return []step{{"an entry for a transaction that is not a hold", ksuid, at, false}}
 }
 
-// entries returns the entries that a transaction must have. indexed are the metadata keys with lists.
+// entries returns the entries that a transaction must have, the postings first. indexed are the metadata keys with lists.
 func (l lifecycle) entries(indexed []string) (all []entry) {
 	if !l.exists {
 		return nil
 	}
+	for _, p := range slices.Concat(l.postings(), l.endPostings()) {
+		all = append(all, p.entry())
+	}
 	ksuid := l.legs[0].ksuid
-	require := func(k store.Key, steps []step, of *listKind) { all = append(all, entry{k, l.id, steps, of}) }
+	require := func(k store.Key, steps []step, of *entryKind) { all = append(all, entry{k, l.id, steps, of}) }
 	if l.isHold() {
 		for _, account := range l.accounts() {
 			require(store.Hold.Key(account, ksuid), copies(l.header, l.end), holdLists)
@@ -94,6 +108,8 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 // entryIn returns a decoded item as an entry. ok is false if the item is not an entry. l is its transaction.
 func entryIn(value any, key store.Key, l lifecycle) (e entry, ok bool) {
 	switch v := value.(type) {
+	case posting:
+		return v.entry(), true
 	case holdEntry:
 		e = entry{key, v.header.id, nil, holdLists}
 		if v.version != voidVersion {
@@ -124,7 +140,7 @@ func (e entry) String() string {
 }
 
 // judge compares a stored entry with the one that its transaction requires. The state is beyond if the entry shows an
-// end that is not stored.
+// end that is not stored. Postings are written with their event: they are never late.
 func (a *Audit) judge(stored, wanted entry) (found Finding, s state) {
 	finding := func(code Code, attribute string) Finding {
 		of := " of transaction " + strconv.Quote(wanted.transaction)
@@ -137,7 +153,7 @@ func (a *Audit) judge(stored, wanted entry) (found Finding, s state) {
 		return finding(wanted.wrong, wanted.wrongAttribute), wrong
 	case shown == len(wanted.steps):
 		return found, right
-	case a.isYoung(wanted.steps[shown].at):
+	case wanted.entryKind != postings && a.isYoung(wanted.steps[shown].at):
 		return found, unsettled
 	}
 	return finding(wanted.behind, ""), behind
@@ -146,32 +162,64 @@ func (a *Audit) judge(stored, wanted entry) (found Finding, s state) {
 // compareEntries compares the entries that a transaction must have with the stored ones. It also returns their keys.
 // isUnsettled is true if an entry does not show an event that may still be projected.
 func (a *Audit) compareEntries(ctx context.Context, l lifecycle) (keys []store.Key, found []Finding, isUnsettled bool) {
-	for _, wanted := range l.entries(a.Indexed) {
-		keys = append(keys, wanted.key)
-		item := a.get(ctx, wanted.key)
-		value, _ := decode(item)
+	all := l.entries(a.Indexed)
+	var together []store.Key // postings
+	for _, wanted := range all {
+		if keys = append(keys, wanted.key); wanted.entryKind == postings {
+			together = keys
+		}
+	}
+	items := a.getTogether(ctx, together)
+	claims := make(map[bool][]string) // by ofEnd: the transactions that have postings of this one
+	for i, wanted := range all {
+		if i >= len(items) {
+			items = append(items, a.get(ctx, wanted.key))
+		}
+		value, _ := decode(items[i])
 		stored, ok := entryIn(value, wanted.key, l)
-		if !ok && len(item) > 0 {
+		if !ok && len(items[i]) > 0 {
 			continue // the scan reports it
 		}
-		switch f, s := a.judge(stored, wanted); s {
-		case unsettled:
+		switch f, s := a.judge(stored, wanted); {
+		case s == unsettled:
 			isUnsettled = true
-		case behind, wrong, beyond:
+		case s == wrong && stored.entryKind == postings && a.isRequired(ctx, stored):
+			ofEnd := wanted.steps[0].ofEnd
+			claims[ofEnd] = append(claims[ofEnd], stored.transaction)
+		case s != right:
 			found = append(found, f)
 		}
+	}
+	for ofEnd, of := range claims {
+		key := store.Transaction.Key(l.id)
+		if ofEnd {
+			key = store.Outcome.Key(l.id)
+		}
+		found = append(found, Finding{TransactionClaimsOthers, key, fieldLegs,
+			fmt.Sprintf("%d postings of other transactions, such as %q", len(of), of[0]), "its own postings"})
 	}
 	return keys, found, isUnsettled
 }
 
+// isRequired reports whether the transaction that a posting names requires exactly this posting.
+func (a *Audit) isRequired(ctx context.Context, e entry) bool {
+	return slices.ContainsFunc(a.readLifecycle(ctx, e.transaction).entries(nil), func(wanted entry) bool {
+		return wanted.key == e.key && wanted.String() == e.String()
+	})
+}
+
 // orphanFinding is the finding for an entry that its transaction does not require.
 func (e entry) orphanFinding(l lifecycle) Finding {
-	id := strconv.Quote(e.transaction)
-	right := "no entry: transaction " + id + " does not exist"
-	if l.exists {
-		right = "no entry: transaction " + id + " does not belong in this list"
+	code, why := e.orphan, "transaction "+strconv.Quote(e.transaction)
+	switch {
+	case e.entryKind == postings && e.steps[0].ofEnd && l.isHold() && l.end == nil:
+		code, why = PostingWithoutEnd, why+" is a hold that has not ended"
+	case l.exists:
+		why += " has no such " + e.name
+	default:
+		why += " does not exist"
 	}
-	return Finding{e.orphan, e.key, "", "an entry for transaction " + id, right}
+	return Finding{code, e.key, "", e.String(), "no " + e.name + ": " + why}
 }
 
 // isIndexed reports whether the list of an entry must have all transactions that belong in it.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"strconv"
 	"sync"
 	"time"
 
@@ -116,15 +115,6 @@ func newReconciler(a *Audit) *reconciler {
 	}
 	rand.Read(c.key[:]) // never fails
 	return c
-}
-
-// postingsHash is the sum of the hashes of postings. A hash covers all fields.
-func (c *reconciler) postingsHash(postings ...posting) (all digest) {
-	for _, p := range postings {
-		all.add(c.hash(p.transaction, p.account, p.asset, p.ksuid, p.kind, p.description, p.phase, p.quantity.String(),
-			p.cost.String(), p.pending.String(), strconv.FormatBool(p.backdated)))
-	}
-	return all
 }
 
 // bucketOf returns the index of a transaction's bucket.

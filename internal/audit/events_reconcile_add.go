@@ -9,34 +9,21 @@ import (
 	"ledger.example/internal/store"
 )
 
-// transactionOf returns the id of the transaction whose difference an item changes, or "".
-func transactionOf(value any) string {
+// isWanted reports whether a rescan must add an item: its transaction is in a bucket that the rescan examines.
+func (c *reconciler) isWanted(value any, key store.Key) bool {
+	e, ok := entryIn(value, key, lifecycle{})
+	id := e.transaction
 	switch v := value.(type) {
-	case header:
-		return v.id
-	case posting:
-		return v.transaction
-	case outcome:
-		return v.hold
-	case reversed:
-		return v.by
-	case holdEntry:
-		return v.header.id
-	case openHold:
-		return v.hold
-	case listEntry:
-		return v.transaction
-	}
-	return ""
-}
-
-// isWanted reports whether a rescan must add an item.
-func (c *reconciler) isWanted(value any) bool {
-	if _, isPage := value.(journalPage); isPage {
+	case journalPage:
 		return true // addJournal selects its entries
+	case header:
+		id, ok = v.id, true
+	case outcome:
+		id, ok = v.hold, true
+	case reversed:
+		id, ok = v.by, true
 	}
-	id := transactionOf(value)
-	return id != "" && c.rescanned[c.bucketOf(id)]
+	return ok && c.rescanned[c.bucketOf(id)]
 }
 
 // hash returns the keyed hash of some strings.
@@ -58,38 +45,41 @@ func (c *reconciler) reversalHash(transaction, by string) digest {
 	return c.hash("reversed", transaction, by)
 }
 
-// addItem adds the items that a header or an end requires. It subtracts postings, reversals, entries and pages. It
-// ignores all other items. l is the result of lifecycleOf.
+// addRequired adds the entries that an event requires: a header, or with ofEnd the end of a hold. ksuid is that of the
+// event's first leg.
+func (c *reconciler) addRequired(ctx context.Context, l lifecycle, ofEnd bool, ksuid string) {
+	var required [partsCount]digest
+	for _, e := range l.entries(c.audit.Indexed) {
+		for _, s := range e.steps {
+			if s.ofEnd == ofEnd {
+				required[e.part].add(c.stepHash(e, s))
+			}
+		}
+	}
+	if !ofEnd && l.kind == reversal {
+		required[eventsPart].add(c.reversalHash(l.reverses, l.id))
+	}
+	for i, d := range required {
+		if d != (digest{}) {
+			c.add(ctx, part(i), l.id, ksuid, d)
+		}
+	}
+}
+
+// addItem adds the entries that a header or an end requires. It subtracts entries, reversals and pages. It ignores all
+// other items. l is the result of lifecycleOf.
 func (c *reconciler) addItem(ctx context.Context, value any, l lifecycle, key store.Key) {
 	if l.unreadable {
 		return // the scan reports it
 	}
 	switch v := value.(type) {
 	case header:
-		required := [partsCount]digest{eventsPart: c.postingsHash(v.postings()...)}
-		if v.kind == reversal {
-			required[eventsPart].add(c.reversalHash(v.reverses, v.id))
-		}
-		for _, e := range (lifecycle{header: v, exists: true}).entries(c.audit.Indexed) {
-			required[e.part].add(c.stepHash(e, e.steps[0]))
-		}
 		c.noteBackdated(v)
-		c.add(ctx, eventsPart, v.id, v.legs[0].ksuid, required[eventsPart])
-		c.add(ctx, listsPart, v.id, v.legs[0].ksuid, required[listsPart])
+		c.addRequired(ctx, lifecycle{header: v, exists: true}, false, v.legs[0].ksuid)
 		c.addJournal(ctx, []journalEntry{v.journaled()})
-	case posting:
-		c.add(ctx, eventsPart, v.transaction, v.ksuid, c.postingsHash(v).negated(), key)
 	case outcome:
+		c.addRequired(ctx, l, true, v.legs[0].ksuid)
 		c.addJournal(ctx, []journalEntry{v.journaled()})
-		if postings := l.endPostings(); postings != nil {
-			required := c.postingsHash(postings...)
-			for _, e := range l.entries(nil) {
-				if len(e.steps) > 1 {
-					required.add(c.stepHash(e, e.steps[1]))
-				}
-			}
-			c.add(ctx, eventsPart, v.hold, v.legs[0].ksuid, required)
-		}
 	case reversed:
 		ksuid := ""
 		if l.exists {

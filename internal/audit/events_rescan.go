@@ -25,8 +25,8 @@ func (c *reconciler) resolve(ctx context.Context) {
 		c.journalSeen = window{}
 		c.audit.scan(ctx, func(ctx context.Context, item attributes) {
 			value, _ := decode(item)
-			if c.isWanted(value) {
-				c.addItem(ctx, value, c.audit.lifecycleOf(ctx, value), keyOf(item))
+			if key := keyOf(item); c.isWanted(value, key) {
+				c.addItem(ctx, value, c.audit.lifecycleOf(ctx, value), key)
 			}
 		})
 		c.examineAll(ctx)

@@ -125,6 +125,9 @@ func (a *Audit) get(ctx context.Context, k store.Key) attributes {
 
 // getTogether reads at most store.TransactionActions items in one transaction. It returns nil for missing items.
 func (a *Audit) getTogether(ctx context.Context, keys []store.Key) []attributes {
+	if len(keys) == 0 {
+		return nil
+	}
 	in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: a.limiter.capacity()}
 	for _, k := range keys {
 		in.TransactItems = append(in.TransactItems,
