@@ -143,6 +143,7 @@ type current struct{ newest change }
 
 // readCurrent reads such a copy. Its checksum is that of the change.
 func readCurrent(r *reader, key []string) (c current) {
+	r.keys("", "")
 	c.newest.read(r, key[0])
 	r.read(must(store.AttrChecksum, anyText, nil))
 	original := maps.Clone(r.item)

@@ -83,6 +83,7 @@ func (b book) changeCorruptions() []corruption {
 		{"current account gone", drop(current), atItems(audit.AccountCurrentWrong, current)},
 		{"current account altered", set(current, "State", store.String("frozen")),
 			wants{{audit.AccountCurrentWrong, current, store.AttrChecksum}}},
+		wrong("current account of a newer form", current, store.AttrForm, store.Integer(2), audit.WrongValue),
 		{"current account altered, with its checksum", func(b book) {
 			b.set(current, "State", store.String("frozen"))
 			item := maps.Clone(b[current])
