@@ -154,7 +154,7 @@ func (r *reader) read(table ...row) {
 // keys checks the version of the form and the index keys; an empty one must be absent. decode has checked the primary
 // key and the type.
 func (r *reader) keys(sk2, pk2 string) {
-	r.read(must(store.AttrForm, integer(form, form), nil))
+	r.read(must(store.AttrForm, aForm, nil))
 	r.taken = append(r.taken, store.AttrPK, store.AttrSK, store.AttrType, store.AttrSK2, store.AttrPK2)
 	r.keysRead = true
 	for _, secondary := range [...]struct{ name, want string }{{store.AttrSK2, sk2}, {store.AttrPK2, pk2}} {

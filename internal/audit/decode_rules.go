@@ -64,6 +64,7 @@ var (
 	aSum       = natural(foldedDigits)
 	aSignedSum = whole(foldedDigits)
 	aCount     = integer(0, math.MaxInt64)
+	aForm      = integer(form, form)
 	aGrant     = integer(1, grantsMax)
 	aRole      = oneOf("viewer", "operator", "owner")
 	aKind      = oneOf(transaction, transfer, trade, reversal)
@@ -89,11 +90,13 @@ func oneOf(texts ...string) *rule[string] {
 
 // keyed is a row for a string that is also a part of the key.
 func keyed(name, part string) row {
-	return holding(name, aString, func(r *reader, s *types.AttributeValueMemberS) {
-		if s.Value != part {
+	return row{name, false, aString, func(r *reader, v types.AttributeValue) bool {
+		s, ok := scalar(v, aString)
+		if ok && s != part {
 			r.fault(WrongKey, name, strconv.Quote(part))
 		}
-	})
+		return ok
+	}}
 }
 
 // whole is a whole number of at most digits digits.

@@ -53,6 +53,7 @@ func TestOnlyCanonicalFormsAreAccepted(t *testing.T) {
 	for s, want := range map[string]bool{
 		"2026-11-21T09:06:39.123456Z": true, "2026-11-21T09:06:39.123Z": false,
 		"2026-11-21T09:06:39.123456+00:00": false, "2026-02-30T09:06:39.123456Z": false,
+		"2026-11-21T9:06:39.123456Z": false, "2026-11-21T09:06:39,123456Z": false,
 	} {
 		if isInstant(s) != want {
 			t.Errorf("time %q", s)

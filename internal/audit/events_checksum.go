@@ -57,8 +57,11 @@ func appendJSON(b []byte, v types.AttributeValue) []byte {
 
 // appendObject appends a map without some names.
 func appendObject(b []byte, m attributes, without []string) []byte {
+	var room [32]string // more than most items have
+	names := slices.AppendSeq(room[:0], maps.Keys(m))
+	slices.SortFunc(names, byUnits)
 	before := byte('{')
-	for _, name := range slices.SortedFunc(maps.Keys(m), byUnits) {
+	for _, name := range names {
 		if !slices.Contains(without, name) {
 			b = append(appendString(append(b, before), name), ':')
 			b, before = appendJSON(b, m[name]), ','
