@@ -285,6 +285,27 @@ func (w writer) postBackdated(project func()) {
 	w.post(ledger.PostTrade{Annotation: note("e-3"), Asset: "GOLD", Buyer: "past", Seller: "market", Quantity: amount(2)})
 }
 
+// registerGroups registers the groups desk and idle. jane is in desk and was in idle. bank was in desk. u-1 is a member
+// of desk, and u-2 was one.
+func (w writer) registerGroups() {
+	for _, id := range []string{"desk", "idle"} {
+		_, _, err := w.RegisterGroup(w.Context(), ledger.RegisterGroup{ID: id, Name: "Some", Actor: "tester"})
+		w.check(err)
+	}
+	for _, r := range []ledger.GroupAccount{
+		{Group: "desk", Account: "jane"}, {Group: "idle", Account: "jane"}, {Group: "idle", Account: "jane", Out: true},
+		{Group: "desk", Account: "bank"}, {Group: "desk", Account: "bank", Out: true},
+	} {
+		r.Actor = "tester"
+		_, _, err := w.GroupAccount(w.Context(), r)
+		w.check(err)
+	}
+	for _, user := range []string{"u-1", "u-2"} {
+		w.grant(ledger.GrantMember{Group: "desk", User: user, Role: events.RoleOwner})
+	}
+	w.check(w.Revoke(w.Context(), ledger.RevokeMember{Group: "desk", User: "u-2", Actor: "tester"}))
+}
+
 var (
 	bookOnce  sync.Once
 	soundBook book

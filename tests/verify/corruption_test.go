@@ -96,36 +96,11 @@ func (b book) put(k store.Key, item store.Item) {
 	b[k] = copied
 }
 
-// in returns the keys of an account's items whose sort keys have a prefix, in order.
-func (b book) in(account, prefix string) []store.Key {
-	var keys []store.Key
-	for k := range b {
-		if k.PK == store.Account.PK(account) && strings.HasPrefix(k.SK, prefix) {
-			keys = append(keys, k)
-		}
-	}
-	slices.SortFunc(keys, func(k, l store.Key) int { return strings.Compare(k.SK, l.SK) })
-	return keys
-}
-
-func (b book) postings(account, asset string) []store.Key {
-	return b.in(account, store.Posting.All(asset).From)
-}
-
-func (b book) segments(account, asset string) []store.Key {
-	return b.in(account, store.Segment.All(asset).From)
-}
-
 // Keys in the book.
 var (
-	bank     = store.Account.Key("bank")
-	usd      = store.Asset.Key("USD")
 	gold     = store.Transaction.Key("x-1")
-	deposit  = store.Transaction.Key("d-0")
-	bankUSD  = store.Balance.Key("bank", "USD")
+	openHold = store.Transaction.Key("h-open")
 	janeUSD  = store.Balance.Key("jane", "USD")
-	janeAAPL = store.Balance.Key("jane", "AAPL")
-	janeGOLD = store.Balance.Key("jane", "GOLD")
 )
 
 // future is a KSUID of a future time.
@@ -148,31 +123,11 @@ func atItems(code audit.Code, keys ...store.Key) (all wants) {
 	return all
 }
 
-// atChecksums returns findings with one code about checksums.
-func atChecksums(code audit.Code, keys ...store.Key) (all wants) {
-	for _, k := range keys {
-		all = append(all, want{code, k, store.AttrChecksum})
-	}
-	return all
-}
-
-// corruption is a change of the book, with all findings that the audit must report.
-type corruption struct {
-	name   string
-	plant  change
-	wanted wants
-}
-
-// wrong returns a corruption of one attribute.
-func wrong(name string, k store.Key, path string, v types.AttributeValue, code audit.Code) corruption {
-	return corruption{name, set(k, path, v), wants{{code, k, path}}}
-}
-
 // change alters a book.
 type change func(b book)
 
-// all returns a change that makes several changes in order.
-func all(changes ...change) change {
+// inOrder returns a change that makes several changes in order.
+func inOrder(changes ...change) change {
 	return func(b book) {
 		for _, do := range changes {
 			do(b)
@@ -186,8 +141,6 @@ func set(k store.Key, path string, v types.AttributeValue) change {
 
 func unset(k store.Key, path string) change { return func(b book) { b.unset(k, path) } }
 
-func add(k store.Key, path string, n int64) change { return func(b book) { b.add(k, path, n) } }
-
 func drop(keys ...store.Key) change {
 	return func(b book) {
 		for _, k := range keys {
@@ -198,17 +151,6 @@ func drop(keys ...store.Key) change {
 
 // put returns a change that copies an item to another key. It does not adapt the other attributes.
 func put(k, from store.Key) change { return func(b book) { b.put(k, b[from]) } }
-
-// digits38 is more than the maximum of counts and versions.
-var digits38 = &types.AttributeValueMemberN{Value: strings.Repeat("9", 38)}
-
-// corruptions returns all corruptions. They use the keys of the sound book.
-func corruptions(t *testing.T) []corruption {
-	b := copyOfBook(t)
-	return slices.Concat(b.itemCorruptions(), b.eventCorruptions(), b.transactionCorruptions(), b.balanceCorruptions(),
-		b.accountCorruptions(), b.holdCorruptions(), b.holdEntryCorruptions(), b.reversalCorruptions(), b.effectiveDateCorruptions(), b.changeCorruptions(),
-		b.groupCorruptions(), b.listCorruptions())
-}
 
 var minusZero = regexp.MustCompile(`(^|[^0-9A-Za-z_-])-0([^0-9A-Za-z_-]|$)`)
 
@@ -257,17 +199,10 @@ func (b book) eachEvent(do func(k store.Key, e events.Event)) {
 func (b book) checksumFindings() (wanted wants) {
 	b.eachEvent(func(k store.Key, e events.Event) {
 		if b.text(k, store.AttrChecksum) != events.Checksum(e) {
-			wanted = append(wanted, atChecksums(audit.ChecksumDiffers, k)...)
+			wanted = append(wanted, want{audit.ChecksumDiffers, k, store.AttrChecksum})
 		}
 	})
 	return wanted
-}
-
-// withoutChecksumFindings leaves out the findings about checksums.
-func withoutChecksumFindings(wanted wants) wants {
-	return slices.DeleteFunc(slices.Clone(wanted), func(w want) bool {
-		return w.code == audit.ChecksumDiffers
-	})
 }
 
 // An altered event is found even if its checksum was recomputed.
@@ -281,7 +216,7 @@ func TestEventCorruptionIsFoundWithRecomputedChecksums(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sealed.recomputeChecksums()
 			report := verify(t, sealed.client(t), 0)
-			expect(t, report, withoutChecksumFindings(c.wanted))
+			expect(t, report, c.wanted)
 			sealed.keepsEvidence(t, report)
 		})
 	}
@@ -296,7 +231,7 @@ func TestEachCorruptionIsFound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := copyOfBook(t)
 			c.plant(b)
-			wanted := append(withoutChecksumFindings(c.wanted), b.checksumFindings()...)
+			wanted := append(c.wanted, b.checksumFindings()...)
 			report := verify(t, b.client(t), 0)
 			expect(t, report, wanted)
 			b.keepsEvidence(t, report)
@@ -319,7 +254,7 @@ func TestEachLastingCorruptionIsFoundInYoungBook(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := copyOfBook(t)
 			c.plant(b)
-			lasting := slices.DeleteFunc(append(withoutChecksumFindings(c.wanted), b.checksumFindings()...), isBehind)
+			lasting := slices.DeleteFunc(append(c.wanted, b.checksumFindings()...), isBehind)
 			report := verify(t, b.client(t), 2*time.Hour)
 			expect(t, report, lasting)
 			isBalance := func(w want) bool { return w.code == audit.BalanceBehind }
@@ -327,40 +262,5 @@ func TestEachLastingCorruptionIsFoundInYoungBook(t *testing.T) {
 				t.Error("nothing is unsettled")
 			}
 		})
-	}
-}
-
-// itemCorruptions are visible in a single item.
-func (b book) itemCorruptions() []corruption {
-	grant, posting := store.Grant.Key("jane", "u-1", 1), b.postings("bank", "USD")[0]
-	note, nobody := store.Key{PK: bank.PK, SK: "NOTE#1"}, store.Account.Key("no one")
-	return []corruption{
-		{"unknown kind of item", func(b book) { b.put(note, store.Item{store.AttrType: store.String("Note")}) },
-			wants{{audit.UnknownItem, note, store.AttrType}}},
-		wrong("type of another item", store.Summary.Key("bank"), store.AttrType, store.String(store.Balance.Type),
-			audit.UnknownItem),
-		wrong("unknown attribute of a fold", bankUSD, "Head.Note", store.String("mine"), audit.UnknownAttribute),
-		{"header without an actor", unset(gold, "Actor"), wants{{audit.MissingAttribute, gold, "Actor"}}},
-		wrong("kind that is a number", gold, "Kind", store.Integer(1), audit.WrongType),
-		wrong("quantity that is not whole", posting, "Quantity", &types.AttributeValueMemberN{Value: "-100000.5"},
-			audit.WrongValue),
-		wrong("empty text that should be absent", usd, "Description", store.String(""), audit.WrongValue),
-		wrong("time without its decimals", grant, "At", store.String("2026-11-21T09:06:39Z"), audit.WrongValue),
-		wrong("profile that is not compact", store.Account.Key("jane"), "Profile",
-			store.String(`{"email": "jane@example.com"}`), audit.WrongValue),
-		wrong("KSUID that nobody can have minted", gold, "Legs[2].ID", store.String(strings.Repeat("z", 27)),
-			audit.WrongValue),
-		wrong("legs of two instants", gold, "Legs[2].ID", store.String(future), audit.WrongValue),
-		{"event without a checksum", unset(gold, store.AttrChecksum), wants{{audit.MissingAttribute, gold, store.AttrChecksum}}},
-		wrong("unfinished that is false", bankUSD, store.AttrUnfinished, store.Flag(false), audit.WrongValue),
-		wrong("posting elsewhere in the history", posting, store.AttrSK2,
-			store.String(store.Posting.SK2(strings.Repeat("0", 27))), audit.WrongKey),
-		{"balance outside the inverse index", unset(bankUSD, store.AttrPK2),
-			wants{{audit.WrongKey, bankUSD, store.AttrPK2}}},
-		wrong("revoked membership in the inverse index", store.Membership.Key("jane", "u-2"), store.AttrPK2,
-			store.String(store.Membership.PK2("u-2")), audit.WrongKey),
-		wrong("header of another id", gold, "ID", store.String("x-2"), audit.WrongKey),
-		{"malformed id", all(put(nobody, bank), set(nobody, "ID", store.String("no one"))),
-			wants{{audit.WrongKey, nobody, store.AttrSK}}},
 	}
 }

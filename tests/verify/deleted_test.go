@@ -66,7 +66,7 @@ func TestDeletedCopyOfAnAccount(t *testing.T) {
 	b := copyOfBook(t)
 	current, newest := store.Current.Key("firm"), store.Change.Key("firm", 5)
 	withChange(events.AccountChanged{ID: "firm", Number: 5, State: events.StateFrozen, Overdraft: limit(100),
-		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)}, store.Spend.Key("firm", "USD"))(b)
+		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)})(b)
 	original := b[current]
 	b.drop(current)
 	client := b.client(t)

@@ -58,7 +58,9 @@ func TestRebuildRepairsProjections(t *testing.T) {
 			continue
 		}
 		b := copyOfBook(t)
-		c.plant(b)
+		if c.plant(b); !sameEvents(b, copyOfBook(t)) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			client := b.client(t)
 			strays, err := rebuild(t, client, true)
@@ -115,8 +117,10 @@ func TestRebuildHidesNoDamageToEvents(t *testing.T) {
 	full.Only(t, "plants each corruption of an event, and rebuilds the book")
 	tried := 0
 	sound := copyOfBook(t)
-	for _, c := range slices.Concat(sound.transactionCorruptions(), sound.holdCorruptions(), sound.reversalCorruptions(), sound.changeCorruptions(),
-		sound.groupCorruptions()) {
+	for _, c := range corruptions(t) {
+		if !slices.Contains([]string{"transactions", "holds", "reversals", "changes", "groups"}, c.section) {
+			continue
+		}
 		b := copyOfBook(t)
 		if c.plant(b); sameEvents(b, sound) {
 			continue

@@ -1,0 +1,103 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/audit"
+	"ledger.example/internal/store"
+)
+
+// postingOf returns the key of the i-th posting of a header.
+func (b book) postingOf(header store.Key, i int) store.Key {
+	leg := fmt.Sprintf("Legs[%d].", i)
+	return store.Posting.Key(b.text(header, leg+"Account"), b.text(header, leg+"Asset"), b.text(header, leg+"ID"))
+}
+
+// postingsOf returns the keys of all postings of a header.
+func (b book) postingsOf(header store.Key) (keys []store.Key) {
+	for i := range b[header]["Legs"].(*types.AttributeValueMemberL).Value {
+		keys = append(keys, b.postingOf(header, i))
+	}
+	return keys
+}
+
+// holdKey returns the key of a hold's entry in the list of an account.
+func (b book) holdKey(account, hold string) store.Key {
+	return store.Hold.Key(account, b.text(store.Transaction.Key(hold), "Legs[0].ID"))
+}
+
+// expiryKey returns the key of a hold's entry in the list by expiry.
+func (b book) expiryKey(hold string) store.Key {
+	return store.OpenHold.Key(b.text(store.Transaction.Key(hold), "ExpiresAt"), hold)
+}
+
+// listKey returns the key of a transaction's entry in the list by time.
+func (b book) listKey(transaction string) store.Key {
+	return store.Listed.Key(b.text(store.Transaction.Key(transaction), "Legs[0].ID"), transaction)
+}
+
+// journalPages returns the keys of the pages of the journal, in order.
+func (b book) journalPages() (keys []store.Key) {
+	for k := range b {
+		if k.PK == store.Journal.PK() {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(k, l store.Key) int { return strings.Compare(k.SK, l.SK) })
+	return keys
+}
+
+// entriesIn returns the entries of a page of the journal.
+func (b book) entriesIn(page store.Key) []types.AttributeValue {
+	return b[page][store.AttrEntries].(*types.AttributeValueMemberL).Value
+}
+
+// findEntry returns the page of the journal with an event of a transaction, and the index of the entry in the page.
+func (b book) findEntry(event, transaction string) (page store.Key, at int) {
+	for _, k := range b.journalPages() {
+		for i, e := range b.entriesIn(k) {
+			entry := store.Read(e.(*types.AttributeValueMemberM).Value)
+			if entry.Text(store.AttrEvent) == event && entry.Text(store.AttrTransaction) == transaction {
+				return k, i
+			}
+		}
+	}
+	panic("the journal does not have " + transaction)
+}
+
+// missingPageFindings returns the findings that a deleted page of the journal causes.
+func (b book) missingPageFindings(page store.Key) (wanted wants) {
+	for _, e := range b.entriesIn(page) {
+		entry := store.Read(e.(*types.AttributeValueMemberM).Value)
+		k := store.Transaction.Key(entry.Text(store.AttrTransaction))
+		if event := entry.Text(store.AttrEvent); event != "posted" && event != "held" {
+			k = store.Outcome.Key(entry.Text(store.AttrTransaction))
+		}
+		wanted = append(wanted, want{audit.JournalBehind, k, ""})
+	}
+	return wanted
+}
+
+// in returns the keys of an account's items whose sort keys have a prefix, in order.
+func (b book) in(account, prefix string) []store.Key {
+	var keys []store.Key
+	for k := range b {
+		if k.PK == store.Account.PK(account) && strings.HasPrefix(k.SK, prefix) {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(k, l store.Key) int { return strings.Compare(k.SK, l.SK) })
+	return keys
+}
+
+func (b book) postings(account, asset string) []store.Key {
+	return b.in(account, store.Posting.All(asset).From)
+}
+
+func (b book) segments(account, asset string) []store.Key {
+	return b.in(account, store.Segment.All(asset).From)
+}

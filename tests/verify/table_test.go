@@ -1,0 +1,323 @@
+package verify
+
+import (
+	_ "embed"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/audit"
+	"ledger.example/internal/store"
+)
+
+//go:embed testdata/corruptions.txt
+var table string
+
+// corruption is a row of the table: a change of the book, with all findings that the audit must report.
+type corruption struct {
+	section, name string
+	plant         change
+	wanted        wants
+}
+
+// forgeries is the section of the table with events that are altered or deleted, and that only projections and guards
+// still show. Its rows do not have all findings.
+const forgeries = "forgeries"
+
+// corruptions returns all other rows of the table.
+func corruptions(t *testing.T) []corruption {
+	return slices.DeleteFunc(rows(t), func(c corruption) bool { return c.section == forgeries })
+}
+
+// rows returns the rows of the table. Items and values are those of the sound book.
+func rows(t *testing.T) (all []corruption) {
+	b, section := copyOfBook(t), ""
+	for line := range strings.Lines(table) {
+		line = strings.TrimSpace(line)
+		if heading, ok := strings.CutPrefix(line, "["); ok {
+			section, _, _ = strings.Cut(heading, "]")
+		}
+		cells := strings.Split(line, "|")
+		if len(cells) != 3 || line[0] == '#' {
+			continue
+		}
+		c := corruption{section: section, name: strings.TrimSpace(cells[0])}
+		var plants []change
+		first := ""
+		for text := range strings.SplitSeq(cells[1], ";") {
+			w := b.words(text)
+			if first == "" {
+				first = w[1]
+			}
+			plants = append(plants, b.change(w))
+		}
+		c.plant = inOrder(plants...)
+		for text := range strings.SplitSeq(cells[2], ";") {
+			c.wanted = append(c.wanted, b.findings(b.words(text), first)...)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+var word, braces = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\S+`), regexp.MustCompile(`\{([a-z]+(?::[^{}]*)?)\}`)
+
+// words splits a text and replaces what is in braces.
+func (b book) words(text string) []string {
+	return word.FindAllString(braces.ReplaceAllStringFunc(text, func(s string) string {
+		kind, of, _ := strings.Cut(strings.Trim(s, "{}"), ":")
+		if f := inBraces[kind]; f != nil {
+			return f(b, of)
+		}
+		keys, path := b.items(strings.Trim(s, "{}"))
+		return b.text(keys[0], path)
+	}), -1)
+}
+
+var (
+	tableBegan = time.Now()
+	past       = ids(events.NewMinter(longAgo, nil).Mint(2))
+)
+
+func ids(all []events.KSUID, _ time.Time, err error) []events.KSUID {
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
+// inBraces has what braces may name besides an attribute.
+var inBraces = map[string]func(b book, of string) string{
+	"future": func(book, string) string { return future },
+	"new":    func(book, string) string { return string(events.FirstKSUID(tableBegan.Add(-time.Minute))) },
+	"old":    func(_ book, of string) string { return string(past[number(of)]) }, // 48 hours ago
+	"at":     func(_ book, of string) string { return events.FormatTime(tableBegan.Add(duration(of))) },
+	"shard":  func(_ book, of string) string { return strconv.Itoa(store.Shard(of)) },
+	"next":   func(_ book, of string) string { return strconv.Itoa((store.Shard(of) + 1) % store.Shards) },
+	"index": func(b book, of string) string { // in its page of the journal
+		event, transaction, _ := strings.Cut(of, ",")
+		_, i := b.findEntry(event, transaction)
+		return strconv.Itoa(i)
+	},
+}
+
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func duration(s string) time.Duration {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func one(k store.Key) []store.Key { return []store.Key{k} }
+
+// nth returns the key with a number, which counts from the end if it is negative, or all keys for *.
+func nth(keys []store.Key, n string) []store.Key {
+	if n == "*" {
+		return keys
+	}
+	i := int(number(n))
+	if i < 0 {
+		i += len(keys)
+	}
+	return keys[i : i+1]
+}
+
+// itemNames has the names of items in the table, and their keys.
+var itemNames = map[string]func(b book, of []string) []store.Key{
+	"key":         func(_ book, a []string) []store.Key { return one(store.Key{PK: a[0], SK: a[1]}) },
+	"asset":       func(_ book, a []string) []store.Key { return one(store.Asset.Key(a[0])) },
+	"account":     func(_ book, a []string) []store.Key { return one(store.Account.Key(a[0])) },
+	"group":       func(_ book, a []string) []store.Key { return one(store.Group.Key(a[0])) },
+	"txn":         func(_ book, a []string) []store.Key { return one(store.Transaction.Key(a[0])) },
+	"end":         func(_ book, a []string) []store.Key { return one(store.Outcome.Key(a[0])) },
+	"reversal":    func(_ book, a []string) []store.Key { return one(store.Reversal.Key(a[0], number(a[1]))) },
+	"change":      func(_ book, a []string) []store.Key { return one(store.Change.Key(a[0], number(a[1]))) },
+	"current":     func(_ book, a []string) []store.Key { return one(store.Current.Key(a[0])) },
+	"guard":       func(_ book, a []string) []store.Key { return one(store.Spend.Key(a[0], a[1])) },
+	"summary":     func(_ book, a []string) []store.Key { return one(store.Summary.Key(a[0])) },
+	"grant":       func(_ book, a []string) []store.Key { return one(store.Grant.Key(a[0], a[1], number(a[2]))) },
+	"member":      func(_ book, a []string) []store.Key { return one(store.Membership.Key(a[0], a[1])) },
+	"groupgrant":  func(_ book, a []string) []store.Key { return one(store.GroupGrant.Key(a[0], a[1], number(a[2]))) },
+	"groupmember": func(_ book, a []string) []store.Key { return one(store.GroupMembership.Key(a[0], a[1])) },
+	"grouping":    func(_ book, a []string) []store.Key { return one(store.Grouping.Key(a[0], number(a[1]))) },
+	"place":       func(_ book, a []string) []store.Key { return one(store.Grouped.Key(a[0], a[1])) },
+	"posting":     func(b book, a []string) []store.Key { return nth(b.postings(a[0], a[1]), a[2]) },
+	"segment":     func(b book, a []string) []store.Key { return nth(b.segments(a[0], a[1]), a[2]) },
+	// The postings of a header and of an end, by their legs.
+	"leg":    func(b book, a []string) []store.Key { return nth(b.postingsOf(store.Transaction.Key(a[0])), a[1]) },
+	"endleg": func(b book, a []string) []store.Key { return nth(b.postingsOf(store.Outcome.Key(a[0])), a[1]) },
+	"balance": func(b book, a []string) []store.Key {
+		if a[1] == "*" {
+			return b.in(a[0], store.Balance.All().From)
+		}
+		return one(store.Balance.Key(a[0], a[1]))
+	},
+	// The entries of a hold: of one account, by expiry, and all three of a hold from ann to shop.
+	"hold":   func(b book, a []string) []store.Key { return one(b.holdKey(a[0], a[1])) },
+	"expiry": func(b book, a []string) []store.Key { return one(b.expiryKey(a[0])) },
+	"held": func(b book, a []string) []store.Key {
+		return []store.Key{b.holdKey("ann", a[0]), b.holdKey("shop", a[0]), b.expiryKey(a[0])}
+	},
+	// The entries of a transaction in the list by time and in a list by metadata, and the page of one of its events.
+	"listed": func(b book, a []string) []store.Key { return one(b.listKey(a[0])) },
+	"tagged": func(b book, a []string) []store.Key {
+		return one(store.Key{PK: store.ListedMetadata.PK(a[1], a[2]), SK: b.listKey(a[0]).SK})
+	},
+	"page": func(b book, a []string) []store.Key {
+		k, _ := b.findEntry(a[0], a[1])
+		return one(k)
+	},
+}
+
+// items returns the keys of ITEM@PATH.
+func (b book) items(s string) (keys []store.Key, path string) {
+	s, path, _ = strings.Cut(s, "@")
+	name, of, _ := strings.Cut(s, ":")
+	return itemNames[name](b, strings.Split(of, ",")), path
+}
+
+// stored returns a value of the table.
+func (b book) stored(s string) types.AttributeValue {
+	switch {
+	case s[0] == '"':
+		text, err := strconv.Unquote(s)
+		if err != nil {
+			panic(err)
+		}
+		return store.String(text)
+	case s[0] == '=':
+		keys, path := b.items(s[1:])
+		if path == "" {
+			return store.Map(b[keys[0]])
+		}
+		return b.value(keys[0], path)
+	case s[0] == '[':
+		list := &types.AttributeValueMemberL{}
+		for id := range strings.SplitSeq(strings.Trim(s, "[]"), ",") {
+			list.Value = append(list.Value, store.String(id))
+		}
+		return list
+	case s == "true", s == "false":
+		return store.Flag(s == "true")
+	}
+	return &types.AttributeValueMemberN{Value: s}
+}
+
+// change returns a change of the table.
+func (b book) change(w []string) change {
+	if w[0] == "version" {
+		return withChange(events.AccountChanged{ID: w[1], Number: number(w[2]), State: events.AccountState(w[3]),
+			At: tableBegan.Add(duration(w[4]))})
+	}
+	keys, path := b.items(w[1])
+	k := keys[0]
+	switch w[0] {
+	case "set":
+		return set(k, path, b.stored(w[2]))
+	case "add":
+		return func(b book) { b.add(k, path, number(w[2])) }
+	case "drop":
+		if path != "" {
+			return unset(k, path)
+		}
+		return drop(keys...)
+	case "cut", "repeat":
+		list, i, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
+		return func(b book) {
+			of, at := slices.Clone(b[k][list].(*types.AttributeValueMemberL).Value), int(number(i))
+			if w[0] == "cut" {
+				of = slices.Delete(of, at, at+1)
+			} else {
+				of = slices.Insert(of, at, of[at])
+			}
+			b.set(k, list, &types.AttributeValueMemberL{Value: of})
+		}
+	case "copy", "move":
+		to, _ := b.items(w[2])
+		if w[0] == "move" {
+			return movedTo(k, to[0])
+		}
+		return put(to[0], k)
+	case "seal":
+		return sealed(k, path)
+	}
+	panic(w[0])
+}
+
+// sealed recomputes the checksum of a page of the journal, of a current account, or of a copy of an event in an item.
+func sealed(k store.Key, path string) change {
+	return func(b book) {
+		switch {
+		case path != "":
+			b.set(k, path+"."+store.AttrChecksum, store.String(checksumOf(b[k][path].(*types.AttributeValueMemberM).Value)))
+		case k.PK == store.Journal.PK():
+			b.set(k, store.AttrChecksum, store.String(b.page(k).Checksum()))
+		default:
+			item := maps.Clone(b[k])
+			item[store.AttrType] = store.String("AccountChanged")
+			b.set(k, store.AttrChecksum, store.String(checksumOf(item)))
+		}
+	}
+}
+
+// withChange adds a change of an account to the book, makes it the current account, and sets its number in the guard.
+func withChange(c events.AccountChanged) change {
+	c.Profile, c.Actor = "{}", "tester"
+	return func(b book) {
+		b[store.Change.Key(c.ID, c.Number)] = store.EventItem(c)
+		b[store.Current.Key(c.ID)] = store.NewItemEncoder(1).Current(c)
+		b.set(store.Spend.Key(c.ID, "USD"), store.AttrChange, store.Integer(c.Number))
+	}
+}
+
+// findings returns the findings that a text of the table stands for. first is the first changed item.
+func (b book) findings(w []string, first string) (all wants) {
+	switch {
+	case len(w) == 0:
+		return nil
+	case w[0] == "counts":
+		keys, _ := b.items(w[3])
+		account, asset, id, _ := store.Posting.Parse(keys[0])
+		all = wants{{audit.Code(w[1]), store.Balance.Key(account, asset), ""}}
+		for _, s := range b.segments(account, asset) {
+			if store.LastID(s.SK) >= id {
+				return append(all, want{audit.Code(w[2]), s, ""})
+			}
+		}
+		return all
+	case w[0] == "unpaged":
+		keys, _ := b.items(w[1])
+		return b.missingPageFindings(keys[0])
+	}
+	changed, path, _ := strings.Cut(first, "@")
+	of := changed
+	switch {
+	case len(w) > 1 && w[1] == "@":
+		of += "@" + path
+	case len(w) > 1 && w[1][0] == '@':
+		of += w[1]
+	case len(w) > 1:
+		of = w[1]
+	}
+	keys, attribute := b.items(of)
+	for _, k := range keys {
+		all = append(all, want{audit.Code(w[0]), k, attribute})
+	}
+	return all
+}
