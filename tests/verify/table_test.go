@@ -124,8 +124,6 @@ func duration(s string) time.Duration {
 	return d
 }
 
-func one(k store.Key) []store.Key { return []store.Key{k} }
-
 // nth returns the key with a number, which counts from the end if it is negative, or all keys for *.
 func nth(keys []store.Key, n string) []store.Key {
 	if n == "*" {
@@ -138,27 +136,21 @@ func nth(keys []store.Key, n string) []store.Key {
 	return keys[i : i+1]
 }
 
-// itemNames has the names of items in the table, and their keys.
+// itemTypes are the names of items in the table that are followed by the parts of the key.
+var itemTypes = map[string]*store.Pattern{
+	"asset": store.Asset.Pattern, "account": store.Account.Pattern, "group": store.Group.Pattern,
+	"txn": store.Transaction.Pattern, "end": store.Outcome.Pattern, "reversal": store.Reversal.Pattern,
+	"change": store.Change.Pattern, "current": store.Current.Pattern, "guard": store.Spend.Pattern,
+	"summary": store.Summary.Pattern, "grant": store.Grant.Pattern, "member": store.Membership.Pattern,
+	"groupgrant": store.GroupGrant.Pattern, "groupmember": store.GroupMembership.Pattern,
+	"grouping": store.Grouping.Pattern, "place": store.Grouped.Pattern,
+}
+
+// itemNames are the other names of items. A number counts from the end if it is negative; * stands for all.
 var itemNames = map[string]func(b book, of []string) []store.Key{
-	"key":         func(_ book, a []string) []store.Key { return one(store.Key{PK: a[0], SK: a[1]}) },
-	"asset":       func(_ book, a []string) []store.Key { return one(store.Asset.Key(a[0])) },
-	"account":     func(_ book, a []string) []store.Key { return one(store.Account.Key(a[0])) },
-	"group":       func(_ book, a []string) []store.Key { return one(store.Group.Key(a[0])) },
-	"txn":         func(_ book, a []string) []store.Key { return one(store.Transaction.Key(a[0])) },
-	"end":         func(_ book, a []string) []store.Key { return one(store.Outcome.Key(a[0])) },
-	"reversal":    func(_ book, a []string) []store.Key { return one(store.Reversal.Key(a[0], number(a[1]))) },
-	"change":      func(_ book, a []string) []store.Key { return one(store.Change.Key(a[0], number(a[1]))) },
-	"current":     func(_ book, a []string) []store.Key { return one(store.Current.Key(a[0])) },
-	"guard":       func(_ book, a []string) []store.Key { return one(store.Spend.Key(a[0], a[1])) },
-	"summary":     func(_ book, a []string) []store.Key { return one(store.Summary.Key(a[0])) },
-	"grant":       func(_ book, a []string) []store.Key { return one(store.Grant.Key(a[0], a[1], number(a[2]))) },
-	"member":      func(_ book, a []string) []store.Key { return one(store.Membership.Key(a[0], a[1])) },
-	"groupgrant":  func(_ book, a []string) []store.Key { return one(store.GroupGrant.Key(a[0], a[1], number(a[2]))) },
-	"groupmember": func(_ book, a []string) []store.Key { return one(store.GroupMembership.Key(a[0], a[1])) },
-	"grouping":    func(_ book, a []string) []store.Key { return one(store.Grouping.Key(a[0], number(a[1]))) },
-	"place":       func(_ book, a []string) []store.Key { return one(store.Grouped.Key(a[0], a[1])) },
-	"posting":     func(b book, a []string) []store.Key { return nth(b.postings(a[0], a[1]), a[2]) },
-	"segment":     func(b book, a []string) []store.Key { return nth(b.segments(a[0], a[1]), a[2]) },
+	"key":     func(_ book, a []string) []store.Key { return []store.Key{{PK: a[0], SK: a[1]}} },
+	"posting": func(b book, a []string) []store.Key { return nth(b.postings(a[0], a[1]), a[2]) },
+	"segment": func(b book, a []string) []store.Key { return nth(b.segments(a[0], a[1]), a[2]) },
 	// The postings of a header and of an end, by their legs.
 	"leg":    func(b book, a []string) []store.Key { return nth(b.postingsOf(store.Transaction.Key(a[0])), a[1]) },
 	"endleg": func(b book, a []string) []store.Key { return nth(b.postingsOf(store.Outcome.Key(a[0])), a[1]) },
@@ -166,30 +158,42 @@ var itemNames = map[string]func(b book, of []string) []store.Key{
 		if a[1] == "*" {
 			return b.in(a[0], store.Balance.All().From)
 		}
-		return one(store.Balance.Key(a[0], a[1]))
+		return []store.Key{store.Balance.Key(a[0], a[1])}
 	},
 	// The entries of a hold: of one account, by expiry, and all three of a hold from ann to shop.
-	"hold":   func(b book, a []string) []store.Key { return one(b.holdKey(a[0], a[1])) },
-	"expiry": func(b book, a []string) []store.Key { return one(b.expiryKey(a[0])) },
+	"hold":   func(b book, a []string) []store.Key { return []store.Key{b.holdKey(a[0], a[1])} },
+	"expiry": func(b book, a []string) []store.Key { return []store.Key{b.expiryKey(a[0])} },
 	"held": func(b book, a []string) []store.Key {
 		return []store.Key{b.holdKey("ann", a[0]), b.holdKey("shop", a[0]), b.expiryKey(a[0])}
 	},
 	// The entries of a transaction in the list by time and in a list by metadata, and the page of one of its events.
-	"listed": func(b book, a []string) []store.Key { return one(b.listKey(a[0])) },
+	"listed": func(b book, a []string) []store.Key { return []store.Key{b.listKey(a[0])} },
 	"tagged": func(b book, a []string) []store.Key {
-		return one(store.Key{PK: store.ListedMetadata.PK(a[1], a[2]), SK: b.listKey(a[0]).SK})
+		return []store.Key{{PK: store.ListedMetadata.PK(a[1], a[2]), SK: b.listKey(a[0]).SK}}
 	},
 	"page": func(b book, a []string) []store.Key {
 		k, _ := b.findEntry(a[0], a[1])
-		return one(k)
+		return []store.Key{k}
 	},
 }
 
 // items returns the keys of ITEM@PATH.
 func (b book) items(s string) (keys []store.Key, path string) {
 	s, path, _ = strings.Cut(s, "@")
-	name, of, _ := strings.Cut(s, ":")
-	return itemNames[name](b, strings.Split(of, ",")), path
+	name, rest, _ := strings.Cut(s, ":")
+	of := strings.Split(rest, ",")
+	p := itemTypes[name]
+	if p == nil {
+		return itemNames[name](b, of), path
+	}
+	if n, err := strconv.ParseInt(of[len(of)-1], 10, 64); err == nil {
+		of[len(of)-1] = store.Number(n)
+	}
+	k := store.Key{PK: p.PK(of[0]), SK: p.PK(of[0])}
+	if p.ItemType.SK != p.ItemType.PK {
+		k.SK = p.SK(of[1:]...)
+	}
+	return []store.Key{k}, path
 }
 
 // stored returns a value of the table.
