@@ -63,9 +63,14 @@ func newBook(t testing.TB) book {
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	w := writer{t, newLedger(client, now)}
 	w.openAccounts()
+	addPage := func() { // to the journal
+		w.check(list(t, client, now, repair.Scope{}, nil))
+	}
 	w.postTransactions()
+	addPage()
 	w.registerGroups()
 	w.postHolds(pass)
+	addPage()
 	projectAll := func() {
 		pass(20 * time.Minute)
 		project(t, client, p)
@@ -74,9 +79,7 @@ func newBook(t testing.TB) book {
 	projectAll()
 	w.trade(100, 3)
 	project(t, client, p) // the newest trades are not settled: they are in no seal
-	if err := list(t, client, now, repair.Scope{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	addPage()
 	return system.Contents(t, client, books)
 }
 

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ledger.example/events"
 	"ledger.example/internal/audit"
 	"ledger.example/internal/store"
+	"ledger.example/projections"
 )
 
 // postingOf returns the key of the i-th posting of a header.
@@ -100,4 +103,30 @@ func (b book) postings(account, asset string) []store.Key {
 
 func (b book) segments(account, asset string) []store.Key {
 	return b.in(account, store.Segment.All(asset).From)
+}
+
+// page decodes a page of the journal without checking its checksum.
+func (b book) page(k store.Key) projections.JournalPage {
+	p := projections.JournalPage{ID: events.KSUID(store.FirstID(k.SK))}
+	for _, element := range b.entriesIn(k) {
+		entry := store.Read(element.(*types.AttributeValueMemberM).Value)
+		at, _ := events.ParseTime(entry.Text(store.AttrAt))
+		p.Entries = append(p.Entries, projections.JournalEntry{Event: entry.Text(store.AttrEvent), At: at,
+			Transaction: entry.Text(store.AttrTransaction)})
+	}
+	return p
+}
+
+// listed returns the entries of the journal's pages that are neither void nor altered.
+func (b book) listed() map[projections.JournalEntry]bool {
+	found := make(map[projections.JournalEntry]bool)
+	for _, k := range b.journalPages() {
+		p := b.page(k)
+		if b[k][store.AttrVoid] == nil && b.text(k, store.AttrChecksum) == p.Checksum() && !p.Misplaced(time.Now()) {
+			for _, e := range p.Entries {
+				found[e] = true
+			}
+		}
+	}
+	return found
 }

@@ -241,21 +241,24 @@ func (b book) change(w []string) change {
 			return unset(k, path)
 		}
 		return drop(keys...)
-	case "cut", "repeat":
-		list, i, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
+	case "cut", "repeat", "reverse":
+		list, index, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
 		return func(b book) {
-			of, at := slices.Clone(b[k][list].(*types.AttributeValueMemberL).Value), int(number(i))
-			if w[0] == "cut" {
-				of = slices.Delete(of, at, at+1)
-			} else {
-				of = slices.Insert(of, at, of[at])
+			of := slices.Clone(b[k][list].(*types.AttributeValueMemberL).Value)
+			switch i, _ := strconv.Atoi(index); w[0] {
+			case "cut":
+				of = slices.Delete(of, i, i+1)
+			case "repeat":
+				of = slices.Insert(of, i, of[i])
+			default:
+				slices.Reverse(of)
 			}
 			b.set(k, list, &types.AttributeValueMemberL{Value: of})
 		}
 	case "copy", "move":
 		to, _ := b.items(w[2])
 		if w[0] == "move" {
-			return movedTo(k, to[0])
+			return inOrder(put(to[0], k), drop(k))
 		}
 		return put(to[0], k)
 	case "seal":
