@@ -247,18 +247,24 @@ func TestEachCorruptionIsFound(t *testing.T) {
 	}
 }
 
-// In a young book missing projections are unsettled, not findings. Every other corruption is found.
+// shownAsUnsettled are the codes of items that are counted as unsettled while their events are young.
+var shownAsUnsettled = []audit.Code{audit.BalanceBehind, audit.HoldEntryBehind, audit.ListEntryBehind, audit.JournalBehind}
+
+// In a young book missing projections are unsettled, not findings. Every other corruption is found: the short run leaves
+// it out.
 func TestEachLastingCorruptionIsFoundInYoungBook(t *testing.T) {
-	full.Only(t, "plants each corruption in one more book")
 	for _, c := range corruptions(t) {
+		if !full.Enabled() && !slices.ContainsFunc(c.wanted, isBehind) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			b := copyOfBook(t)
 			c.plant(b)
-			lasting := slices.DeleteFunc(append(c.wanted, b.checksumFindings()...), isBehind)
+			lasting := slices.DeleteFunc(append(slices.Clone(c.wanted), b.checksumFindings()...), isBehind)
 			report := verify(t, b.client(t), 2*time.Hour)
 			expect(t, report, lasting)
-			isBalance := func(w want) bool { return w.code == audit.BalanceBehind }
-			if slices.ContainsFunc(c.wanted, isBalance) && len(lasting) == 0 && report.Unsettled == 0 {
+			isCounted := func(w want) bool { return slices.Contains(shownAsUnsettled, w.code) }
+			if slices.ContainsFunc(c.wanted, isCounted) && len(lasting) == 0 && report.Unsettled == 0 {
 				t.Error("nothing is unsettled")
 			}
 		})

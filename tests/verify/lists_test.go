@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -11,68 +9,12 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/audit"
 	"ledger.example/internal/store"
-	"ledger.example/projections"
-	"ledger.example/projections/repair"
-	"ledger.example/tests/system"
 )
 
 // listCodes are the codes of findings about lists of transactions and about the journal.
 var listCodes = []audit.Code{
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
 	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered,
-}
-
-// A young transaction that is missing from lists or from the journal is unsettled, not a finding.
-func TestYoungTransactionsNeedNotBeListed(t *testing.T) {
-	for _, c := range corruptions(t) {
-		if c.section != "lists" || slices.ContainsFunc(c.wanted, func(w want) bool { return !isBehind(w) }) {
-			continue
-		}
-		b := copyOfBook(t)
-		c.plant(b)
-		if report := verify(t, b.client(t), 2*time.Hour); !report.Sound() || report.Unsettled == 0 {
-			t.Errorf("%s: %+v", c.name, report)
-		}
-	}
-}
-
-// A rebuild lists a transaction at its effective date, and in the journal at the time when it was recorded. A dry run
-// writes nothing, and a second run changes nothing.
-func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
-	b := copyOfBook(t)
-	client := b.client(t)
-	effective := longAgo()
-	note := about("back-1")
-	note.EffectiveAt = &effective
-	_, err := newLedger(client, nil).Post(t.Context(), transfer(note, "bank", "market", "USD", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dry := range []bool{true, false, false} {
-		v := store.NewTable(client, books)
-		before := book(system.Contents(t, client, books))
-		run := repair.New(repair.Config{Table: v, Append: projections.NewLister(v, nil, nil, nil).Append,
-			Indexed: indexed, ListsOnly: true, Scope: repair.Scope{DryRun: dry}})
-		if err := run.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		after := book(system.Contents(t, client, books))
-		want := int64(2) // the entries in the list by time and in the journal
-		if before[before.listKey("back-1")] != nil {
-			want = 0
-		}
-		n := run.Counts()
-		if n.Different+n.Behind != want || n.Failed > 0 || dry && !reflect.DeepEqual(before, after) ||
-			!dry && len(after)-len(before) != int(want) {
-			t.Errorf("dry %t: %+v, %d items and then %d", dry, n, len(before), len(after))
-		}
-	}
-	report := verify(t, client, 0)
-	for _, code := range listCodes {
-		if report.ByCode[code] > 0 {
-			t.Errorf("%+v", report)
-		}
-	}
 }
 
 // Void entries and pages, duplicate entries in the journal, and entries of metadata keys that are no longer indexed are
@@ -94,9 +36,9 @@ func TestHarmlessListItems(t *testing.T) {
 	b.put(void, b[page])
 	b.set(void, store.AttrVoid, store.Flag(true))
 	b.set(void, store.AttrEntries, &types.AttributeValueMemberL{})
-	db := &scanCounter{Store: b.client(t)}
-	if report := verify(t, db, 0); !report.Sound() || report.Unsettled > 0 || db.n.Load() != audit.DefaultSegments {
-		t.Errorf("%+v with %d scan requests", report, db.n.Load())
+	db := &readHook{Store: b.client(t)}
+	if report := verify(t, db, 0); !report.Sound() || report.Unsettled > 0 || db.scans.Load() != audit.DefaultSegments {
+		t.Errorf("%+v with %d scan requests", report, db.scans.Load())
 	}
 	indexed = []string{"by"}
 	defer func() { indexed = []string{"order", "by"} }()

@@ -42,66 +42,59 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 	l := newLedger(client, nil)
 	var all errgroup.Group
 	var done atomic.Int64
-	for writer := range 4 {
+	// write calls attempt with 0, 1 and so on until the end. Contention is not an error.
+	write := func(attempt func(i int) error) {
 		all.Go(func() error {
 			for i := 0; ctx.Err() == nil; i++ {
-				id := about(fmt.Sprintf("load-%d-%d", writer, i))
-				var request ledger.Request = transfer(id, "bank", "jane", "USD", 7)
-				switch rand.IntN(3) {
-				case 0:
-					request = transfer(id, "jane", "bank", "USD", 5)
-				case 1:
-					request = ledger.PostTrade{Annotation: id, Asset: "AAPL", Buyer: "jane", Seller: "market",
-						Quantity: amount(1), Cost: amount(3), Settle: true}
+				if err := attempt(i); err != nil && !isContention(err) && ctx.Err() == nil {
+					return err
 				}
-				_, err := l.Post(ctx, request)
-				if isContention(err) {
-					continue
-				}
-				if err != nil && ctx.Err() == nil {
-					return fmt.Errorf("post: %w", err)
-				}
-				done.Add(1)
 			}
 			return nil
 		})
 	}
-	all.Go(func() error {
-		for i := 0; ctx.Err() == nil; i++ {
-			role := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}[i%3]
-			_, err := l.Grant(ctx, ledger.GrantMember{Account: "jane", User: "u-9", Role: role, Actor: "tester"})
-			if err != nil && !isContention(err) && ctx.Err() == nil {
-				return fmt.Errorf("grant: %w", err)
+	for writer := range 4 {
+		write(func(i int) error {
+			id := about(fmt.Sprintf("load-%d-%d", writer, i))
+			var request ledger.Request = transfer(id, "bank", "jane", "USD", 7)
+			switch rand.IntN(3) {
+			case 0:
+				request = transfer(id, "jane", "bank", "USD", 5)
+			case 1:
+				request = ledger.PostTrade{Annotation: id, Asset: "AAPL", Buyer: "jane", Seller: "market",
+					Quantity: amount(1), Cost: amount(3), Settle: true}
 			}
-			time.Sleep(10 * time.Millisecond) // limits the rate
-		}
-		return nil
+			_, err := l.Post(ctx, request)
+			if err == nil {
+				done.Add(1)
+			}
+			return err
+		})
+	}
+	write(func(i int) error {
+		role := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}[i%3]
+		time.Sleep(10 * time.Millisecond) // limits the rate
+		_, err := l.Grant(ctx, ledger.GrantMember{Account: "jane", User: "u-9", Role: role, Actor: "tester"})
+		return err
 	})
-	all.Go(func() error {
-		for i := 0; ctx.Err() == nil; i++ {
-			change := ledger.GroupAccount{Group: []string{"desk", "idle"}[i%2], Account: "ann", Out: i%4 > 1, Actor: "tester"}
-			if _, _, err := l.GroupAccount(ctx, change); err != nil && !isContention(err) && ctx.Err() == nil {
-				return fmt.Errorf("group: %w", err)
-			}
-			time.Sleep(10 * time.Millisecond) // limits the rate
-		}
-		return nil
+	write(func(i int) error {
+		time.Sleep(10 * time.Millisecond) // limits the rate
+		_, _, err := l.GroupAccount(ctx, ledger.GroupAccount{Group: []string{"desk", "idle"}[i%2], Account: "ann",
+			Out: i%4 > 1, Actor: "tester"})
+		return err
 	})
 	for writer := range 2 {
-		all.Go(func() error {
-			for i := 0; ctx.Err() == nil; i++ {
-				if err := holdOnce(ctx, l, fmt.Sprintf("life-%d-%d", writer, i)); err != nil && ctx.Err() == nil {
-					return err
-				}
-				done.Add(1)
-				if writer == 0 && i == 10 { // end a hold that was placed long ago
-					_, err := l.Post(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"})
-					if err != nil && !isContention(err) && ctx.Err() == nil {
-						return fmt.Errorf("release: %w", err)
-					}
-				}
+		write(func(i int) error {
+			if err := holdOnce(ctx, l, fmt.Sprintf("life-%d-%d", writer, i)); err != nil {
+				return err
 			}
-			return nil
+			done.Add(1)
+			if writer > 0 || i != 10 {
+				return nil
+			}
+			// End a hold that was placed long ago.
+			_, err := l.Post(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"})
+			return err
 		})
 	}
 	do(client, done.Load)
@@ -121,49 +114,27 @@ func isContention(err error) bool {
 // holdOnce places a hold from ann to shop. It releases the hold, or captures and reverses it, or leaves it open.
 // Sometimes it changes the account, too.
 func holdOnce(ctx context.Context, l *ledger.Ledger, id string) error {
-	note, earned := about(id), about(id+"-in")
+	note := about(id)
 	note.Hold = &ledger.HoldRequest{}
-	steps := []func() error{
-		func() error {
-			_, err := l.Post(ctx, transfer(earned, "bank", "ann", "USD", 9))
-			return err
-		},
-		func() error {
-			_, err := l.Post(ctx, transfer(note, "ann", "shop", "USD", 9))
-			return err
-		},
-	}
+	requests := []ledger.Request{transfer(about(id+"-in"), "bank", "ann", "USD", 9), transfer(note, "ann", "shop", "USD", 9)}
 	switch rand.IntN(4) {
 	case 0:
 	case 1:
-		steps = append(steps, func() error {
-			_, err := l.Post(ctx, ledger.ReleaseRequest{Transaction: id, Actor: "tester"})
-			return err
-		})
+		requests = append(requests, ledger.ReleaseRequest{Transaction: id, Actor: "tester"})
 	default:
-		steps = append(steps, func() error {
-			_, err := l.Post(ctx, ledger.CaptureRequest{Transaction: id, Part: part(4, 0), Actor: "tester"})
-			return err
-		}, func() error {
-			_, err := l.Post(ctx, ledger.ReverseRequest{Annotation: about(id + "-back"), Transaction: id,
-				Part: part(int64(1+rand.IntN(4)), 0)})
-			return err
-		})
+		requests = append(requests, ledger.CaptureRequest{Transaction: id, Part: part(4, 0), Actor: "tester"},
+			ledger.ReverseRequest{Annotation: about(id + "-back"), Transaction: id, Part: part(int64(1+rand.IntN(4)), 0)})
 	}
-	if rand.IntN(4) == 0 {
-		steps = append(steps, func() error {
-			_, err := l.ChangeAccount(ctx, ledger.ChangeAccount{ID: "ann", Name: new(id), Actor: "tester"})
+	for _, r := range requests {
+		if _, err := l.Post(ctx, r); err != nil {
 			return err
-		})
-	}
-	for _, step := range steps {
-		if err := step(); isContention(err) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", id, err)
 		}
 	}
-	return nil
+	if rand.IntN(4) > 0 {
+		return nil
+	}
+	_, err := l.ChangeAccount(ctx, ledger.ChangeAccount{ID: "ann", Name: new(id), Actor: "tester"})
+	return err
 }
 
 // verifyWithPauses audits with a tenth of the usual pauses.

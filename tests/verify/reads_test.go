@@ -21,16 +21,25 @@ import (
 	"ledger.example/tests/system"
 )
 
-// readHook is a store that calls before with the number of the request ahead of each scan and query.
+// readHook is a store that counts its scans. It calls before, if it is not nil, with the number of the request ahead of
+// each scan and query.
 type readHook struct {
 	audit.Store
-	before func(n int64) error
-	n      atomic.Int64
+	before   func(n int64) error
+	n, scans atomic.Int64
+}
+
+func (r *readHook) ahead() error {
+	if n := r.n.Add(1); r.before != nil {
+		return r.before(n)
+	}
+	return nil
 }
 
 func (r *readHook) Scan(ctx context.Context, in *dynamodb.ScanInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	if err := r.before(r.n.Add(1)); err != nil {
+	r.scans.Add(1)
+	if err := r.ahead(); err != nil {
 		return nil, err
 	}
 	return r.Store.Scan(ctx, in, o...)
@@ -38,7 +47,7 @@ func (r *readHook) Scan(ctx context.Context, in *dynamodb.ScanInput,
 
 func (r *readHook) Query(ctx context.Context, in *dynamodb.QueryInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	if err := r.before(r.n.Add(1)); err != nil {
+	if err := r.ahead(); err != nil {
 		return nil, err
 	}
 	return r.Store.Query(ctx, in, o...)

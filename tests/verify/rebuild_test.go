@@ -64,6 +64,11 @@ func TestRebuildRepairsProjections(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			client := b.client(t)
+			before := system.Contents(t, client, books)
+			err := list(t, client, time.Now, repair.Scope{DryRun: true}, nil)
+			if err != nil || !reflect.DeepEqual(system.Contents(t, client, books), before) {
+				t.Errorf("a dry run writes, or fails: %v", err)
+			}
 			strays, err := rebuild(t, client, true)
 			if err != nil {
 				t.Fatal(err)
