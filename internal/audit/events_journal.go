@@ -168,7 +168,7 @@ type missingEntry struct {
 }
 
 // compareJournal compares a transaction with those pages of the journal among its referrers. missing are the entries
-// that none of these pages has; another page may have them. Recent entries are left out, and isUnsettled is then true.
+// that none of these pages has; another page may have them. Young entries are left out, and isUnsettled is then true.
 func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers []store.Key) (
 	missing []journalEntry, found []Finding, isUnsettled bool,
 ) {
@@ -193,7 +193,7 @@ func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers 
 			}
 		}
 	}
-	settled := slices.DeleteFunc(missing, func(e journalEntry) bool { return !e.at.Before(c.recentFrom) })
+	settled := slices.DeleteFunc(missing, func(e journalEntry) bool { return c.audit.isYoung(e.at) })
 	return settled, found, len(settled) < len(missing)
 }
 

@@ -57,8 +57,6 @@ type comparison struct {
 	isSegmentWrong bool         // a segment is wrong or missing
 	hasSegment     bool         // at least one segment is stored
 
-	settledTail, youngTail bool // there are settled, young postings after the end of the head
-
 	beforeRecent *tally // the sums before the first recent posting; nil until the comparison passes that
 }
 
@@ -95,8 +93,17 @@ func compare(ctx context.Context, p pair) *comparison {
 	return c
 }
 
+// tail returns the numbers of postings after the end of the head, and of the young ones among them.
+func (c *comparison) tail() (all, young int64) {
+	head := c.folds[2].actual
+	return c.all.count - head.all.count, c.young.count - head.young.count
+}
+
 // isTailYoung reports whether the head does not count the last postings, and all of these are young.
-func (c *comparison) isTailYoung() bool { return c.youngTail && !c.settledTail }
+func (c *comparison) isTailYoung() bool {
+	all, young := c.tail()
+	return young > 0 && young == all
+}
 
 // resume returns the sums from which the next comparison may start.
 func (c *comparison) resume() tally {
@@ -128,12 +135,8 @@ func (c *comparison) count(p leg) {
 		before := c.all.copy()
 		c.beforeRecent = &before
 	}
-	isYoung := !at.Before(c.settled)
-	if isYoung {
+	if !at.Before(c.settled) {
 		c.young.add(p)
-	}
-	if p.ksuid > c.balance.head.through {
-		c.settledTail, c.youngTail = c.settledTail || !isYoung, c.youngTail || isYoung
 	}
 	c.all.add(p)
 	c.closing.count(p, at)
@@ -214,7 +217,7 @@ func (c *comparison) judgeBalance() {
 		differ(store.AttrFirst, quoted(b.first), quoted(first), s)
 	}
 	// A delayed save of a refold in progress may mark a balance as unfinished although its head is complete.
-	if c.settledTail || b.unfinished && !c.youngTail && !b.head.equal(c.all.fold) {
+	if all, young := c.tail(); all > young || b.unfinished && young == 0 && !b.head.equal(c.all.fold) {
 		is := b.head.String()
 		if b.unfinished {
 			is += ", unfinished"

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,5 +69,28 @@ func TestOverdueHoldsAreOnlyCounted(t *testing.T) {
 		if report := at(expires.Add(after)); report.Overdue != overdue {
 			t.Errorf("%v after its expiry: %+v", after, report)
 		}
+	}
+}
+
+// What is young when an audit begins is examined after the scan. If it is not young any more, it must be listed.
+func TestLongAuditFindsWhatWasYoung(t *testing.T) {
+	for _, c := range corruptions(t) {
+		if c.section != "lists" || !slices.ContainsFunc(c.wanted, isBehind) {
+			continue
+		}
+		b := copyOfBook(t)
+		c.plant(b)
+		var began atomic.Bool
+		report, err := audit.New(audit.Options{Store: b.client(t), Table: books, Findings: 1000, Settle: 2 * time.Hour,
+			Indexed: indexed, Pause: noPause, Now: func() time.Time {
+				if !began.Swap(true) {
+					return time.Now()
+				}
+				return time.Now().Add(3 * time.Hour)
+			}}).Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, report, append(b.checksumFindings(), c.wanted...))
 	}
 }
