@@ -112,7 +112,7 @@ func (c *reconciler) addJournal(ctx context.Context, entries []journalEntry, pag
 			}
 			d = d.negated()
 		}
-		c.addAt(ctx, journalPart, e.transaction, e.at, true, d, page...)
+		c.add(ctx, journalPart, e.transaction, e.at, d, page...)
 	}
 }
 
@@ -161,12 +161,6 @@ func (a *Audit) journal(ctx context.Context, after string) iter.Seq[journalEntry
 	}
 }
 
-// missingEntry is an entry that the journal seems to lack.
-type missingEntry struct {
-	Finding
-	at time.Time
-}
-
 // compareJournal compares a transaction with those pages of the journal among its referrers. missing are the entries
 // that none of these pages has; another page may have them. Young entries are left out, and isUnsettled is then true.
 func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers []store.Key) (
@@ -213,8 +207,7 @@ func (c *reconciler) expectInJournal(missing []journalEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range missing {
-		f := Finding{JournalBehind, e.key(), "", absent, e.String()}
-		c.missingFromJournal[c.journalHash(e)] = missingEntry{f, e.at}
+		c.missingFromJournal[c.journalHash(e)] = e
 	}
 }
 
@@ -239,7 +232,7 @@ func (c *reconciler) searchJournal(ctx context.Context) {
 		if done = len(c.missingFromJournal) == 0; !done && round == last {
 			var found []Finding
 			for e := range maps.Values(c.missingFromJournal) {
-				found = append(found, e.Finding)
+				found = append(found, Finding{JournalBehind, e.key(), "", absent, e.String()})
 			}
 			c.audit.report(ctx, c.unreported(found)...)
 		}

@@ -41,12 +41,12 @@ type reconciler struct {
 	buckets            map[int]*bucket // by index; missing ones are zero
 	rescanned          map[int]bool    // indexes of the buckets that this rescan examines; nil in the first scan
 	partials           partials
-	assetSums          sumsByAsset      // of postings; "" has those of the assets beyond assetsMax
-	unreadable         map[string]bool  // assets with an unreadable posting: sums not known; "" as above
-	reported           map[Finding]bool // without Stored and Recomputed
-	backdated          bool             // a transaction with an effective date was recorded after sumBefore
-	journalSeen        window           // journal entries of this scan
-	missingFromJournal map[digest]missingEntry
+	assetSums          sumsByAsset             // of postings; "" has those of the assets beyond assetsMax
+	unreadable         map[string]bool         // assets with an unreadable posting: sums not known; "" as above
+	reported           map[Finding]bool        // without Stored and Recomputed
+	backdated          bool                    // a transaction with an effective date was recorded after sumBefore
+	journalSeen        window                  // journal entries of this scan
+	missingFromJournal map[digest]journalEntry // entries that the journal seems to lack
 }
 
 // digest is a hash, or a sum of hashes.
@@ -111,7 +111,7 @@ func newReconciler(a *Audit) *reconciler {
 		audit: a, recentFrom: a.started.Add(-a.Settle), sumBefore: a.started.Add(-commandTimeout),
 		buckets: make(map[int]*bucket), partials: make(partials), assetSums: make(sumsByAsset),
 		unreadable: make(map[string]bool), reported: make(map[Finding]bool),
-		missingFromJournal: make(map[digest]missingEntry),
+		missingFromJournal: make(map[digest]journalEntry),
 	}
 	rand.Read(c.key[:]) // never fails
 	return c
@@ -157,22 +157,16 @@ func (c *reconciler) noteUnreadable(asset string) {
 	c.unreadable[asset] = true
 }
 
-// add adds to the difference of a transaction. ksuid gives the age of the item, "" if that is not known. An expected
-// item and its stored item must pass the same KSUID, so that both change the same difference.
-func (c *reconciler) add(ctx context.Context, part part, transaction, ksuid string, d digest, referrers ...store.Key) {
-	at, ok := instantOf(ksuid)
-	c.addAt(ctx, part, transaction, at, ok, d, referrers...)
-}
-
-// addAt is add with an instant in place of a KSUID. ok is false if it is not known.
-func (c *reconciler) addAt(ctx context.Context, part part, transaction string, at time.Time, ok bool, d digest,
+// add adds to the difference of a transaction. at is the age of the item, zero if that is not known. An expected item and
+// its stored item must pass the same time, so that both change the same difference.
+func (c *reconciler) add(ctx context.Context, part part, transaction string, at time.Time, d digest,
 	referrers ...store.Key,
 ) {
 	i := c.bucketOf(transaction)
 	isFull := false
 	c.mu.Lock()
 	switch isFirst := c.rescanned == nil; {
-	case isFirst && ok && at.Before(c.recentFrom):
+	case isFirst && !at.IsZero() && at.Before(c.recentFrom):
 		b := c.bucket(i)
 		b.differences[part].add(d)
 		b.items++

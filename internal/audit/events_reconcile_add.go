@@ -45,9 +45,8 @@ func (c *reconciler) reversalHash(transaction, by string) digest {
 	return c.hash("reversed", transaction, by)
 }
 
-// addRequired adds the entries that an event requires: a header, or with ofEnd the end of a hold. ksuid is that of the
-// event's first leg.
-func (c *reconciler) addRequired(ctx context.Context, l lifecycle, ofEnd bool, ksuid string) {
+// addRequired adds the entries that an event requires: a header, or with ofEnd the end of a hold.
+func (c *reconciler) addRequired(ctx context.Context, l lifecycle, ofEnd bool, legs []leg) {
 	var required [partsCount]digest
 	for _, e := range l.entries(c.audit.Indexed) {
 		for _, s := range e.steps {
@@ -61,7 +60,7 @@ func (c *reconciler) addRequired(ctx context.Context, l lifecycle, ofEnd bool, k
 	}
 	for i, d := range required {
 		if d != (digest{}) {
-			c.add(ctx, part(i), l.id, ksuid, d)
+			c.add(ctx, part(i), l.id, timeOf(legs), d)
 		}
 	}
 }
@@ -75,17 +74,13 @@ func (c *reconciler) addItem(ctx context.Context, value any, l lifecycle, key st
 	switch v := value.(type) {
 	case header:
 		c.noteBackdated(v)
-		c.addRequired(ctx, lifecycle{header: v, exists: true}, false, v.legs[0].ksuid)
+		c.addRequired(ctx, lifecycle{header: v, exists: true}, false, v.legs)
 		c.addJournal(ctx, []journalEntry{v.journaled()})
 	case outcome:
-		c.addRequired(ctx, l, true, v.legs[0].ksuid)
+		c.addRequired(ctx, l, true, v.legs)
 		c.addJournal(ctx, []journalEntry{v.journaled()})
 	case reversed:
-		ksuid := ""
-		if l.exists {
-			ksuid = l.legs[0].ksuid
-		}
-		c.add(ctx, eventsPart, v.by, ksuid, c.reversalHash(v.transaction, v.by).negated(), key)
+		c.add(ctx, eventsPart, v.by, timeOf(l.legs), c.reversalHash(v.transaction, v.by).negated(), key)
 	case journalPage:
 		c.addJournal(ctx, v.entries, key)
 	}
@@ -94,7 +89,8 @@ func (c *reconciler) addItem(ctx context.Context, value any, l lifecycle, key st
 	}
 	if e, ok := entryIn(value, key, l); ok {
 		for _, s := range e.steps {
-			c.add(ctx, e.part, e.transaction, s.ksuid, c.stepHash(e, s).negated(), key)
+			at, _ := instantOf(s.ksuid)
+			c.add(ctx, e.part, e.transaction, at, c.stepHash(e, s).negated(), key)
 		}
 	}
 }
