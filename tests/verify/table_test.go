@@ -43,10 +43,14 @@ func rows(t *testing.T) (all []corruption) {
 		line = strings.TrimSpace(line)
 		if heading, ok := strings.CutPrefix(line, "["); ok {
 			section, _, _ = strings.Cut(heading, "]")
+			continue
+		}
+		if line == "" || line[0] == '#' {
+			continue
 		}
 		cells := strings.Split(line, "|")
-		if len(cells) != 3 || line[0] == '#' {
-			continue
+		if len(cells) != 3 {
+			t.Fatalf("not a row: %s", line)
 		}
 		c := corruption{section: section, name: strings.TrimSpace(cells[0])}
 		var plants []change
