@@ -123,35 +123,6 @@ func atItems(code audit.Code, keys ...store.Key) (all wants) {
 	return all
 }
 
-// change alters a book.
-type change func(b book)
-
-// inOrder returns a change that makes several changes in order.
-func inOrder(changes ...change) change {
-	return func(b book) {
-		for _, do := range changes {
-			do(b)
-		}
-	}
-}
-
-func set(k store.Key, path string, v types.AttributeValue) change {
-	return func(b book) { b.set(k, path, v) }
-}
-
-func unset(k store.Key, path string) change { return func(b book) { b.unset(k, path) } }
-
-func drop(keys ...store.Key) change {
-	return func(b book) {
-		for _, k := range keys {
-			b.drop(k)
-		}
-	}
-}
-
-// put returns a change that copies an item to another key. It does not adapt the other attributes.
-func put(k, from store.Key) change { return func(b book) { b.put(k, b[from]) } }
-
 var minusZero = regexp.MustCompile(`(^|[^0-9A-Za-z_-])-0([^0-9A-Za-z_-]|$)`)
 
 // expect fails t unless a report has exactly the wanted findings. If none of these is about lists, it ignores findings

@@ -32,7 +32,7 @@ func TestHarmlessListItems(t *testing.T) {
 	for _, id := range []events.KSUID{events.FirstKSUID(time.Now()), events.FirstKSUID(time.Now().Add(time.Second))} {
 		again := store.Journal.Key(string(id))
 		b.put(again, b[page])
-		sealed(again, "")(b)
+		b.seal(again, "")
 	}
 	void := store.Journal.Key(future)
 	b.put(void, b[page])

@@ -23,7 +23,7 @@ var table string
 // corruption is a row of the table: a change of the book, with all findings that the audit must report.
 type corruption struct {
 	section, name string
-	plant         change
+	plant         func(b book)
 	wanted        wants
 }
 
@@ -38,7 +38,7 @@ func corruptions(t *testing.T) []corruption {
 
 // rows returns the rows of the table. Items and values are those of the sound book.
 func rows(t *testing.T) (all []corruption) {
-	b, section := copyOfBook(t), ""
+	sound, section := copyOfBook(t), ""
 	for line := range strings.Lines(table) {
 		line = strings.TrimSpace(line)
 		if heading, ok := strings.CutPrefix(line, "["); ok {
@@ -52,19 +52,17 @@ func rows(t *testing.T) (all []corruption) {
 		if len(cells) != 3 {
 			t.Fatalf("not a row: %s", line)
 		}
-		c := corruption{section: section, name: strings.TrimSpace(cells[0])}
-		var plants []change
-		first := ""
+		var changes [][]string
 		for text := range strings.SplitSeq(cells[1], ";") {
-			w := b.words(text)
-			if first == "" {
-				first = w[1]
-			}
-			plants = append(plants, b.change(w))
+			changes = append(changes, sound.words(text))
 		}
-		c.plant = inOrder(plants...)
+		c := corruption{section, strings.TrimSpace(cells[0]), func(b book) {
+			for _, w := range changes {
+				b.change(sound, w)
+			}
+		}, nil}
 		for text := range strings.SplitSeq(cells[2], ";") {
-			c.wanted = append(c.wanted, b.findings(b.words(text), first)...)
+			c.wanted = append(c.wanted, sound.findings(sound.words(text), changes[0][1])...)
 		}
 		all = append(all, c)
 	}
@@ -227,74 +225,73 @@ func (b book) stored(s string) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: s}
 }
 
-// change returns a change of the table.
-func (b book) change(w []string) change {
+// change makes a change of the table. Items and values are those of the sound book.
+func (b book) change(sound book, w []string) {
 	if w[0] == "version" {
-		return withChange(events.AccountChanged{ID: w[1], Number: number(w[2]), State: events.AccountState(w[3]),
+		b.addChange(events.AccountChanged{ID: w[1], Number: number(w[2]), State: events.AccountState(w[3]),
 			At: tableBegan.Add(duration(w[4]))})
+		return
 	}
-	keys, path := b.items(w[1])
+	keys, path := sound.items(w[1])
 	k := keys[0]
 	switch w[0] {
 	case "set":
-		return set(k, path, b.stored(w[2]))
+		b.set(k, path, sound.stored(w[2]))
 	case "add":
-		return func(b book) { b.add(k, path, number(w[2])) }
+		b.add(k, path, number(w[2]))
 	case "drop":
 		if path != "" {
-			return unset(k, path)
+			b.unset(k, path)
+			return
 		}
-		return drop(keys...)
-	case "cut", "repeat", "reverse":
-		list, index, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
-		return func(b book) {
-			of := slices.Clone(b[k][list].(*types.AttributeValueMemberL).Value)
-			switch i, _ := strconv.Atoi(index); w[0] {
-			case "cut":
-				of = slices.Delete(of, i, i+1)
-			case "repeat":
-				of = slices.Insert(of, i, of[i])
-			default:
-				slices.Reverse(of)
-			}
-			b.set(k, list, &types.AttributeValueMemberL{Value: of})
+		for _, k := range keys {
+			b.drop(k)
 		}
 	case "copy", "move":
-		to, _ := b.items(w[2])
-		if w[0] == "move" {
-			return inOrder(put(to[0], k), drop(k))
+		to, _ := sound.items(w[2])
+		if b.put(to[0], b[k]); w[0] == "move" {
+			b.drop(k)
 		}
-		return put(to[0], k)
 	case "seal":
-		return sealed(k, path)
-	}
-	panic(w[0])
-}
-
-// sealed recomputes the checksum of a page of the journal, of a current account, or of a copy of an event in an item.
-func sealed(k store.Key, path string) change {
-	return func(b book) {
-		switch {
-		case path != "":
-			b.set(k, path+"."+store.AttrChecksum, store.String(checksumOf(b[k][path].(*types.AttributeValueMemberM).Value)))
-		case k.PK == store.Journal.PK():
-			b.set(k, store.AttrChecksum, store.String(b.page(k).Checksum()))
+		b.seal(k, path)
+	case "cut", "repeat", "reverse":
+		name, index, _ := strings.Cut(strings.TrimSuffix(path, "]"), "[")
+		list := slices.Clone(b[k][name].(*types.AttributeValueMemberL).Value)
+		switch i, _ := strconv.Atoi(index); w[0] {
+		case "cut":
+			list = slices.Delete(list, i, i+1)
+		case "repeat":
+			list = slices.Insert(list, i, list[i])
 		default:
-			item := maps.Clone(b[k])
-			item[store.AttrType] = store.String("AccountChanged")
-			b.set(k, store.AttrChecksum, store.String(checksumOf(item)))
+			slices.Reverse(list)
 		}
+		b.set(k, name, &types.AttributeValueMemberL{Value: list})
+	default:
+		panic(w[0])
 	}
 }
 
-// withChange adds a change of an account to the book, makes it the current account, and sets its number in the guard.
-func withChange(c events.AccountChanged) change {
-	c.Profile, c.Actor = "{}", "tester"
-	return func(b book) {
-		b[store.Change.Key(c.ID, c.Number)] = store.EventItem(c)
-		b[store.Current.Key(c.ID)] = store.NewItemEncoder(1).Current(c)
-		b.set(store.Spend.Key(c.ID, "USD"), store.AttrChange, store.Integer(c.Number))
+// seal recomputes the checksum of a page of the journal, of a current account, or of a copy of an event in an item.
+func (b book) seal(k store.Key, path string) {
+	item := maps.Clone(b[k])
+	switch {
+	case path != "":
+		item, path = item[path].(*types.AttributeValueMemberM).Value, path+"."
+	case k.PK == store.Journal.PK():
+		b.set(k, store.AttrChecksum, store.String(b.page(k).Checksum()))
+		return
+	default:
+		item[store.AttrType] = store.String("AccountChanged")
 	}
+	b.set(k, path+store.AttrChecksum, store.String(checksumOf(item)))
+}
+
+// addChange adds a change of an account to the book, makes it the current account, and sets its number in the guard.
+func (b book) addChange(c events.AccountChanged) {
+	c.Profile, c.Actor = "{}", "tester"
+	b[store.Change.Key(c.ID, c.Number)] = store.EventItem(c)
+	b[store.Current.Key(c.ID)] = store.NewItemEncoder(1).Current(c)
+	b.set(store.Spend.Key(c.ID, "USD"), store.AttrChange, store.Integer(c.Number))
 }
 
 // findings returns the findings that a text of the table stands for. first is the first changed item.
@@ -316,11 +313,10 @@ func (b book) findings(w []string, first string) (all wants) {
 		keys, _ := b.items(w[1])
 		return b.missingPageFindings(keys[0])
 	}
-	changed, path, _ := strings.Cut(first, "@")
-	of := changed
+	of, _, _ := strings.Cut(first, "@")
 	switch {
 	case len(w) > 1 && w[1] == "@":
-		of += "@" + path
+		of = first
 	case len(w) > 1 && w[1][0] == '@':
 		of += w[1]
 	case len(w) > 1:
