@@ -182,7 +182,7 @@ func (a *Audit) repeat(ctx context.Context, attempt func(round, last int) (done 
 	for round := 1; ctx.Err() == nil; round++ {
 		last, pause := rounds, roundPause
 		if a.Counts().Findings >= manyFindings {
-			last, pause = manyFindingsRounds, manyFindingsPause
+			last, pause = max(round, manyFindingsRounds), manyFindingsPause // at the last call, round is last
 		}
 		if attempt(round, last) || round >= last {
 			return
