@@ -10,8 +10,8 @@ import (
 	"ledger.example/internal/store"
 )
 
-// entry is an item that shows a transaction: a posting, or an entry in a list of holds or of transactions. It is a stored
-// one, or the one that its transaction requires.
+// entry is an item that shows a transaction: a posting, or an entry in a list of holds or of transactions. It is a
+// stored one, or the one that its transaction requires.
 type entry struct {
 	key         store.Key
 	transaction string
@@ -79,7 +79,8 @@ func listedAs(isHold bool, ksuid string, at time.Time) []step {
 	return []step{{"an entry for a transaction that is not a hold", ksuid, at, false}}
 }
 
-// entries returns the entries that a transaction must have, the postings first. indexed are the metadata keys with lists.
+// entries returns the entries that a transaction must have, the postings first. indexed are the metadata keys with
+// lists.
 func (l lifecycle) entries(indexed []string) (all []entry) {
 	if !l.exists {
 		return nil

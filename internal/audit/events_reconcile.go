@@ -157,8 +157,8 @@ func (c *reconciler) noteUnreadable(asset string) {
 	c.unreadable[asset] = true
 }
 
-// add adds to the difference of a transaction. at is the age of the item, zero if that is not known. An expected item and
-// its stored item must pass the same time, so that both change the same difference.
+// add adds to the difference of a transaction. at is the time of the item, zero if that is not known. An expected item
+// and its stored item must pass the same time, so that both change the same difference.
 func (c *reconciler) add(ctx context.Context, part part, transaction string, at time.Time, d digest,
 	referrers ...store.Key,
 ) {

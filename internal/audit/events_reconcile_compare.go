@@ -41,8 +41,8 @@ func (c *reconciler) unreported(all []Finding) []Finding {
 	})
 }
 
-// compare compares a transaction with its entries and its referrers. missing are the entries that no page of the journal
-// among the referrers has. isUnsettled is true if missing entries may still be projected.
+// compare compares a transaction with its entries and its referrers. missing are the entries that no page of the
+// journal among the referrers has. isUnsettled is true if missing entries may still be projected.
 func (c *reconciler) compare(ctx context.Context, id string, referrers []store.Key) (
 	found []Finding, missing []journalEntry, isUnsettled bool,
 ) {

@@ -27,7 +27,8 @@ func (c *comparison) judgeGuard(total fold) {
 	}
 	switch {
 	case stored.Sign() != 0 && spent.Sign() == 0:
-		c.addIssue(GuardUnexpected, key, store.AttrSpent, is, "0: the account had no debit of the asset", wrong, lasting)
+		c.addIssue(GuardUnexpected, key, store.AttrSpent, is, "0: the account had no debit of the asset", wrong,
+			lasting)
 	case stored.Cmp(spent) != 0:
 		c.addIssue(GuardWrong, key, store.AttrSpent, is, spent.String(), wrong, lasting)
 	}

@@ -10,7 +10,8 @@ import (
 	"ledger.example/internal/store"
 )
 
-// numbered is the state of a member or of a place in a group, as a numbered event sets it and as its projection shows it.
+// numbered is the state of a member or of a place in a group, as a numbered event sets it and as its projection shows
+// it.
 type numbered struct {
 	number int64     // of the event; 0: there is none
 	state  string    // a role, or inGroup; "": none

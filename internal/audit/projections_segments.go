@@ -33,7 +33,8 @@ func (c *comparison) compareSegment() {
 		c.judgeSegment(key, s, sums)
 	case s.after < c.previousEnd.all.through, s.fold.sameSums(sums.all):
 		c.isSegmentWrong = true
-		c.addIssue(SegmentWrong, key, store.AttrAfter, quoted(s.after), quoted(c.previousEnd.all.through), wrong, lasting)
+		c.addIssue(SegmentWrong, key, store.AttrAfter, quoted(s.after), quoted(c.previousEnd.all.through), wrong,
+			lasting)
 	default:
 		missing := c.segmentStart.minus(c.previousEnd)
 		missing.all.through = s.after
