@@ -219,10 +219,12 @@ func TestEachCorruptionIsFound(t *testing.T) {
 }
 
 // shownAsUnsettled are the codes of items that are counted as unsettled while their events are young.
-var shownAsUnsettled = []audit.Code{audit.BalanceBehind, audit.HoldEntryBehind, audit.ListEntryBehind, audit.JournalBehind}
+var shownAsUnsettled = []audit.Code{
+	audit.BalanceBehind, audit.HoldEntryBehind, audit.ListEntryBehind, audit.JournalBehind,
+}
 
-// In a young book missing projections are unsettled, not findings. Every other corruption is found: the short run leaves
-// it out.
+// In a young book missing projections are unsettled, not findings. Every other corruption is found: the short run
+// leaves it out.
 func TestEachLastingCorruptionIsFoundInYoungBook(t *testing.T) {
 	for _, c := range corruptions(t) {
 		if !full.Enabled() && !slices.ContainsFunc(c.wanted, isBehind) {

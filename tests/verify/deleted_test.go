@@ -16,8 +16,8 @@ import (
 	"ledger.example/tests/system"
 )
 
-// Everything in the book is used or shown by another item, so each item that is deleted is missed. The short run deletes
-// one item of each type.
+// Everything in the book is used or shown by another item, so each item that is deleted is missed. The short run
+// deletes one item of each type.
 func TestEachDeletedItemIsMissed(t *testing.T) {
 	for kind, keys := range copyOfBook(t).ofEachType(t) {
 		for i, k := range keys {
