@@ -10,10 +10,10 @@ import (
 // AssetRequest registers an asset. Assets are immutable.
 type AssetRequest struct {
 	ID          string `json:"-"`
-	Name        string `json:"name"`
+	Name        string `json:"name" in:"required"`
 	Description string `json:"description,omitempty"`
-	Scale       int    `json:"scale"`              // decimal places, 0 to 18
-	Currency    string `json:"currency,omitempty"` // the asset in which its costs are counted; "" if it has no costs
+	Scale       int    `json:"scale" in:"required"`        // decimal places, 0 to 18
+	Currency    string `json:"currency,omitempty" is:"ID"` // the asset in which its costs are counted; "" if it has no costs
 }
 
 // AccountRequest opens an account. The zero Overdraft allows none.

@@ -10,27 +10,27 @@ import (
 // Transfer moves a quantity of an asset from one account to another. ID is the id of the transaction. The same transfer
 // with the same ID gets the first answer again.
 type Transfer struct {
-	ID          string            `json:"id"`
+	ID          string            `json:"id" is:"ID"`
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
-	From        string            `json:"from"`
-	To          string            `json:"to"`
-	Asset       string            `json:"asset"`
-	Quantity    events.Amount     `json:"quantity"`
+	From        string            `json:"from" is:"ID" in:"required"`
+	To          string            `json:"to" is:"ID" in:"required"`
+	Asset       string            `json:"asset" is:"ID" in:"required"`
+	Quantity    events.Amount     `json:"quantity" in:"required"`
 	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 }
 
 // Trade moves a quantity of an asset from seller to buyer, for a cost in the asset's currency.
 type Trade struct {
-	ID          string            `json:"id"`
+	ID          string            `json:"id" is:"ID"`
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
-	Asset       string            `json:"asset"`
-	Buyer       string            `json:"buyer"`
-	Seller      string            `json:"seller"`
-	Quantity    events.Amount     `json:"quantity"`
-	Cost        events.Amount     `json:"cost"`
+	Asset       string            `json:"asset" is:"ID" in:"required"`
+	Buyer       string            `json:"buyer" is:"ID" in:"required"`
+	Seller      string            `json:"seller" is:"ID" in:"required"`
+	Quantity    events.Amount     `json:"quantity" in:"required"`
+	Cost        events.Amount     `json:"cost" in:"required"`
 	Settle      bool              `json:"settle"`                // also move the cost from buyer to seller
 	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
@@ -38,10 +38,10 @@ type Trade struct {
 
 // TransactionRequest posts a transaction with any legs. For each asset, the quantities sum to zero. So do the costs.
 type TransactionRequest struct {
-	ID          string            `json:"id"`
+	ID          string            `json:"id" is:"ID"`
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
-	Postings    []Leg             `json:"postings"`
+	Postings    []Leg             `json:"postings" in:"required"`
 	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 }
@@ -62,7 +62,7 @@ type Part struct {
 
 // Taken is the part of one leg that is captured or reversed. It has the sign of the leg; zero takes nothing of it.
 type Taken struct {
-	Quantity events.Amount `json:"quantity"`
+	Quantity events.Amount `json:"quantity" in:"required"`
 	Cost     events.Amount `json:"cost"`
 }
 
@@ -84,8 +84,8 @@ type Release struct {
 // Reversal posts a transaction that reverses another one, in whole or in part. Codes of *Error: exceeds_reversible
 // (with Left), nothing_to_reverse.
 type Reversal struct {
-	Transaction string            `json:"-"`  // id of the transaction to reverse
-	ID          string            `json:"id"` // of the reversing transaction
+	Transaction string            `json:"-"`          // id of the transaction to reverse
+	ID          string            `json:"id" is:"ID"` // of the reversing transaction
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now

@@ -85,10 +85,10 @@ type Posting struct {
 // Leg is one leg of a transaction in a request. It is also used for the part of a posting that was reversed, or can
 // still be.
 type Leg struct {
-	Account  string        `json:"account"`
-	Asset    string        `json:"asset"`
-	Quantity events.Amount `json:"quantity"` // signed
-	Cost     events.Amount `json:"cost"`     // signed
+	Account  string        `json:"account" is:"ID" in:"required"`
+	Asset    string        `json:"asset" is:"ID" in:"required"`
+	Quantity events.Amount `json:"quantity" in:"required"` // signed
+	Cost     events.Amount `json:"cost"`                   // signed
 }
 
 // Legs returns the legs of a request that posts the same as postings.

@@ -36,6 +36,10 @@ func TestUncheckedAnswersAreWithheld(t *testing.T) {
 	if out, err := r.finishCheck(reply{body: "news"}, nil); err != nil || out.body != "news" {
 		t.Errorf("answered %v, %v", out, err)
 	}
+	r.body = &body{} // with faults that nobody looked at
+	if out, err := r.finishCheck(reply{body: "news"}, nil); err == nil || out.body != nil {
+		t.Errorf("answered %v, %v without a check of the body", out, err)
+	}
 }
 
 // brokenGrants fails or panics.

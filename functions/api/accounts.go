@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"strconv"
 
@@ -38,22 +37,29 @@ func showOverdraft(o events.Overdraft) client.Overdraft {
 
 // putAccount opens an account. It answers 201, or 200 if it was opened before with the same body.
 func (a *api) putAccount(r *request) (reply, error) {
-	c := ledger.OpenAccount{ID: r.ids["account"], Actor: r.actor}
-	var sent echo
-	return answerWrite(r, &c, func(o *object) {
-		sent = o.echo(c.ID, "created_at", "actor", "version", "state")
-		c.Name = o.text("name", optional)
-		c.Profile = o.profile("profile")
-		c.Overdraft = o.overdraft("overdraft")
-	}, func(ctx context.Context) (reply, error) {
-		if err := sent.check(r, a.stored(ctx, c.ID)); err != nil {
-			return reply{}, err
-		}
-		e, created, err := a.config.Commands.OpenAccount(ctx, c)
-		out := written(created, "/v1/accounts/"+e.ID, showAccount(e))
-		out.tagged, out.tag = true, versionTag(e.Version)
-		return out, err
-	})
+	var in struct {
+		client.AccountRequest
+		fromLedger
+		Version int64  `json:"version" in:"same"`
+		State   string `json:"state" in:"same"`
+	}
+	in.fromLedger.ID = r.ids["account"]
+	r.read(&in)
+	c := ledger.OpenAccount{
+		ID: r.ids["account"], Name: in.Name, Profile: string(in.Profile), Overdraft: events.Overdraft(in.Overdraft),
+		Actor: r.actor,
+	}
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	ctx := r.http.Context()
+	if err := r.checkSame(a.stored(ctx, c.ID)); err != nil {
+		return reply{}, err
+	}
+	e, created, err := a.config.Commands.OpenAccount(ctx, c)
+	out := written(created, "/v1/accounts/"+e.ID, showAccount(e))
+	out.tagged, out.tag = true, versionTag(e.Version)
+	return out, err
 }
 
 // getAccount is strongly consistent.

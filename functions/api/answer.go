@@ -8,19 +8,6 @@ import (
 	"ledger.example/projections"
 )
 
-// answerWrite decodes r's body into c with read, checks the caller's roles, and then executes the command.
-func answerWrite(
-	r *request, c command, read func(*object), carryOut func(context.Context) (reply, error),
-) (reply, error) {
-	if err := r.decode(c, read); err != nil {
-		return reply{}, err
-	}
-	if err := r.permit(c); err != nil {
-		return reply{}, err
-	}
-	return carryOut(r.http.Context())
-}
-
 // reading reads a page of a list. of is the id of the account, asset, group or user to which the list belongs, or the
 // prefix of the ids in it.
 type reading[T any] func(ctx context.Context, of string, s projections.Slice) (projections.Page[T], error)

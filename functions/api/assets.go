@@ -25,24 +25,28 @@ func showListedAsset(e events.AssetRegistered) client.Asset {
 
 // putAsset registers an asset. It answers 201, or 200 if it was registered before with the same body.
 func (a *api) putAsset(r *request) (reply, error) {
-	c := ledger.RegisterAsset{ID: r.ids["asset"], Actor: r.actor}
-	var sent echo
-	return answerWrite(r, &c, func(o *object) {
-		sent = o.echo(r.ids["asset"], "created_at", "actor")
-		c.Name = o.text("name", required)
-		c.Description = o.text("description", optional)
-		c.Scale = o.integer("scale")
-		c.Currency = o.id("currency", optional)
-	}, func(ctx context.Context) (reply, error) {
-		if err := sent.check(r, func() (map[string]string, error) {
-			e, err := a.config.Resources.Asset(ctx, c.ID)
-			return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
-		}); err != nil {
-			return reply{}, err
-		}
-		e, created, err := a.config.Commands.RegisterAsset(ctx, c)
-		return written(created, "/v1/assets/"+e.ID, showAsset(e)), err
-	})
+	var in struct {
+		client.AssetRequest
+		fromLedger
+	}
+	in.fromLedger.ID = r.ids["asset"]
+	r.read(&in)
+	c := ledger.RegisterAsset{
+		ID: r.ids["asset"], Name: in.Name, Description: in.Description, Scale: in.Scale, Currency: in.Currency,
+		Actor: r.actor,
+	}
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	ctx := r.http.Context()
+	if err := r.checkSame(func() (map[string]string, error) {
+		e, err := a.config.Resources.Asset(ctx, c.ID)
+		return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
+	}); err != nil {
+		return reply{}, err
+	}
+	e, created, err := a.config.Commands.RegisterAsset(ctx, c)
+	return written(created, "/v1/assets/"+e.ID, showAsset(e)), err
 }
 
 // getAsset is strongly consistent.

@@ -30,18 +30,17 @@ type result struct {
 type batched struct {
 	at      int     // index in the batch
 	kind    string  // transaction, transfer or trade; "" if it is not valid
-	request request // has only what is needed to decode the request
+	request request // has only what is needed to read the request
 	posting ledger.Request
 	problem *problem // why the request is refused, nil if it is not
 }
 
 // postBatch posts several transactions, each on its own or, if the batch is atomic, all or none.
 func (a *api) postBatch(r *request) (reply, error) {
-	items, atomic, err := r.batch()
+	items, atomic, repeated, err := r.batch()
 	if err != nil {
 		return reply{}, err
 	}
-	repeated := repeatedIDs(r.body.member("requests"))
 	if repeated == nil {
 		if err := r.permitBatch(items, atomic); err != nil {
 			return reply{}, err
@@ -109,96 +108,98 @@ func (a *api) executeBatch(
 	return shown, posted, nil
 }
 
+// batchBody is the body of a batch.
+type batchBody struct {
+	Atomic   bool      `json:"atomic,omitempty"`
+	Requests []rawText `json:"requests" in:"required"`
+}
+
+// Shape implements command. The requests have shapes of their own.
+func (batchBody) Shape() []ledger.FieldError { return nil }
+
+// rawText is a value that is read later. Its unknown and repeated members are not recorded.
+type rawText string
+
+func (t *rawText) read(r *reader, at int) error {
+	err := r.skipQuietly()
+	*t = rawText(r.since(at))
+	return err
+}
+
 // batch reads the body of a batch. The error is a problem of the whole batch. If a single request is invalid, batch
-// sets its problem.
-func (r *request) batch() (items []*batched, atomic bool, err error) {
-	d := &decoder{}
-	top := object{d: d, n: r.body}
-	for m := range r.body.children() {
-		if r.body.member(m.key) != m && len(d.malformed) < errorsMax {
-			d.malformed = append(d.malformed, fieldError{Field: m.key, Rule: ruleOnce})
-		}
+// sets its problem. repeated are the ids of earlier requests, even of invalid ones: with the same id twice, the caller
+// could not know which of the two requests was posted.
+func (r *request) batch() (items []*batched, atomic bool, repeated []fieldError, err error) {
+	var in batchBody
+	r.read(&in)
+	if err := r.checkBody(in); err != nil {
+		return nil, false, nil, err
 	}
-	atomic = top.flag("atomic")
-	list := top.take("requests", required)
-	top.hasKind(anArray, "requests", list, ruleArray)
-	top.rejectUnknown()
-	switch {
-	case len(d.malformed) > 0:
-		return nil, false, malformedFields(d.malformed)
-	case len(d.faults)+len(r.faults) > 0:
-		return nil, false, r.invalid(d)
-	}
-	if violation := ledger.BatchViolation(int(list.count)); violation != "" {
-		return nil, false, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.",
+	if violation := ledger.BatchViolation(len(in.Requests)); violation != "" {
+		return nil, false, nil, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.",
 			fieldError{Field: "requests", Rule: violation})
 	}
-	for n := range list.children() {
-		b := &batched{at: len(items)}
-		if err := b.read(r, n); err != nil {
+	seen := make(map[string]bool, len(in.Requests))
+	for i, text := range in.Requests {
+		b := &batched{at: i}
+		if err := b.read(r, text, func(kind, id string) {
+			if seen[id] {
+				field := fmt.Sprintf("requests[%d].%s.id", i, kind)
+				repeated = append(repeated, fieldError{Field: field, Rule: ledger.RuleRepeatedID})
+			}
+			seen[id] = true
+		}); err != nil {
 			b.problem = problemOf(err, true)
 		}
 		items = append(items, b)
 	}
-	return items, atomic, nil
+	return items, in.Atomic, repeated, nil
 }
 
-// repeatedIDs returns the id fields that have the id of an earlier request, even of an invalid one. With the same id
-// twice, the caller could not know which of the two requests was posted.
-func repeatedIDs(list *node) (repeated []fieldError) {
-	seen, at := make(map[string]bool, list.count), 0
-	for n := range list.children() {
-		for kind := range n.children() {
-			id := kind.member("id")
-			if n.kind != anObject || kind.kind != anObject || id == nil || id.kind != aText {
-				continue
-			}
-			if seen[id.text] {
-				field := fmt.Sprintf("requests[%d].%s.id", at, kind.key)
-				repeated = append(repeated, fieldError{Field: field, Rule: ledger.RuleRepeatedID})
-			}
-			seen[id.text] = true
-		}
-		at++
-	}
-	return repeated
-}
-
-// read decodes a request from n. The error is the problem that the request would have on its own.
-func (b *batched) read(r *request, n *node) error {
-	var body *node
-	var malformed []fieldError
-	kinds := 0
-	for m := range n.children() {
-		switch {
-		case n.kind != anObject || len(malformed) == errorsMax:
-		case n.member(m.key) != m:
-			malformed = append(malformed, fieldError{Field: m.key, Rule: ruleOnce})
-		case postingKinds[m.key] != nil:
-			body = m
-			kinds++
-		default:
-			malformed = append(malformed, fieldError{Field: m.key, Rule: ruleKnown})
-		}
-	}
-	switch {
-	case malformed != nil:
-		return malformedFields(malformed)
-	case kinds != 1 || body.kind != anObject:
+// read reads a request, and calls note with its ids. The error is the problem that the request would have on its own.
+func (b *batched) read(r *request, text rawText, note func(kind, id string)) error {
+	if text[0] != '{' {
 		return newProblem(codeMalformedBody, detailOneKind)
 	}
-	var repeated repeats
-	repeated.find(body)
-	b.kind, b.request = body.key, request{http: r.http, body: body, repeated: repeated.fields}
-	var c decodedPosting
-	err := b.request.decode(&c, func(o *object) {
-		c.Request, _ = postingKinds[b.kind](o, r.note())
-		if o.n.member("id") == nil {
-			o.fail(o.n.end, "id", ruleRequired)
+	in, kinds, body := newReader([]byte(text)), []string(nil), ""
+	err := in.object(func(kind string) error {
+		if postingKinds[kind] == nil {
+			in.refuse(ruleKnown)
+		} else {
+			kinds = append(kinds, kind)
 		}
+		at := in.at()
+		if in.json.PeekKind() != '{' {
+			return in.skipQuietly()
+		}
+		in.quiet = true
+		err := in.object(func(name string) error {
+			if name != "id" || in.json.PeekKind() != '"' {
+				return in.skip()
+			}
+			_, id, err := in.scalar()
+			note(kind, id)
+			return err
+		})
+		in.quiet, body = false, in.since(at)
+		return err
 	})
-	b.posting = c.Request
-	return err
+	switch {
+	case err != nil: // cannot happen: the text was read with the batch
+		return err
+	case len(in.malformed) > 0:
+		return malformedFields(in.malformed)
+	case len(kinds) != 1 || body == "":
+		return newProblem(codeMalformedBody, detailOneKind)
+	}
+	b.kind = kinds[0]
+	// The header Idempotency-Key is not for a batch.
+	b.request = request{http: &http.Request{}, text: []byte(body), actor: r.actor, dry: r.dry}
+	b.posting = postingKinds[b.kind](&b.request)
+	if !b.request.body.has("id") {
+		b.request.body.add(fieldError{Field: "id", Rule: ruleRequired})
+	}
+	return b.request.checkBody(b.posting)
 }
 
 // field returns the full name of a field of the request in the batch.

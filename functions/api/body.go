@@ -15,32 +15,27 @@ const BodyBytes = 256 << 10
 // BatchBytes is the most bytes of the body of a batch.
 const BatchBytes = 1 << 20
 
-// readBody reads and parses the body of a request, which may have at most the given number of bytes. It also returns
-// the fields that are repeated in it.
-func readBody(w http.ResponseWriter, r *http.Request, most int64) (*node, []fieldError, error) {
+// readBody returns the body of a request, which may have at most the given number of bytes.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	if !isJSON(r.Header) {
-		return nil, nil, newProblem(codeUnsupportedMedia,
+		return nil, newProblem(codeUnsupportedMedia,
 			"The header Content-Type must be application/json, in UTF-8. The body must not be compressed.")
 	}
 	if r.ContentLength > most {
-		return nil, nil, tooLarge(most)
+		return nil, tooLarge(most)
 	}
 	var body bytes.Buffer
 	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // with less free space, ReadFrom would reallocate
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, most))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, nil, tooLarge(most)
+		return nil, tooLarge(most)
 	}
 	if err != nil {
 		p := newProblem(codeMalformedBody, "The body ended before it was complete.")
 		p.cause = err
-		return nil, nil, p
+		return nil, p
 	}
-	root, twice, err := parse(body.Bytes())
-	if err != nil {
-		return nil, nil, newProblem(codeMalformedBody, "The body "+err.Error()+".")
-	}
-	return root, twice, nil
+	return body.Bytes(), nil
 }
 
 // isJSON reports whether the headers declare uncompressed JSON in UTF-8.

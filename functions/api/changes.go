@@ -22,38 +22,18 @@ const (
 	ruleTag     = `must be ETags of the account, such as "3", or *`
 )
 
-// echo holds fields of an answer that a request cannot set. They are accepted if they are equal to the stored values,
-// so that a caller can send an answer back.
-type echo map[string]*node // by name
-
-// echo reads the id, which must be equal to that of the path, and the named fields. All are optional.
-func (o *object) echo(id string, names ...string) echo {
-	var e echo
-	if v := o.take("id", optional); v != nil && (v.kind != aText || v.text != id) {
-		o.fail(v.at, "id", rulePath)
-	}
-	for _, name := range names {
-		v := o.take(name, optional)
-		switch {
-		case v == nil:
-			continue
-		case name != "version":
-			o.hasKind(aText, name, v, ruleText)
-		case v.kind != aNumber || !isNumber(v.text):
-			o.fail(v.at, name, ruleVersion)
-		}
-		if e == nil {
-			e = make(echo, len(names))
-		}
-		e[name] = v
-	}
-	return e
+// fromLedger has the fields of an answer that the ledger sets. A body may have them, so that a caller can send an
+// answer back.
+type fromLedger struct {
+	ID        string `path:"id" json:"id" in:"same"`
+	CreatedAt string `json:"created_at" in:"same"`
+	Actor     string `json:"actor" in:"same"`
 }
 
-// check returns the problem of the fields that differ from the stored values, which read returns by name. If the
-// resource does not exist, all fields differ.
-func (e echo) check(r *request, read func() (map[string]string, error)) error {
-	if len(e) == 0 {
+// checkSame returns the problem of the fields that the ledger sets and that differ from the stored values, which read
+// returns by name. If the resource does not exist, all fields differ.
+func (r *request) checkSame(read func() (map[string]string, error)) error {
+	if len(r.body.same) == 0 {
 		return nil
 	}
 	stored, err := read()
@@ -63,17 +43,16 @@ func (e echo) check(r *request, read func() (map[string]string, error)) error {
 		}
 		stored = nil
 	}
-	d := &decoder{}
-	for name, v := range e {
-		sent := v.text
-		if t, ok := events.ReadTime(sent); ok && name == "created_at" {
-			sent = events.FormatTime(t)
+	var differ []fieldError
+	for _, f := range r.body.same {
+		if t, ok := events.ReadTime(f.text); ok && f.name == "created_at" {
+			f.text = events.FormatTime(t)
 		}
-		if stored == nil || sent != stored[name] {
-			d.faults = append(d.faults, fault{v.at, fieldError{Field: name, Rule: ruleEqual}})
+		if stored == nil || f.text != stored[f.name] {
+			differ = append(differ, fieldError{Field: f.name, Rule: ruleEqual})
 		}
 	}
-	return r.invalid(d)
+	return r.invalid(differ)
 }
 
 // stored returns a function that reads the fields of an account's answers that a body cannot set.
@@ -91,44 +70,41 @@ func (a *api) stored(ctx context.Context, id string) func() (map[string]string, 
 func (a *api) patchAccount(r *request) (reply, error) {
 	c := ledger.ChangeAccount{ID: r.ids["account"], Actor: r.actor}
 	versions, any := r.ifMatch()
-	var sent echo
-	return answerWrite(r, &c, func(o *object) {
-		sent = o.echo(c.ID, "created_at", "actor", "version")
-		if o.n.member("name") != nil {
-			c.Name = new(o.text("name", optional))
-		}
-		if o.n.member("profile") != nil {
-			if profile := o.profile("profile"); profile != "" {
-				c.Profile = &profile
-			}
-		}
-		if o.n.member("overdraft") != nil {
-			c.Overdraft = new(o.overdraft("overdraft"))
-		}
-		if v := o.n.member("state"); v != nil {
-			if text := o.text("state", optional); v.kind == aText {
-				c.State = new(events.AccountState(text))
-			}
-		}
-	}, func(ctx context.Context) (reply, error) {
-		if err := sent.check(r, a.stored(ctx, c.ID)); err != nil {
-			return reply{}, err
-		}
-		if !any {
-			now, err := a.matching(ctx, c.ID, versions)
-			if err != nil {
-				return reply{}, err
-			}
-			c.IfMatch = now
-		}
-		account, err := a.config.Commands.ChangeAccount(ctx, c)
+	var in struct {
+		client.AccountPatch
+		fromLedger
+		Version int64 `json:"version" in:"same"`
+	}
+	in.ID = c.ID
+	given := r.read(&in)
+	c.Name, c.Overdraft = in.Name, (*events.Overdraft)(in.Overdraft)
+	if in.Profile != nil {
+		c.Profile = new(string(in.Profile))
+	}
+	if given.has("state") {
+		c.State = new(events.AccountState(in.State))
+	}
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	ctx := r.http.Context()
+	if err := r.checkSame(a.stored(ctx, c.ID)); err != nil {
+		return reply{}, err
+	}
+	if !any {
+		now, err := a.matching(ctx, c.ID, versions)
 		if err != nil {
 			return reply{}, err
 		}
-		return reply{
-			status: http.StatusOK, body: showAccount(account), tagged: true, tag: versionTag(account.Version),
-		}, nil
-	})
+		c.IfMatch = now
+	}
+	account, err := a.config.Commands.ChangeAccount(ctx, c)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{
+		status: http.StatusOK, body: showAccount(account), tagged: true, tag: versionTag(account.Version),
+	}, nil
 }
 
 // ifMatch reads the If-Match header: the versions in it, and whether it allows any version. A weak tag, or a tag that

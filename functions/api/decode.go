@@ -5,37 +5,86 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"ledger.example/ledger"
 )
 
-// command is a request to the ledger.
+// A command is a request to the ledger.
 type command interface {
 	// Shape returns all fields with invalid values. It does not compare fields with each other.
 	Shape() []ledger.FieldError
 }
 
-// decode decodes r's body into c with read. It checks the syntax: field names, types, ids, amounts and sizes. The
-// ledger checks the other rules of single fields when it executes c: see refusal. If decode finds faults, it also asks
-// c for its faults, because a reply lists all of them.
-//
-// Repeated and unknown fields are refused before anything else. The work is linear in the size of the body.
-func (r *request) decode(c command, read func(*object)) error {
-	d := &decoder{malformed: r.repeated}
-	d.top = object{d: d, n: r.body}
-	read(&d.top)
-	d.top.rejectUnknown()
-	if len(d.malformed) > 0 {
-		return malformedFields(d.malformed)
-	}
-	if len(d.faults)+len(r.faults) == 0 {
+// body is what was found in the body of a request, besides the values.
+type body struct {
+	err       error        // why it was not read, nil if it was
+	malformed []fieldError // repeated and unknown fields, in their order
+	faults    []fault      // fields with invalid values
+	places    []place      // of the known fields outside lists, in their order
+	same      []sameField  // those of the known fields that the ledger sets
+	checked   bool         // checkBody was called
+}
+
+// A fault is a field at fault and its position in the body: that of the field or, if it is missing, of the end of its
+// object.
+type fault struct {
+	at int
+	fieldError
+}
+
+// place is the position of a field in the body.
+type place struct {
+	field string
+	at    int
+}
+
+// sameField is a field that the ledger sets, with the text in the body.
+type sameField struct{ name, text string }
+
+// has reports whether the body has a field.
+func (b *body) has(field string) bool {
+	return slices.ContainsFunc(b.places, func(p place) bool { return p.field == field })
+}
+
+// time returns a time that was read from a field, nil if the field is absent.
+func (b *body) time(field string, t time.Time) *time.Time {
+	if !b.has(field) {
 		return nil
 	}
-	d.add(r.body, slices.DeleteFunc(fieldErrors(c.Shape()), func(f fieldError) bool {
+	return &t
+}
+
+// read reads r's body into the struct to which into points. checkBody reports what is wrong with it.
+func (r *request) read(into any) *body {
+	found, err := read(r.text, into)
+	if err != nil {
+		found.err = newProblem(codeMalformedBody, "The body "+err.Error()+".")
+	}
+	r.body = &found
+	return r.body
+}
+
+// checkBody returns the problem of all faults of r: of its path, query, headers and body. c is the command that was
+// made of the body. The ledger checks the rules of single fields when it executes c: see refusal. If there are other
+// faults, checkBody also asks c for its faults, because a reply lists all of them.
+//
+// Repeated and unknown fields are refused before anything else.
+func (r *request) checkBody(c command) error {
+	b := r.body
+	b.checked = true
+	switch {
+	case b.err != nil:
+		return b.err
+	case len(b.malformed) > 0:
+		return malformedFields(b.malformed)
+	case len(b.faults)+len(r.faults) == 0:
+		return nil
+	}
+	return r.invalid(slices.DeleteFunc(fieldErrors(c.Shape()), func(f fieldError) bool {
 		name, _ := cutField(f.Field)
-		return r.body.member(name) == nil // a fault of the path, which is already recorded
+		return !b.has(name) // a fault of the path, which is already recorded
 	}))
-	return r.invalid(d)
 }
 
 // malformedFields returns the problem of repeated or unknown fields.
@@ -49,46 +98,32 @@ func (r *request) refusal(err error) error {
 	if !ok || e.Code != ledger.CodeInvalidRequest || len(e.Fields) == 0 || r.body == nil {
 		return err
 	}
-	d := &decoder{}
-	d.add(r.body, fieldErrors(e.Fields))
-	return r.invalid(d)
+	return r.invalid(fieldErrors(e.Fields))
 }
 
-// invalid returns the problem of r's faults, followed by the faults of d in the order of the body.
-func (r *request) invalid(d *decoder) error {
-	slices.SortStableFunc(d.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
-	for _, f := range d.faults {
+// invalid returns the problem of r's faults, followed by those of its body and of more fields, in the order of the
+// body.
+func (r *request) invalid(more []fieldError) error {
+	r.body.add(more...)
+	slices.SortStableFunc(r.body.faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
+	for _, f := range r.body.faults {
 		r.faults = append(r.faults, f.fieldError)
 	}
 	return r.check()
 }
 
-// decoder collects the faults of a body.
-type decoder struct {
-	top       object
-	malformed []fieldError // repeated or unknown fields
-	faults    []fault      // fields with invalid values
-	isFull    bool         // the current list has errorsMax faults, so no more are recorded
-}
-
-// fault is a field at fault and its position in the body.
-type fault struct {
-	at int32 // of the field or, if the field is missing, of the end of its object
-	fieldError
-}
-
-// add records faults of fields of body, at most one for each field. It skips fields that already have a fault, and
-// their members.
-func (d *decoder) add(body *node, faults []fieldError) {
-	unread := make(map[string]bool, len(d.faults)+len(faults)) // false: named, but read
-	for _, f := range d.faults {
+// add records faults of fields, at most one for each field. It skips fields that already have a fault, and their
+// members.
+func (b *body) add(faults ...fieldError) {
+	unread := make(map[string]bool, len(b.faults)+len(faults)) // false: named, but read
+	for _, f := range b.faults {
 		unread[f.Field] = true
 	}
 	for _, f := range faults {
 		name, _ := cutField(f.Field)
 		if _, named := unread[f.Field]; !named && !unread[name] {
 			unread[f.Field] = false
-			d.faults = append(d.faults, fault{body.find(f.Field), f})
+			b.faults = append(b.faults, fault{b.position(f.Field), f})
 		}
 	}
 }
@@ -102,19 +137,17 @@ func cutField(field string) (name, within string) {
 	return field, ""
 }
 
-// find returns the position of a field or, if it is missing, of the end of its object.
-func (n *node) find(field string) int32 {
-	name, within := cutField(field)
-	v := n.member(name)
-	if v == nil {
-		return n.end
+// position returns the position of a field: of its list if it is in one, and the end of the body if it is missing.
+func (b *body) position(field string) int {
+	name, _ := cutField(field)
+	at := BatchBytes
+	for _, p := range b.places {
+		switch p.field {
+		case field:
+			return p.at
+		case name:
+			at = p.at
+		}
 	}
-	key, isKey := strings.CutPrefix(within, ".")
-	if !isKey {
-		return v.at
-	}
-	if m := v.member(key); m != nil {
-		return m.at
-	}
-	return v.end
+	return at
 }

@@ -199,7 +199,7 @@ func TestGatewayServesTheAPI(t *testing.T) {
 		out.Headers["Content-Type"] != jsonType {
 		t.Fatalf("answered %+v, %v", out, err)
 	}
-	if c, ok := f.commands.last.(*ledger.PostTransfer); !ok || c.Actor != "arn:aws:iam::1:user/jane" || c.ID != "k-1" {
+	if c, ok := f.commands.last.(ledger.PostTransfer); !ok || c.Actor != "arn:aws:iam::1:user/jane" || c.ID != "k-1" {
 		t.Errorf("posted %+v", f.commands.last)
 	}
 	if until, _ := ctx.Deadline(); !f.commands.until.Before(until) || until.Sub(f.commands.until) > time.Second {

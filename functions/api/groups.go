@@ -32,22 +32,25 @@ func showTotal(t projections.Total) client.GroupTotal {
 
 // putGroup registers a group. It answers 201, or 200 if it was registered before with the same body.
 func (a *api) putGroup(r *request) (reply, error) {
-	c := ledger.RegisterGroup{ID: r.ids["group"], Actor: r.actor}
-	var sent echo
-	return answerWrite(r, &c, func(o *object) {
-		sent = o.echo(c.ID, "created_at", "actor")
-		c.Name = o.text("name", optional)
-		c.Description = o.text("description", optional)
-	}, func(ctx context.Context) (reply, error) {
-		if err := sent.check(r, func() (map[string]string, error) {
-			e, err := a.config.Resources.Group(ctx, c.ID)
-			return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
-		}); err != nil {
-			return reply{}, err
-		}
-		e, created, err := a.config.Commands.RegisterGroup(ctx, c)
-		return written(created, "/v1/groups/"+e.ID, showGroup(e)), err
-	})
+	var in struct {
+		client.GroupRequest
+		fromLedger
+	}
+	in.fromLedger.ID = r.ids["group"]
+	r.read(&in)
+	c := ledger.RegisterGroup{ID: r.ids["group"], Name: in.Name, Description: in.Description, Actor: r.actor}
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	ctx := r.http.Context()
+	if err := r.checkSame(func() (map[string]string, error) {
+		e, err := a.config.Resources.Group(ctx, c.ID)
+		return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
+	}); err != nil {
+		return reply{}, err
+	}
+	e, created, err := a.config.Commands.RegisterGroup(ctx, c)
+	return written(created, "/v1/groups/"+e.ID, showGroup(e)), err
 }
 
 // getGroup is strongly consistent.

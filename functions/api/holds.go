@@ -6,115 +6,104 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
 const (
-	ruleInstant = "must be an RFC 3339 time with its offset, such as 2026-11-21T09:00:00Z"
-	ruleStatus  = "must be held, captured, released or expired"
-	ruleCost    = "is required with cost"
+	ruleStatus = "must be held, captured, released or expired"
+	ruleCost   = "is required with cost"
 )
 
-// hold reads the optional object that makes a transaction a hold, nil if it is absent.
-func (o *object) hold() *ledger.HoldRequest {
-	v := o.take("hold", optional)
-	if !o.hasKind(anObject, "hold", v, ruleObject) {
+// hold returns the request for a hold from the body's object, nil if there is none.
+func (r *request) hold(in *client.Hold) *ledger.HoldRequest {
+	if in == nil {
 		return nil
 	}
-	within := object{d: o.d, n: v, name: "hold"}
-	h := &ledger.HoldRequest{ExpiresAt: within.time("expires_at")}
-	within.rejectUnknown()
-	return h
+	return &ledger.HoldRequest{ExpiresAt: r.body.time("hold.expires_at", in.ExpiresAt)}
 }
 
-// time reads an optional time, nil if it is absent.
-func (o *object) time(name string) *time.Time {
-	v := o.take(name, optional)
-	if v == nil {
-		return nil
+// part returns the part of a transaction that a capture or a reversal takes. The zero Part means all.
+func (r *request) part(in client.Part) ledger.Part {
+	p := ledger.Part{Quantity: in.Quantity}
+	if in.Cost != nil {
+		p.Cost = *in.Cost
 	}
-	t, ok := events.ReadTime(v.text)
-	if v.kind != aText || !ok {
-		o.fail(v.at, name, ruleInstant)
-		return nil
+	if r.body.has("cost") && !r.body.has("quantity") {
+		r.body.add(fieldError{Field: "quantity", Rule: ruleCost})
 	}
-	return &t
-}
-
-// part reads the part of a transaction that a capture or a reversal takes. The zero Part means all.
-func (o *object) part() (p ledger.Part) {
-	if v := o.take("quantity", optional); v != nil {
-		p.Quantity = new(o.parseAmount("quantity", v))
-	}
-	p.Cost = o.amount("cost", optional)
-	if p.Quantity == nil && o.n.member("cost") != nil {
-		o.fail(o.n.end, "quantity", ruleCost)
-	}
-	if o.n.member("postings") != nil {
-		p.Postings = []events.Taken{}
-		o.each("postings", func(item *object) {
-			taken := events.Taken{Quantity: item.amount("quantity", required), Cost: item.amount("cost", optional)}
-			if len(o.d.faults) == 0 {
-				p.Postings = append(p.Postings, taken)
-			}
-		})
+	if in.Postings != nil {
+		p.Postings = make([]events.Taken, len(in.Postings))
+		for i, taken := range in.Postings {
+			p.Postings[i] = events.Taken(taken)
+		}
 	}
 	return p
 }
 
 // capture posts what a hold reserves, in whole or in part. The same capture again gets the first answer.
 func (a *api) capture(r *request) (reply, error) {
-	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor, DryRun: r.dry}
-	return a.endHold(r, &c, func(o *object) { c.Part = o.part() })
+	var in client.Capture
+	r.read(&in)
+	return a.endHold(r, ledger.CaptureRequest{
+		Transaction: r.ids["id"], Part: r.part(in.Part), Actor: r.actor, DryRun: r.dry,
+	})
 }
 
 // release ends a hold without posting. The answer is the same if the hold was released before.
 func (a *api) release(r *request) (reply, error) {
-	c := ledger.ReleaseRequest{Transaction: r.ids["id"], Actor: r.actor, DryRun: r.dry}
-	return a.endHold(r, &c, func(o *object) { c.Description = o.text("description", optional) })
+	var in client.Release
+	r.read(&in)
+	return a.endHold(r, ledger.ReleaseRequest{
+		Transaction: r.ids["id"], Description: in.Description, Actor: r.actor, DryRun: r.dry,
+	})
 }
 
-// endHold decodes the body with read, ends the hold of the path with c, and shows it right after its end.
-func (a *api) endHold(r *request, c ledger.Request, read func(*object)) (reply, error) {
-	return answerWrite(r, c, read, func(ctx context.Context) (reply, error) {
-		if err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold); err != nil {
-			return reply{}, err
-		}
-		ended, err := a.config.Commands.Post(ctx, c)
-		if err != nil {
-			return reply{}, err
-		}
-		body := showLifecycle(ledger.Lifecycle{Header: ended.Transaction, Ended: ended.End})
-		if body.DryRun {
-			return ok(body)
-		}
-		return reply{
-			status: http.StatusOK, body: body, replayed: ended.Replayed, transaction: ended.Transaction.ID,
-		}, nil
-	})
+// endHold ends the hold of the path, and shows it right after its end.
+func (a *api) endHold(r *request, c ledger.Request) (reply, error) {
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	ctx := r.http.Context()
+	if err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold); err != nil {
+		return reply{}, err
+	}
+	ended, err := a.config.Commands.Post(ctx, c)
+	if err != nil {
+		return reply{}, err
+	}
+	body := showLifecycle(ledger.Lifecycle{Header: ended.Transaction, Ended: ended.End})
+	if body.DryRun {
+		return ok(body)
+	}
+	return reply{
+		status: http.StatusOK, body: body, replayed: ended.Replayed, transaction: ended.Transaction.ID,
+	}, nil
 }
 
 // postReversal reverses a transaction, in whole or in part.
 func (a *api) postReversal(r *request) (reply, error) {
-	c := ledger.ReverseRequest{Annotation: r.note(), Transaction: r.ids["id"]}
-	return answerWrite(r, &c, func(o *object) {
-		o.annotation(&c.Annotation)
-		c.Part = o.part()
-		r.idempotencyKey(o, &c.Annotation)
-	}, func(ctx context.Context) (reply, error) {
-		if c.EffectiveAt != nil && !r.caller.Admin {
-			return reply{}, backdating()
-		}
-		if err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part)); err != nil {
-			return reply{}, err
-		}
-		posted, err := a.config.Commands.Post(ctx, c)
-		return answerPosted(r, posted, err)
-	})
+	var in client.Reversal
+	r.read(&in)
+	c := ledger.ReverseRequest{
+		Annotation:  r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
+		Transaction: r.ids["id"], Part: r.part(in.Part),
+	}
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	if c.EffectiveAt != nil && !r.caller.Admin {
+		return reply{}, backdating()
+	}
+	ctx := r.http.Context()
+	if err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part)); err != nil {
+		return reply{}, err
+	}
+	posted, err := a.config.Commands.Post(ctx, c)
+	return answerPosted(r, posted, err)
 }
 
 // listReversals lists the reversals of a transaction, oldest first.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -38,21 +37,26 @@ func showAccountRole(m projections.AccountRole) accountRole {
 
 // putMember grants a role on an account or in a group. It answers 201 for the user's first role there, otherwise 200.
 func (a *api) putMember(r *request) (reply, error) {
-	c := ledger.GrantMember{Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Actor: r.actor}
-	return answerWrite(r, &c, func(o *object) {
-		c.Role = events.Role(o.text("role", required))
-	}, func(ctx context.Context) (reply, error) {
-		if err := r.checkNotSelf(); err != nil {
-			return reply{}, err
-		}
-		var created bool
-		err := r.withRight(func(by ledger.Authority) (err error) {
-			c.By = by
-			created, err = a.config.Commands.Grant(ctx, c)
-			return err
-		})
-		return written(created, "", membership{c.Account, c.Group, c.User, orNull(string(c.Role))}), err
+	var in struct {
+		Role string `json:"role" in:"required"`
+	}
+	r.read(&in)
+	c := ledger.GrantMember{
+		Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Role: events.Role(in.Role), Actor: r.actor,
+	}
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	if err := r.checkNotSelf(); err != nil {
+		return reply{}, err
+	}
+	var created bool
+	err := r.withRight(func(by ledger.Authority) (err error) {
+		c.By = by
+		created, err = a.config.Commands.Grant(r.http.Context(), c)
+		return err
 	})
+	return written(created, "", membership{c.Account, c.Group, c.User, orNull(string(c.Role))}), err
 }
 
 // checkNotSelf refuses users who change their own role. Otherwise a user with an owner's role through a group could

@@ -155,8 +155,11 @@ func (r *request) checkRole(ctx context.Context) (err error) {
 }
 
 // finishCheck returns the answer of a handler if the caller is permitted, and otherwise the denial. It fails if nobody
-// checked the caller.
+// checked the body or the caller.
 func (r *request) finishCheck(out reply, err error) (reply, error) {
+	if err == nil && r.body != nil && !r.body.checked {
+		return reply{}, errors.New("a request was answered without a check of its body")
+	}
 	if r.caller.Admin || r.isPermitted {
 		return out, err
 	}
@@ -172,11 +175,11 @@ func (r *request) finishCheck(out reply, err error) (reply, error) {
 	return reply{}, err
 }
 
-// permit checks the caller's roles for a write. It is called after the body was decoded, and before anything that could
-// reveal what exists.
+// permit returns the problem of the faults of r, see checkBody. If there are none, it checks the caller's roles for a
+// write. It is called with the command that was made of the body, before anything that could reveal what exists.
 func (r *request) permit(c command) error {
-	if r.caller.Admin {
-		return nil
+	if err := r.checkBody(c); err != nil || r.caller.Admin {
+		return err
 	}
 	if faults := c.Shape(); len(faults) > 0 { // the ledger would check it too late
 		return r.refusal(&ledger.Error{Code: ledger.CodeInvalidRequest, Fields: faults})

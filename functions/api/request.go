@@ -18,8 +18,8 @@ type request struct {
 	actor     string            // the caller's name in events
 	ids       map[string]string // of the path, by the name in braces
 	query     map[string]string // the valid query parameters, by name
-	body      *node             // nil if the route has no body
-	repeated  []fieldError      // fields that are repeated in body
+	text      []byte            // the body, nil if the route has none; read uses it up
+	body      *body             // what was found in text, nil before it is read
 	faults    []fieldError      // of path, query and headers, then those of the body
 	badCursor bool              // one of faults is a cursor that does not belong to the list
 	dry       bool              // a dry run: nothing is written

@@ -61,7 +61,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 		return reply{}, fmt.Errorf("%s %s was sent to a function that does not serve it", found.method, found.pattern)
 	}
 	if found.hasBody() {
-		if r.body, r.repeated, err = readBody(w, r.http, found.bodyBytes()); err != nil {
+		if r.text, err = readBody(w, r.http, found.bodyBytes()); err != nil {
 			return reply{}, err
 		}
 	}

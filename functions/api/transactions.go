@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -120,77 +121,72 @@ func (a *api) getTransaction(r *request) (reply, error) {
 }
 
 // postTransaction posts any number of legs. The ledger checks that they balance.
-func (a *api) postTransaction(r *request) (reply, error) { return a.post(r, (*object).transaction) }
+func (a *api) postTransaction(r *request) (reply, error) { return a.post(r, r.transaction()) }
 
 // postTransfer moves a quantity of one asset between two accounts.
-func (a *api) postTransfer(r *request) (reply, error) { return a.post(r, (*object).transfer) }
+func (a *api) postTransfer(r *request) (reply, error) { return a.post(r, r.transfer()) }
 
 // postTrade moves an asset from seller to buyer for a cost. With settle it also moves the cost in the asset's
 // currency.
-func (a *api) postTrade(r *request) (reply, error) { return a.post(r, (*object).trade) }
+func (a *api) postTrade(r *request) (reply, error) { return a.post(r, r.trade()) }
 
-// readPosting reads the body of a posting into a request with the given annotation. It also returns a pointer to the
-// annotation of that request.
-type readPosting func(o *object, note ledger.Annotation) (ledger.Request, *ledger.Annotation)
-
-// postingKinds are the kinds of posting, by their names in a batch.
-var postingKinds = map[string]readPosting{
-	"transaction": (*object).transaction, "transfer": (*object).transfer, "trade": (*object).trade,
+// postingKinds read the kinds of posting, by their names in a batch.
+var postingKinds = map[string]func(*request) ledger.Request{
+	"transaction": (*request).transaction, "transfer": (*request).transfer, "trade": (*request).trade,
 }
 
-func (o *object) transaction(note ledger.Annotation) (ledger.Request, *ledger.Annotation) {
-	c := &ledger.PostTransaction{Annotation: note}
-	o.annotation(&c.Annotation)
-	c.Hold = o.hold()
-	o.each("postings", func(item *object) {
-		leg := ledger.LegRequest{
-			Account: item.id("account", required), Asset: item.id("asset", required),
-			Quantity: item.amount("quantity", required), Cost: item.amount("cost", optional),
-		}
-		if len(o.d.faults) == 0 { // else nothing is posted
-			c.Postings = append(c.Postings, leg)
-		}
-	})
-	return c, &c.Annotation
+func (r *request) transaction() ledger.Request {
+	var in client.TransactionRequest
+	r.read(&in)
+	c := ledger.PostTransaction{Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt)}
+	c.Hold = r.hold(in.Hold)
+	c.Postings = make([]ledger.LegRequest, len(in.Postings))
+	for i, leg := range in.Postings {
+		c.Postings[i] = ledger.LegRequest(leg)
+	}
+	return c
 }
 
-func (o *object) transfer(note ledger.Annotation) (ledger.Request, *ledger.Annotation) {
-	c := &ledger.PostTransfer{Annotation: note}
-	o.annotation(&c.Annotation)
-	c.Hold = o.hold()
-	c.From, c.To, c.Asset = o.id("from", required), o.id("to", required), o.id("asset", required)
-	c.Quantity = o.amount("quantity", required)
-	return c, &c.Annotation
+func (r *request) transfer() ledger.Request {
+	var in client.Transfer
+	r.read(&in)
+	c := ledger.PostTransfer{
+		Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
+		From:       in.From, To: in.To, Asset: in.Asset, Quantity: in.Quantity,
+	}
+	c.Hold = r.hold(in.Hold)
+	return c
 }
 
-func (o *object) trade(note ledger.Annotation) (ledger.Request, *ledger.Annotation) {
-	c := &ledger.PostTrade{Annotation: note}
-	o.annotation(&c.Annotation)
-	c.Hold = o.hold()
-	c.Asset, c.Buyer, c.Seller = o.id("asset", required), o.id("buyer", required), o.id("seller", required)
-	c.Quantity, c.Cost = o.amount("quantity", required), o.amount("cost", required)
-	c.Settle = o.flag("settle")
-	return c, &c.Annotation
+func (r *request) trade() ledger.Request {
+	var in client.Trade
+	r.read(&in)
+	c := ledger.PostTrade{
+		Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
+		Asset:      in.Asset, Buyer: in.Buyer, Seller: in.Seller, Quantity: in.Quantity, Cost: in.Cost, Settle: in.Settle,
+	}
+	c.Hold = r.hold(in.Hold)
+	return c
 }
 
-// decodedPosting is the command of a posting. It is empty until the body was decoded.
-type decodedPosting struct{ ledger.Request }
-
-// post posts a transaction whose body read reads. A replay gets the first answer.
-func (a *api) post(r *request, read readPosting) (reply, error) {
-	var c decodedPosting
-	return answerWrite(r, &c, func(o *object) {
-		var note *ledger.Annotation
-		c.Request, note = read(o, r.note())
-		r.idempotencyKey(o, note)
-	}, func(ctx context.Context) (reply, error) {
-		posted, err := a.config.Commands.Post(ctx, c.Request)
-		return answerPosted(r, posted, err)
-	})
+// annotation returns the annotation of the transaction that r asks for, from the fields of the body.
+func (r *request) annotation(
+	id, description string, metadata map[string]string, effectiveAt time.Time,
+) ledger.Annotation {
+	return ledger.Annotation{
+		ID: r.transactionID(id), Description: description, Metadata: metadata, Actor: r.actor,
+		EffectiveAt: r.body.time("effective_at", effectiveAt), DryRun: r.dry,
+	}
 }
 
-// note returns the annotation of the transactions that r asks for, as far as it is not in the body.
-func (r *request) note() ledger.Annotation { return ledger.Annotation{Actor: r.actor, DryRun: r.dry} }
+// post posts a transaction. A replay gets the first answer.
+func (a *api) post(r *request, c ledger.Request) (reply, error) {
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	posted, err := a.config.Commands.Post(r.http.Context(), c)
+	return answerPosted(r, posted, err)
+}
 
 // answerPosted answers with the transaction that was posted or, in a dry run, would be.
 func answerPosted(r *request, posted ledger.Posted, err error) (reply, error) {
@@ -211,35 +207,24 @@ func showPosted(posted ledger.Posted) reply {
 	return out
 }
 
-// annotation reads the fields that all transactions have.
-func (o *object) annotation(c *ledger.Annotation) {
-	c.ID = o.id("id", optional)
-	c.Description = o.text("description", optional)
-	c.Metadata = o.pairs("metadata")
-	c.EffectiveAt = o.time("effective_at")
-}
-
 // idempotencyKey is the header that may have a transaction's id.
 const idempotencyKey = "Idempotency-Key"
 
-// idempotencyKey reads the header. The id may be in the body, in the header, or in both if they are equal.
-func (r *request) idempotencyKey(o *object, c *ledger.Annotation) {
+// transactionID returns the id of the transaction that r asks for, which may be in the body, in the header, or in both
+// if they are equal. id is that of the body.
+func (r *request) transactionID(id string) string {
 	keys, given := r.http.Header[idempotencyKey]
-	if !given {
-		return
-	}
-	body := o.n.member("id")
-	switch {
+	switch inBody := r.body.has("id"); {
+	case !given:
 	case len(keys) != 1:
 		r.fail(idempotencyKey, ruleOnce)
 	case !events.ValidID(keys[0]):
 		r.fail(idempotencyKey, ruleID)
-	case body == nil:
-		c.ID = keys[0]
-	case body.kind != aText || body.text != keys[0]:
+	case !inBody:
+		return keys[0]
+	case id != keys[0]:
 		r.fail(idempotencyKey, ruleAgree)
-		if body.kind == aText && events.ValidID(body.text) { // otherwise it already has a fault
-			o.fail(body.at, "id", ruleAgree)
-		}
+		r.body.add(fieldError{Field: "id", Rule: ruleAgree}) // unless it already has a fault
 	}
+	return id
 }
