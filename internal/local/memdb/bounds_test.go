@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -67,7 +66,7 @@ func TestStreamsAndChangesAreBounded(t *testing.T) {
 	s := newStream(t, 0)
 	b := s.table
 	for n := range 2 * changesKept {
-		image := pack(store.Item{"N": &types.AttributeValueMemberN{Value: "1"}})
+		image := packValues(map[string]value{"N": {packedNumber, "1"}})
 		s.recordChange(change{b, store.Key{}, "", image, time.Unix(int64(n/1000), 0)})
 	}
 	if len(s.changes) != changesKept || s.trimmed != changesKept {

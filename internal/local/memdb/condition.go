@@ -3,10 +3,6 @@ package memdb
 import (
 	"slices"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ledger.example/internal/store"
 )
 
 // A condition is an OR of lists of terms, each of which is an AND. The grammar is the part of AWS's that the ledger
@@ -17,7 +13,7 @@ type condition [][]term
 type term struct {
 	operator  string // in lower case
 	attribute string
-	values    []types.AttributeValue // as many as the operator takes
+	values    []value // as many as the operator takes
 }
 
 // Operators of terms, in addition to "=", "<" and "<=".
@@ -89,7 +85,7 @@ func (p *parser) call(function string) term {
 	if function == ofType {
 		p.must(",")
 		t.values = append(t.values, p.value("S"))
-		if name, _ := text(t.values[0]); !slices.Contains(attributeTypes, name) {
+		if name := t.values[0].text; !slices.Contains(attributeTypes, name) {
 			p.fail("Invalid attribute type name found; type: %s", name)
 		}
 	}
@@ -97,26 +93,32 @@ func (p *parser) call(function string) term {
 	return t
 }
 
-// holds reports whether the condition is true of an item; nil is a missing item.
-func (c condition) holds(i store.Item) bool {
+// holds reports whether the condition is true of the attributes in names of an item, or of all if names is nil.
+func (c condition) holds(i packed, names map[string]bool) bool {
+	isTrue := func(t term) bool {
+		v := value{}
+		if names == nil || names[t.attribute] {
+			v = i.get(t.attribute)
+		}
+		return t.holds(v)
+	}
 	return c == nil || slices.ContainsFunc(c, func(terms []term) bool {
-		return !slices.ContainsFunc(terms, func(t term) bool { return !t.holds(i[t.attribute]) })
+		return !slices.ContainsFunc(terms, func(t term) bool { return !isTrue(t) })
 	})
 }
 
-// holds reports whether the term is true of an attribute's value; nil is a missing attribute. A comparison with a
-// missing attribute, or with a value of another type, is false.
-func (t term) holds(v types.AttributeValue) bool {
+// holds reports whether the term is true of an attribute's value. A comparison with a missing attribute, or with a
+// value of another type, is false.
+func (t term) holds(v value) bool {
 	switch t.operator {
 	case exists:
-		return v != nil
+		return v != value{}
 	case notExists:
-		return v == nil
+		return v == value{}
 	case ofType:
-		name, _ := text(t.values[0])
-		return typeOf(v) == name
+		return typeNames[v.letter] == t.values[0].text
 	case "=":
-		return equal(v, t.values[0])
+		return v == t.values[0]
 	}
 	order, ok := compare(v, t.values[0])
 	return ok && (order < 0 || order == 0 && t.operator == "<=")
@@ -141,11 +143,10 @@ func (p *placeholders) keyCondition(expression *string, x *index) (from, to entr
 		}
 		bounds[t.attribute] = nil
 		for _, v := range t.values {
-			value, _ := text(v)
-			if value == "" {
+			if v.letter != packedText || v.text == "" {
 				return from, to, validation("The value of the key %s must be a string, and not empty", t.attribute)
 			}
-			bounds[t.attribute] = append(bounds[t.attribute], value)
+			bounds[t.attribute] = append(bounds[t.attribute], v.text)
 		}
 	}
 	partition, sort := bounds[x.partitionKey], bounds[x.sortKey]

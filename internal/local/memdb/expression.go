@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"ledger.example/internal/store"
 )
 
@@ -126,27 +124,25 @@ func (p *parser) attribute() string {
 	return name
 }
 
-// value parses the placeholder of a value and returns a copy of the value. If types are given, it must have one of
-// them.
-func (p *parser) value(ofType ...string) types.AttributeValue {
+// value parses the placeholder of a value and returns the value. If types are given, it must have one of them.
+func (p *parser) value(ofType ...string) (kept value) {
 	v, ok := p.values[p.token]
 	switch {
 	case p.token == "" || p.token[0] != ':':
 		p.syntax()
-		return nil
+		return kept
 	case !ok:
 		p.fail("An expression attribute value is not defined; attribute value: %s", p.token)
-		return nil
+		return kept
 	case len(ofType) > 0 && !slices.Contains(ofType, typeOf(v)):
 		p.fail("Incorrect operand type: %s", typeOf(v))
-		return nil
+		return kept
 	}
 	p.use(p.token)
 	p.next()
-	kept, err := copyIn(v)
+	kept, err := valueOf(v)
 	if err != nil {
 		p.fail("%v", err)
-		return nil
 	}
 	return kept
 }

@@ -17,32 +17,34 @@ func (t *tableState) keyOf(i store.Item, keyOnly bool) (k store.Key, err error) 
 	if keyOnly && len(i) != len(x.keys) {
 		return k, validation("The provided key element does not match the schema")
 	}
-	if k.PK, err = keyPart(i, x.partitionKey, partitionKeyBytes); err == nil {
-		k.SK, err = keyPart(i, x.sortKey, sortKeyBytes)
+	k.PK, _ = text(i[x.partitionKey])
+	k.SK, _ = text(i[x.sortKey])
+	if err = checkKey(x.partitionKey, k.PK, partitionKeyBytes); err == nil {
+		err = checkKey(x.sortKey, k.SK, sortKeyBytes)
 	}
 	return k, err
 }
 
-// keyPart returns the string of a key attribute. The error is a ValidationException.
-func keyPart(i store.Item, name string, maxBytes int) (string, error) {
-	value, isText := text(i[name])
-	if !isText || value == "" || len(value) > maxBytes {
-		return "", validation("The key %s must be a string of 1 to %d bytes", name, maxBytes)
+// checkKey returns a ValidationException unless the text is valid for a key.
+func checkKey(name, text string, maxBytes int) error {
+	if text == "" || len(text) > maxBytes {
+		return validation("The key %s must be a string of 1 to %d bytes", name, maxBytes)
 	}
-	return value, nil
+	return nil
 }
 
 // check returns a ValidationException if an item is too large or has an invalid index key.
-func (t *tableState) check(i store.Item) error {
-	if store.SizeOf(i) > store.ItemBytes {
+func (t *tableState) check(i packed) error {
+	if i.size(nil) > store.ItemBytes {
 		return validation("Item size has exceeded the maximum allowed size")
 	}
 	for _, x := range t.indexes[1:] {
 		for name, maxBytes := range map[string]int{x.partitionKey: partitionKeyBytes, x.sortKey: sortKeyBytes} {
-			if i[name] == nil {
-				continue
+			v := i.get(name)
+			if v.letter != packedText {
+				v.text = ""
 			}
-			if _, err := keyPart(i, name, maxBytes); err != nil {
+			if err := checkKey(name, v.text, maxBytes); err != nil && v.letter != 0 {
 				return err
 			}
 		}

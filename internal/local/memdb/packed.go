@@ -3,7 +3,6 @@ package memdb
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -13,56 +12,42 @@ import (
 // A packed item is how the store keeps an item: in a third of the memory of a map, and immutable. It has the attributes
 // in the order of their names, so equal items are equal texts. "" is a missing item.
 //
-// An attribute is its name and its value. A value is the letter of its type and a text: of a map its attributes, of a
-// list its elements. Names and texts have their length before them.
+// An attribute is its name and its value, and a value the letter of its type and its text. Names and texts have their
+// length before them.
 type packed string
 
-// The letters of the types.
-const (
-	packedText   = 'S'
-	packedNumber = 'N'
-	packedFlag   = 'F'
-	packedNull   = '0'
-	packedMap    = 'M'
-	packedList   = 'L'
-)
-
-// pack packs an item from copyItemIn, or one changed by an update; nil is a missing item.
-func pack(i store.Item) packed { return packed(appendItem(nil, i)) }
-
-func appendItem(b []byte, i store.Item) []byte {
-	for _, name := range slices.Sorted(maps.Keys(i)) {
-		b = appendValue(appendText(b, name), i[name])
+// pack packs an item of a request; nil is a missing item. The error is a ValidationException.
+func pack(i store.Item) (packed, error) {
+	values := make(map[string]value, len(i))
+	for name, v := range i {
+		if name == "" {
+			return "", validation("Attribute name must not be empty")
+		}
+		var err error
+		if values[name], err = valueOf(v); err != nil {
+			return "", err
+		}
 	}
-	return b
+	return packValues(values), nil
 }
 
-func appendText[T string | []byte](b []byte, text T) []byte {
+// packValues packs attributes.
+func packValues(values map[string]value) packed {
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		b = appendValue(appendText(b, name), values[name])
+	}
+	return packed(b)
+}
+
+func appendValue(b []byte, v value) []byte { return appendText(append(b, v.letter), v.text) }
+
+func appendText(b []byte, text string) []byte {
 	n := len(text)
 	for ; n >= 1<<7; n >>= 7 {
 		b = append(b, byte(n)|1<<7)
 	}
 	return append(append(b, byte(n)), text...)
-}
-
-func appendValue(b []byte, v types.AttributeValue) []byte {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return appendText(append(b, packedText), v.Value)
-	case *types.AttributeValueMemberN:
-		return appendText(append(b, packedNumber), v.Value)
-	case *types.AttributeValueMemberBOOL:
-		return appendText(append(b, packedFlag), strconv.FormatBool(v.Value))
-	case *types.AttributeValueMemberM:
-		return appendText(append(b, packedMap), appendItem(nil, v.Value))
-	case *types.AttributeValueMemberL:
-		var all []byte
-		for _, element := range v.Value {
-			all = appendValue(all, element)
-		}
-		return appendText(append(b, packedList), all)
-	}
-	return appendText(append(b, packedNull), "")
 }
 
 // item returns the attributes in names, or all if names is nil, for a caller who may change them. It returns nil for a
@@ -77,9 +62,8 @@ func (p packed) item(names map[string]bool) store.Item {
 	}
 	i := make(store.Item, n)
 	for len(p) > 0 {
-		name, letter, value := p.next()
-		if names == nil || names[name] {
-			i[name] = unpack(letter, value)
+		if name, v := p.next(); names == nil || names[name] {
+			i[name] = v.unpack()
 		}
 	}
 	return i
@@ -89,57 +73,57 @@ func (p packed) item(names map[string]bool) store.Item {
 // store.SizeOf.
 func (p packed) size(names map[string]bool) (total int) {
 	for len(p) > 0 {
-		name, letter, value := p.next()
-		if names == nil || names[name] {
-			total += len(name) + valueSize(letter, value)
+		if name, v := p.next(); names == nil || names[name] {
+			total += len(name) + v.size()
 		}
 	}
 	return total
 }
 
-func valueSize(letter byte, value string) int {
-	switch rest := packed(value); letter {
+// size returns the size of a value by DynamoDB's rules.
+func (v value) size() int {
+	total, rest := store.CollectionBytes, packed(v.text)
+	switch v.letter {
 	case packedText:
-		return len(value)
+		return len(v.text)
 	case packedNumber:
-		return store.NumberBytes(value)
+		return store.NumberBytes(v.text)
 	case packedMap:
-		total := store.CollectionBytes + rest.size(nil)
+		total += rest.size(nil)
 		for ; len(rest) > 0; total += store.ElementBytes {
 			rest.next()
 		}
 		return total
 	case packedList:
-		total := store.CollectionBytes
 		for len(rest) > 0 {
-			total += valueSize(rest.value()) + store.ElementBytes
+			total += rest.value().size() + store.ElementBytes
 		}
 		return total
 	}
 	return 1 // a boolean or a null
 }
 
-// text returns the value of a string. ok is false if there is none of that name, or if it is of another type.
-func (p packed) text(of string) (value string, ok bool) {
+// get returns the value of an attribute.
+func (p packed) get(of string) value {
 	for len(p) > 0 {
-		if name, letter, value := p.next(); name == of {
-			return value, letter == packedText
+		if name, v := p.next(); name == of {
+			return v
 		}
 	}
-	return "", false
+	return value{}
 }
 
 // next takes an attribute off the front.
-func (p *packed) next() (name string, letter byte, value string) {
+func (p *packed) next() (name string, v value) {
 	name = p.cut()
-	letter, value = p.value()
-	return name, letter, value
+	return name, p.value()
 }
 
 // value takes a value off the front: an element of a list, or what follows a name.
-func (p *packed) value() (letter byte, value string) {
-	letter, *p = (*p)[0], (*p)[1:]
-	return letter, p.cut()
+func (p *packed) value() (v value) {
+	v.letter, *p = (*p)[0], (*p)[1:]
+	v.text = p.cut()
+	return v
 }
 
 // cut takes a text off the front.
@@ -157,24 +141,25 @@ func (p *packed) cut() string {
 	return text
 }
 
-func unpack(letter byte, value string) types.AttributeValue {
-	switch letter {
+// unpack returns a value for a caller who may change it.
+func (v value) unpack() types.AttributeValue {
+	switch v.letter {
 	case packedText:
-		return &types.AttributeValueMemberS{Value: value}
+		return &types.AttributeValueMemberS{Value: v.text}
 	case packedNumber:
-		return &types.AttributeValueMemberN{Value: value}
+		return &types.AttributeValueMemberN{Value: v.text}
 	case packedFlag:
-		return &types.AttributeValueMemberBOOL{Value: value == "true"}
+		return &types.AttributeValueMemberBOOL{Value: v.text == "true"}
 	case packedMap:
-		m := packed(value).item(nil)
+		m := packed(v.text).item(nil)
 		if m == nil {
 			m = store.Item{} // a map may be empty
 		}
 		return &types.AttributeValueMemberM{Value: m}
 	case packedList:
 		l := []types.AttributeValue{}
-		for all := packed(value); len(all) > 0; {
-			l = append(l, unpack(all.value()))
+		for all := packed(v.text); len(all) > 0; {
+			l = append(l, all.value().unpack())
 		}
 		return &types.AttributeValueMemberL{Value: l}
 	}

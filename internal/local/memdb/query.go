@@ -79,7 +79,7 @@ func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput,
 		out.Items = make([]map[string]types.AttributeValue, 0, n)
 	}
 	for _, i := range p.read {
-		if p.filter != nil && !p.filter.holds(i.item(p.projected)) {
+		if !p.filter.holds(i, p.projected) {
 			continue
 		}
 		if out.Count++; !isCount {
@@ -200,6 +200,7 @@ func (t *tableState) startEntry(x *index, given store.Item) (entry, error) {
 	r := &row{}
 	r.key.PK, _ = text(given[t.keys().partitionKey])
 	r.key.SK, _ = text(given[t.keys().sortKey])
-	e, _ := x.entryFor(r, pack(given))
-	return e, nil
+	i, err := pack(given)
+	e, _ := x.entryFor(r, i)
+	return e, err
 }

@@ -94,9 +94,8 @@ func newTree() *btree.BTreeG[entry] {
 
 // entryFor returns an item's entry. ok is false if the item is not in the index.
 func (x *index) entryFor(r *row, i packed) (e entry, ok bool) {
-	partition, hasPartition := i.text(x.partitionKey)
-	sort, hasSort := i.text(x.sortKey)
-	return newEntry(partition, sort, r), hasPartition && hasSort
+	partition, sort := i.get(x.partitionKey), i.get(x.sortKey)
+	return newEntry(partition.text, sort.text, r), partition.letter == packedText && sort.letter == packedText
 }
 
 // reindex adds the entry of a row's newest version, and removes entries that only dropped versions had. The entries of

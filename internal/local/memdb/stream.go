@@ -172,7 +172,7 @@ func (c change) record(sequence int) streamtypes.Record {
 	case c.before == "":
 		name = streamtypes.OperationTypeInsert
 	}
-	keys := pack(store.KeyItem(c.key))
+	keys, _ := pack(store.KeyItem(c.key)) // two strings
 	shown := streamtypes.Record{
 		AwsRegion:    aws.String(Region),
 		EventID:      aws.String(fmt.Sprintf("%032x", sequence)),
@@ -197,27 +197,27 @@ func (c change) record(sequence int) streamtypes.Record {
 func streamedItem(p packed) map[string]streamtypes.AttributeValue {
 	m := make(map[string]streamtypes.AttributeValue)
 	for len(p) > 0 {
-		name, letter, value := p.next()
-		m[name] = streamed(letter, value)
+		name, v := p.next()
+		m[name] = v.streamed()
 	}
 	return m
 }
 
 // streamed is unpack in the types of the streams SDK.
-func streamed(letter byte, value string) streamtypes.AttributeValue {
-	switch letter {
+func (v value) streamed() streamtypes.AttributeValue {
+	switch v.letter {
 	case packedText:
-		return &streamtypes.AttributeValueMemberS{Value: value}
+		return &streamtypes.AttributeValueMemberS{Value: v.text}
 	case packedNumber:
-		return &streamtypes.AttributeValueMemberN{Value: value}
+		return &streamtypes.AttributeValueMemberN{Value: v.text}
 	case packedFlag:
-		return &streamtypes.AttributeValueMemberBOOL{Value: value == "true"}
+		return &streamtypes.AttributeValueMemberBOOL{Value: v.text == "true"}
 	case packedMap:
-		return &streamtypes.AttributeValueMemberM{Value: streamedItem(packed(value))}
+		return &streamtypes.AttributeValueMemberM{Value: streamedItem(packed(v.text))}
 	case packedList:
 		l := []streamtypes.AttributeValue{}
-		for all := packed(value); len(all) > 0; {
-			l = append(l, streamed(all.value()))
+		for all := packed(v.text); len(all) > 0; {
+			l = append(l, all.value().streamed())
 		}
 		return &streamtypes.AttributeValueMemberL{Value: l}
 	}

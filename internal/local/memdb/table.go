@@ -170,10 +170,11 @@ func (s *Store) apply(t *tableState, k store.Key, after packed) {
 	if after == before {
 		return
 	}
-	if r == nil { // share the strings of the item; k may retain the request
+	if r == nil {
 		r = &row{}
-		r.key.PK, _ = after.text(t.keys().partitionKey)
-		r.key.SK, _ = after.text(t.keys().sortKey)
+	}
+	if after != "" { // share the strings of the newest version: k may retain the request, and older ones are dropped
+		r.key = store.Key{PK: after.get(t.keys().partitionKey).text, SK: after.get(t.keys().sortKey).text}
 	}
 	now := s.now()
 	horizon := now // without a lag, reads need no older versions

@@ -94,14 +94,12 @@ func (s *Store) write(
 	var violation error
 	size, reasons := 0, make([]error, len(writes))
 	for n, w := range writes {
-		before := w.table.row(w.key).current().item(nil)
-		var after store.Item
-		if after, reasons[n], err = w.decide(before); err != nil {
+		before := w.table.row(w.key).current()
+		if w.after, reasons[n], err = w.decide(before); err != nil {
 			return nil, err
 		}
-		size += max(store.SizeOf(before), store.SizeOf(after))
-		w.after = pack(after)
-		if w.action != checking && before != nil && store.IsEvent(w.key.SK) {
+		size += max(before.size(nil), w.after.size(nil))
+		if w.action != checking && before != "" && store.IsEvent(w.key.SK) {
 			err := fmt.Errorf("memdb: a write to an event: %s %s in table %s", w.key.PK, w.key.SK, w.table.name)
 			violation = errors.Join(violation, err)
 		}

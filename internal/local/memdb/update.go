@@ -1,13 +1,8 @@
 package memdb
 
 import (
-	"maps"
 	"slices"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ledger.example/internal/store"
 )
 
 // An update has the steps of an UpdateExpression in order.
@@ -16,7 +11,7 @@ type update []step
 // A step sets an attribute to a value, or adds a number to it.
 type step struct {
 	name  string
-	value types.AttributeValue
+	value value
 	adds  bool
 	isKey bool // the step is an error, which is reported after the condition is checked
 }
@@ -60,24 +55,25 @@ func (p *placeholders) update(text *string, keys map[string]bool) (u update, err
 }
 
 // apply returns the updated item. before has at least its key. The error is a ValidationException.
-func (u update) apply(before store.Item) (store.Item, error) {
-	after := maps.Clone(before)
+func (u update) apply(before packed) (after packed, err error) {
+	values := make(map[string]value)
+	for rest := before; len(rest) > 0; {
+		name, v := rest.next()
+		values[name] = v
+	}
 	for _, s := range u {
-		old := before[s.name]
-		number, isNumber := old.(*types.AttributeValueMemberN)
+		old := values[s.name]
 		switch {
 		case s.isKey:
-			return nil, validation("Cannot update attribute %s. This attribute is part of the key", s.name)
-		case s.adds && isNumber:
-			sum, err := add(number.Value, s.value.(*types.AttributeValueMemberN).Value)
-			if err != nil {
-				return nil, errOperand
+			return "", validation("Cannot update attribute %s. This attribute is part of the key", s.name)
+		case s.adds && old.letter == packedNumber:
+			if s.value.text, err = add(old.text, s.value.text); err != nil {
+				return "", errOperand
 			}
-			s.value = &types.AttributeValueMemberN{Value: sum}
-		case s.adds && old != nil:
-			return nil, errOperand
+		case s.adds && old != value{}:
+			return "", errOperand
 		}
-		after[s.name] = s.value
+		values[s.name] = s.value
 	}
-	return after, nil
+	return packValues(values), nil
 }

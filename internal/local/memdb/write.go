@@ -1,6 +1,7 @@
 package memdb
 
 import (
+	"cmp"
 	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -74,7 +75,7 @@ type write struct {
 	action     action
 	key        store.Key
 	condition  condition
-	item       store.Item // the item to put; for other actions its key
+	item       packed // the item to put; for other actions its key
 	update     update
 	returnsOld bool   // a failed condition returns the item
 	after      packed // the item after the write; set by Store.write
@@ -106,24 +107,22 @@ func (s *Store) newWrite(r writeRequest) (*write, error) {
 	if w.key, err = t.keyOf(given, r.action != putting); err != nil {
 		return nil, err
 	}
-	if w.item = given; r.action == putting { // decide checks an updated item
-		if w.item, err = copyItemIn(given); err == nil {
-			err = t.check(w.item)
-		}
+	if w.item, err = pack(given); err == nil && r.action == putting { // decide checks an updated item
+		err = t.check(w.item)
 	}
 	return w, err
 }
 
 // decide returns the item after the write, or the reason for rejecting the write: a conflict with a transaction in
 // progress, or a failed condition. The error is a ValidationException. It changes nothing.
-func (w *write) decide(before store.Item) (after store.Item, reason, err error) {
+func (w *write) decide(before packed) (after packed, reason, err error) {
 	switch {
 	case w.table.busy[w.key]:
 		return before, errConflict(), nil
-	case !w.condition.holds(before):
+	case !w.condition.holds(before, nil):
 		failed := &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed")}
 		if w.returnsOld {
-			failed.Item = before
+			failed.Item = before.item(nil)
 		}
 		return before, failed, nil
 	}
@@ -131,14 +130,11 @@ func (w *write) decide(before store.Item) (after store.Item, reason, err error) 
 	case putting:
 		return w.item, nil, nil
 	case deleting:
-		return nil, nil, nil
+		return "", nil, nil
 	case checking:
 		return before, nil, nil
 	}
-	if after = before; after == nil {
-		after, _ = copyItemIn(w.item) // two strings
-	}
-	if after, err = w.update.apply(after); err == nil {
+	if after, err = w.update.apply(cmp.Or(before, w.item)); err == nil {
 		err = w.table.check(after)
 	}
 	return after, nil, err
