@@ -1,6 +1,7 @@
-// Package meter counts what clients of one table consume: requests, items and capacity units. It computes the units
-// from requests and responses with the cost model of package store, because DynamoDB Local reports wrong figures. The
-// cost of a write depends on the item that it replaces. A meter therefore caches the sizes and hashes of items.
+// Package meter counts what clients of one table consume: requests, items and capacity units. The units of a query are
+// those that the store reports. It computes all others from requests and responses with the cost model of package store,
+// because DynamoDB Local reports wrong figures for transactions. The cost of a write depends on the item that it
+// replaces. A meter therefore caches the sizes and hashes of items.
 package meter
 
 import (
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
 	"ledger.example/internal/store"
@@ -72,6 +74,7 @@ func (m *Meter) Sibling() *Meter {
 
 // Count is an option for a client. It makes m count the client's requests.
 func (m *Meter) Count(o *dynamodb.Options) {
+	o.APIOptions = append(o.APIOptions, askOfQueries)
 	store.Observe("Meter", func(ctx context.Context, in, out any, err error) {
 		t := Tally{Requests: map[string]int64{middleware.GetOperationName(ctx): 1}}
 		m.countWrites(&t, in, err)
@@ -80,6 +83,21 @@ func (m *Meter) Count(o *dynamodb.Options) {
 		defer m.mu.Unlock()
 		m.tally.Add(t)
 	})(o)
+}
+
+// askOfQueries makes each query ask for the units that it consumes. The items of its page do not tell them: the page may
+// have parts of items, or only their number.
+func askOfQueries(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Units", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		if query, ok := in.Parameters.(*dynamodb.QueryInput); ok {
+			asking := *query
+			asking.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+			in.Parameters = &asking
+		}
+		return next.HandleInitialize(ctx, in)
+	}), middleware.Before)
 }
 
 // Take returns the counts since the last Take.

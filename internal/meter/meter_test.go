@@ -87,6 +87,21 @@ func TestUnitsOfWritesThatFail(t *testing.T) {
 	}
 }
 
+// The units of a query are those that the store reports, at least the smallest read.
+func TestUnitsOfQueries(t *testing.T) {
+	t.Parallel()
+	for reported, halves := range map[float64]int64{0: 2, 0.5: 2, 7: 14} {
+		m := meter.New(books)
+		out := &dynamodb.QueryOutput{Count: 3, ConsumedCapacity: &types.ConsumedCapacity{CapacityUnits: &reported}}
+		_, _ = client(m, out, nil).Query(t.Context(), &dynamodb.QueryInput{
+			TableName: aws.String(books), Select: types.SelectCount, ConsistentRead: aws.Bool(true),
+		})
+		if got := m.Take(); got.ReadHalves != halves || got.ItemsRead != 3 {
+			t.Errorf("%v reported: %+v", reported, got)
+		}
+	}
+}
+
 // Items count as guessed if their units depend on an item that is not cached.
 func TestGuessedUnits(t *testing.T) {
 	t.Parallel()
@@ -118,10 +133,10 @@ func TestGuessedUnits(t *testing.T) {
 			}})
 		return m.Take()
 	}
-	page := func(m *meter.Meter, projection *string) meter.Tally {
-		_, _ = client(m, &dynamodb.QueryOutput{Items: []store.Item{store.KeyItem(store.Balance.Key("jane", "USD"))}},
-			nil).Query(t.Context(), &dynamodb.QueryInput{
-			TableName: aws.String(books), ProjectionExpression: projection,
+	get := func(m *meter.Meter, projection *string) meter.Tally {
+		key := store.KeyItem(store.Balance.Key("jane", "USD"))
+		_, _ = client(m, &dynamodb.GetItemOutput{Item: key}, nil).GetItem(t.Context(), &dynamodb.GetItemInput{
+			TableName: aws.String(books), Key: key, ProjectionExpression: projection,
 		})
 		return m.Take()
 	}
@@ -152,12 +167,12 @@ func TestGuessedUnits(t *testing.T) {
 		{"checked in vain", func(m *meter.Meter) meter.Tally {
 			return check(m, &types.TransactionCanceledException{})
 		}, 0, 6},
-		{"read in part", func(m *meter.Meter) meter.Tally { return page(m, aws.String(store.AttrPK)) }, 1, 1},
+		{"read in part", func(m *meter.Meter) meter.Tally { return get(m, aws.String(store.AttrPK)) }, 1, 1},
 		{"read in part, seen", func(m *meter.Meter) meter.Tally {
 			put(t, m, large(5000), "", nil)
-			return page(m.Sibling(), aws.String(store.AttrPK))
+			return get(m.Sibling(), aws.String(store.AttrPK))
 		}, 0, 2},
-		{"read", func(m *meter.Meter) meter.Tally { return page(m, nil) }, 0, 1},
+		{"read", func(m *meter.Meter) meter.Tally { return get(m, nil) }, 0, 1},
 	} {
 		if got := c.do(meter.New(books)); got.Guessed != c.guessed || got.WriteUnits+got.ReadHalves != c.units {
 			t.Errorf("%s: %+v, want %d units and %d guessed", c.name, got, c.units, c.guessed)

@@ -1,9 +1,6 @@
 package meter
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -28,9 +25,13 @@ func (m *Meter) countReads(t *Tally, request, reply any) {
 			}
 		}
 	case *dynamodb.QueryOutput:
-		in := request.(*dynamodb.QueryInput)
-		r := m.reading(in.ConsistentRead, in.ProjectionExpression)
-		t.ReadHalves += r.page(t, in.IndexName, partitionOf(in), out.Items)
+		t.ItemsRead += int64(out.Count)
+		r := m.reading(request.(*dynamodb.QueryInput).ConsistentRead, nil)
+		halves := store.ReadHalves(0, r.consistency) // DynamoDB Local reports 0 for an empty page
+		if used := out.ConsumedCapacity; used != nil {
+			halves = max(halves, int(2*aws.ToFloat64(used.CapacityUnits)))
+		}
+		t.ReadHalves += int64(halves)
 	}
 }
 
@@ -65,8 +66,9 @@ func (r reading) get(t *Tally, k store.Key, item store.Item) int64 {
 	return int64(store.ReadHalves(r.bytes(t, k, item), r.consistency))
 }
 
-// bytes returns the size of the whole item that was read from the table, 0 if it is absent. It caches the item only
-// after a strong read, because others may be stale.
+// bytes returns the size of the whole item that was read from the table, 0 if it is absent. Of an item that was read in
+// part, that is the cached size or, as a guess, the size of the part. It caches the item only after a strong read,
+// because others may be stale.
 func (r reading) bytes(t *Tally, k store.Key, item store.Item) int {
 	switch {
 	case len(item) == 0:
@@ -84,49 +86,9 @@ func (r reading) bytes(t *Tally, k store.Key, item store.Item) int {
 	}
 	t.ItemsRead++
 	i, _ := r.meter.cache.get(k)
-	return r.partBytes(t, i.bytes, item)
-}
-
-// page returns the halves of a read unit that one page of a query consumed. partition is the partition key of all
-// items, "" if it is unknown.
-func (r reading) page(t *Tally, indexName *string, partition string, items []store.Item) int64 {
-	total := 0
-	for _, item := range items {
-		k := store.ItemKey(item)
-		if k.PK == "" {
-			k.PK = partition
-		}
-		if indexName == nil {
-			total += r.bytes(t, k, item)
-			continue
-		}
-		t.ItemsRead++
-		if !r.partial {
-			total += store.SizeOf(item)
-			continue
-		}
-		at := slices.IndexFunc(tableIndexes, func(x store.Index) bool { return x.Name == *indexName })
-		i, _ := r.meter.cache.get(k)
-		total += r.partBytes(t, i.entries[at].bytes, item)
-	}
-	return int64(store.ReadHalves(total, r.consistency))
-}
-
-// partBytes returns the size of an item that was read in part: the cached size, or, as a guess, the size of the part.
-func (r reading) partBytes(t *Tally, cached int, part store.Item) int {
-	if cached == 0 {
+	if i.bytes == 0 {
 		t.Guessed++
-		return store.SizeOf(part)
+		return store.SizeOf(item)
 	}
-	return cached
-}
-
-// partitionOf returns the partition that a query of package store reads, "" for any other query.
-func partitionOf(in *dynamodb.QueryInput) string {
-	rest, ok := strings.CutPrefix(aws.ToString(in.KeyConditionExpression), store.AttrPK+" = ")
-	if !ok {
-		return ""
-	}
-	placeholder, _, _ := strings.Cut(rest, " ")
-	return store.TextOf(in.ExpressionAttributeValues[placeholder])
+	return i.bytes
 }

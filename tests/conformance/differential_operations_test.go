@@ -209,6 +209,7 @@ const maxPages = 40
 func queryAll(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) string {
 	var pages []string
 	last := store.Item(nil)
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	for range maxPages {
 		out, err := c.Query(ctx, &in, store.Once)
 		if err != nil {
@@ -220,7 +221,12 @@ func queryAll(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) s
 		if len(pages) > 0 {
 			pages = append(pages, itemText(last))
 		}
-		pages = append(pages, fmt.Sprintf("%d of %d: %s", out.Count, out.ScannedCount, itemTexts(out.Items)))
+		units := *out.ConsumedCapacity.CapacityUnits
+		if out.ScannedCount == 0 {
+			units = 0 // as DynamoDB Local reports; AWS bills the smallest read
+		}
+		pages = append(pages, fmt.Sprintf("%d of %d for %v: %s", out.Count, out.ScannedCount, units,
+			itemTexts(out.Items)))
 		if last = out.LastEvaluatedKey; last == nil {
 			break
 		}

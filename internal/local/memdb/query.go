@@ -20,6 +20,7 @@ type listRequest struct {
 	ExpressionAttributeValues, ExclusiveStartKey                                         store.Item
 	Limit, Segment, TotalSegments                                                        *int32
 	Select                                                                               types.Select // "" or COUNT
+	ReturnConsumedCapacity                                                               types.ReturnConsumedCapacity
 
 	isScan            bool
 	segment, segments int // a scan returns the partitions whose hash modulo segments is segment
@@ -55,6 +56,7 @@ func (s *Store) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.Sca
 	}
 	return &dynamodb.ScanOutput{
 		Items: out.Items, Count: out.Count, ScannedCount: out.ScannedCount, LastEvaluatedKey: out.LastEvaluatedKey,
+		ConsumedCapacity: out.ConsumedCapacity,
 	}, nil
 }
 
@@ -75,6 +77,9 @@ func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput,
 	}
 	n, isCount := len(p.read), l.Select == types.SelectCount
 	out := &dynamodb.QueryOutput{ScannedCount: int32(n)}
+	if l.ReturnConsumedCapacity != "" {
+		out.ConsumedCapacity = p.consumed(l)
+	}
 	if !isCount {
 		out.Items = make([]map[string]types.AttributeValue, 0, n)
 	}
@@ -103,6 +108,19 @@ type page struct {
 	filter    condition       // of the items to return
 	read      []packed        // all items
 	full      bool            // there may be more items after it
+}
+
+// consumed returns what reading the page consumed.
+func (p *page) consumed(l listRequest) *types.ConsumedCapacity {
+	bytes, kind := 0, store.EventualRead
+	for _, i := range p.read {
+		bytes += i.size(p.projected)
+	}
+	if aws.ToBool(l.ConsistentRead) {
+		kind = store.StrongRead
+	}
+	units := float64(store.ReadHalves(bytes, kind)) / 2
+	return &types.ConsumedCapacity{TableName: l.TableName, CapacityUnits: &units}
 }
 
 // findPage reads a page as of a time: items up to the limit, or up to 1 MB.
