@@ -21,10 +21,6 @@ const (
 	unsealedFor = time.Minute
 )
 
-// ErrFiguresDiffer is returned when a posting in the table has figures that differ from its stream record. One of the
-// two was altered.
-var ErrFiguresDiffer = errors.New("posting differs from the figures in its stream record")
-
 // dirtyPosting is a posting that a stream record names.
 type dirtyPosting struct {
 	id      events.KSUID
@@ -57,9 +53,10 @@ func (d dirtyPosting) lag(now time.Time) time.Duration {
 //   - A balance that counts everything already is not written.
 //   - A balance without an item gets its version from FirstVersion. If the balance has segments, its item was lost, and
 //     Refold rebuilds it.
-//   - For a cached balance, Refold reads only the postings that the seal passes.
+//   - For a cached balance, Refold only counts the postings that the seal passes. It reads them if there are more than it
+//     knows.
 //
-// Errors: those of Views; store.ErrConflict after too many conflicts; ErrPostingsMissing; ErrFiguresDiffer;
+// Errors: those of Views; store.ErrConflict after too many conflicts; ErrPostingsMissing;
 // events.ErrOverflow. Progress saved before an error stays.
 func (p *Projector) Refold(ctx context.Context, k events.Pair, ids []events.KSUID) error {
 	dirty := make([]dirtyPosting, len(ids))
@@ -248,15 +245,17 @@ func (r *refold) forward(ctx context.Context) error {
 	})
 }
 
-// postings returns the postings after the seal.
+// postings returns the postings after the seal. If the cache has them all, none is read.
 //
-// If the cache has them all, only the postings that the seal passes are read from the table. They must be read: strong
-// reads rely on the seal, and the cache may lack a posting whose stream record has not arrived. If moving the seal is
-// not worth a request yet, postings clears r.settled, and the seal stays.
+// Strong reads rely on the seal, and the cache may lack a posting whose stream record has not arrived. So before the seal
+// moves, the table's postings up to the settled ones are counted. Postings are only ever added. So if the cache has as
+// many, it has the same ones. Otherwise all are read. If moving the seal is not worth a request yet, postings clears
+// r.settled, and the seal stays.
 func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 	b := r.balance
+	all := ReadPostings(ctx, r, b.Pair, b.Seal.Through, "")
 	if !r.entry.Extend(r.dirty) {
-		return ReadPostings(ctx, r, b.Pair, b.Seal.Through, "")
+		return all
 	}
 	cached := r.entry.above
 	if !r.worthSealing() {
@@ -264,20 +263,20 @@ func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 	}
 	return func(yield func(Posting, error) bool) {
 		if r.settled != "" {
-			for p, err := range ReadPostings(ctx, r, b.Pair, b.Seal.Through, r.settled) {
-				if err == nil && len(cached) > 0 && cached[0].ID == p.ID {
-					if cached[0] != p {
-						err = fmt.Errorf("%w: %s of %s in %s", ErrFiguresDiffer, p.ID, b.Asset, b.Account)
-					}
-					cached = cached[1:]
-				}
-				if !yield(p, err) || err != nil {
-					return
-				}
+			known, isLast := r.entry.find(r.settled)
+			if isLast {
+				known++
 			}
-			if len(cached) > 0 && cached[0].ID <= r.settled {
-				missing := cached[0].ID
-				yield(Posting{}, fmt.Errorf("%w: %s of %s in %s", ErrPostingsMissing, missing, b.Asset, b.Account))
+			switch stored, err := r.projector.views.CountPostings(ctx, b.Pair, b.Seal.Through, r.settled); {
+			case err != nil:
+				yield(Posting{}, fmt.Errorf("count postings: %w", err))
+				return
+			case stored < int64(known):
+				err := fmt.Errorf("%w: %d of %d through %s", ErrPostingsMissing, stored, known, r.settled)
+				yield(Posting{}, err)
+				return
+			case stored > int64(known):
+				all(yield)
 				return
 			}
 		}
