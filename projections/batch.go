@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -94,26 +94,37 @@ func (p *Projector) Apply(ctx context.Context, batch []Record, done Applied) {
 
 // run does jobs, those of each lane one after another.
 func (p *Projector) run(ctx context.Context, jobs []*job, done Applied) {
-	lanes := make(map[string][]*job)
+	var lanes [][]*job
+	known := make(map[string]int)
 	for _, j := range jobs {
-		lanes[j.lane()] = append(lanes[j.lane()], j)
-	}
-	var running errgroup.Group
-	running.SetLimit(accountsAtOnce)
-	for _, j := range jobs {
-		lane := lanes[j.lane()]
-		if lane[0] != j {
-			continue // runs after the lane's first
+		n, ok := known[j.lane()]
+		if !ok {
+			n, lanes = len(lanes), append(lanes, nil)
+			known[j.lane()] = n
 		}
-		running.Go(func() error {
-			for _, j := range lane {
-				j.err = p.retryThrottled(ctx, func() error { return p.apply(ctx, j) })
-				done(j.Target, j.first, j.effort.written || j.effort.rebuilt, j.err)
+		lanes[n] = append(lanes[n], j)
+	}
+	atOnce(accountsAtOnce, lanes, func(lane []*job) {
+		for _, j := range lane {
+			j.err = p.retryThrottled(ctx, func() error { return p.apply(ctx, j) })
+			done(j.Target, j.first, j.effort.written || j.effort.rebuilt, j.err)
+		}
+	})
+}
+
+// atOnce calls do for all items, at most n at a time. It starts no goroutine for each item, because the stack of a new
+// goroutine grows anew for each request to the store.
+func atOnce[T any](n int, items []T, do func(T)) {
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range min(n, len(items)) {
+		running.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(items)); i = next.Add(1) - 1 {
+				do(items[i])
 			}
-			return nil // one lane's failure must not stop the others
 		})
 	}
-	_ = running.Wait()
+	running.Wait()
 }
 
 // untilReport returns a context that ends reportTime before the deadline of ctx.

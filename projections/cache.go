@@ -60,13 +60,14 @@ func (e *cacheEntry) Extend(dirty []dirtyPosting) bool {
 }
 
 // Commit puts e into the cache as the entry of b, the stored balance. above, if not nil, has the postings that b counts
-// above its seal. read has any postings that b counts.
+// above its seal; otherwise e has them. read has any postings that b counts.
 func (c *balanceCache) Commit(e *cacheEntry, b Balance, above *tail, read []events.KSUID) {
 	e.balance = b
 	if above != nil {
-		e.complete = above.after <= b.Seal.Through
-		above.cut(b.Seal.Through)
-		e.above = above.postings
+		e.complete, e.above = above.after <= b.Seal.Through, above.postings
+	}
+	if e.above = cut(e.above, b.Seal.Through); len(e.above) > cachedAboveMax {
+		e.complete, e.above = false, nil
 	}
 	if len(e.counted)+len(read) > cachedCountedMax {
 		e.counted = nil // start again with the newest postings
@@ -131,21 +132,21 @@ func (t *tail) add(p Posting, seal events.KSUID) {
 			t.after, t.postings = p.ID, nil
 			return
 		}
-		t.cut(seal)
+		t.after, t.postings = seal, cut(t.postings, seal)
 	}
 	t.postings = append(t.postings, p)
 }
 
-// cut drops the postings at or below seal.
-func (t *tail) cut(seal events.KSUID) {
-	n, _ := slices.BinarySearchFunc(t.postings, seal, func(p Posting, seal events.KSUID) int {
+// cut returns the postings above seal.
+func cut(postings []Posting, seal events.KSUID) []Posting {
+	n, _ := slices.BinarySearchFunc(postings, seal, func(p Posting, seal events.KSUID) int {
 		if p.ID <= seal {
 			return -1
 		}
 		return 1
 	})
 	if n > 0 {
-		t.postings = slices.Clone(t.postings[n:]) // frees the memory of the dropped postings
+		postings = slices.Clone(postings[n:]) // frees the memory of the others
 	}
-	t.after = max(t.after, seal)
+	return postings
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ledger.example/events"
 	"ledger.example/internal/retry"
 	"ledger.example/internal/store"
@@ -73,15 +71,7 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 	if len(all) == 0 {
 		return "", nil
 	}
-	var running errgroup.Group
-	running.SetLimit(listedAtOnce)
-	for _, n := range all {
-		running.Go(func() error {
-			n.err = l.list(ctx, n)
-			return nil // one failure must not stop the others
-		})
-	}
-	_ = running.Wait()
+	atOnce(listedAtOnce, all, func(n *listing) { n.err = l.list(ctx, n) })
 	entries, failed, err := l.report(ctx, batch, all)
 	written := l.Append(ctx, entries)
 	if written != nil {

@@ -139,7 +139,7 @@ type refold struct {
 	settled   events.KSUID   // postings below it are settled
 	entry     *cacheEntry    // the cached postings of stored
 	dirty     []dirtyPosting // above the seal, and not known to be counted
-	tail      *tail          // postings that balance counts above its seal; nil: not read
+	tail      *tail          // postings that were read and that balance counts above its seal; nil: none was read
 	read      []events.KSUID // the first postings that were read, for the cache
 }
 
@@ -223,19 +223,8 @@ func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 // forward counts the postings after the seal. It saves whenever it has as many segments as fit one change.
 func (r *refold) forward(ctx context.Context) error {
 	b := &r.balance
-	r.tail = &tail{after: b.Seal.Through}
 	postings := r.postings(ctx) // may clear r.settled
-	recorded := func(yield func(Posting, error) bool) {
-		for p, err := range postings {
-			if err == nil {
-				r.tail.add(p, b.Seal.Through)
-			}
-			if !yield(p, err) {
-				return
-			}
-		}
-	}
-	return b.CountOn(recorded, r.settled, r.projector.tuning.Stretch, func(closed Segment) error {
+	return b.CountOn(postings, r.settled, r.projector.tuning.Stretch, func(closed Segment) error {
 		r.segments = append(r.segments, closed)
 		if len(r.segments) < r.projector.tuning.Segments {
 			return nil
@@ -252,12 +241,10 @@ func (r *refold) forward(ctx context.Context) error {
 // many, it has the same ones. Otherwise all are read. If moving the seal is not worth a request yet, postings clears
 // r.settled, and the seal stays.
 func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
-	b := r.balance
-	all := ReadPostings(ctx, r, b.Pair, b.Seal.Through, "")
 	if !r.entry.Extend(r.dirty) {
-		return all
+		return r.readAll(ctx)
 	}
-	cached := r.entry.above
+	b, cached := r.balance, r.entry.above
 	if !r.worthSealing() {
 		r.settled = ""
 	}
@@ -276,12 +263,29 @@ func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 				yield(Posting{}, err)
 				return
 			case stored > int64(known):
-				all(yield)
+				r.readAll(ctx)(yield)
 				return
 			}
 		}
 		for _, p := range cached {
 			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// readAll reads the postings after the seal, and collects them in r.tail.
+func (r *refold) readAll(ctx context.Context) iter.Seq2[Posting, error] {
+	b := &r.balance
+	r.tail = &tail{after: b.Seal.Through}
+	all := ReadPostings(ctx, r, b.Pair, b.Seal.Through, "")
+	return func(yield func(Posting, error) bool) {
+		for p, err := range all {
+			if err == nil {
+				r.tail.add(p, b.Seal.Through)
+			}
+			if !yield(p, err) {
 				return
 			}
 		}

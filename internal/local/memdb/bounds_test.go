@@ -67,7 +67,7 @@ func TestStreamsAndChangesAreBounded(t *testing.T) {
 	b := s.table
 	for n := range 2 * changesKept {
 		image := packValues(map[string]value{"N": {packedNumber, "1"}})
-		s.recordChange(change{b, store.Key{}, "", image, time.Unix(int64(n/1000), 0)})
+		s.recordChange(change{table: b, after: image, at: time.Unix(int64(n/1000), 0)})
 	}
 	if len(s.changes) != changesKept || s.trimmed != changesKept {
 		t.Errorf("%d changes, %d trimmed", len(s.changes), s.trimmed)

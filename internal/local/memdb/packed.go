@@ -56,17 +56,21 @@ func (p packed) item(names map[string]bool) store.Item {
 	if p == "" {
 		return nil
 	}
-	n := 0
-	for rest := p; len(rest) > 0; n++ {
-		rest.next()
-	}
-	i := make(store.Item, n)
+	i := make(store.Item, p.attributes())
 	for len(p) > 0 {
 		if name, v := p.next(); names == nil || names[name] {
 			i[name] = v.unpack()
 		}
 	}
 	return i
+}
+
+// attributes returns the number of attributes.
+func (p packed) attributes() (n int) {
+	for ; len(p) > 0; n++ {
+		p.next()
+	}
+	return n
 }
 
 // size returns the size of the attributes in names, or of all if names is nil, by DynamoDB's rules. It is that of
@@ -89,11 +93,7 @@ func (v value) size() int {
 	case packedNumber:
 		return store.NumberBytes(v.text)
 	case packedMap:
-		total += rest.size(nil)
-		for ; len(rest) > 0; total += store.ElementBytes {
-			rest.next()
-		}
-		return total
+		return total + rest.size(nil) + store.ElementBytes*rest.attributes()
 	case packedList:
 		for len(rest) > 0 {
 			total += rest.value().size() + store.ElementBytes

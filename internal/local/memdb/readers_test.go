@@ -48,7 +48,7 @@ func (s *stream) change(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range n {
-		s.recordChange(change{s.table, store.Key{}, "", "", time.Unix(0, 0)})
+		s.recordChange(change{table: s.table, at: time.Unix(0, 0)})
 	}
 }
 

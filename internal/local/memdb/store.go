@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
 	"ledger.example/internal/store"
 )
 
@@ -102,6 +104,7 @@ type change struct {
 	key           store.Key
 	before, after packed
 	at            time.Time
+	shown         *streamtypes.Record // as a reader got it, for the next one
 }
 
 // Change is a change of an item, and a record of its table's stream.

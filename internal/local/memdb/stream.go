@@ -7,8 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
-	"ledger.example/internal/store"
 )
 
 // A table's stream is the store's list of changes. The hash of an item's key selects its shard. Shards do not split or
@@ -149,12 +147,13 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 	}
 	s.readers.move(i.reader, i.at) // whoever asks for a page has the records before it
 	s.drop()
-	out := &dynamodbstreams.GetRecordsOutput{Records: []streamtypes.Record{}}
-	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < int(*r.Limit) && size < maxRecordBytes; {
-		c := s.changes[i.at-s.trimmed]
+	most := min(int(*r.Limit), s.trimmed+len(s.changes)-i.at)
+	out := &dynamodbstreams.GetRecordsOutput{Records: make([]streamtypes.Record, 0, most)}
+	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < most && size < maxRecordBytes; {
+		c := &s.changes[i.at-s.trimmed]
 		i.at++
 		if c.table == t && hash(c.key.PK+"\x00"+c.key.SK)%uint64(s.options.Shards) == uint64(i.shard) {
-			record := c.record(i.at)
+			record := s.show(c, i.at)
 			size += int(*record.Dynamodb.SizeBytes)
 			out.Records = append(out.Records, record)
 		}
@@ -163,8 +162,22 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 	return out, nil
 }
 
-// record converts a change for GetRecords.
-func (c change) record(sequence int) streamtypes.Record {
+// show converts a change for GetRecords. If there are several readers, each second one gets what the one before it got:
+// readers do not change records. The lock is held.
+func (s *Store) show(c *change, sequence int) streamtypes.Record {
+	record := c.shown
+	c.shown = nil
+	if record == nil {
+		record = c.record(sequence)
+		if len(s.readers.at) > 1 {
+			c.shown = record
+		}
+	}
+	return *record
+}
+
+// record converts a change.
+func (c *change) record(sequence int) *streamtypes.Record {
 	name := streamtypes.OperationTypeModify
 	switch {
 	case c.after == "":
@@ -172,8 +185,9 @@ func (c change) record(sequence int) streamtypes.Record {
 	case c.before == "":
 		name = streamtypes.OperationTypeInsert
 	}
-	keys, _ := pack(store.KeyItem(c.key)) // two strings
-	shown := streamtypes.Record{
+	pk, sk := c.table.keys().partitionKey, c.table.keys().sortKey
+	size := len(pk) + len(c.key.PK) + len(sk) + len(c.key.SK) + c.after.size(nil)
+	shown := &streamtypes.Record{
 		AwsRegion:    aws.String(Region),
 		EventID:      aws.String(fmt.Sprintf("%032x", sequence)),
 		EventName:    name,
@@ -181,10 +195,12 @@ func (c change) record(sequence int) streamtypes.Record {
 		EventVersion: aws.String("1.1"),
 		Dynamodb: &streamtypes.StreamRecord{
 			ApproximateCreationDateTime: aws.Time(c.at.Truncate(time.Second)),
-			Keys:                        streamedItem(keys),
-			SequenceNumber:              aws.String(fmt.Sprintf(sequenceFormat, sequence)),
-			SizeBytes:                   aws.Int64(int64(keys.size(nil) + c.after.size(nil))),
-			StreamViewType:              streamtypes.StreamViewTypeNewImage,
+			Keys: map[string]streamtypes.AttributeValue{
+				pk: value{packedText, c.key.PK}.streamed(), sk: value{packedText, c.key.SK}.streamed(),
+			},
+			SequenceNumber: aws.String(fmt.Sprintf(sequenceFormat, sequence)),
+			SizeBytes:      aws.Int64(int64(size)),
+			StreamViewType: streamtypes.StreamViewTypeNewImage,
 		},
 	}
 	if c.after != "" {
@@ -195,7 +211,7 @@ func (c change) record(sequence int) streamtypes.Record {
 
 // streamedItem returns an item, or a map in one, in the types of the streams SDK.
 func streamedItem(p packed) map[string]streamtypes.AttributeValue {
-	m := make(map[string]streamtypes.AttributeValue)
+	m := make(map[string]streamtypes.AttributeValue, p.attributes())
 	for len(p) > 0 {
 		name, v := p.next()
 		m[name] = v.streamed()

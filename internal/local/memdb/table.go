@@ -192,5 +192,5 @@ func (s *Store) apply(t *tableState, k store.Key, after packed) {
 	case after == "":
 		t.items--
 	}
-	s.recordChange(change{t, r.key, before, after, now})
+	s.recordChange(change{table: t, key: r.key, before: before, after: after, at: now})
 }

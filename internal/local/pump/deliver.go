@@ -26,12 +26,11 @@ type delivery struct {
 func (d *delivery) enqueue(ctx context.Context, page []types.Record) error {
 	seen := time.Now()
 	for _, r := range page {
-		c, err := convert(r, d.pump.options.StreamARN, seen)
-		if err == nil && !d.pump.filter.matches(c.event) {
+		if !d.pump.filter.matches(r) {
 			continue
 		}
 		d.pump.addPending(1)
-		if err == nil {
+		if c, err := convert(r, d.pump.options.StreamARN, seen); err == nil {
 			d.waiting = append(d.waiting, c)
 		} else if err := d.pump.writeDeadLetter(ctx, d.shard, []record{c}, unreadable, 0, err); err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
 // A filter selects the records to deliver: those that match one of its patterns, or all if it has none.
@@ -45,16 +45,16 @@ func parseFilter(texts []string) (filter, error) {
 }
 
 // matches reports whether to deliver a record.
-func (f filter) matches(r lambdaevents.DynamoDBEventRecord) bool {
+func (f filter) matches(r types.Record) bool {
 	return len(f) == 0 || slices.ContainsFunc(f, func(p pattern) bool { return p.matches(r) })
 }
 
-func (p pattern) matches(r lambdaevents.DynamoDBEventRecord) bool {
-	if p.EventName != nil && !slices.Contains(p.EventName, r.EventName) {
+func (p pattern) matches(r types.Record) bool {
+	if p.EventName != nil && !slices.Contains(p.EventName, string(r.EventName)) {
 		return false
 	}
 	for name, wanted := range p.Change.Keys {
-		key, isText := text(r.Change.Keys, name)
+		key, isText := text(r.Dynamodb.Keys[name])
 		begins := false
 		for _, s := range wanted.S {
 			begins = begins || isText && strings.HasPrefix(key, s.Prefix)
@@ -65,7 +65,7 @@ func (p pattern) matches(r lambdaevents.DynamoDBEventRecord) bool {
 	}
 	for name, wanted := range p.Change.NewImage {
 		for _, s := range wanted.S {
-			if _, isText := text(r.Change.NewImage, name); isText != s.Exists {
+			if _, isText := text(r.Dynamodb.NewImage[name]); isText != s.Exists {
 				return false
 			}
 		}
@@ -74,10 +74,9 @@ func (p pattern) matches(r lambdaevents.DynamoDBEventRecord) bool {
 }
 
 // text returns the value of an attribute. ok is false if it is missing or not a string.
-func text(attributes map[string]lambdaevents.DynamoDBAttributeValue, name string) (s string, ok bool) {
-	v, ok := attributes[name]
-	if !ok || v.DataType() != lambdaevents.DataTypeString {
-		return "", false
+func text(v types.AttributeValue) (s string, ok bool) {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value, true
 	}
-	return v.String(), true
+	return "", false
 }

@@ -3,19 +3,21 @@ package pump
 import (
 	"testing"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
 // posting is the record that the patterns below are matched with.
-var posting = lambdaevents.DynamoDBEventRecord{
-	EventName: "INSERT",
-	Change: lambdaevents.DynamoDBStreamRecord{
-		Keys: map[string]lambdaevents.DynamoDBAttributeValue{"PK": lambdaevents.NewStringAttribute("ACCOUNT#jane"), "SK": lambdaevents.NewStringAttribute("POSTING#AAPL#1")},
-		NewImage: map[string]lambdaevents.DynamoDBAttributeValue{
-			"Type": lambdaevents.NewStringAttribute("Posting"), "Empty": lambdaevents.NewStringAttribute(""), "Quantity": lambdaevents.NewNumberAttribute("10"),
+var posting = types.Record{
+	EventName: types.OperationTypeInsert,
+	Dynamodb: &types.StreamRecord{
+		Keys: map[string]types.AttributeValue{"PK": stringOf("ACCOUNT#jane"), "SK": stringOf("POSTING#AAPL#1")},
+		NewImage: map[string]types.AttributeValue{
+			"Type": stringOf("Posting"), "Empty": stringOf(""), "Quantity": &types.AttributeValueMemberN{Value: "10"},
 		},
 	},
 }
+
+func stringOf(text string) types.AttributeValue { return &types.AttributeValueMemberS{Value: text} }
 
 // A pattern matches the posting, does not match it, or is rejected.
 func TestFilterPatterns(t *testing.T) {
