@@ -88,9 +88,11 @@ request. A client sends its next request after the answer; in import it also
 waits for its next line. Units follow the rules that AWS publishes. PROJECTED
 figures are for each posting. "$ A MILLION" is the price of DynamoDB's on-demand
 units for a million requests, and of nothing else. CPU and allocations are those
-of the whole process. LAG is the time from the acknowledgement of a posting
-until a reader, who polls every 40 ms, finds it in the projection. It includes
-the batching window of the stream.
+of the whole process. PROJECTION CPU is the part of the projector and the
+lister, with their requests, until they have caught up, from samples. LAG is the
+time from the acknowledgement of a posting until a reader, who polls every
+40 ms, finds it in the projection. It includes the batching window of the
+stream.
 
 --json prints one object with all figures. Their names end in their unit: _us
 for microseconds, _ms for milliseconds. The list "failed" is empty if every

@@ -93,6 +93,11 @@ func (r *Run) Progress() (text string, slices int64) {
 // could not be reached, rejected the caller, or lost its store. An error with a report means that the ledger did not
 // stop cleanly.
 func (r *Run) Run(ctx context.Context) (report *Report, err error) {
+	inPart(ctx, partLoad, func(ctx context.Context) { report, err = r.run(ctx) })
+	return report, err
+}
+
+func (r *Run) run(ctx context.Context) (report *Report, err error) {
 	r.began = time.Now()
 	ctx, r.end = context.WithCancelCause(ctx)
 	defer r.end(nil)

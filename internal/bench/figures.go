@@ -25,9 +25,9 @@ var absent = math.NaN()
 // figures returns everything that a run reports of a workload. The JSON and the table are made from it. Figures of the
 // store and of the process are divided by the number of successful requests, unless noted otherwise.
 func (m *measured) figures() []Figure {
-	n, projected := float64(m.counts.done), float64(m.postings)
+	n, projected, followed := float64(m.counts.done), float64(m.postings), float64(m.counts.done)
 	if m.projection.Total() == 0 { // without a projector
-		projected = 0
+		projected, followed = 0, 0
 	}
 	watched, unseen := float64(len(m.lags)+m.unseen), float64(m.unseen)
 	if watched == 0 {
@@ -63,8 +63,9 @@ func (m *measured) figures() []Figure {
 		{"dollars_per_million", "$ A MILLION", 2, true, m.dollars() * over(1_000_000, n)},
 
 		// Resources of this process: clients, API and projector. The HTTP ceiling has the same clients, so the
-		// difference is the cost of the ledger.
+		// difference is the cost of the ledger. The projection's time lasts until it has caught up.
 		{"cpu_us", "CPU µs", 0, true, over(m.own.cpu.Microseconds(), n)},
+		{"projection_cpu_us", "PROJECTION CPU µs", 0, true, over(m.projectionCPU.Microseconds(), followed)},
 		{"allocations", "ALLOCATIONS", 0, true, over(m.own.allocations, n)},
 		{"http_cpu_us", "HTTP CPU µs", 0, true, over(m.http.cpu.Microseconds(), float64(m.http.count()))},
 		{"http_allocations", "HTTP ALLOCATIONS", 0, true, over(m.http.allocations, float64(m.http.count()))},

@@ -65,7 +65,12 @@ func (l Local) open(ctx context.Context) (i *inside, err error) {
 	// The projection outlives ctx, because the checks wait for it.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	var projecting errgroup.Group
-	projecting.Go(func() error { return l.Project(ctx, projector.Stream(), lister.List()) })
+	projecting.Go(func() (err error) {
+		inPart(ctx, partProjection, func(ctx context.Context) {
+			err = l.Project(ctx, projector.Stream(), lister.List())
+		})
+		return err
+	})
 	i.stops = append(i.stops, func() error { end(); return projecting.Wait() })
 	return i, nil
 }

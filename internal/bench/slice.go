@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type measured struct {
 	postings int64 // acknowledged
 
 	command, projection meter.Tally
+	projectionCPU       time.Duration // until the projection has caught up
 
 	lags   []time.Duration
 	unseen int // watched postings that were not projected in time
@@ -49,17 +51,23 @@ func (r *Run) slice(ctx context.Context, s slot, m *measured) error {
 		r.inside.projection.Take()
 		r.inside.captured.take()
 	}
-	done := m.counts.done
-	own, err := r.drive(ctx, s, bound{r.Count, r.Period}, &m.counts, o)
+	stop, err := watchProjection()
 	if err != nil {
 		return err
 	}
+	done := m.counts.done
+	own, err := r.drive(ctx, s, bound{r.Count, r.Period}, &m.counts, o)
 	o.watched.Wait()
-	if r.Projected {
-		if _, err := r.unprojected(ctx); err != nil && ctx.Err() == nil { // the checks report missing projections
-			return err
+	if err == nil && r.Projected {
+		if _, err = r.unprojected(ctx); ctx.Err() != nil { // the checks report missing projections
+			err = nil
 		}
 	}
+	projectionCPU, stopErr := stop()
+	if err = errors.Join(err, stopErr); err != nil {
+		return err
+	}
+	m.projectionCPU += projectionCPU
 	m.own.add(own)
 	m.postings += o.postings.Load()
 	m.lags, m.unseen = append(m.lags, o.lags...), m.unseen+o.unseen
