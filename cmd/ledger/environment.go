@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,11 @@ func (env *environment) jsonFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&env.json, "json", false, "print JSON")
 }
 
+// jsonLogFlag is for commands that print nothing but a log.
+func (env *environment) jsonLogFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&env.json, "json", false, "log JSON on a terminal, too")
+}
+
 // openInput opens a file, or standard input for "-". size is -1 if it is unknown.
 func (env *environment) openInput(ctx context.Context, name string) (file io.ReadCloser, size int64, err error) {
 	if name == "-" {
@@ -76,9 +82,25 @@ func (env *environment) openStore(ctx context.Context, o stack.Options) (*stack.
 	return stack.Open(ctx, o)
 }
 
-// logger writes JSON lines to standard error.
+// logger writes to standard error: lines for people on a terminal, otherwise or with --json JSON.
 func (env *environment) logger(level slog.Level) *slog.Logger {
+	if isTerminal(env.err) && !env.json {
+		return slog.New(linesForPeople(env.err, level))
+	}
 	return slog.New(slog.NewJSONHandler(env.err, &slog.HandlerOptions{Level: level}))
+}
+
+// linesForPeople writes the time of day and then names and values.
+func linesForPeople(w io.Writer, level slog.Level) slog.Handler {
+	return slog.NewTextHandler(w, &slog.HandlerOptions{
+		Level: level,
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey && len(groups) == 0 {
+				a.Value = slog.StringValue(a.Value.Time().Format(time.TimeOnly))
+			}
+			return a
+		},
+	})
 }
 
 // verbosity is the log level of commands with --verbose.

@@ -51,7 +51,7 @@ func TestHelpOnUnknownCommands(t *testing.T) {
 	}
 }
 
-// Commands that call the API have its flags, commands that print JSON have --json, and no others.
+// Commands that call the API have its flags, commands that print or log JSON have --json, and no others.
 func TestSharedFlags(t *testing.T) {
 	calling := []string{"me", "post", "asset add", "asset list", "show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",
 		"import", "export",
@@ -59,7 +59,7 @@ func TestSharedFlags(t *testing.T) {
 		"group register", "group list", "group show", "group add", "group remove", "group accounts", "group members",
 		"group balances", "member grant", "member revoke", "member list",
 		"account freeze", "account unfreeze", "account close"}
-	printing := append([]string{"verify", "rebuild", "redrive"}, calling...)
+	printing := append([]string{"verify", "rebuild", "redrive", "up", "pump"}, calling...)
 	calling = append(calling, "console")
 	each(t, func(cmd *cobra.Command) {
 		for flag, commands := range map[string][]string{

@@ -35,7 +35,7 @@ type progress struct {
 func startProgress(w io.Writer, total int64, status func(since time.Duration) (text string, done int64)) *progress {
 	p := &progress{w: w, status: status, done: make(chan struct{}), began: time.Now()}
 	every := lineEvery
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(w) {
 		every = barEvery
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(w),
@@ -103,4 +103,9 @@ func (p *progress) stop() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

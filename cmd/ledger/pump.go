@@ -34,6 +34,8 @@ If DynamoDB Local stops, pump waits until it is back. If the table was recreated
 by then, pump follows the stream of the new table. pump ends if there is no
 table or no stream.
 
+The log goes to standard error. It is JSON unless that is a terminal.
+
 Ctrl-C or SIGTERM ends it after the batches in flight.`,
 		Example: `  ledger pump
   ledger pump --dynamodb-endpoint http://127.0.0.1:8010 --table books`,
@@ -49,6 +51,7 @@ Ctrl-C or SIGTERM ends it after the batches in flight.`,
 		"dead-letter file for records that cannot be processed")
 	indexedFlag(f, &indexed)
 	f.BoolVar(&verbose, "verbose", false, "log more")
+	env.jsonLogFlag(cmd)
 	return cmd
 }
 

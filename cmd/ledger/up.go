@@ -57,7 +57,8 @@ exit: use it to try the ledger. Other processes cannot reach its table, so
 "ledger pump", "verify", "rebuild" and "redrive" do not work with it.
 
 When the ledger is ready, up prints the address of the API on standard output.
-Examples to try, and logs as JSON, go to standard error.
+Examples to try and the log go to standard error. The log is JSON unless that is
+a terminal.
 
 up answers only requests whose host is localhost or an IP address. A web page
 therefore cannot reach it by DNS rebinding.
@@ -81,6 +82,7 @@ immediately.`,
 	f.BoolVar(&o.noPump, "no-pump", false, "do not run the pump; run \"ledger pump\" in another terminal")
 	f.BoolVar(&o.demo, "demo", false, "load a week of example data of a trading platform")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
+	env.jsonLogFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("memory", "data", "dynamodb-endpoint")
 	cmd.MarkFlagsMutuallyExclusive("memory", "no-pump") // no other process could reach the table to project it
 	return cmd
