@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -18,30 +15,11 @@ const (
 	projectionTimeout = time.Minute           // for the projection to catch up; many times the batching window
 	projectionPoll    = 50 * time.Millisecond // between reads of a balance that is behind
 	strongEvery       = 20                    // eventual reads are followed by one strong read
-	balanceAttempts   = 8                     // to read a balance
 )
 
-// balanceOf reads a balance. The read is not part of the measured load.
-func (r *Run) balanceOf(ctx context.Context, account, asset string, strong bool) (b client.Balance, err error) {
-	req := request{method: http.MethodGet, path: "/v1/accounts/" + account + "/balances/" + asset}
-	if strong {
-		req.query = "consistency=strong"
-	}
-	err = retry.Do(ctx, backoff.Sleep, func(error) int { return balanceAttempts }, func() error {
-		a, err := r.observe.send(ctx, &req, new(bytes.Buffer))
-		if err == nil && a.status != http.StatusOK {
-			err = fmt.Errorf("status %d", a.status)
-		}
-		if err != nil {
-			return fmt.Errorf("the balance of %s in %s: %w", account, asset, err)
-		}
-		return json.Unmarshal(a.body, &b)
-	})
-	return b, err
-}
-
 func (r *Run) balance(ctx context.Context, account, asset int, strong bool) (client.Balance, error) {
-	return r.balanceOf(ctx, r.fixture.names[account], r.fixture.assets[asset], strong)
+	b, err := r.balanceOf(ctx, r.fixture.names[account], r.fixture.assets[asset], strong)
+	return b.Value, err
 }
 
 // each calls do for each account and asset, concurrently, until a call fails or ctx ends. Both are errors.

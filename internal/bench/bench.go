@@ -42,12 +42,14 @@ type Config struct {
 // Run is one run. Its method Run may be called once.
 type Run struct {
 	Config
-	fixture       *fixture
-	book          *book
-	pool          *http.Transport
-	load, observe *endpoint // for the measured requests, and for all others
-	inside        *inside   // nil with URL
-	isEcho        bool      // this is the HTTP ceiling of another run
+	fixture *fixture
+	book    *book
+	pool    *http.Transport
+	load    *endpoint // for requests whose outcomes are counted
+	inside  *inside   // nil with URL
+	isEcho  bool      // this is the HTTP ceiling of another run
+	// balanceOf reads a balance for the checks. It is client.Client.Balance.
+	balanceOf func(ctx context.Context, account, asset string, strong bool) (client.Reply[client.Balance], error)
 
 	began   time.Time
 	end     context.CancelCauseFunc // ends the run
@@ -133,7 +135,10 @@ func (r *Run) open(ctx context.Context) (err error) {
 	if r.load, err = newEndpoint(r.pool, url, r.Sign); err != nil {
 		return err
 	}
-	r.observe, err = newEndpoint(r.pool, observeURL, r.Sign)
+	observe, err := client.New(client.Config{URL: observeURL, Sign: r.Sign, Connections: r.Clients + probesMax})
+	if err == nil {
+		r.balanceOf = observe.Balance
+	}
 	return err
 }
 

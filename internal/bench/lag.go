@@ -42,7 +42,7 @@ func (o *observer) watch(posting client.Posting, began time.Time) {
 	isSeen := false
 	for !isSeen && time.Since(began) <= probeTimeout && retry.Sleep(o.watching, probePoll) == nil {
 		b, err := o.run.balanceOf(o.watching, posting.Account, posting.Asset, false)
-		isSeen = err == nil && b.AsOf != nil && *b.AsOf >= posting.ID
+		isSeen = err == nil && b.Value.AsOf != nil && *b.Value.AsOf >= posting.ID
 	}
 	lag := time.Since(began)
 	o.mu.Lock()

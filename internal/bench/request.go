@@ -38,7 +38,7 @@ var backoff = retry.Backoff{First: 50 * time.Millisecond, Max: 2 * time.Second, 
 func newPool(clients int) *http.Transport {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	pool.MaxIdleConns = 0 // the bound per host suffices
-	pool.MaxIdleConnsPerHost = clients + probesMax
+	pool.MaxIdleConnsPerHost = clients
 	pool.DisableCompression = true
 	return pool
 }

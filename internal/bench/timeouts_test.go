@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ledger.example/client"
 )
 
 // silence is a network that never answers.
@@ -27,7 +29,10 @@ func begun(t *testing.T, network http.RoundTripper) (*Run, context.Context) {
 	if r.load, err = newEndpoint(network, "http://ledger.example", nil); err != nil {
 		t.Fatal(err)
 	}
-	r.observe = r.load
+	r.balanceOf = func(ctx context.Context, _, _ string, _ bool) (none client.Reply[client.Balance], err error) {
+		<-ctx.Done()
+		return none, context.Cause(ctx)
+	}
 	return r, ctx
 }
 
