@@ -45,10 +45,11 @@ type Run struct {
 	fixture *fixture
 	book    *book
 	pool    *http.Transport
-	load    *endpoint // for requests whose outcomes are counted
-	inside  *inside   // nil with URL
-	isEcho  bool      // this is the HTTP ceiling of another run
-	// balanceOf reads a balance for the checks. It is client.Client.Balance.
+	load    *endpoint      // for requests whose outcomes are counted
+	inside  *inside        // nil with URL
+	isEcho  bool           // this is the HTTP ceiling of another run
+	observe *client.Client // for all other requests
+	// balanceOf reads a balance for the checks. It is that of observe.
 	balanceOf func(ctx context.Context, account, asset string, strong bool) (client.Reply[client.Balance], error)
 
 	began   time.Time
@@ -135,9 +136,9 @@ func (r *Run) open(ctx context.Context) (err error) {
 	if r.load, err = newEndpoint(r.pool, url, r.Sign); err != nil {
 		return err
 	}
-	observe, err := client.New(client.Config{URL: observeURL, Sign: r.Sign, Connections: r.Clients + probesMax})
+	r.observe, err = client.New(client.Config{URL: observeURL, Sign: r.Sign, Connections: r.Clients + probesMax})
 	if err == nil {
-		r.balanceOf = observe.Balance
+		r.balanceOf = r.observe.Balance
 	}
 	return err
 }
@@ -145,7 +146,11 @@ func (r *Run) open(ctx context.Context) (err error) {
 func (r *Run) loadAndCheck(ctx context.Context) (*Report, error) {
 	checking, cancel := outlasting(ctx, checkTimeout)
 	defer cancel()
-	if err := r.prepare(ctx); err != nil {
+	err := r.prepare(ctx)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := r.warmUp(ctx); err != nil {

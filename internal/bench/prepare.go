@@ -1,11 +1,11 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"time"
+
+	"ledger.example/client"
 )
 
 const (
@@ -27,16 +27,11 @@ const (
 // prepare registers the assets, opens the accounts and makes the deposits.
 func (r *Run) prepare(ctx context.Context) error {
 	defer r.watchSilence(ctx)()
-	under, cancel := outlasting(ctx, finishTimeout)
-	defer cancel()
 	f := r.fixture
-	put := func(path, body string) error {
-		return r.must(ctx, under, &draft{request: request{method: http.MethodPut, path: path, body: []byte(body)}})
-	}
-	bodies := [assets]string{cash: `{"name":"Cash","scale":2}`,
-		share: `{"name":"Share","scale":0,"currency":"` + f.assets[cash] + `"}`}
-	for asset, body := range bodies {
-		if err := put("/v1/assets/"+f.assets[asset], body); err != nil {
+	for _, a := range []client.AssetRequest{
+		{ID: f.assets[cash], Name: "Cash", Scale: 2}, {ID: f.assets[share], Name: "Share", Currency: f.assets[cash]},
+	} {
+		if _, _, err := r.observe.RegisterAsset(ctx, a); err != nil {
 			return err
 		}
 	}
@@ -46,11 +41,11 @@ func (r *Run) prepare(ctx context.Context) error {
 		}
 	}
 	if _, err := drive(ctx, r.Clients, bound{count: len(f.names)}, func(_, i int) error {
-		body := `{"name":"Account"}`
-		if !f.limited(i) {
-			body = `{"name":"Account","overdraft":"unlimited"}`
-		}
-		return put("/v1/accounts/"+f.names[i], body)
+		_, _, err := r.observe.OpenAccount(ctx, client.AccountRequest{
+			ID: f.names[i], Name: "Account", Overdraft: client.Overdraft{Unlimited: !f.limited(i)},
+		})
+		r.noteSuccess()
+		return err
 	}); err != nil {
 		return err
 	}
@@ -58,27 +53,14 @@ func (r *Run) prepare(ctx context.Context) error {
 	_, err := drive(ctx, depositsAtOnce, bound{count: deposits * assets * groups}, func(_, n int) error {
 		d, first := new(draft), n/assets%groups*accountsAtOnce
 		d.deposit(f, f.id("deposit", n), first, min(first+accountsAtOnce, f.people), n%assets)
-		return r.must(ctx, under, d)
-	})
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return err
-}
-
-// must sends a request that has to succeed.
-func (r *Run) must(ctx, under context.Context, d *draft) error {
-	out, err := r.call(ctx, under, &d.request, new(bytes.Buffer), new(counts))
-	switch {
-	case err != nil:
+		_, err := r.observe.Send(ctx, client.Command{Kind: client.KindTransaction, ID: d.names, Body: d.body})
+		if err == nil {
+			r.noteSuccess()
+			r.book.post(d.legs)
+		}
 		return err
-	case out.code != "" && ctx.Err() != nil:
-		return context.Cause(ctx)
-	case out.code != "":
-		return fmt.Errorf("%s %s: %s", d.method, d.path, out.code)
-	}
-	r.book.post(d.legs)
-	return nil
+	})
+	return err
 }
 
 // warmUp runs a load that is not reported, and checks that it is projected.
