@@ -2,6 +2,7 @@ package memdb_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -53,7 +54,7 @@ func recordsOf(t testing.TB, streams *dynamodbstreams.Client, arn, shard *string
 	}
 }
 
-// Each shard has records.
+// Each shard has records, and all its readers get the same.
 func TestStream(t *testing.T) {
 	db, client := open(t, memdb.Options{})
 	streams, arn := db.Streams(), arnOf(t, client)
@@ -65,6 +66,11 @@ func TestStream(t *testing.T) {
 		records := recordsOf(t, streams, arn, sh.ShardId)
 		if total += len(records); len(records) == 0 {
 			t.Errorf("shard %s has no record", *sh.ShardId)
+		}
+		for range 3 { // readers
+			if again := recordsOf(t, streams, arn, sh.ShardId); !reflect.DeepEqual(again, records) {
+				t.Errorf("shard %s: %+v, and then %+v", *sh.ShardId, records, again)
+			}
 		}
 	}
 	if total != 60 {
