@@ -98,6 +98,20 @@ func TestTailTooLongForTheCache(t *testing.T) {
 	viewstest.Same(t, "head", b.Stored(jane).Head, ones(n+3, n+3))
 }
 
+// So it is if their records bring them.
+func TestTooManyRecordsForTheCache(t *testing.T) {
+	b := newBook(t)
+	const n = 20_000
+	b.Time = morning.Add(5 * time.Second) // nothing is settled
+	b.project(oneRecords(jane, b.PostOnes(jane, 1)...))
+	b.project(oneRecords(jane, b.PostOnes(jane, upTo(2, n)...)...))
+	if _, weight := b.Projector.Cached(); weight > 16 {
+		t.Errorf("a weight of %d", weight)
+	}
+	b.project(oneRecords(jane, b.PostOnes(jane, n+1)...))
+	viewstest.Same(t, "head", b.Stored(jane).Head, ones(n+1, n+1))
+}
+
 // A refold reads more postings above the seal than the cache holds, and writes nothing although some are settled. The
 // cache entry must then not claim to be complete.
 func TestLongTailWithoutAWrite(t *testing.T) {
