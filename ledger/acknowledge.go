@@ -20,23 +20,37 @@ const visibleAge = store.SettleWindow/2 - store.DateStep
 // event may be from an attempt of this command, or from an earlier request for the same. If it is not what the
 // request asks for, the request is refused.
 func (a *attempts) found(c *command, r *request, stored events.Event) error {
+	if err := a.answerFound(c, r, stored); err != nil {
+		return a.failRequest(c, r, err)
+	}
+	a.drop(r)
+	return nil
+}
+
+// answerFound answers a request whose event is stored.
+func (a *attempts) answerFound(c *command, r *request, stored events.Event) error {
 	var err error
 	if stored == nil {
 		if stored, err = a.ledger.readStored(c, r, false); err != nil {
-			return a.failRequest(c, r, unknownError(r.ID, err))
+			return unknownError(r.ID, err)
 		}
 	}
 	if refused := r.same(stored); refused != nil {
-		return a.failRequest(c, r, refused)
+		return refused
 	}
 	if r.DryRun {
 		r.answerWith(stored, true)
-	} else if err := a.verify(c, r, stored); err != nil {
-		return err
+		return nil
 	}
+	return a.verify(c, r, stored)
+}
+
+// drop removes a request from pending.
+func (a *attempts) drop(r *request) {
 	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(other *request) bool { return other == r })
-	a.setLimits()
-	return nil
+	if a.limits != nil {
+		a.setLimits()
+	}
 }
 
 // verify acknowledges an event that is stored. It may be visible before its postings are: it is committed when one read
@@ -46,10 +60,9 @@ func (a *attempts) verify(c *command, r *request, stored events.Event) error {
 	at, err := a.ledger.verifyComplete(c, stored, postings)
 	switch {
 	case errors.Is(err, store.ErrAbsent):
-		err = fmt.Errorf("%s of %s is incomplete: %w", stored.EventName(), r.ID, err)
-		return a.failRequest(c, r, internalError(err))
+		return internalError(fmt.Errorf("%s of %s is incomplete: %w", stored.EventName(), r.ID, err))
 	case err != nil:
-		return a.failRequest(c, r, unknownError(r.ID, err))
+		return unknownError(r.ID, err)
 	}
 	return a.acknowledge(c, r, stored, postings, at)
 }
@@ -84,15 +97,15 @@ func (a *attempts) acknowledgeAll(c *command, sent commit, at time.Time) error {
 	for _, r := range a.pending {
 		e, postings := sent.events[0], sent.postings[:len(r.header.Legs)]
 		sent.events, sent.postings = sent.events[r.eventCount():], sent.postings[len(postings):]
-		if r.endsHold() {
-			if refused := r.same(e); refused != nil { // a late capture wrote an expiry
-				return a.failRequest(c, r, refused)
-			}
+		err := a.acknowledge(c, r, e, postings, at)
+		if err == nil {
+			continue
 		}
-		if err := a.acknowledge(c, r, e, postings, at); err != nil {
+		if err = a.failRequest(c, r, err); err != nil {
 			return err
 		}
 	}
+	a.pending = nil
 	return nil
 }
 
@@ -101,9 +114,14 @@ func (a *attempts) acknowledgeAll(c *command, sent commit, at time.Time) error {
 func (a *attempts) acknowledge(
 	ctx context.Context, r *request, e events.Event, postings []events.PostingRecorded, at time.Time,
 ) error {
+	if r.endsHold() {
+		if refused := r.same(e); refused != nil { // a late capture wrote an expiry
+			return refused
+		}
+	}
 	if !r.DryRun && !postings[0].Backdated {
 		if err := a.ensureVisible(ctx, postings, at); err != nil {
-			return a.failRequest(ctx, r, unknownError(r.ID, err))
+			return unknownError(r.ID, err)
 		}
 	}
 	r.answerWith(e, !r.DryRun && !a.wrote(postings))

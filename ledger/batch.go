@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
 )
 
-const (
-	// BatchMax is the maximum number of requests in a batch.
-	BatchMax = 100
-	// batchReserve is how long before its deadline a batch starts its last request. It keeps unknown outcomes rare.
-	batchReserve = time.Second
-)
+// BatchMax is the maximum number of requests in a batch.
+const BatchMax = 100
 
 // PostBatch carries out 1 to BatchMax requests for transactions, but no reversals. They are of one actor, and all or
 // none of them are dry runs. Each must have an id. It returns the results in the order of the requests.
@@ -24,8 +19,9 @@ const (
 // were posted before get their first answer, and the others are posted. The error is that of the first refused request,
 // which Error.Request numbers, or CodeBatchTooLarge.
 //
-// In any other batch the requests are independent. Requests that debit the same limited account and asset are posted in
-// their order, the others in any order. Requests that were not started in time get CodeUnavailable.
+// In any other batch the requests are independent. Requests that debit the same limited account and asset are posted
+// together or in their order (see joint.go), the others in any order. Requests that were not started in time get
+// CodeUnavailable.
 //
 // Errors of the batch as a whole: CodeInvalidTransaction (for the number of requests or a duplicate id), CodeInternal.
 func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]BatchResult, error) {
@@ -34,7 +30,7 @@ func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]B
 	if f != nil {
 		return nil, invalidTransaction(f)
 	}
-	b := &batch{ledger: l, requests: make([]*request, len(all)), results: make([]BatchResult, len(all))}
+	b := &batch{ledger: l, requests: make([]*request, len(all))}
 	for i, r := range all {
 		b.requests[i] = &request{draft: r.expand()}
 		if atomic {
@@ -44,8 +40,8 @@ func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]B
 	if err := b.rules(); err != nil {
 		return nil, err
 	}
-	for i, r := range b.requests {
-		b.results[i].Err = r.validate()
+	for _, r := range b.requests {
+		r.refused = r.validate()
 	}
 	c, cancel, err := startCommand(ctx, nil, b.requests[0].Actor)
 	if err != nil {
@@ -60,17 +56,17 @@ func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]B
 	if err != nil {
 		return nil, err
 	}
+	results := make([]BatchResult, len(all))
 	for i, r := range b.requests {
-		b.results[i].Posted = r.answer
+		results[i] = BatchResult{Posted: r.answer, Err: r.refused}
 	}
-	return b.results, nil
+	return results, nil
 }
 
 // batch is one PostBatch in progress.
 type batch struct {
 	ledger   *Ledger
 	requests []*request
-	results  []BatchResult
 }
 
 // rules checks the rules over several requests. Errors: CodeInvalidTransaction, CodeInternal.
@@ -106,9 +102,9 @@ func (d draft) validate() *Error {
 
 // postAtomic posts all requests in one transaction of the store. Error: that of the first refused request.
 func (b *batch) postAtomic(c *command) error {
-	for i, result := range b.results {
-		if result.Err != nil {
-			return b.requests[i].inBatch(result.Err)
+	for _, r := range b.requests {
+		if r.refused != nil {
+			return r.inBatch(r.refused)
 		}
 	}
 	b.prefetch(c)
@@ -134,8 +130,8 @@ func checkActions(actions int) error {
 func (b *batch) prefetch(ctx context.Context) {
 	var keys lookupKeys
 	all := &definitions{}
-	for i, r := range b.requests {
-		if b.results[i].Err != nil {
+	for _, r := range b.requests {
+		if r.refused != nil {
 			continue
 		}
 		known, missing := b.ledger.cachedDefinitions(r.draft)
@@ -157,33 +153,15 @@ func (b *batch) postEach(c *command) {
 	b.prefetch(c)
 	chains := b.chains()
 	_ = parallel(c, len(chains), func(_ context.Context, n int) error {
-		for _, i := range chains[n] {
-			if b.results[i].Err == nil {
-				b.results[i].Err = b.postOne(c, b.requests[i])
-			}
-		}
+		b.ledger.postChain(c, chains[n])
 		return nil
 	})
 }
 
-// postOne posts one request, unless the deadline is near or the caller is gone.
-func (b *batch) postOne(c *command, r *request) *Error {
-	if end, _ := c.Deadline(); time.Until(end) < batchReserve || c.abandoned() != nil {
-		return &Error{
-			Code: CodeUnavailable, RetryAfter: retryAfter, Err: context.DeadlineExceeded,
-			Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
-		}
-	}
-	if err := b.ledger.carryOut(c, r); err != nil {
-		return asError(err)
-	}
-	return nil
-}
-
-// chains groups the requests, by index; some groups are empty. Requests that debit the same limited pair are in one
-// chain, in their order. Unknown accounts count as limited. In a dry run nothing is spent, so every request is its own
-// chain.
-func (b *batch) chains() [][]int {
+// chains groups the requests that are not refused; some groups are empty. Requests that debit the same limited pair are
+// in one chain, in their order. Unknown accounts count as limited. In a dry run nothing is spent, so every request is
+// its own chain.
+func (b *batch) chains() [][]*request {
 	last := make(map[events.Pair]int) // the last request that debits the pair
 	root := make([]int, len(b.requests))
 	find := func(i int) int {
@@ -194,15 +172,11 @@ func (b *batch) chains() [][]int {
 	}
 	for i, r := range b.requests {
 		root[i] = i
-		if b.results[i].Err != nil || r.DryRun {
+		if r.refused != nil || r.DryRun {
 			continue
 		}
 		known, _ := b.ledger.cachedDefinitions(r.draft)
-		for _, leg := range known.legs(r.draft) {
-			pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-			if leg.Quantity.Sign() >= 0 || known.overdraft(pair.Account).Unlimited {
-				continue
-			}
+		for _, pair := range known.limitedDebits(r.draft) {
 			if j, ok := last[pair]; ok { // the first request of a chain is its root
 				a, b := find(i), find(j)
 				root[max(a, b)] = min(a, b)
@@ -210,10 +184,11 @@ func (b *batch) chains() [][]int {
 			last[pair] = i
 		}
 	}
-	chains := make([][]int, len(b.requests)) // by root, the others are empty
-	for i := range b.requests {
-		r := find(i)
-		chains[r] = append(chains[r], i)
+	chains := make([][]*request, len(b.requests)) // by root, the others are empty
+	for i, r := range b.requests {
+		if r.refused == nil {
+			chains[find(i)] = append(chains[find(i)], r)
+		}
 	}
 	return chains
 }

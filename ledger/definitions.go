@@ -114,12 +114,17 @@ func (l *Ledger) cachedDefinitions(d draft) (known *definitions, keys lookupKeys
 // uncachedCredits returns the limited pairs that a draft debits and whose credits are not cached. An unknown account
 // counts as limited, so that its credits are read in the same request, although they may turn out not to be needed.
 func (l *Ledger) uncachedCredits(d draft, known *definitions) (pairs []events.Pair) {
+	return slices.DeleteFunc(known.limitedDebits(d), func(p events.Pair) bool {
+		_, ok := l.credits.fresh(p)
+		return ok
+	})
+}
+
+// limitedDebits returns the limited pairs that a draft debits, each once. An unknown account counts as limited.
+func (known *definitions) limitedDebits(d draft) (pairs []events.Pair) {
 	for _, leg := range known.legs(d) {
 		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-		if leg.Quantity.Sign() >= 0 || known.overdraft(pair.Account).Unlimited || slices.Contains(pairs, pair) {
-			continue
-		}
-		if _, ok := l.credits.fresh(pair); !ok {
+		if leg.Quantity.Sign() < 0 && !known.overdraft(pair.Account).Unlimited && !slices.Contains(pairs, pair) {
 			pairs = append(pairs, pair)
 		}
 	}

@@ -10,8 +10,8 @@
 // stored or refused. request.go plans a transaction: definitions.go reads and checks the accounts and assets that it
 // names and builds the header, limits.go computes the conditions of the guards. A reversal (reverse.go) and the end
 // of a hold (end.go) are planned from another transaction. Then commit.go has the writes, funding.go handles
-// refusals by guards (guards.go), outcome.go finds out what is stored, and acknowledge.go answers. series.go writes
-// all other events.
+// refusals by guards (guards.go), outcome.go finds out what is stored, and acknowledge.go answers. joint.go writes
+// several requests of a batch together. series.go writes all other events.
 package ledger
 
 import (

@@ -90,10 +90,13 @@ type requestDebit struct {
 
 // setLimits computes the limit of each pair that the pending requests debit.
 //
-// The requests are posted as if one after the other. A request that debits a pair is covered if the amount spent before
-// the commit is at most known credits + overdraft + the net credits of all requests up to and including this one. So
-// all requests are covered if the amount spent is at most known credits + overdraft + the least of these running sums,
-// over all requests that debit the pair.
+// The requests of an atomic batch are posted as if one after the other. A request that debits a pair is covered if the
+// amount spent before the commit is at most known credits + overdraft + the net credits of all requests up to and
+// including this one. So all requests are covered if the amount spent is at most known credits + overdraft + the least
+// of these running sums, over all requests that debit the pair.
+//
+// Independent requests get a lower bound: the credits of one cover no debit of another (see joint.go). So each of them
+// counts with its debits less its own credits, but with zero at least.
 func (a *attempts) setLimits() {
 	before := a.limits
 	a.limits = nil
@@ -102,15 +105,21 @@ func (a *attempts) setLimits() {
 	}
 	for at := range a.limits {
 		l := &a.limits[at]
-		var least events.Amount
+		var least, owed events.Amount
 		first := true
 		a.eachDebit(l.pair, func(d requestDebit) bool {
 			l.gross = addSaturating(l.gross, d.gross)
 			if after := addSaturating(d.before, d.net); first || after.Cmp(least) < 0 {
 				least, first = after, false
 			}
+			if d.net.Sign() < 0 {
+				owed = addSaturating(owed, d.net)
+			}
 			return true
 		})
+		if a.joint {
+			least = owed
+		}
 		l.ownCredits = addSaturating(least, l.gross) // bound subtracts gross again
 		for _, old := range before {                 // credits and account versions never fall during a command
 			if old.pair == l.pair {

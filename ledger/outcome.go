@@ -114,9 +114,16 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 	return a.failAs(ctx, a.pending[0].ID, err)
 }
 
-// failRequest is fail for an error of one request.
+// failRequest is fail for an error of one request. It returns nil if the attempts go on for the others: then they are
+// independent.
 func (a *attempts) failRequest(ctx context.Context, r *request, err error) error {
-	return r.inBatch(a.failAs(ctx, r.ID, err))
+	refused := r.inBatch(a.failAs(ctx, r.ID, err))
+	if !a.joint {
+		return refused
+	}
+	r.refused = refused
+	a.drop(r)
+	return nil
 }
 
 func (a *attempts) failAs(ctx context.Context, id string, err error) error {

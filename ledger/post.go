@@ -39,12 +39,14 @@ func (l *Ledger) post(ctx context.Context, d draft) (Posted, error) {
 	return r.answer, err
 }
 
-// attempts carry out requests in one transaction of the store: a single request, or those of an atomic batch. They go
-// on until all requests are answered, one is refused, or the deadline is near.
+// attempts carry out requests in one transaction of the store: a single request, those of an atomic batch, or
+// independent ones that are written together. They go on until all requests are answered, one is refused, or the
+// deadline is near.
 type attempts struct {
 	funding
 	tries
 	pending []*request // those that are not answered
+	joint   bool       // they are independent: see joint.go
 
 	sent  []attempt
 	first [1]attempt // backs sent
@@ -59,11 +61,14 @@ type attempt struct {
 // carryOut carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer
 // of each request. Error: that of the first refused request.
 func (l *Ledger) carryOut(c *command, requests ...*request) error {
-	a := &attempts{funding: funding{ledger: l}, pending: requests}
+	return (&attempts{funding: funding{ledger: l}, pending: requests}).carryOut(c)
+}
+
+func (a *attempts) carryOut(c *command) error {
 	switch err := a.plan(c); {
 	case err != nil, len(a.pending) == 0:
 		return err
-	case requests[0].DryRun:
+	case a.pending[0].DryRun:
 		return a.answerDryRun(c)
 	}
 	return a.run(c)
@@ -74,9 +79,15 @@ func (a *attempts) plan(c *command) error {
 	actions := 0
 	for _, r := range a.pending {
 		if err := r.decide(c, a.ledger, a.unknown); err != nil {
-			return a.failRequest(c, r, err)
+			if err = a.failRequest(c, r, err); err != nil {
+				return err
+			}
+			continue
 		}
 		actions += r.eventCount() + len(r.header.Legs)
+	}
+	if len(a.pending) == 0 {
+		return nil
 	}
 	a.setLimits()
 	if err := checkActions(actions + len(a.limits)); err != nil {
@@ -238,6 +249,8 @@ func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled
 	switch {
 	case failed != nil:
 		return false, a.fail(c, failed)
+	case short != nil && a.joint:
+		return false, errTogether
 	case short != nil:
 		return true, a.failUnlessStored(c, a.shortfallError(short))
 	}

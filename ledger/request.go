@@ -14,7 +14,8 @@ type request struct {
 	draft
 	number int // in an atomic batch, counted from 1; else 0
 	plan
-	answer Posted
+	answer  Posted
+	refused *Error // in a batch that is not atomic: the error, if there is no answer
 }
 
 // plan is what a request writes, as decided from what was read: a transaction, or the end of a hold. Each attempt mints
