@@ -3,9 +3,40 @@ package simulation
 import (
 	"context"
 	"slices"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
+
+// independent is the context key for requests to the store that are made for a batch that is not atomic.
+type independent struct{}
+
+// countTogether counts writes that have several requests of a batch that is not atomic.
+func (h *history) countTogether(ctx context.Context, parameters any, err error) {
+	in, writes := parameters.(*dynamodb.TransactWriteItemsInput)
+	if !writes || ctx.Value(independent{}) == nil {
+		return
+	}
+	headers := 0
+	for _, action := range in.TransactItems {
+		if action.Put == nil {
+			continue
+		}
+		if _, header := store.Transaction.Parse(store.ItemKey(action.Put.Item)); header {
+			headers++
+		}
+	}
+	switch {
+	case headers < 2:
+	case err == nil:
+		h.count("written together")
+	default:
+		h.count("not written together")
+	}
+}
 
 // postBatch makes one call with a batch, and checks the answer to each member against the model.
 func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bool) {
@@ -13,7 +44,15 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 	if len(members) == 0 {
 		return true
 	}
+	complete := true
+	if !b.atomic && members[0].calls > 0 && d.chance(.3) { // a retry may have some of the requests only
+		members = slices.DeleteFunc(members, func(op *operation) bool { return op != members[0] && d.chance(.5) })
+		complete = false
+	}
 	ctx, c := h.model.beginCall(ctx)
+	if !b.atomic {
+		ctx = context.WithValue(ctx, independent{}, true)
+	}
 	var requests []ledger.Request
 	var calls []callStart
 	for _, op := range members {
@@ -23,6 +62,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 	}
 	results, err, died := perform(h, d.IntN(len(h.commandProcesses)),
 		func(on *process) ([]ledger.BatchResult, error) { return on.ledger.PostBatch(ctx, requests, b.atomic) })
+	c.answered = time.Now()
 	h.observe()
 	e, again := h.classify(b.name, err, died)
 	switch {
@@ -36,7 +76,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 	case b.atomic:
 		h.count("atomic batches")
 	}
-	final = true
+	final = complete
 	for i, op := range members {
 		answer, failed := ledger.Posted{}, err
 		switch {

@@ -126,6 +126,7 @@ func (h *history) post(ctx context.Context, d dice, op *operation) (final bool) 
 	defer func() { op.inFlight-- }()
 	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)),
 		func(on *process) (ledger.Posted, error) { return on.ledger.Post(ctx, body) })
+	c.answered = time.Now()
 	h.observe()
 	return h.checkAnswer(ctx, d, op, p, c, body, answer, err, died)
 }
@@ -196,7 +197,7 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 		h.model.checkInsufficientFunds(op, e, c)
 		return true, true, true
 	case ledger.CodeInvalidRequest:
-		return h.checkTimeRefusal(op, e), false, true
+		return h.checkTimeRefusal(op, e, c.answered), false, true
 	case ledger.CodeAccountFrozen, ledger.CodeAccountClosed:
 		h.model.checkStateRefusal(op, e, c)
 		return true, e.Code == ledger.CodeAccountFrozen, true
@@ -224,12 +225,18 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 // minEffectiveAge is how far in the past an effective date is: the settle window and the clock tolerance.
 const minEffectiveAge = 15 * time.Second
 
+// commandTime is the longest time that a command takes.
+const commandTime = 8 * time.Second
+
 // checkTimeRefusal checks a refusal because of a time: the effective date is too close, or before what is reversed, or
 // the hold expires too soon or has expired. The clock of the process may be off. It reports whether the refusal is
 // final.
-func (h *history) checkTimeRefusal(op *operation, e *ledger.Error) (final bool) {
-	const off = minEffectiveAge + maxSkew + time.Second + maxSlow
-	switch since, left := time.Since(op.effective), time.Until(h.began.Add(op.expires)); {
+func (h *history) checkTimeRefusal(op *operation, e *ledger.Error, answered time.Time) (final bool) {
+	off := minEffectiveAge + maxSkew + time.Second + maxSlow
+	if op.batch != nil { // the answer comes with those of the other requests
+		off += commandTime
+	}
+	switch since, left := answered.Sub(op.effective), h.began.Add(op.expires).Sub(answered); {
 	case h.model.isBeforeTarget(op):
 		return true
 	case !op.effective.IsZero() && since > off:

@@ -96,6 +96,7 @@ func (g gate) execute(ctx context.Context, d dice, request request, in middlewar
 			g.committing.Add(1)
 		}
 		r.out, r.metadata, r.err = next.HandleInitialize(ctx, in)
+		g.countTogether(ctx, in.Parameters, r.err)
 		if request.writes {
 			g.committing.Add(-1)
 		}

@@ -241,6 +241,38 @@ func (g *generator) batching() {
 	if g.chance(.3) {
 		g.changeAny(pick(g.dice, jane, joe), g.seconds(25))
 	}
+	g.sharing()
+}
+
+// sharing adds batches that are not atomic, whose members debit the same account, so that they are written together.
+// Some members also credit it, often with more. Some debit another account as well.
+func (g *generator) sharing() {
+	for range 1 + g.IntN(3) {
+		b := g.add(&operation{kind: kindBatch, begin: 2*time.Second + g.seconds(20)})
+		account, other := jane, joe
+		if g.chance(.5) {
+			account, other = joe, jane
+		}
+		g.transfer(bank, account, usd, g.amount(10, 300), g.seconds(b.begin.Seconds()))
+		for range 2 + g.IntN(4) {
+			quantity := g.amount(1, 40)
+			legs := []ledger.LegRequest{legOf(account, usd, quantity.Neg()), legOf(shop, usd, quantity)}
+			switch g.IntN(6) {
+			case 0, 1:
+				own := g.amount(1, 80)
+				legs = append(legs, legOf(bank, usd, own.Neg()), legOf(account, usd, own))
+			case 2:
+				also := g.amount(1, 20)
+				legs = append(legs, legOf(other, usd, also.Neg()), legOf(bank, usd, also))
+			}
+			op := g.transaction(b.begin, legs...)
+			if g.chance(.2) {
+				op.asHold(200 * time.Second)
+			}
+			op.batch = b
+			b.members = append(b.members, op)
+		}
+	}
 }
 
 // change adds a change of an account's state, if not empty, and of its limits, if not sameLimit.

@@ -32,7 +32,8 @@ var (
 	occurrencesOfPosts      = []string{"backdated shown", string(Memberships)}
 	occurrencesOfLifecycles = []string{"holds placed", "holds captured", "holds released", "holds expired",
 		"holds swept", "reversals", "hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
-		"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches", "requests in batches"}
+		"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches", "requests in batches",
+		"written together", "not written together"}
 )
 
 // count counts one event.

@@ -55,6 +55,7 @@ type call struct {
 	began     int           // stamp
 	acked     map[pair]sums // what had been acknowledged before
 	backdated map[pair]sums // what had been acknowledged before, but may not be projected yet
+	answered  time.Time     // when its answer came
 }
 
 // callKey is the context key for the *call that a request belongs to.
@@ -93,7 +94,7 @@ func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stamp++
-	c := &call{m.stamp, maps.Clone(m.ackedSums), map[pair]sums{}}
+	c := &call{began: m.stamp, acked: maps.Clone(m.ackedSums), backdated: map[pair]sums{}}
 	for k, ofPair := range m.hiddenBackdated {
 		for _, p := range ofPair {
 			c.backdated[k] = m.plus(c.backdated[k], sumsOf(p))

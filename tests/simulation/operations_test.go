@@ -137,7 +137,7 @@ func (h *history) prepare(n int, op *operation) {
 		op.body = annotated(op.body, func(note *ledger.Annotation) { note.Hold = hold })
 	}
 	op.otherBody = annotated(op.body, func(note *ledger.Annotation) { note.Description = "another body" })
-	if op.body != nil && !op.hold && !op.isNext && op.batch == nil {
+	if op.body != nil && !op.hold && !op.isNext && (op.batch == nil || !op.batch.atomic) {
 		h.backdate(n, op)
 	}
 }
