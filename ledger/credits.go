@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"ledger.example/events"
@@ -21,6 +23,9 @@ const creditsTTL = 5 * time.Minute
 type knownCredits struct {
 	cache *cache[events.Pair, credits]
 	now   func() time.Time // the process's clock
+
+	mu    sync.Mutex
+	reads map[events.Pair]chan struct{} // the newest exact read of a pair that is in flight; closed at its end
 }
 
 // credits is the cache entry of one pair.
@@ -31,7 +36,45 @@ type credits struct {
 }
 
 func newKnownCredits(now func() time.Time) *knownCredits {
-	return &knownCredits{newCache[events.Pair](creditsPairs, func(credits) int { return 1 }), now}
+	return &knownCredits{
+		cache: newCache[events.Pair](creditsPairs, func(credits) int { return 1 }), now: now,
+		reads: make(map[events.Pair]chan struct{}),
+	}
+}
+
+// beginRead notes that an exact read of a pair begins. The caller must call end.
+func (c *knownCredits) beginRead(p events.Pair) (end func()) {
+	read := make(chan struct{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads[p] = read
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		close(read)
+		if c.reads[p] == read {
+			delete(c.reads, p)
+		}
+	}
+}
+
+// readWait is how long a command waits for the exact read of another one.
+const readWait = 500 * time.Millisecond
+
+// awaitRead waits for the exact read of a pair that is in flight, if there is one.
+func (c *knownCredits) awaitRead(ctx context.Context, p events.Pair) {
+	ctx, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	c.mu.Lock()
+	read := c.reads[p]
+	c.mu.Unlock()
+	if read == nil {
+		return
+	}
+	select {
+	case <-read:
+	case <-ctx.Done():
+	}
 }
 
 // fresh returns the cached credits of a pair, and whether there is a fresh entry.

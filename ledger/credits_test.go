@@ -1,9 +1,13 @@
 package ledger_test
 
 import (
+	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"ledger.example/events"
 	"ledger.example/ledger"
 )
 
@@ -54,6 +58,39 @@ func TestCreditsNeverFallDuringACommand(t *testing.T) {
 		}
 		if first, second := r.journal.sent[0].debits[0].bound, r.journal.sent[1].debits[0].bound; second.Cmp(first) < 0 {
 			t.Errorf("the second attempt has the bound %v after %v", second, first)
+		}
+	})
+}
+
+// Of commands that are refused at the same time because of old credits, one reads the exact ones. The others try again
+// with them. What they do not cover is refused after a read of its own.
+func TestExactCreditsAreReadOnceForAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "80")
+		r.journal.Project(pair("jane", "USD"), events.Amount{})
+		r.journal.fail = func(request string) error {
+			if request == "Funds" {
+				time.Sleep(100 * time.Millisecond)
+			}
+			return nil
+		}
+		codes := make([]ledger.Code, 9)
+		var posts sync.WaitGroup
+		for i := range codes {
+			posts.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				_, err := r.post(transfer("", "jane", "shop", "10"))
+				if e, ok := errors.AsType[*ledger.Error](err); ok {
+					codes[i] = e.Code
+				}
+			})
+		}
+		posts.Wait()
+		if slices.Sort(codes); !slices.Equal(codes, append(make([]ledger.Code, 8), ledger.CodeInsufficientFunds)) {
+			t.Errorf("%q", codes)
+		}
+		if n := r.journal.count("Funds"); n != 2 {
+			t.Errorf("the credits were read %d times", n)
 		}
 	})
 }

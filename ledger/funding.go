@@ -70,6 +70,9 @@ func (f *funding) resolveRefusals(ctx context.Context, refused []refusal) (short
 	if synced, err := f.syncGuards(ctx, refused); synced || err != nil {
 		return nil, err
 	}
+	if f.coveredByOthers(ctx, refused) {
+		return nil, nil
+	}
 	// The account is read after the exact credits, so that a refusal is by the newest limit.
 	exact, err := f.ledger.exactFunds(ctx, refused)
 	switch {
@@ -110,6 +113,21 @@ func (f *funding) resolveRefusals(ctx context.Context, refused []refusal) (short
 		short = append(short, shortfall{limit, spent})
 	}
 	return short, nil
+}
+
+// coveredByOthers waits for exact reads by other commands, and reports whether what they read covers the debits. These
+// reads may have begun before the refusal, so they are no reason to refuse. But many commands that spend the same
+// credits are refused at the same time, and one read is enough for all that it covers.
+func (f *funding) coveredByOthers(ctx context.Context, refused []refusal) bool {
+	for _, r := range refused {
+		f.ledger.credits.awaitRead(ctx, r.pair)
+		cached, _ := f.ledger.credits.fresh(r.pair)
+		limit := f.limitOf(r.pair)
+		if limit.raise(cached); r.spent.Cmp(limit.bound()) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // syncGuards creates missing guards. Where the versions of a guard and its limit differ, it reads the account again,
@@ -192,6 +210,7 @@ func (l *Ledger) exactFunds(ctx context.Context, refused []refusal) ([]events.Am
 	exact := make([]events.Amount, len(refused))
 	return exact, parallel(ctx, len(refused), func(ctx context.Context, i int) error {
 		r := refused[i]
+		defer l.credits.beginRead(r.pair)()
 		return retryRead(ctx, func() error {
 			funds, err := l.projections.Funds(ctx, r.pair.Account, r.pair.Asset)
 			if err == nil {

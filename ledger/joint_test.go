@@ -189,6 +189,28 @@ func TestUnknownOutcomeOfAJointWrite(t *testing.T) {
 	})
 }
 
+// The credits of a limit do not fall between a joint write and the attempts of its requests alone, even if the cache
+// entry expires. Their refusals rely on it.
+func TestCreditsNeverFallAfterAJointWrite(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.restart()
+		r.journal.Project(pair("jane", "USD"), amount("1000"))
+		r.mustPost(transfer("t-1", "jane", "shop", "1"))
+		r.journal.Project(pair("jane", "USD"), amount("100"))
+		time.Sleep(ledger.CreditsTTL - time.Second)
+		r.journal.forget()
+		r.journal.steps = []appended{hangs, cancelled(refuses("jane", "1000"))}
+		r.journal.forever = cancelled(refuses("jane", "1000"))
+		r.results(false, "insufficient_funds insufficient_funds", transfers("t-2", 2)...)
+		for _, c := range r.journal.sent[1:] {
+			if c.debits[0].bound.Cmp(r.journal.sent[0].debits[0].bound) < 0 {
+				t.Errorf("an attempt with %d requests has the bound %v after %v", c.heads, c.debits[0].bound, r.journal.sent[0].debits[0].bound)
+			}
+		}
+	})
+}
+
 // owning draws a request that debits jane, and may credit her as well.
 func owning(rt *rapid.T, id string) ledger.Request {
 	gross, own := rapid.Int64Range(5, 40).Draw(rt, "gross"), rapid.SampledFrom([]int64{0, 0, 10, 60}).Draw(rt, "own")
