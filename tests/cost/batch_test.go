@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,6 +77,68 @@ func benchmarkBatch(b *testing.B, latency time.Duration) {
 	b.ReportMetric(alone.processor.Seconds()/together.processor.Seconds(), "processor-times")
 	b.ReportMetric(1000*together.wall.Seconds()/float64(b.N), "ms/batch")
 	b.ReportMetric(1000*together.processor.Seconds()/float64(b.N), "processor-ms/batch")
+}
+
+// BenchmarkHotSpender has eight callers. They post debits of an account each, then of one account, then of that account in
+// batches of 33. The accounts have a limit, and enough funds. It reports the rates, and the ratio to the rate before.
+func BenchmarkHotSpender(b *testing.B) {
+	b.Run("memory", func(b *testing.B) { benchmarkHotSpender(b, system.New(b)) })
+	b.Run("DynamoDB Local", func(b *testing.B) { benchmarkHotSpender(b, system.New(b, system.On(system.Local(b)))) })
+}
+
+const (
+	hotCallers = 8
+	together   = 33 // debits that are written together
+)
+
+func benchmarkHotSpender(b *testing.B, s *system.System) {
+	s.OpenRegister()
+	for n := range hotCallers {
+		s.Must(201, "PUT", fmt.Sprint("/v1/accounts/payer-", n), `{"name":"Payer"}`)
+		s.Must(201, "POST", "/v1/transfers",
+			fmt.Sprintf(`{"id":"fund-%d","from":"bank","to":"payer-%d","asset":"USD","quantity":"1000000000"}`, n, n))
+	}
+	s.DeliverAll()
+	debit := func(id string, payer int) string {
+		return fmt.Sprintf(`{"id":"%s","from":"payer-%d","to":"market","asset":"USD","quantity":"1"}`, id, payer)
+	}
+	var spread, hot, batches timeSpent
+	measure := func(spent *timeSpent, post func(caller int)) {
+		spent.measure(b, func() {
+			var callers sync.WaitGroup
+			for caller := range hotCallers {
+				callers.Go(func() { post(caller) })
+			}
+			callers.Wait()
+		})
+		s.Requests.Take() // frees memory
+	}
+	for n := 0; b.Loop(); n++ {
+		measure(&spread, func(caller int) {
+			for i := range together {
+				s.Must(201, "POST", "/v1/transfers", debit(fmt.Sprintf("spread-%d-%d-%d", n, caller, i), caller))
+			}
+		})
+		measure(&hot, func(caller int) {
+			for i := range together {
+				s.Must(201, "POST", "/v1/transfers", debit(fmt.Sprintf("hot-%d-%d-%d", n, caller, i), 0))
+			}
+		})
+		measure(&batches, func(caller int) {
+			var requests []string
+			for i := range together {
+				requests = append(requests, `{"transfer":`+debit(fmt.Sprintf("batch-%d-%d-%d", n, caller, i), 0)+`}`)
+			}
+			s.Must(200, "POST", "/v1/batches", `{"requests":[`+strings.Join(requests, ",")+`]}`)
+		})
+	}
+	posted := float64(b.N * hotCallers * together)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(posted/spread.wall.Seconds(), "spread/s")
+	b.ReportMetric(posted/hot.wall.Seconds(), "hot/s")
+	b.ReportMetric(posted/batches.wall.Seconds(), "batches/s")
+	b.ReportMetric(spread.wall.Seconds()/hot.wall.Seconds(), "hot÷spread")
+	b.ReportMetric(hot.wall.Seconds()/batches.wall.Seconds(), "batches÷hot")
 }
 
 // timeSpent is elapsed time and processor time.
