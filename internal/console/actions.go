@@ -1,8 +1,8 @@
 package console
 
 import (
-	"context"
-	"net/url"
+	"encoding/json"
+	"time"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -17,20 +17,50 @@ type field struct {
 	Hint        string
 	Value       string
 	Optional    bool
+
+	inPath  bool   // the value is in the path of the API's request, not in its body
+	member  string // of the request's body, if it is not the name
+	checked any    // the member's value if the field is checked
 }
 
 // Fields that several forms share.
 var (
 	assetField       = field{Name: "asset", Label: "Asset"}
 	quantityField    = field{Name: "quantity", Label: "Quantity", Kind: "amount", Hint: "such as 12.50"}
+	nameField        = field{Name: "name", Label: "Name", Optional: true}
 	descriptionField = field{Name: "description", Label: "Description", Optional: true}
 	fromField        = field{Name: "from", Label: "From"}
 	toField          = field{Name: "to", Label: "To"}
-	postedField      = field{Name: "transaction", Label: "Transaction", Kind: "fixed"}
-	idField          = field{Name: "id", Label: "Id", Hint: "1 to 64 letters, digits and . _ : @ -"}
+	postedField      = field{Name: "transaction", Label: "Transaction", Kind: "fixed", inPath: true}
+	idField          = field{Name: "id", Label: "Id", Hint: "1 to 64 letters, digits and . _ : @ -", inPath: true}
+	accountField     = field{Name: "account", Label: "Account"}
+	groupField       = field{Name: "group", Label: "Group"}
+	userField        = field{Name: "user", Label: "User", Hint: "the user id in your application"}
+	roleField        = field{Name: "role", Label: "Role", Kind: "choice",
+		Choices: []string{client.RoleViewer, client.RoleOperator, client.RoleOwner},
+		Hint:    "A viewer reads, an operator also posts, an owner also grants roles."}
+	termField = field{Name: "hold", Label: "Expires in", Kind: "choice", Choices: termNames, Value: "7 days",
+		Hint: "counted from when this form was opened"}
+	holdField = field{Name: "hold", Label: "Hold for", Kind: "choice", Value: noHold,
+		Choices: append([]string{noHold}, termNames...), Hint: "no: post at once"}
+	partField = field{Name: "quantity", Label: "Quantity", Kind: "amount", Optional: true,
+		Hint: "leave empty for the full amount"}
+	partCostField = field{Name: "cost", Label: "Cost", Kind: "amount", Optional: true, Hint: "for part of a trade"}
 )
 
-// An action is one form of the console. It has either request or send.
+// noHold is the choice that posts a trade without a hold.
+const noHold = "no"
+
+// terms are the offered durations of a hold. The API accepts up to 31 days.
+var (
+	termNames = []string{"1 hour", "1 day", "7 days", "30 days"}
+	terms     = map[string]time.Duration{
+		"1 hour": time.Hour, "1 day": 24 * time.Hour, "7 days": 7 * 24 * time.Hour, "30 days": 30 * 24 * time.Hour,
+	}
+)
+
+// An action is one form of the console, and the request of the API that it sends: a command, a request about a
+// transaction, or what send does.
 type action struct {
 	Title, Verb string
 	Fields      []field
@@ -38,49 +68,66 @@ type action struct {
 	Partial     bool // the action can be limited to part of a transaction
 	Note        string
 
-	// request returns the request to post. Its dry run is the preview.
-	request func(ctx context.Context, c *Console, v url.Values) (client.Post, error)
-	// send carries out an action that the API has no dry run for.
-	send sender
+	command client.Kind
+	about   func(transaction string, body []byte) (client.Post, error)
+	send    func(v *visit, f *form) (path string, err error) // returns the path of the page to show next
 }
 
-// sender carries out an action and returns the path of the page to show next.
-type sender func(ctx context.Context, c *Console, v url.Values) (path string, err error)
+// isDry reports whether the API has a dry run for the action, which is then its preview.
+func (a action) isDry() bool { return a.HasID || a.about != nil }
+
+// about returns a function that reads the body of a request about a transaction.
+func about[T client.Post](of func(transaction string) T) func(string, []byte) (client.Post, error) {
+	return func(transaction string, body []byte) (client.Post, error) {
+		request := of(transaction)
+		err := json.Unmarshal(body, &request)
+		return request, err
+	}
+}
 
 // actions has all actions by their name in the URL path.
 var actions = map[string]action{
 	"transfer": {
-		Title: "Transfer", Verb: "Post", HasID: true, request: transfer,
+		Title: "Transfer", Verb: "Post", HasID: true, command: client.KindTransfer,
 		Fields: []field{fromField, toField, assetField, quantityField, descriptionField},
 	},
 	"trade": {
-		Title: "Trade", Verb: "Post", HasID: true, request: trade,
+		Title: "Trade", Verb: "Post", HasID: true, command: client.KindTrade,
 		Fields: []field{assetField, {Name: "buyer", Label: "Buyer"}, {Name: "seller", Label: "Seller"}, quantityField,
 			{Name: "cost", Label: "Cost", Kind: "amount", Hint: "in the asset's currency; 0 for a gift"},
-			{Name: "settle", Label: "Also move the cash", Kind: "check", Optional: true},
+			{Name: "settle", Label: "Also move the cash", Kind: "check", Optional: true, checked: true},
 			descriptionField, holdField},
 	},
+	"hold": {
+		Title: "Place a hold", Verb: "Hold", HasID: true, command: client.KindTransfer,
+		Fields: []field{fromField, toField, assetField, quantityField, descriptionField, termField},
+		Note:   "The amount is reserved until the hold is captured, is released or expires.",
+	},
 	"capture": {
-		Title: "Capture a hold", Verb: "Capture", Partial: true, request: capture,
+		Title: "Capture a hold", Verb: "Capture", Partial: true,
+		about:  about(func(id string) client.Capture { return client.Capture{Transaction: id} }),
 		Fields: []field{postedField, partField, partCostField},
 		Note:   "The rest of the hold is released.",
 	},
 	"release": {
-		Title: "Release a hold", Verb: "Release", Fields: []field{postedField, descriptionField}, request: release,
-		Note: "The full amount becomes available again.",
+		Title: "Release a hold", Verb: "Release", Fields: []field{postedField, descriptionField},
+		about: about(func(id string) client.Release { return client.Release{Transaction: id} }),
+		Note:  "The full amount becomes available again.",
 	},
 	"reverse": {
-		Title: "Reverse a transaction", Verb: "Reverse", HasID: true, Partial: true, request: reverse,
+		Title: "Reverse a transaction", Verb: "Reverse", HasID: true, Partial: true,
+		about:  about(func(id string) client.Reversal { return client.Reversal{Transaction: id} }),
 		Fields: []field{postedField, partField, partCostField, descriptionField},
 	},
 	"account": {
-		Title: "Open an account", Verb: "Open", send: openAccount,
-		Fields: []field{idField, {Name: "name", Label: "Name", Optional: true},
-			{Name: "unlimited", Label: "Unlimited overdraft", Kind: "check", Optional: true,
-				Hint: "For issuers and the outside world. It cannot be changed later."}},
+		Title: "Open an account", Verb: "Open", command: client.KindAccount,
+		Fields: []field{idField, nameField,
+			{Name: "unlimited", Label: "Unlimited overdraft", Kind: "check", Optional: true, member: "overdraft",
+				checked: client.Overdraft{Unlimited: true},
+				Hint:    "For issuers and the outside world. It cannot be changed later."}},
 	},
 	"asset": {
-		Title: "Register an asset", Verb: "Register", send: registerAsset,
+		Title: "Register an asset", Verb: "Register", command: client.KindAsset,
 		Fields: []field{idField, {Name: "name", Label: "Name"},
 			{Name: "scale", Label: "Decimal places", Kind: "number", Most: events.ScaleMax, Value: "2",
 				Hint: "2 for most currencies"},
@@ -90,51 +137,28 @@ var actions = map[string]action{
 		Note: "An asset cannot be changed later.",
 	},
 	"state": {
-		Title: "Freeze, open or close an account", Verb: "Change", send: changeState,
-		Fields: []field{{Name: "account", Label: "Account", Kind: "fixed"},
+		Title: "Freeze, open or close an account", Verb: "Change", command: client.KindChange,
+		Fields: []field{{Name: "account", Label: "Account", Kind: "fixed", inPath: true},
 			{Name: "state", Label: "State", Kind: "choice",
 				Choices: []string{client.StateFrozen, client.StateOpen, client.StateClosed}}},
 		Note: "A frozen account cannot be debited. A closed account stays closed.",
 	},
-	"hold": {
-		Title: "Place a hold", Verb: "Hold", HasID: true, request: transfer,
-		Fields: []field{fromField, toField, assetField, quantityField, descriptionField, termField},
-		Note:   "The amount is reserved until the hold is captured, is released or expires.",
-	},
 	"group": {
 		Title: "Register a group", Verb: "Register", send: registerGroup, Note: "A group cannot be changed later.",
-		Fields: []field{idField, {Name: "name", Label: "Name", Optional: true}, descriptionField},
+		Fields: []field{idField, nameField, descriptionField},
 	},
-	"group-add": {
-		Title: "Add an account to a group", Verb: "Add", send: groupChange((*client.Client).PutInGroup),
-		Fields: []field{groupField, accountField}, Note: "Members of the group get their role on the account.",
-	},
-	"group-remove": {
-		Title: "Remove an account from a group", Verb: "Remove", send: groupChange((*client.Client).TakeOutOfGroup),
-		Fields: []field{groupField, accountField}, Note: "Members of the group lose that role on the account.",
-	},
-	"grant-account": {
-		Title: "Grant a role on an account", Verb: "Grant", send: roleChange((*client.Client).Grant), Note: replaces,
-		Fields: []field{accountField, userField, roleField},
-	},
-	"grant-group": {
-		Title: "Grant a role in a group", Verb: "Grant", send: roleChange((*client.Client).Grant), Note: replaces,
-		Fields: []field{groupField, userField, roleField},
-	},
-	"revoke-account": {
-		Title: "Revoke a role on an account", Verb: "Revoke", send: roleChange((*client.Client).Revoke),
-		Fields: []field{accountField, userField}, Note: "Roles through groups stay.",
-	},
-	"revoke-group": {
-		Title: "Revoke a role in a group", Verb: "Revoke", send: roleChange((*client.Client).Revoke),
-		Fields: []field{groupField, userField}, Note: "The user loses the role on all accounts of the group.",
-	},
+	"group-add": groupChange("Add an account to a group", "Add", "Members of the group get their role on the account.",
+		(*client.Client).PutInGroup),
+	"group-remove": groupChange("Remove an account from a group", "Remove",
+		"Members of the group lose that role on the account.", (*client.Client).TakeOutOfGroup),
+	"grant-account": roleChange("Grant a role on an account", "Grant", replaces, (*client.Client).Grant,
+		accountField, userField, roleField),
+	"grant-group": roleChange("Grant a role in a group", "Grant", replaces, (*client.Client).Grant,
+		groupField, userField, roleField),
+	"revoke-account": roleChange("Revoke a role on an account", "Revoke", "Roles through groups stay.",
+		(*client.Client).Revoke, accountField, userField),
+	"revoke-group": roleChange("Revoke a role in a group", "Revoke",
+		"The user loses the role on all accounts of the group.", (*client.Client).Revoke, groupField, userField),
 }
 
 const replaces = "A user has one role per account or group. This role replaces it."
-
-var (
-	partField = field{Name: "quantity", Label: "Quantity", Kind: "amount", Optional: true,
-		Hint: "leave empty for the full amount"}
-	partCostField = field{Name: "cost", Label: "Cost", Kind: "amount", Optional: true, Hint: "for part of a trade"}
-)

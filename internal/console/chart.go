@@ -1,9 +1,7 @@
 package console
 
 import (
-	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -28,22 +26,21 @@ const (
 )
 
 // chart answers with an SVG chart of an account's balance.
-func (c *Console) chart(w http.ResponseWriter, r *http.Request) {
-	s, err := c.statementOf(r)
-	var svg []byte
-	if err == nil {
-		var of curve
-		if of, err = c.curveOf(r.Context(), s); err == nil {
-			q := r.URL.Query()
-			svg, err = of.svg(s.To, q.Has("dark"), q.Has("narrow"))
-		}
-	}
+func (v *visit) chart() (page, error) {
+	s, err := v.statement()
 	if err != nil {
-		c.render(w, r, view{}, err)
-		return
+		return page{}, err
 	}
-	w.Header().Set("Content-Type", "image/svg+xml")
-	_, _ = w.Write(svg) // the only error is a closed connection
+	of, err := v.curve(s)
+	if err != nil {
+		return page{}, err
+	}
+	svg, err := of.svg(s.To, v.query.Has("dark"), v.query.Has("narrow"))
+	if err == nil {
+		v.w.Header().Set("Content-Type", "image/svg+xml")
+		_, _ = v.w.Write(svg) // the only error is a closed connection
+	}
+	return page{}, err
 }
 
 // curve is a balance over time. balances[i] holds from since[i] on.
@@ -52,90 +49,81 @@ type curve struct {
 	balances []float64 // rounded: only for drawing
 }
 
-func (v *curve) add(at, balance string) {
-	since, err := time.Parse(time.RFC3339Nano, at)
-	if err != nil {
-		return
-	}
-	if value, err := strconv.ParseFloat(balance, 64); err == nil {
-		v.since, v.balances = append(v.since, since.UTC()), append(v.balances, value)
-	}
+func (b *curve) add(at, balance string) {
+	value, _ := strconv.ParseFloat(balance, 64) // a decimal number
+	b.since, b.balances = append(b.since, timeOf(at)), append(b.balances, value)
 }
 
-// curveOf returns the balance after each posting of a statement, or at equal intervals if the statement has more than
-// chartLines postings. It takes at most chartTimes requests.
-func (c *Console) curveOf(ctx context.Context, s client.StatementQuery) (v curve, err error) {
-	for page, err := range c.api.StatementPages(ctx, s) {
+// curve returns the balance after each posting of a statement, or at chartTimes equally spaced times if the statement
+// has more than chartLines postings: from its opening or, if that is zero, its first posting, to its closing. It takes
+// at most chartTimes requests.
+func (v *visit) curve(s client.StatementQuery) (b curve, err error) {
+	for page, err := range v.api.StatementPages(v.ctx, s) {
 		if err != nil {
-			return v, err
+			return b, err
 		}
 		p := page.Value
-		if len(v.since) == 0 && (!p.Opening.Quantity.IsZero() || len(p.Data) == 0) {
-			v.add(p.From, c.units.Quantity(s.Asset, p.Opening.Quantity))
+		if len(b.since) == 0 && (!p.Opening.Quantity.IsZero() || len(p.Data) == 0) {
+			b.add(p.From, v.units.Quantity(s.Asset, p.Opening.Quantity))
 		}
-		if p.Closing.Postings-p.Opening.Postings > chartLines {
-			return c.curveSampled(ctx, s, p, v)
-		}
+		isLong := p.Closing.Postings-p.Opening.Postings > chartLines
 		for _, l := range p.Data {
-			v.add(l.PostedAt, c.units.Quantity(s.Asset, l.BalanceAfter))
+			if !isLong || len(b.since) == 0 {
+				b.add(l.PostedAt, v.units.Quantity(s.Asset, l.BalanceAfter))
+			}
+		}
+		if isLong {
+			err := v.sample(s, &b)
+			b.add(p.To, v.units.Quantity(s.Asset, p.Closing.Quantity))
+			return b, err
 		}
 	}
-	return v, nil
+	return b, nil
 }
 
-// curveSampled returns the balances at chartTimes equally spaced times of a statement, from its opening or, if that is
-// zero, its first posting, to its closing. first is its first page, and v has the opening unless it is zero.
-func (c *Console) curveSampled(ctx context.Context, s client.StatementQuery, first client.Statement, v curve) (
-	curve, error,
-) {
-	if len(v.since) == 0 && len(first.Data) > 0 {
-		v.add(first.Data[0].PostedAt, c.units.Quantity(s.Asset, first.Data[0].BalanceAfter))
-	}
-	from := s.From
-	if len(v.since) > 0 {
-		from = v.since[0]
-	}
-	g, ctx := errgroup.WithContext(ctx)
+// sample adds the balances between the first time of a curve and the end of a statement.
+func (v *visit) sample(s client.StatementQuery, b *curve) error {
+	from := b.since[0]
+	g, ctx := errgroup.WithContext(v.ctx)
 	g.SetLimit(units.LoadingAtOnce)
 	balances := make([]client.PastBalance, chartTimes-2)
 	for i := range balances {
 		g.Go(func() error {
 			at := from.Add(s.To.Sub(from) / (chartTimes - 1) * time.Duration(i+1))
-			b, err := c.api.BalanceAt(ctx, s.Account, s.Asset, at, false)
-			balances[i] = b.Value
+			reply, err := v.api.BalanceAt(ctx, s.Account, s.Asset, at, false)
+			balances[i] = reply.Value
 			return err
 		})
 	}
 	err := g.Wait()
-	for _, b := range balances {
-		v.add(b.At, c.units.Quantity(s.Asset, b.Quantity))
+	for _, past := range balances {
+		b.add(past.At, v.units.Quantity(s.Asset, past.Quantity))
 	}
-	v.add(first.To, c.units.Quantity(s.Asset, first.Closing.Quantity))
-	return v, err
+	return err
 }
 
 // points returns the balances at chartPoints equally spaced times from the first one on, with labels.
-func (v curve) points(until time.Time) (labels []string, balances []float64) {
-	if len(v.since) == 0 {
-		v.since, v.balances = []time.Time{until}, []float64{0}
+func (b curve) points(until time.Time) (labels []string, balances []float64) {
+	if len(b.since) == 0 {
+		b.since, b.balances = []time.Time{until}, []float64{0}
 	}
-	span, layout, i := until.Sub(v.since[0]), time.DateOnly, 0
+	span, layout, i := until.Sub(b.since[0]), time.DateOnly, 0
 	if span < chartDays*24*time.Hour {
 		layout = time.TimeOnly
 	}
 	for n := range chartPoints {
-		at := v.since[0].Add(span / (chartPoints - 1) * time.Duration(n))
-		for i+1 < len(v.since) && !v.since[i+1].After(at) {
+		at := b.since[0].Add(span / (chartPoints - 1) * time.Duration(n))
+		for i+1 < len(b.since) && !b.since[i+1].After(at) {
 			i++
 		}
-		labels, balances = append(labels, at.Format(layout)), append(balances, v.balances[i])
+		labels, balances = append(labels, at.Format(layout)), append(balances, b.balances[i])
 	}
 	return labels, balances
 }
 
 // svg draws the balances until a time.
-func (v curve) svg(until time.Time, dark, narrow bool) ([]byte, error) {
-	labels, balances := v.points(until)
+func (b curve) svg(until time.Time, dark, narrow bool) ([]byte, error) {
+	labels, balances := b.points(until)
 	o := charts.NewLineChartOptionWithData([][]float64{balances})
 	width, times := chartWidth, chartLabels
 	if narrow {

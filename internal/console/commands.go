@@ -1,11 +1,9 @@
 package console
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -21,28 +19,23 @@ type commands struct {
 
 // commandsOf returns the commands of a transaction. Each is a replay: it gets the first answer again. Errors: those of
 // reads.
-func (c *Console) commandsOf(ctx context.Context, t client.Transaction) (all commands, err error) {
-	all.Read = c.curl("/v1/transactions/"+url.QueryEscape(t.ID), "")
+func (v *visit) commandsOf(t client.Transaction) (all commands, err error) {
+	all.Read = v.curl("/v1/transactions/"+url.QueryEscape(t.ID), "")
 	if t.Hidden > 0 {
 		return all, nil
 	}
-	requests, err := c.requestsFor(ctx, t)
-	if err != nil {
-		return all, err
-	}
-	all.Created = c.replayCommand(ctx, requests...)
-	if end := endRequest(t); end != nil {
-		all.Ended = c.replayCommand(ctx, end)
-	}
-	return all, nil
+	requests, err := v.requestsFor(t)
+	all.Created, all.Ended = v.replayCommand(requests), v.replayCommand(endRequests(t))
+	return all, err
 }
 
 // replayCommand returns the command of the first request that would be a replay, "" if none would. It finds out with
 // dry runs, which also refuse requests that the user may not send.
-func (c *Console) replayCommand(ctx context.Context, requests ...client.Post) string {
+func (v *visit) replayCommand(requests []client.Post) string {
 	for _, r := range requests {
-		if _, err := c.api.DryRun(ctx, r); err == nil {
-			return c.command(r)
+		if _, err := v.api.DryRun(v.ctx, r); err == nil {
+			path, body, _ := client.Sent(r) // the ledger has accepted it
+			return v.curl(path, string(body))
 		}
 	}
 	return ""
@@ -50,23 +43,17 @@ func (c *Console) replayCommand(ctx context.Context, requests ...client.Post) st
 
 // requestsFor returns the requests that may have posted a transaction. There can be several, because the ledger does
 // not store whether a field was sent or left to its default. Errors: those of reads.
-func (c *Console) requestsFor(ctx context.Context, t client.Transaction) (all []client.Post, err error) {
+func (v *visit) requestsFor(t client.Transaction) (all []client.Post, err error) {
 	var effective time.Time
 	if t.PostedAt != t.RecordedAt {
-		if effective, err = time.Parse(time.RFC3339Nano, t.PostedAt); err != nil {
-			return nil, err
-		}
+		effective = timeOf(t.PostedAt)
+	}
+	if t.Kind == string(events.KindReversal) {
+		return v.reversalsFor(t, effective)
 	}
 	holds := []*client.Hold{nil}
 	if t.ExpiresAt != "" {
-		at, err := time.Parse(time.RFC3339Nano, t.ExpiresAt)
-		if err != nil {
-			return nil, err
-		}
-		holds = []*client.Hold{{}, {ExpiresAt: at}}
-	}
-	if t.Kind == string(events.KindReversal) {
-		return c.reversalsFor(ctx, t, effective)
+		holds = []*client.Hold{{}, {ExpiresAt: timeOf(t.ExpiresAt)}}
 	}
 	first, second := t.Postings[0], t.Postings[1]
 	for _, hold := range holds {
@@ -97,25 +84,21 @@ func (c *Console) requestsFor(ctx context.Context, t client.Transaction) (all []
 }
 
 // reversalsFor is requestsFor for a reversal: of everything that was left, or of a named part.
-func (c *Console) reversalsFor(ctx context.Context, t client.Transaction, effective time.Time) ([]client.Post, error) {
-	of, err := c.api.Transaction(ctx, t.Reverses)
+func (v *visit) reversalsFor(t client.Transaction, effective time.Time) ([]client.Post, error) {
+	of, err := v.api.Transaction(v.ctx, t.Reverses)
 	if err != nil {
 		return nil, err
+	}
+	taken, rest := make([]client.Taken, len(of.Value.Postings)), t.Postings
+	for i, leg := range of.Value.Postings { // a reversal has no posting where it takes nothing back
+		if len(rest) > 0 && isReversalOf(rest[0], leg) {
+			taken[i], rest = client.Taken{Quantity: rest[0].Quantity.Neg(), Cost: rest[0].Cost.Neg()}, rest[1:]
+		}
 	}
 	whole := client.Reversal{
 		Transaction: t.Reverses, ID: t.ID, Description: t.Description, Metadata: t.Metadata, EffectiveAt: effective,
 	}
 	part := whole
-	var taken []client.Taken
-	rest := t.Postings
-	for _, leg := range of.Value.Postings { // a reversal has no posting where it takes nothing back
-		if len(rest) == 0 || !isReversalOf(rest[0], leg) {
-			taken = append(taken, client.Taken{})
-			continue
-		}
-		taken = append(taken, client.Taken{Quantity: rest[0].Quantity.Neg(), Cost: rest[0].Cost.Neg()})
-		rest = rest[1:]
-	}
 	part.Part = partOf(of.Value.Kind, taken)
 	return []client.Post{whole, part}, nil
 }
@@ -138,49 +121,35 @@ func partOf(kind string, taken []client.Taken) client.Part {
 	return client.Part{Postings: taken}
 }
 
-// endRequest returns the request that ended a hold, nil if no request did.
-func endRequest(t client.Transaction) client.Post {
+// endRequests returns the requests that may have ended a hold.
+func endRequests(t client.Transaction) []client.Post {
 	switch t.Status {
 	case client.StatusReleased:
-		return client.Release{Transaction: t.ID, Description: t.EndDescription}
+		return []client.Post{client.Release{Transaction: t.ID, Description: t.EndDescription}}
 	case client.StatusCaptured:
-		whole := slices.EqualFunc(t.Captured, t.Postings, func(a, b client.Posting) bool {
-			return a.Quantity == b.Quantity && a.Cost == b.Cost
-		})
-		if whole {
-			return client.Capture{Transaction: t.ID}
-		}
 		var taken []client.Taken
 		for _, p := range t.Captured {
 			taken = append(taken, client.Taken{Quantity: p.Quantity, Cost: p.Cost})
 		}
-		return client.Capture{Transaction: t.ID, Part: partOf(t.Kind, taken)}
+		whole := client.Capture{Transaction: t.ID}
+		return []client.Post{whole, client.Capture{Transaction: t.ID, Part: partOf(t.Kind, taken)}}
 	}
 	return nil
 }
 
-// command returns the command that sends a request.
-func (c *Console) command(r client.Post) string {
-	path, body, err := client.Sent(r)
-	if err != nil {
-		return "" // cannot happen: the ledger has accepted it
-	}
-	return c.curl(path, string(body))
-}
-
 // curl returns the command that reads a path or, with a body, posts JSON to it.
-func (c *Console) curl(path, body string) string {
+func (v *visit) curl(path, body string) string {
 	words := []string{"curl"}
-	if c.address.Curl != "" {
-		words = append(words, c.address.Curl)
+	if v.address.Curl != "" {
+		words = append(words, v.address.Curl)
 	}
-	if c.user != "" {
-		words = append(words, "-H", shellWord("Ledger-User: "+c.user))
+	if v.user != "" {
+		words = append(words, "-H", shellWord("Ledger-User: "+v.user))
 	}
 	if body != "" {
 		words = append(words, "-H", shellWord("Content-Type: application/json"), "-d", shellWord(ascii(body)))
 	}
-	return strings.Join(append(words, shellWord(strings.TrimRight(c.address.URL, "/")+path)), " ")
+	return strings.Join(append(words, shellWord(strings.TrimRight(v.address.URL, "/")+path)), " ")
 }
 
 // shellSafe matches a word that needs no quotes in a shell.

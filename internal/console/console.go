@@ -4,18 +4,13 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"embed"
-	"errors"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
-	"unicode"
 
 	"ledger.example/client"
 	"ledger.example/internal/units"
@@ -35,9 +30,8 @@ type Console struct {
 	units   *units.Units
 	pages   map[string]*template.Template
 	token   string          // in every form, so that other sites cannot forge one
-	done    <-chan struct{} // closed at shutdown: ends the event streams
+	running context.Context // ends at shutdown, and with it the event streams
 	address Address
-	user    string // the user that requests to the API are sent as; "" for none
 }
 
 // Address describes how to call the API, for the commands that pages show.
@@ -51,65 +45,49 @@ type Address struct {
 func New(ctx context.Context, api *client.Client, at Address) *Console {
 	c := &Console{
 		api: api, units: units.New(api, false), pages: make(map[string]*template.Template), token: rand.Text(),
-		done: ctx.Done(), address: at, user: at.User,
+		running: ctx, address: at,
 	}
 	mux := http.NewServeMux()
-	serve := func(pattern string, answer func(*Console, http.ResponseWriter, *http.Request)) {
+	for pattern, answer := range map[string]func(*visit) (page, error){
+		"GET " + Path + "{$}":                          (*visit).home,
+		"GET " + Path + "newest":                       (*visit).newest,
+		"GET " + Path + "live":                         (*visit).streamNewest,
+		"GET " + Path + "search":                       (*visit).search,
+		"GET " + Path + "accounts/{id}":                (*visit).account,
+		"GET " + Path + "accounts/{id}/chart.svg":      (*visit).chart,
+		"GET " + Path + "accounts/{id}/statement.csv":  (*visit).statementCSV,
+		"GET " + Path + "accounts/{id}/statement.json": (*visit).statementJSON,
+		"GET " + Path + "assets/{id}":                  (*visit).asset,
+		"GET " + Path + "transactions/{id}":            (*visit).transaction,
+		"GET " + Path + "groups":                       (*visit).groups,
+		"GET " + Path + "groups/{id}":                  (*visit).group,
+		"GET " + Path + "do/{id}":                      (*visit).showForm,
+		"POST " + Path + "do/{id}":                     (*visit).act,
+		"GET " + Path:                                  (*visit).notFound,
+	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			as, err := c.as(r)
-			if err != nil {
-				as.render(w, r, view{}, err)
+			v := c.visit(w, r)
+			if err := v.setUser(); err != nil {
+				v.render(page{}, err)
 				return
 			}
-			answer(as, w, r)
+			v.render(answer(v))
 		})
 	}
-	for pattern, page := range map[string]func(*Console, *http.Request) (view, error){
-		"GET " + Path + "{$}":               (*Console).home,
-		"GET " + Path + "newest":            (*Console).newest,
-		"GET " + Path + "search":            (*Console).search,
-		"GET " + Path + "accounts/{id}":     (*Console).account,
-		"GET " + Path + "assets/{id}":       (*Console).asset,
-		"GET " + Path + "transactions/{id}": (*Console).transaction,
-		"GET " + Path + "groups":            (*Console).groups,
-		"GET " + Path + "groups/{id}":       (*Console).group,
-		"GET " + Path + "do/{action}":       (*Console).form,
-		"POST " + Path + "do/{action}":      (*Console).act,
-		"GET " + Path:                       (*Console).notFound,
-	} {
-		serve(pattern, func(as *Console, w http.ResponseWriter, r *http.Request) {
-			v, err := page(as, r)
-			as.render(w, r, v, err)
-		})
-	}
-	for pattern, answer := range map[string]func(*Console, http.ResponseWriter, *http.Request){
-		"GET " + Path + "live":                         (*Console).streamNewest,
-		"GET " + Path + "accounts/{id}/chart.svg":      (*Console).chart,
-		"GET " + Path + "accounts/{id}/statement.csv":  (*Console).statementCSV,
-		"GET " + Path + "accounts/{id}/statement.json": (*Console).statementJSON,
-	} {
-		serve(pattern, answer)
-	}
-	mux.HandleFunc("POST "+Path+"user", c.setUser)
+	mux.HandleFunc("POST "+Path+"user", func(w http.ResponseWriter, r *http.Request) {
+		v := c.visit(w, r)
+		v.render(v.chooseUser())
+	})
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
-	c.Handler = http.NewCrossOriginProtection().Handler(withSecurityHeaders(refuseForeignLoads(mux)))
+	c.Handler = http.NewCrossOriginProtection().Handler(protect(mux))
+	layout := template.Must(template.New("layout.html").Funcs(c.functions()).
+		ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html"))
 	for _, name := range []string{"home", "search", "account", "asset", "transaction", "group", "groups", "user",
 		"form", "problem"} {
-		c.pages[name] = template.Must(template.New("layout.html").Funcs(c.functions()).
-			ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html", "pages/"+name+".html"))
+		c.pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
-	c.pages["newest"] = template.Must(template.New("newest").Funcs(c.functions()).
-		ParseFS(files, "pages/parts.html"))
+	c.pages["newest"] = layout.Lookup("newest")
 	return c
-}
-
-// view is one page, or a redirect.
-type view struct {
-	name     string // of the template
-	title    string
-	status   int // 0: 200
-	data     any
-	location string // redirects to this path unless it is ""
 }
 
 // functions returns the functions of the templates. Those for amounts need assets that c.units has loaded.
@@ -118,11 +96,11 @@ func (c *Console) functions() template.FuncMap {
 		"quantity":    c.units.Quantity,
 		"cost":        c.units.CostCell,
 		"available":   c.units.Available,
-		"when":        when,
+		"when":        func(text string) string { return timeOf(text).Format("2006-01-02 15:04:05") },
 		"fullCapture": c.fullCapture,
 		"brief":       brief,
 		"legs":        func(all []client.Posting) firstN[client.Posting] { return firstOf(all, legsShown) },
-		"moves":       func(all []move) firstN[move] { return firstOf(all, movesShown) },
+		"moves":       func(legs []client.Posting) firstN[move] { return firstOf(moves(legs), movesShown) },
 		"token":       func() string { return c.token },
 	}
 }
@@ -155,73 +133,10 @@ func brief(text string) string {
 	return text
 }
 
-// when formats a time of the API in UTC, to the second.
-func when(text string) string {
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return text
-	}
-	return at.UTC().Format("2006-01-02 15:04:05")
-}
-
-// withSecurityHeaders forbids pages to load anything from other sites, and other sites to show pages in a frame.
-func withSecurityHeaders(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
-			"connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r)
-	})
-}
-
-// refuseForeignLoads refuses what a page of another site or port loads: images, scripts, frames. Some pages cost many
-// requests to the API. Other sites may link to a page.
-func refuseForeignLoads(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		isLink := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
-		switch site := r.Header.Get("Sec-Fetch-Site"); site {
-		case "", "none", "same-origin": // old browsers and curl send none
-		default:
-			if !isLink {
-				http.Error(w, "The console does not answer pages of other sites.", http.StatusForbidden)
-				return
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// render answers with a page, a redirect, or the page of an error.
-func (c *Console) render(w http.ResponseWriter, r *http.Request, v view, err error) {
-	switch {
-	case err != nil:
-		v = c.errorView(r.Context(), err)
-	case v.location != "":
-		http.Redirect(w, r, v.location, http.StatusSeeOther)
-		return
-	}
-	var page bytes.Buffer
-	if err := c.pages[v.name].Execute(&page, c.content(v)); err != nil {
-		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if v.status != 0 {
-		w.WriteHeader(v.status)
-	}
-	_, _ = page.WriteTo(w) // the only error is a closed connection
-}
-
-// content returns the data that the layout template needs.
-func (c *Console) content(v view) any {
-	return struct {
-		Title, User string
-		IsFixed     bool // the console acts as one user, which pages cannot change
-		Data        any
-	}{v.title, c.user, c.address.User != "", v.data}
+// timeOf returns a time of the API in UTC, the zero time if the text is none.
+func timeOf(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, text)
+	return at.UTC()
 }
 
 // pathOf returns the path of the page of an item. The kind is accounts, assets, groups or transactions.
@@ -239,74 +154,23 @@ func (h pageURL) With(name, value string) template.URL {
 	return template.URL(h.EscapedPath() + "?" + q.Encode()) // every part of it is escaped
 }
 
-var errNotFound = errors.New("page not found")
-
-func (c *Console) notFound(*http.Request) (view, error) { return view{}, errNotFound }
-
-// errorView returns the page that shows an error.
-func (c *Console) errorView(ctx context.Context, err error) view {
-	status := statusOf(err)
-	return view{name: "problem", title: http.StatusText(status), status: status, data: c.errorText(ctx, err)}
-}
-
-// statusOf returns the HTTP status of the page that shows an error.
-func statusOf(err error) int {
-	if refused, ok := errors.AsType[*client.Error](err); ok {
-		return refused.Status
-	}
-	_, isPast := errors.AsType[periodError](err)
-	_, isEscape := errors.AsType[url.EscapeError](err)
-	_, isLarge := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case isPast, isEscape, errors.Is(err, errUser):
-		return http.StatusBadRequest
-	case errors.Is(err, errNotOurForm):
-		return http.StatusForbidden
-	case errors.Is(err, errNotFound), errors.Is(err, client.ErrID):
-		return http.StatusNotFound
-	case isLarge:
-		return http.StatusRequestEntityTooLarge
-	}
-	return http.StatusBadGateway
-}
-
-// errorText returns the text of an error, with amounts in decimals, and one line per invalid field. It escapes
-// invisible characters, because the text may quote input such as metadata keys.
-func (c *Console) errorText(ctx context.Context, err error) string {
-	text := strings.Replace(c.units.InDecimals(ctx, err).Error(), "; see errors.", ":", 1)
-	return escaped(text, func(r rune) bool { return r == '\n' || unicode.IsPrint(r) })
-}
-
-// streamNewest sends a server-sent event whenever there is a newer transaction. It ends after a while, and
-// then the browser reconnects.
-func (c *Console) streamNewest(w http.ResponseWriter, r *http.Request) {
-	const every, most = time.Second, 30
-	w.Header().Set("Content-Type", "text/event-stream")
-	flush := http.NewResponseController(w)
-	_ = flush.Flush() // sends the headers; an error shows up at the next write
-	newest := r.Header.Get("Last-Event-ID")
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	go func() { // a hanging request to the ledger must not delay the shutdown
-		select {
-		case <-c.done:
-			cancel()
-		case <-ctx.Done():
+// protect forbids pages to load anything from other sites, and other sites to show pages in a frame. It refuses what a
+// page of another site or port loads: images, scripts, frames. Some pages cost many requests to the API. Other sites
+// may link to a page.
+func protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
+			"connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		isLink := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+		switch site := r.Header.Get("Sec-Fetch-Site"); {
+		case site == "", site == "none", site == "same-origin", isLink: // old browsers and curl send none
+			next.ServeHTTP(w, r)
+		default:
+			http.Error(w, "The console does not answer pages of other sites.", http.StatusForbidden)
 		}
-	}()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for range most {
-		if id, err := c.newestID(ctx); err == nil && id != newest {
-			newest = id
-			if _, err := fmt.Fprintf(w, "id: %s\ndata: newer\n\n", id); err != nil || flush.Flush() != nil {
-				return
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	})
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,15 +22,14 @@ const (
 )
 
 // home shows an overview of the ledger or, to a user, the user's accounts and groups.
-func (c *Console) home(r *http.Request) (view, error) {
-	me, err := c.api.Me(r.Context())
+func (v *visit) home() (page, error) {
+	me, err := v.api.Me(v.ctx)
 	switch {
 	case err != nil:
-		return view{}, err
+		return page{}, err
 	case me.Value.User != nil:
-		return c.userHome(r, *me.Value.User)
+		return v.userHome(*me.Value.User)
 	}
-	q := r.URL.Query()
 	data := struct {
 		Assets      client.List[client.Asset]
 		Accounts    client.List[client.Account]
@@ -40,76 +40,95 @@ func (c *Console) home(r *http.Request) (view, error) {
 		HealthError string // "" if the API is healthy
 		Lag         string
 		Counts      string // the size of each list, only on its first page
-	}{Prefix: q.Get("prefix")}
-	g, ctx := errgroup.WithContext(r.Context())
-	g.Go(into(ctx, &data.Assets, c.api.Assets(""), q.Get("assets"), historyLimit))
-	g.Go(into(ctx, &data.Accounts, c.api.Accounts(data.Prefix), q.Get("cursor"), historyLimit))
-	g.Go(into(ctx, &data.Open, c.api.OpenHolds(), q.Get("holds"), holdsLimit))
-	g.Go(into(ctx, &data.Groups, c.api.Groups(""), "", historyLimit))
-	g.Go(func() (err error) {
-		if data.Newest, err = c.newestTransactions(ctx); err == nil {
-			data.Lag = c.lagText(ctx, data.Newest)
+	}{Prefix: v.query.Get("prefix")}
+	r := v.reading()
+	list(r, &data.Assets, v.api.Assets(""), "assets", historyLimit)
+	list(r, &data.Accounts, v.api.Accounts(data.Prefix), "cursor", historyLimit)
+	list(r, &data.Open, v.api.OpenHolds(), "holds", holdsLimit)
+	list(r, &data.Groups, v.api.Groups(""), "", historyLimit)
+	r.Go(func() (err error) {
+		if data.Newest, err = v.newestTransactions(r.ctx, historyLimit); err == nil {
+			data.Lag = v.lagText(r.ctx, data.Newest)
 		}
 		return err
 	})
-	g.Go(func() error {
-		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	r.Go(func() error {
+		ctx, cancel := context.WithTimeout(r.ctx, healthTimeout)
 		defer cancel()
-		if err := c.api.Ping(ctx); err != nil {
+		if err := v.api.Ping(ctx); err != nil {
 			data.HealthError = err.Error()
 		}
 		return nil
 	})
-	if err := g.Wait(); err != nil {
-		return view{}, err
+	if err := r.Wait(); err != nil {
+		return page{}, err
 	}
-	if data.Prefix == "" && q.Get("cursor") == "" && q.Get("assets") == "" && q.Get("holds") == "" {
-		data.Counts = counted(data.Assets, "asset", "assets") + ", " + counted(data.Accounts, "account", "accounts") +
-			", " + counted(data.Open, "open hold", "open holds") + ", " + counted(data.Groups, "group", "groups")
+	if cmp.Or(data.Prefix, v.query.Get("cursor"), v.query.Get("assets"), v.query.Get("holds")) == "" {
+		data.Counts = counted(data.Assets, "asset") + ", " + counted(data.Accounts, "account") + ", " +
+			counted(data.Open, "open hold") + ", " + counted(data.Groups, "group")
 	}
-	return view{name: "home", title: "Ledger", data: data},
-		c.loadAll(r.Context(), slices.Concat(data.Newest, data.Open.Data))
+	return page{name: "home", Title: "Ledger", Data: data}, v.loadAll(slices.Concat(data.Newest, data.Open.Data))
 }
 
-func (c *Console) userHome(r *http.Request, user string) (view, error) {
-	accounts, err := c.api.UserAccounts(user).Page(r.Context(), r.URL.Query().Get("cursor"), listLimit)
-	if err != nil {
-		return view{}, err
-	}
-	groups, err := c.api.UserGroups(user).Page(r.Context(), r.URL.Query().Get("groups"), listLimit)
-	return view{name: "user", title: "Accounts of " + user, data: struct {
+func (v *visit) userHome(user string) (page, error) {
+	var data struct {
 		Accounts client.List[client.AccountRole]
 		Groups   client.List[client.Member]
-	}{accounts.Value, groups.Value}}, err
+	}
+	r := v.reading()
+	list(r, &data.Accounts, v.api.UserAccounts(user), "cursor", listLimit)
+	list(r, &data.Groups, v.api.UserGroups(user), "groups", listLimit)
+	return page{name: "user", Title: "Accounts of " + user, Data: &data}, r.Wait()
 }
 
 // newest returns the part of the home page that the script reloads.
-func (c *Console) newest(r *http.Request) (view, error) {
-	newest, err := c.newestTransactions(r.Context())
+func (v *visit) newest() (page, error) {
+	newest, err := v.newestTransactions(v.ctx, historyLimit)
 	if err != nil {
-		return view{}, err
+		return page{}, err
 	}
-	return view{name: "newest", data: newest}, c.loadAll(r.Context(), newest)
+	return page{name: "newest", Data: newest}, v.loadAll(newest)
 }
 
-func (c *Console) newestTransactions(ctx context.Context) ([]client.Transaction, error) {
-	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", historyLimit)
-	return page.Value.Data, err
+func (v *visit) newestTransactions(ctx context.Context, limit int) ([]client.Transaction, error) {
+	all, err := v.api.Transactions(client.Search{}).Page(ctx, "", limit)
+	return all.Value.Data, err
 }
 
-// newestID returns the id of the newest listed transaction, "" if there is none.
-func (c *Console) newestID(ctx context.Context) (string, error) {
-	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", 1)
-	if err != nil || len(page.Value.Data) == 0 {
-		return "", err
+// streamNewest sends a server-sent event whenever there is a newer transaction. It ends after a while, and
+// then the browser reconnects.
+func (v *visit) streamNewest() (page, error) {
+	const every, most = time.Second, 30
+	v.w.Header().Set("Content-Type", "text/event-stream")
+	flush := http.NewResponseController(v.w)
+	_ = flush.Flush() // sends the headers; an error shows up at the next write
+	ctx, cancel := context.WithCancel(v.ctx)
+	defer cancel()
+	defer context.AfterFunc(v.running, cancel)() // a hanging request to the ledger must not delay the shutdown
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	shown := v.r.Header.Get("Last-Event-ID")
+	for range most {
+		newest, err := v.newestTransactions(ctx, 1)
+		if err == nil && len(newest) > 0 && newest[0].ID != shown {
+			shown = newest[0].ID
+			if _, err := fmt.Fprintf(v.w, "id: %s\ndata: newer\n\n", shown); err != nil || flush.Flush() != nil {
+				return page{}, nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return page{}, nil
+		}
 	}
-	return page.Value.Data[0].ID, nil
+	return page{}, nil
 }
 
 // lagText describes how far the projected balances of the newest transaction are behind. It ignores backdated
 // transactions, whose posted_at says nothing about the lag. If all are backdated, it gives the number of missing
 // postings but no duration.
-func (c *Console) lagText(ctx context.Context, newest []client.Transaction) string {
+func (v *visit) lagText(ctx context.Context, newest []client.Transaction) string {
 	if len(newest) == 0 {
 		return "no transactions yet"
 	}
@@ -120,12 +139,11 @@ func (c *Console) lagText(ctx context.Context, newest []client.Transaction) stri
 	}
 	slices.SortFunc(legs, order)
 	legs = slices.CompactFunc(legs, func(a, b client.Posting) bool { return order(a, b) == 0 })
-	legs = legs[:min(len(legs), lagSample)]
-	all := make([]lag, len(legs))
+	all := make([]lag, min(len(legs), lagSample))
 	g, ctx := errgroup.WithContext(ctx)
-	for i, leg := range legs {
+	for n := range all {
 		g.Go(func() (err error) {
-			all[i], err = c.lagOf(ctx, leg.Account, leg.Asset)
+			all[n], err = v.lagOf(ctx, legs[n].Account, legs[n].Asset)
 			return err
 		})
 	}
@@ -133,17 +151,16 @@ func (c *Console) lagText(ctx context.Context, newest []client.Transaction) stri
 		return "balance lag is unknown: " + err.Error()
 	}
 	worst := slices.MaxFunc(all, func(a, b lag) int { return cmp.Compare(a.by, b.by) })
-	if worst.postings == "" {
+	whole := worst.by.Truncate(time.Second)
+	switch {
+	case worst.postings == "":
 		return "balances are up to date"
-	}
-	if i < 0 {
+	case i < 0:
 		return "balances are missing " + worst.postings
+	case whole == 0:
+		return "balances are less than a second behind (" + worst.postings + ")"
 	}
-	by := "less than a second"
-	if whole := worst.by.Truncate(time.Second); whole > 0 {
-		by = whole.String()
-	}
-	return "balances are " + by + " behind (" + worst.postings + ")"
+	return "balances are " + whole.String() + " behind (" + worst.postings + ")"
 }
 
 // lag is how far a projected balance is behind its postings.
@@ -154,35 +171,32 @@ type lag struct {
 
 // lagOf finds the postings that the projected balance of an account and asset does not count yet. It reads only one
 // page of the newest postings. A strong read of the balance would read all recent postings.
-func (c *Console) lagOf(ctx context.Context, account, asset string) (of lag, err error) {
-	shown, err := c.api.Balance(ctx, account, asset, false)
+func (v *visit) lagOf(ctx context.Context, account, asset string) (lag, error) {
+	shown, err := v.api.Balance(ctx, account, asset, false)
 	if err != nil {
-		return of, err
+		return lag{}, err
 	}
-	posted, err := c.api.History(account, client.HistoryQuery{Asset: asset, Strong: true}).Page(ctx, "", historyLimit)
-	if err != nil {
-		return of, err
-	}
+	posted, err := v.api.History(account, client.HistoryQuery{Asset: asset, Strong: true}).Page(ctx, "", historyLimit)
 	missing := posted.Value
 	isCounted := func(p client.Posting) bool { return shown.Value.AsOf != nil && p.ID <= *shown.Value.AsOf }
 	if i := slices.IndexFunc(missing.Data, isCounted); i >= 0 {
 		missing.Data, missing.NextCursor = missing.Data[:i], nil
 	}
 	if len(missing.Data) == 0 {
-		return of, nil
+		return lag{}, err
 	}
-	at, err := time.Parse(time.RFC3339Nano, missing.Data[len(missing.Data)-1].PostedAt)
-	return lag{max(time.Since(at), 1), counted(missing, "posting", "postings")}, err
+	at := timeOf(missing.Data[len(missing.Data)-1].PostedAt)
+	return lag{max(time.Since(at), 1), counted(missing, "posting")}, nil
 }
 
 // counted formats the number of items: "n or more" if the list has further pages.
-func counted[T any](l client.List[T], one, many string) string {
-	switch n := len(l.Data); {
+func counted[T any](l client.List[T], what string) string {
+	n := strconv.Itoa(len(l.Data))
+	switch {
 	case l.NextCursor != nil:
-		return strconv.Itoa(n) + " or more " + many
-	case n == 1:
-		return "1 " + one
-	default:
-		return strconv.Itoa(n) + " " + many
+		return n + " or more " + what + "s"
+	case len(l.Data) == 1:
+		return n + " " + what
 	}
+	return n + " " + what + "s"
 }

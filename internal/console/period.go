@@ -15,11 +15,6 @@ import (
 // defaultDays is the length of a chart or a statement if no days are chosen.
 const defaultDays = 30
 
-// periodError reports an invalid period.
-type periodError string
-
-func (e periodError) Error() string { return string(e) }
-
 // period selects the history of an account in one asset or all, between two days.
 type period struct {
 	account         string
@@ -30,17 +25,16 @@ type period struct {
 // latest is the upper bound of a period.
 var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// periodOf reads the period from a request. The days are in UTC, and both are included. The error is a periodError.
-func periodOf(r *http.Request) (period, error) {
-	q := r.URL.Query()
-	p := period{
-		account: r.PathValue("id"), Asset: strings.TrimSpace(q.Get("asset")), From: strings.TrimSpace(q.Get("from")),
-		To: strings.TrimSpace(q.Get("to")),
+// period reads the period from the request. The days are in UTC, and both are included. Error: a problem.
+func (v *visit) period() (period, error) {
+	given := func(name string) string { return strings.TrimSpace(v.query.Get(name)) }
+	refuse := func(format string, args ...any) error {
+		return problem{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 	}
-	if p.Asset != "" && !events.ValidID(p.Asset) {
-		asset := p.Asset
+	p := period{account: v.id, Asset: given("asset"), From: given("from"), To: given("to")}
+	if asset := p.Asset; asset != "" && !events.ValidID(asset) {
 		p.Asset = ""
-		return p, periodError(fmt.Sprintf("Asset: %q is not an id", asset))
+		return p, refuse("Asset: %q is not an id", asset)
 	}
 	for _, day := range []struct {
 		label, text string
@@ -52,12 +46,12 @@ func periodOf(r *http.Request) (period, error) {
 		}
 		at, err := time.Parse(time.DateOnly, day.text)
 		if err != nil {
-			return p, periodError(fmt.Sprintf("%s: %q is not a day such as 2026-11-21", day.label, day.text))
+			return p, refuse("%s: %q is not a day such as 2026-11-21", day.label, day.text)
 		}
 		*day.at = within(at.AddDate(0, 0, day.days), events.Epoch(), latest)
 	}
 	if p.To != "" && p.From > p.To {
-		return p, periodError(fmt.Sprintf("From (%s) must not be after To (%s)", p.From, p.To))
+		return p, refuse("From (%s) must not be after To (%s)", p.From, p.To)
 	}
 	return p, nil
 }

@@ -1,12 +1,11 @@
 package console
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"net/http"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -18,11 +17,20 @@ const (
 	historyLimit = 25
 	holdsLimit   = 10
 	holdersLimit = client.PageLimit
+	membersLimit = 25 // small, because each member has a form
 )
 
+// members is a page of the users with a role on an account or in a group.
+type members struct {
+	client.List[client.Member]
+	Page pageURL
+	Of   string // "account" or "group"
+	ID   string
+}
+
 // account shows one account: balances, open holds, history, members and changes.
-func (c *Console) account(r *http.Request) (view, error) {
-	q, id := r.URL.Query(), r.PathValue("id")
+func (v *visit) account() (page, error) {
+	here := pageURL{v.r.URL}
 	data := struct {
 		client.AccountPage
 		Here         pageURL
@@ -35,46 +43,41 @@ func (c *Console) account(r *http.Request) (view, error) {
 		History      client.List[client.Posting]
 		FirstOfPage  bool
 		Assets       []string // choices of the filter
-	}{Here: pageURL{r.URL}, FirstOfPage: q.Get("cursor") == ""}
+	}{Here: here, Members: members{Page: here, Of: "account", ID: v.id}, FirstOfPage: v.query.Get("cursor") == ""}
 	var refused error
-	if data.Period, refused = periodOf(r); refused != nil {
-		data.HistoryError = refused.Error()
-	}
-	g, ctx := errgroup.WithContext(r.Context())
-	g.Go(func() error {
-		page, err := c.api.AccountPage(ctx, id, 0)
-		if err != nil || q.Get("balances") == "" {
-			data.AccountPage = page.Value
-			return err
-		}
-		balances, err := c.api.Balances(id, false).Page(ctx, q.Get("balances"), client.PageLimit)
-		data.AccountPage, data.Balances = page.Value, balances.Value
-		return err
+	data.Period, refused = v.period()
+	balances, cursor := client.List[client.Balance]{}, v.query.Get("balances")
+	r := v.reading()
+	one(r, &data.AccountPage, func(ctx context.Context, id string) (client.Reply[client.AccountPage], error) {
+		return v.api.AccountPage(ctx, id, 0)
 	})
+	if cursor != "" {
+		list(r, &balances, v.api.Balances(v.id, false), "balances", client.PageLimit)
+	}
 	if refused == nil {
-		g.Go(func() error {
+		r.Go(func() error {
 			h := client.HistoryQuery{Asset: data.Period.Asset, From: data.Period.from, To: data.Period.to}
-			err := into(ctx, &data.History, c.api.History(id, h), q.Get("cursor"), historyLimit)()
-			if _, ok := errors.AsType[*client.Error](err); ok { // show the account without its history
-				refused = err
-				return nil
+			history, err := v.api.History(v.id, h).Page(r.ctx, v.query.Get("cursor"), historyLimit)
+			data.History = history.Value
+			if refusal(err).Status != 0 { // show the account without its history
+				refused, err = err, nil
 			}
 			return err
 		})
 	}
-	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), q.Get("holds"), holdsLimit))
-	g.Go(into(ctx, &data.Changes, c.api.Changes(id), q.Get("changes"), historyLimit))
-	g.Go(func() (err error) {
-		data.Members, err = memberPage(ctx, r, "account", c.api.Members(id))
-		return err
-	})
-	g.Go(into(ctx, &data.Groups, c.api.AccountGroups(id), "", listLimit)) // an account is in at most ten groups
-	if err := g.Wait(); err != nil {
-		return view{}, err
+	list(r, &data.Holds, v.api.Holds(v.id, client.StatusHeld), "holds", holdsLimit)
+	list(r, &data.Changes, v.api.Changes(v.id), "changes", historyLimit)
+	list(r, &data.Members.List, v.api.Members(v.id), "members", membersLimit)
+	list(r, &data.Groups, v.api.AccountGroups(v.id), "", listLimit) // an account is in at most ten groups
+	if err := r.Wait(); err != nil {
+		return page{}, err
 	}
-	v := view{name: "account", title: "Account " + id}
+	p := page{name: "account", Title: "Account " + v.id}
 	if refused != nil {
-		data.HistoryError, v.status = c.errorText(r.Context(), refused), statusOf(refused)
+		data.HistoryError, p.status = v.errorText(refused), statusOf(refused)
+	}
+	if cursor != "" {
+		data.Balances = balances
 	}
 	for _, b := range data.Balances.Data {
 		data.Assets = append(data.Assets, b.Asset)
@@ -86,93 +89,128 @@ func (c *Console) account(r *http.Request) (view, error) {
 	for _, p := range data.History.Data {
 		assets = append(assets, p.Asset)
 	}
-	if err := c.loadAll(r.Context(), data.Holds.Data, assets...); err != nil {
-		return view{}, err
-	}
-	v.data = data
-	return v, nil
-}
-
-// into returns a function that reads the page of a list at a cursor into read.
-func into[T any](
-	ctx context.Context, read *client.List[T], l client.Listing[T], cursor string, limit int,
-) func() error {
-	return func() error {
-		page, err := l.Page(ctx, cursor, limit)
-		*read = page.Value
-		return err
-	}
+	p.Data = data
+	return p, v.loadAll(data.Holds.Data, assets...)
 }
 
 // asset shows one asset and its holders, which users may not list.
-func (c *Console) asset(r *http.Request) (view, error) {
-	ctx, id := r.Context(), r.PathValue("id")
-	asset, err := c.api.Asset(ctx, id)
-	if err != nil {
-		return view{}, err
-	}
-	held, err := c.api.Holders(id).Page(ctx, r.URL.Query().Get("cursor"), holdersLimit)
-	isHidden := isRefused(err, http.StatusForbidden)
-	if err != nil && !isHidden {
-		return view{}, err
-	}
-	data := struct {
+func (v *visit) asset() (page, error) {
+	var data struct {
 		client.Asset
 		HoldersHidden bool
 		Holders       client.List[client.Balance]
 		Total         events.Amount // sum of the positive balances on this page
-	}{Asset: asset.Value, HoldersHidden: isHidden, Holders: held.Value}
+	}
+	asset, err := v.api.Asset(v.ctx, v.id)
+	if err != nil {
+		return page{}, err
+	}
+	data.Asset = asset.Value
+	held, err := v.api.Holders(v.id).Page(v.ctx, v.query.Get("cursor"), holdersLimit)
+	data.Holders = held.Value
+	if data.HoldersHidden = refusal(err).Status == http.StatusForbidden; err != nil && !data.HoldersHidden {
+		return page{}, err
+	}
 	for _, b := range data.Holders.Data {
 		if b.Quantity.Sign() > 0 {
 			if data.Total, err = data.Total.Add(b.Quantity); err != nil {
-				return view{}, err
+				return page{}, err
 			}
 		}
 	}
-	return view{name: "asset", title: "Asset " + id, data: data}, c.units.Load(ctx, id)
+	return page{name: "asset", Title: "Asset " + v.id, Data: data}, v.units.Load(v.ctx, v.id)
 }
 
 // transaction shows one transaction, and how it ended or was reversed.
-func (c *Console) transaction(r *http.Request) (view, error) {
-	ctx, id := r.Context(), r.PathValue("id")
-	t, err := c.api.Transaction(ctx, id)
+func (v *visit) transaction() (page, error) {
+	t, err := v.api.Transaction(v.ctx, v.id)
 	if err != nil {
-		return view{}, err
+		return page{}, err
 	}
 	data := struct {
 		client.Transaction
-		Moves         []move
-		CapturedMoves []move
-		JSON          string
-		CanReverse    bool
-		Commands      commands
-	}{
-		Transaction: t.Value, Moves: moves(t.Value.Postings), CapturedMoves: moves(t.Value.Captured),
-		JSON: ascii(indented(t.Raw)), CanReverse: canReverse(t.Value),
+		JSON       string
+		CanReverse bool
+		Commands   commands
+	}{Transaction: t.Value, JSON: ascii(indented(t.Raw)), CanReverse: canReverse(t.Value)}
+	if data.Commands, err = v.commandsOf(t.Value); err != nil {
+		return page{}, err
 	}
-	if data.Commands, err = c.commandsOf(ctx, t.Value); err != nil {
-		return view{}, err
-	}
-	return view{name: "transaction", title: "Transaction " + id, data: data},
-		c.loadAll(ctx, []client.Transaction{t.Value})
+	return page{name: "transaction", Title: "Transaction " + v.id, Data: data},
+		v.loadAll([]client.Transaction{t.Value})
 }
 
 // canReverse reports whether anything of a transaction is left to reverse.
 func canReverse(t client.Transaction) bool {
-	if t.Status != client.StatusCaptured && t.Status != client.StatusPosted {
-		return false
-	}
-	return !slices.EqualFunc(t.AsPosted(), t.Reversed, func(p client.Posting, back client.Leg) bool {
-		return p.Quantity == back.Quantity && p.Cost == back.Cost
-	})
+	return (t.Status == client.StatusCaptured || t.Status == client.StatusPosted) &&
+		!slices.EqualFunc(t.AsPosted(), t.Reversed, func(p client.Posting, back client.Leg) bool {
+			return p.Quantity == back.Quantity && p.Cost == back.Cost
+		})
 }
 
-// loadAll loads the scales of the given assets and of all assets of the transactions.
-func (c *Console) loadAll(ctx context.Context, all []client.Transaction, assets ...string) error {
-	for _, t := range all {
-		for _, p := range t.Postings {
-			assets = append(assets, p.Asset)
-		}
+// group shows one group: its total balances, its accounts and its members.
+func (v *visit) group() (page, error) {
+	var data struct {
+		client.Group
+		Totals   client.List[client.GroupTotal]
+		IsPart   bool // the totals are of a part of the balances
+		Accounts client.List[client.GroupedAccount]
+		Members  members
 	}
-	return c.units.Load(ctx, assets...)
+	data.Members = members{Page: pageURL{v.r.URL}, Of: "group", ID: v.id}
+	r := v.reading()
+	one(r, &data.Group, v.api.Group)
+	r.Go(func() (err error) {
+		data.Totals, err = v.totals(r.ctx, v.query.Get("totals"))
+		return err
+	})
+	list(r, &data.Accounts, v.api.GroupAccounts(v.id), "accounts", listLimit)
+	list(r, &data.Members.List, v.api.GroupMembers(v.id), "members", membersLimit)
+	if err := r.Wait(); err != nil {
+		return page{}, err
+	}
+	data.IsPart = v.query.Get("totals") != "" || data.Totals.NextCursor != nil
+	var assets []string
+	for _, t := range data.Totals.Data {
+		assets = append(assets, t.Asset)
+	}
+	return page{name: "group", Title: "Group " + v.id, Data: data}, v.units.Load(v.ctx, assets...)
+}
+
+// totalsPages is the maximum number of pages of balances that are added up for a page.
+const totalsPages = 20
+
+// totals adds up pages of a group's balances from a cursor on, until it has listLimit assets or totalsPages pages.
+func (v *visit) totals(ctx context.Context, cursor string) (sum client.List[client.GroupTotal], err error) {
+	for range totalsPages {
+		page, err := v.api.GroupTotals(ctx, v.id, cursor, listLimit)
+		if err == nil {
+			sum.Data, err = client.AddTotals(sum.Data, page.Value.Data)
+		}
+		if sum.NextCursor = page.Value.NextCursor; err != nil || sum.NextCursor == nil || len(sum.Data) >= listLimit {
+			return sum, err
+		}
+		cursor = *sum.NextCursor
+	}
+	return sum, nil
+}
+
+// groups lists the groups whose ids begin with a prefix.
+func (v *visit) groups() (page, error) {
+	data := struct {
+		Groups client.List[client.Group]
+		Prefix string
+	}{Prefix: v.query.Get("prefix")}
+	r := v.reading()
+	list(r, &data.Groups, v.api.Groups(data.Prefix), "cursor", listLimit)
+	return page{name: "groups", Title: "Groups", Data: &data}, r.Wait()
+}
+
+// indented returns JSON with line breaks and indentation.
+func indented(raw []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -9,63 +8,56 @@ import (
 	"ledger.example/events"
 )
 
-// searchResults is the data of the search page.
-type searchResults struct {
-	Text         string
-	ExactOnly    bool // the caller is a user, who can search by complete ids only
-	Accounts     client.List[client.Account]
-	Groups       client.List[client.Group]
-	Transactions client.List[client.Transaction]
-}
-
 // search redirects to the transaction, account, asset or group with the given id. If there is none, it lists the
 // accounts and groups whose id begins with the text. For key=value it lists the transactions with that metadata. Users
 // can search by complete ids only.
-func (c *Console) search(r *http.Request) (view, error) {
-	ctx, q := r.Context(), r.URL.Query()
-	data := searchResults{Text: strings.TrimSpace(q.Get("q"))}
+func (v *visit) search() (page, error) {
+	data := struct {
+		Text         string
+		ExactOnly    bool // the caller is a user, who can search by complete ids only
+		Accounts     client.List[client.Account]
+		Groups       client.List[client.Group]
+		Transactions client.List[client.Transaction]
+	}{Text: strings.TrimSpace(v.query.Get("q"))}
 	key, value, isMetadata := strings.Cut(data.Text, "=")
-	var err error
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	r := v.reading()
 	switch {
-	case isMetadata:
-		if key = strings.TrimSpace(key); key != "" {
-			err = into(ctx, &data.Transactions, c.api.Transactions(client.Search{Key: key,
-				Value: strings.TrimSpace(value)}), q.Get("transactions"), listLimit)()
-		}
+	case isMetadata && key != "":
+		found := v.api.Transactions(client.Search{Key: key, Value: value})
+		list(r, &data.Transactions, found, "transactions", listLimit)
 	case events.ValidID(data.Text):
-		if !q.Has("accounts") && !q.Has("groups") {
-			if path, err := c.pathOfID(ctx, data.Text); path != "" || err != nil {
-				return view{location: path}, err
+		if !v.query.Has("accounts") && !v.query.Has("groups") {
+			if path, err := v.pathOfID(data.Text); path != "" || err != nil {
+				return page{location: path}, err
 			}
 		}
-		if err = into(ctx, &data.Accounts, c.api.Accounts(data.Text), q.Get("accounts"), listLimit)(); err == nil {
-			err = into(ctx, &data.Groups, c.api.Groups(data.Text), q.Get("groups"), listLimit)()
-		}
+		list(r, &data.Accounts, v.api.Accounts(data.Text), "accounts", listLimit)
+		list(r, &data.Groups, v.api.Groups(data.Text), "groups", listLimit)
 	}
-	if data.ExactOnly = isRefused(err, http.StatusForbidden); data.ExactOnly {
-		err = nil
+	err := r.Wait()
+	if data.ExactOnly = refusal(err).Status == http.StatusForbidden; err != nil && !data.ExactOnly {
+		return page{}, err
 	}
-	if err == nil {
-		err = c.loadAll(ctx, data.Transactions.Data)
-	}
-	return view{name: "search", title: "Search", data: data}, err
+	return page{name: "search", Title: "Search", Data: data}, v.loadAll(data.Transactions.Data)
 }
 
 // pathOfID returns the path of the page of an id, "" if the caller can see nothing with that id.
-func (c *Console) pathOfID(ctx context.Context, id string) (path string, err error) {
+func (v *visit) pathOfID(id string) (path string, err error) {
 	for _, lookup := range []struct {
 		kind string
 		read func() error
 	}{
-		{"transactions", func() error { _, err := c.api.Transaction(ctx, id); return err }},
-		{"accounts", func() error { _, err := c.api.Account(ctx, id); return err }},
-		{"assets", func() error { _, err := c.api.Asset(ctx, id); return err }},
-		{"groups", func() error { _, err := c.api.Group(ctx, id); return err }},
+		{"transactions", func() error { _, err := v.api.Transaction(v.ctx, id); return err }},
+		{"accounts", func() error { _, err := v.api.Account(v.ctx, id); return err }},
+		{"assets", func() error { _, err := v.api.Asset(v.ctx, id); return err }},
+		{"groups", func() error { _, err := v.api.Group(v.ctx, id); return err }},
 	} {
-		switch err := lookup.read(); {
-		case err == nil:
+		err := lookup.read()
+		if err == nil {
 			return pathOf(lookup.kind, id), nil
-		case !isRefused(err, http.StatusNotFound) && !isRefused(err, http.StatusForbidden):
+		}
+		if status := refusal(err).Status; status != http.StatusNotFound && status != http.StatusForbidden {
 			return "", err
 		}
 	}

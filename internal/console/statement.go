@@ -1,8 +1,10 @@
 package console
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"ledger.example/client"
@@ -11,48 +13,46 @@ import (
 
 // download answers with a statement as a file. It calls write for each page. If it fails halfway, it aborts the
 // connection, so that nobody takes a truncated file for a complete one.
-func (c *Console) download(
-	w http.ResponseWriter, r *http.Request, extension, mediaType string,
-	write func(page client.Statement, isFirst bool) error,
-) {
-	s, err := c.statementOf(r)
+func (v *visit) download(
+	extension, mediaType string, write func(s client.Statement, isFirst bool) error,
+) (page, error) {
+	of, err := v.statement()
 	if err != nil {
-		c.render(w, r, view{}, err)
-		return
+		return page{}, err
 	}
 	isFirst := true
-	for page, err := range c.api.StatementPages(r.Context(), s) {
+	for reply, err := range v.api.StatementPages(v.ctx, of) {
 		switch {
 		case err != nil && isFirst:
-			c.render(w, r, view{}, err)
-			return
+			return page{}, err
 		case isFirst:
-			w.Header().Set("Content-Type", mediaType)
-			w.Header().Set("Content-Disposition", `attachment; filename="`+s.Account+"-"+s.Asset+extension+`"`)
+			v.w.Header().Set("Content-Type", mediaType)
+			v.w.Header().Set("Content-Disposition", `attachment; filename="`+of.Account+"-"+of.Asset+extension+`"`)
 		}
-		if err != nil || write(page.Value, isFirst) != nil {
+		if err != nil || write(reply.Value, isFirst) != nil {
 			panic(http.ErrAbortHandler)
 		}
 		isFirst = false
 	}
+	return page{}, nil
 }
 
-// statementOf reads the statement query from a request, and loads the scale of its asset.
-func (c *Console) statementOf(r *http.Request) (client.StatementQuery, error) {
-	p, err := periodOf(r)
+// statement reads the statement query from the request, and loads the scale of its asset.
+func (v *visit) statement() (client.StatementQuery, error) {
+	p, err := v.period()
 	if err == nil {
-		err = c.units.Load(r.Context(), p.Asset)
+		err = v.units.Load(v.ctx, p.Asset)
 	}
 	return p.statement(), err
 }
 
 // statementCSV answers with a statement as CSV, with decimal amounts.
-func (c *Console) statementCSV(w http.ResponseWriter, r *http.Request) {
-	c.download(w, r, ".csv", "text/csv; charset=utf-8", func(s client.Statement, isFirst bool) error {
+func (v *visit) statementCSV() (page, error) {
+	return v.download(".csv", "text/csv; charset=utf-8", func(s client.Statement, isFirst bool) error {
 		var rows [][]string
 		add := func(at, transaction, status, description string, quantity, balance events.Amount) {
-			rows = append(rows, []string{at, transaction, status, description, c.units.Quantity(s.Asset, quantity),
-				c.units.Quantity(s.Asset, balance)})
+			rows = append(rows, []string{at, transaction, status, description, v.units.Quantity(s.Asset, quantity),
+				v.units.Quantity(s.Asset, balance)})
 		}
 		if isFirst {
 			rows = [][]string{{"time", "transaction", "status", "description", "quantity", "balance"}}
@@ -64,40 +64,36 @@ func (c *Console) statementCSV(w http.ResponseWriter, r *http.Request) {
 		if s.NextCursor == nil {
 			add(s.To, "", "closing", "", events.Amount{}, s.Closing.Quantity)
 		}
-		return csv.NewWriter(w).WriteAll(rows)
+		return csv.NewWriter(v.w).WriteAll(rows)
 	})
 }
 
 // statementJSON answers with all pages of a statement as one JSON object in the format of the API.
-func (c *Console) statementJSON(w http.ResponseWriter, r *http.Request) {
+func (v *visit) statementJSON() (page, error) {
 	separator := ""
-	c.download(w, r, ".json", "application/json", func(s client.Statement, isFirst bool) error {
-		var text []byte
-		add := func(name string, value any) {
-			b, err := json.Marshal(value)
-			if err != nil {
-				panic(http.ErrAbortHandler) // cannot happen: these types always marshal
-			}
-			text = append(append(text, name...), b...)
-		}
+	return v.download(".json", "application/json", func(s client.Statement, isFirst bool) error {
+		var text bytes.Buffer
 		if isFirst {
-			add(`{"account":`, s.Account)
-			add(`,"asset":`, s.Asset)
-			add(`,"from":`, s.From)
-			add(`,"to":`, s.To)
-			add(`,"opening":`, s.Opening)
-			text = append(text, `,"data":[`...)
+			fmt.Fprintf(&text, `{"account":%s,"asset":%s,"from":%s,"to":%s,"opening":%s,"data":[`,
+				inJSON(s.Account), inJSON(s.Asset), inJSON(s.From), inJSON(s.To), inJSON(s.Opening))
 		}
 		for _, l := range s.Data {
-			add(separator+"\n", l)
+			fmt.Fprintf(&text, "%s\n%s", separator, inJSON(l))
 			separator = ","
 		}
 		if s.NextCursor == nil {
-			add("],\n"+`"closing":`, s.Closing)
-			add(`,"settled":`, s.Settled)
-			text = append(text, "}\n"...)
+			fmt.Fprintf(&text, "],\n"+`"closing":%s,"settled":%t}`+"\n", inJSON(s.Closing), s.Settled)
 		}
-		_, err := w.Write(text)
+		_, err := text.WriteTo(v.w)
 		return err
 	})
+}
+
+// inJSON encodes a value of the API, which cannot fail.
+func inJSON(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return text
 }
