@@ -83,6 +83,7 @@ type exporter struct {
 	out      *bufio.Writer
 	format   format
 	assets   map[string]client.Asset
+	defined  map[string]bool // assets that are written
 	accounts seen
 	posted   seen           // transactions; the journal may list one twice
 	waiting  []posted       // to be written, in this order
@@ -106,7 +107,7 @@ func (s seen) isNew(id string) bool {
 func Run(ctx context.Context, c Config) (Result, error) {
 	e := &exporter{
 		Config: c, out: bufio.NewWriterSize(c.Out, 64<<10), assets: make(map[string]client.Asset),
-		accounts: make(seen), posted: make(seen), notes: make(map[string]int),
+		defined: make(map[string]bool), accounts: make(seen), posted: make(seen), notes: make(map[string]int),
 	}
 	newFormat, ok := formats[c.Format]
 	if !ok {
@@ -161,22 +162,8 @@ func (e *exporter) define(ctx context.Context) error {
 		}
 		e.assets[a.ID] = a
 	}
-	written := make(map[string]bool)
-	var write func(a client.Asset) error
-	write = func(a client.Asset) error {
-		if written[a.ID] {
-			return nil
-		}
-		written[a.ID] = true
-		if a.Currency != "" {
-			if err := write(e.assets[a.Currency]); err != nil {
-				return err
-			}
-		}
-		return e.format.asset(a)
-	}
 	for _, id := range slices.Sorted(maps.Keys(e.assets)) {
-		if err := write(e.assets[id]); err != nil {
+		if err := e.defineAsset(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -192,6 +179,28 @@ func (e *exporter) define(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// defineAsset writes an asset after its currency, unless it is written. It reads assets that were registered after
+// define read their list.
+func (e *exporter) defineAsset(ctx context.Context, id string) error {
+	if e.defined[id] {
+		return nil
+	}
+	e.defined[id] = true
+	if _, known := e.assets[id]; !known {
+		r, err := e.Ledger.Asset(ctx, id)
+		if err != nil {
+			return err
+		}
+		e.assets[id] = r.Value
+	}
+	if currency := e.assets[id].Currency; currency != "" {
+		if err := e.defineAsset(ctx, currency); err != nil {
+			return err
+		}
+	}
+	return e.format.asset(e.assets[id])
 }
 
 // accountPages yields all accounts in pages.
@@ -306,21 +315,8 @@ func (e *exporter) write(ctx context.Context, left int) error {
 
 // defineLate writes the account and the asset of a leg if they did not exist when define read the lists.
 func (e *exporter) defineLate(ctx context.Context, leg client.Posting) error {
-	if _, known := e.assets[leg.Asset]; !known {
-		for id := leg.Asset; ; {
-			r, err := e.Ledger.Asset(ctx, id)
-			if err != nil {
-				return err
-			}
-			e.assets[id] = r.Value
-			id = r.Value.Currency
-			if _, known := e.assets[id]; known || id == "" {
-				break
-			}
-		}
-		if err := e.format.asset(e.assets[leg.Asset]); err != nil {
-			return err
-		}
+	if err := e.defineAsset(ctx, leg.Asset); err != nil {
+		return err
 	}
 	if !e.accounts.isNew(leg.Account) {
 		return nil

@@ -191,3 +191,24 @@ func TestOrderOfOneInstant(t *testing.T) {
 		}
 	}
 }
+
+// An asset that is registered during an export is written once, after its currency, and before the postings that use it.
+func TestLateAssets(t *testing.T) {
+	l := sample(t)
+	pages := []client.JournalPage{{NextCursor: "1", Data: []client.JournalEntry{read[client.JournalEntry](t, `{"event":"posted","cursor":"1","transaction":{
+		"id":"t","kind":"trade","status":"posted","posted_at":"2026-11-21T00:00:00.000000Z","postings":[
+		{"id":"k1","account":"jane","asset":"LATE","quantity":"1","cost":"5"},{"id":"k2","account":"gone","asset":"LATE","quantity":"-1","cost":"-5"},
+		{"id":"k3","account":"jane","asset":"NEW","quantity":"-5","cost":"0"},{"id":"k4","account":"gone","asset":"NEW","quantity":"5","cost":"0"}]}}`)}}, {NextCursor: "1"}}
+	l.Journal = func(_ context.Context, after string) (client.JournalPage, error) { return pages[len(after)], nil }
+	l.Asset = func(_ context.Context, id string) (client.Reply[client.Asset], error) {
+		return client.Reply[client.Asset]{Value: client.Asset{ID: id, Currency: map[string]string{"LATE": "NEW"}[id]}}, nil
+	}
+	var out strings.Builder
+	if _, err := Run(t.Context(), Config{Ledger: l, Format: "jsonl", Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	got := regexp.MustCompile(`(?m)^\{"(?:asset":\{"id":"(?:LATE|NEW)|transaction)`).FindAllString(out.String(), -1)
+	if want := []string{`{"asset":{"id":"NEW`, `{"asset":{"id":"LATE`, `{"transaction`}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
