@@ -15,9 +15,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// noValue is the value of { "Ref": "AWS::NoValue" }. Properties with it are left out.
-type noValue struct{}
-
 // stackTemplate is template.yaml with CloudFormation's functions in their long form: !Ref X as {"Ref": "X"}.
 type stackTemplate map[string]any
 
@@ -42,11 +39,10 @@ func readFile(t *testing.T, file string) stackTemplate {
 
 func longForm(t *testing.T, n *yaml.Node) any {
 	t.Helper()
-	if n.Kind == yaml.AliasNode {
-		t.Fatalf("line %d: CloudFormation does not support aliases", n.Line)
-	}
 	var v any
 	switch n.Kind {
+	case yaml.AliasNode:
+		t.Fatalf("line %d: CloudFormation does not support aliases", n.Line)
 	case yaml.MappingNode:
 		m := make(map[string]any)
 		for i := 0; i < len(n.Content); i += 2 {
@@ -60,12 +56,8 @@ func longForm(t *testing.T, n *yaml.Node) any {
 		}
 		v = list
 	default:
-		if strings.HasPrefix(n.Tag, "!!") {
-			if err := n.Decode(&v); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			v = n.Value
+		if v = n.Value; strings.HasPrefix(n.Tag, "!!") && n.Decode(&v) != nil {
+			t.Fatalf("line %d: %q", n.Line, n.Value)
 		}
 	}
 	name, short := strings.CutPrefix(n.Tag, "!")
@@ -82,9 +74,8 @@ func longForm(t *testing.T, n *yaml.Node) any {
 // section returns a section of the template: its entries by logical id.
 func (s stackTemplate) section(name string) map[string]map[string]any {
 	section := make(map[string]map[string]any)
-	all, _ := s[name].(map[string]any)
-	for id, v := range all {
-		section[id], _ = v.(map[string]any)
+	for id, v := range asMap(s[name]) {
+		section[id] = asMap(v)
 	}
 	return section
 }
@@ -117,34 +108,23 @@ func (s stackTemplate) with(t *testing.T, given map[string]any) evaluation {
 func (e evaluation) resources() map[string]stackResource {
 	e.t.Helper()
 	made := make(map[string]stackResource)
-	for id, resource := range e.template.section("Resources") {
-		if condition, ok := resource["Condition"].(string); ok && !e.condition(condition) {
-			continue
+	for id, r := range e.template.section("Resources") {
+		if condition, ok := r["Condition"].(string); !ok || e.condition(condition) {
+			made[id] = stackResource{fmt.Sprint(r["Type"]), asMap(e.value(r["Properties"]))}
 		}
-		r := stackResource{}
-		r.Type, _ = resource["Type"].(string)
-		r.DeletionPolicy, _ = resource["DeletionPolicy"].(string)
-		r.Properties, _ = e.value(resource["Properties"]).(map[string]any)
-		made[id] = r
 	}
 	return made
 }
 
 func (e evaluation) condition(name string) bool {
 	e.t.Helper()
-	conditions, _ := e.template["Conditions"].(map[string]any)
-	definition, ok := conditions[name]
-	if !ok {
-		e.t.Fatalf("there is no condition %s", name)
-	}
-	return e.truth(definition)
+	return e.truth(asMap(e.template["Conditions"])[name])
 }
 
 // truth evaluates a boolean function.
 func (e evaluation) truth(v any) bool {
 	e.t.Helper()
-	m, _ := v.(map[string]any)
-	for name, argument := range m {
+	for name, argument := range asMap(v) {
 		arguments := listOf(argument)
 		switch name {
 		case "Condition":
@@ -169,34 +149,43 @@ func (e evaluation) truth(v any) bool {
 // value evaluates references to parameters and conditions in v.
 func (e evaluation) value(v any) any {
 	e.t.Helper()
+	return rewritten(v, func(v any) (any, bool) {
+		m, _ := v.(map[string]any)
+		name, _ := m["Ref"].(string)
+		if value, ok := e.parameters[name]; ok || name == "AWS::NoValue" {
+			return value, true
+		}
+		choice, ok := m["Fn::If"].([]any)
+		if !ok {
+			return nil, false
+		}
+		if e.condition(choice[0].(string)) {
+			return e.value(choice[1]), true
+		}
+		return e.value(choice[2]), true
+	})
+}
+
+// rewritten returns v with each value replaced by what f returns for it, from the outside in. If f returns false, the
+// value's members or items are rewritten. Those that become nil are left out.
+func rewritten(v any, f func(any) (any, bool)) any {
+	if to, ok := f(v); ok {
+		return to
+	}
 	switch v := v.(type) {
 	case map[string]any:
-		if name, ok := v["Ref"].(string); ok {
-			if name == "AWS::NoValue" {
-				return noValue{}
-			}
-			if value, ok := e.parameters[name]; ok {
-				return value
-			}
-		}
-		if choice, ok := v["Fn::If"].([]any); ok {
-			if e.condition(choice[0].(string)) {
-				return e.value(choice[1])
-			}
-			return e.value(choice[2])
-		}
 		m := make(map[string]any)
-		for name, argument := range v {
-			if value := e.value(argument); value != any(noValue{}) {
-				m[name] = value
+		for name, value := range v {
+			if to := rewritten(value, f); to != nil {
+				m[name] = to
 			}
 		}
 		return m
 	case []any:
 		list := []any{}
 		for _, item := range v {
-			if value := e.value(item); value != any(noValue{}) {
-				list = append(list, value)
+			if to := rewritten(item, f); to != nil {
+				list = append(list, to)
 			}
 		}
 		return list
@@ -236,18 +225,16 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 		"JwtAudience": {"ledger ledger,https://ledger.example.com", ", a, ,a " + strings.Repeat("a", 1025)},
 		"CorsOrigins": {"https://app.example.com http://localhost:3000,https://app.example.com",
 			"* https://* app.example.com https://app.example.com/ https://a:123456"},
-		"JwtReadScope":   {"read ledger/read https://ledger.example.com/read", `a"b a\b é ` + strings.Repeat("a", 65)},
-		"JwtAdminScope":  {"admin ledger/admin", `a"b a\b é ` + strings.Repeat("a", 65)},
-		"JwtUserClaim":   {"sub cognito:username https://example.com/user", `é a"b ` + strings.Repeat("a", 129)},
-		"JwtWriteScope":  {"write ledger/write", `a"b a\b é ` + strings.Repeat("a", 65)},
-		"DomainName":     {"ledger.example.com", "ledger https://ledger.example.com Ledger.example.com -a.example.com a..b"},
-		"CertificateArn": {"arn:aws:acm:eu-central-1:123456789012:certificate/0a1b-2c", "0a1b-2c"},
-		"HostedZoneId":   {"Z0123456789ABCDEFGHIJ", "example.com /hostedzone/Z01 z01"},
-		"KmsKeyArn": {key + " arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-0a",
-			"alias/aws/dynamodb arn:aws:kms:eu-central-1:123456789012:alias/x 0a1b"},
-		"IndexedMetadata": {"order order,customer.id,A_b,c-d,5", "order, , a,, a,b,c,d,e,f a#b é " + strings.Repeat("a", 41)},
-		"BreakGlassRoleArn": {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass",
-			"break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
+		"JwtReadScope":      {"read ledger/read https://ledger.example.com/read", `a"b a\b é ` + strings.Repeat("a", 65)},
+		"JwtAdminScope":     {"admin ledger/admin", `a"b a\b é ` + strings.Repeat("a", 65)},
+		"JwtUserClaim":      {"sub cognito:username https://example.com/user", `é a"b ` + strings.Repeat("a", 129)},
+		"JwtWriteScope":     {"write ledger/write", `a"b a\b é ` + strings.Repeat("a", 65)},
+		"DomainName":        {"ledger.example.com", "ledger https://ledger.example.com Ledger.example.com -a.example.com a..b"},
+		"CertificateArn":    {"arn:aws:acm:eu-central-1:123456789012:certificate/0a1b-2c", "0a1b-2c"},
+		"HostedZoneId":      {"Z0123456789ABCDEFGHIJ", "example.com /hostedzone/Z01 z01"},
+		"KmsKeyArn":         {key + " arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-0a", "alias/aws/dynamodb arn:aws:kms:eu-central-1:123456789012:alias/x 0a1b"},
+		"IndexedMetadata":   {"order order,customer.id,A_b,c-d,5", "order, , a,, a,b,c,d,e,f a#b é " + strings.Repeat("a", 41)},
+		"BreakGlassRoleArn": {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass", "break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
 	}
 	template := readTemplate(t)
 	parameters := template.section("Parameters")

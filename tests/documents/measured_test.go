@@ -42,29 +42,21 @@ func read(s *system.System, from int) measured {
 	return all
 }
 
-// fires reports whether the metrics would set off an alarm, if all of them were in one period.
-func fires(t testing.TB, alarm map[string]any, w metricUse, m measured) bool {
+// fires reports whether the metrics would set off an alarm, if all of them were in each period.
+func fires(t *testing.T, alarm map[string]any, w metricUse, m measured) bool {
 	t.Helper()
-	threshold, err := number(alarm["Threshold"])
-	if err != nil || alarm["ComparisonOperator"] != "GreaterThanOrEqualToThreshold" {
-		t.Fatalf("%v: %v %v", w, alarm["ComparisonOperator"], alarm["Threshold"])
-	}
-	values := m[w.name]
-	if len(values) == 0 {
-		return false
-	}
-	switch w.stat {
-	case "Maximum":
-		return slices.Max(values) >= threshold
-	case "Sum":
-		sum := 0.0
-		for _, v := range values {
-			sum += v
+	now := period{}
+	for _, v := range m[w.name] {
+		switch w.stat {
+		case "Maximum":
+			now[w.name] = max(now[w.name], v)
+		case "Sum":
+			now[w.name] += v
+		default:
+			t.Fatalf("%v: statistic %q", w, w.stat)
 		}
-		return sum >= threshold
 	}
-	t.Fatalf("%v: statistic %q", w, w.stat)
-	return false
+	return breaches(t, alarm, now.times(alarm["EvaluationPeriods"].(int)))
 }
 
 // bank is a ledger with metrics and injected faults. payer has 100 USD and no overdraft. payee has nothing.
@@ -243,10 +235,10 @@ func situations() []situation {
 // The real handlers emit every own metric that an alarm or the dashboard uses, with the same dimensions, and no other
 // metric. Each situation sets off its alarm and no other alarm.
 func TestWatchedMetricsAreEmitted(t *testing.T) {
-	ownAlarms := make(map[string]func(testing.TB, measured) bool)
+	ownAlarms := make(map[string]func(*testing.T, measured) bool)
 	for id, alarm := range alarms(t, stack(t)) {
-		if uses := metricsOfAlarm(t, id, alarm); len(uses) == 1 && uses[0].namespace == ownNamespace {
-			ownAlarms[id] = func(t testing.TB, m measured) bool { return fires(t, alarm, uses[0], m) }
+		if uses := metricsOfAlarm(id, alarm); len(uses) == 1 && uses[0].namespace == ownNamespace {
+			ownAlarms[id] = func(t *testing.T, m measured) bool { return fires(t, alarm, uses[0], m) }
 		}
 	}
 	emitted := make(map[string]bool) // name, and names of dimensions

@@ -30,8 +30,7 @@ var awsMetrics = []struct{ namespace, metrics, dimensions string }{ // sets of d
 		"ReadAccountLimitThrottleEvents WriteAccountLimitThrottleEvents",
 		"TableName|GlobalSecondaryIndexName TableName"},
 	{"AWS/DynamoDB", "TransactionConflict", "TableName"},
-	{"AWS/Lambda", "Invocations Errors Throttles Duration ConcurrentExecutions IteratorAge " +
-		"DestinationDeliveryFailures", "FunctionName|FunctionName Resource"},
+	{"AWS/Lambda", "Invocations Errors Throttles Duration ConcurrentExecutions IteratorAge " + "DestinationDeliveryFailures", "FunctionName|FunctionName Resource"},
 	{"AWS/Lambda", "OnFailureDestinationDeliveredEventCount DroppedEventCount", "EventSourceMappingUUID"},
 	{"AWS/Logs", "IncomingBytes EMFParsingErrors EMFValidationErrors", "LogGroupName"},
 }

@@ -67,38 +67,28 @@ func (e evaluation) references(v any, live map[string]stackResource) (ids []stri
 			ids = append(ids, id)
 		}
 	}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for name, argument := range v {
-				if name == "DeploymentPreference" { // SAM makes a resource of it
-					continue
-				}
-				text, _ := argument.(string)
-				local := map[string]any{}
-				if list, ok := argument.([]any); ok && name == "Fn::Sub" {
-					text, local = list[0].(string), asMap(list[1])
-				}
-				switch name {
-				case "Ref", "Fn::GetAtt":
-					add(text)
-				case "Fn::Sub":
-					for _, found := range substituted.FindAllStringSubmatch(text, -1) {
-						if local[found[1]] == nil {
-							add(found[1])
-						}
+	rewritten(e.value(v), func(v any) (any, bool) {
+		for name, argument := range asMap(v) {
+			text, _ := argument.(string)
+			local := map[string]any{}
+			if list, ok := argument.([]any); ok && name == "Fn::Sub" {
+				text, local = list[0].(string), asMap(list[1])
+			}
+			switch name {
+			case "Ref", "Fn::GetAtt":
+				add(text)
+			case "Fn::Sub":
+				for _, found := range substituted.FindAllStringSubmatch(text, -1) {
+					if local[found[1]] == nil {
+						add(found[1])
 					}
 				}
-				walk(argument)
-			}
-		case []any:
-			for _, item := range v {
-				walk(item)
+			case "DeploymentPreference": // SAM makes a resource of it
+				delete(asMap(v), name)
 			}
 		}
-	}
-	walk(e.value(v))
+		return nil, false
+	})
 	return ids
 }
 

@@ -63,12 +63,9 @@ func TestRolesAreNarrow(t *testing.T) {
 
 // statements returns the statements of a role's inline policies.
 func statements(role stackResource) (all []map[string]any) {
-	if role.Properties["Policies"] == nil {
-		return nil
-	}
 	for _, policy := range listOf(role.Properties["Policies"]) {
-		for _, s := range listOf(valueAt(policy.(map[string]any), "PolicyDocument", "Statement")) {
-			if s, ok := s.(map[string]any); ok {
+		for _, s := range listOf(valueAt(asMap(policy), "PolicyDocument", "Statement")) {
+			if s := asMap(s); s != nil {
 				all = append(all, s)
 			}
 		}

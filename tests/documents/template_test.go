@@ -13,17 +13,15 @@ import (
 
 // stackResource is one resource of a template. Intrinsic functions have their long form.
 type stackResource struct {
-	Type           string         `yaml:"Type"`
-	DeletionPolicy string         `yaml:"DeletionPolicy"`
-	Properties     map[string]any `yaml:"Properties"`
+	Type       string
+	Properties map[string]any
 }
 
 // valueAt returns the value at a path of names in nested maps, nil if there is none.
 func valueAt(properties map[string]any, names ...string) any {
 	var at any = properties
 	for _, name := range names {
-		m, _ := at.(map[string]any)
-		at = m[name]
+		at = asMap(at)[name]
 	}
 	return at
 }
@@ -75,8 +73,7 @@ func sub(text string) map[string]any         { return map[string]any{"Fn::Sub": 
 
 // mapAt is valueAt for a value that is a map.
 func mapAt(properties map[string]any, names ...string) map[string]any {
-	m, _ := valueAt(properties, names...).(map[string]any)
-	return m
+	return asMap(valueAt(properties, names...))
 }
 
 // These properties protect the data of every stack. Lint does not check them.
@@ -90,8 +87,7 @@ func TestDataIsProtected(t *testing.T) {
 		"BisectBatchOnFunctionError": true, "FunctionResponseTypes": []any{"ReportBatchItemFailures"},
 		"BatchSize": 100, "MaximumBatchingWindowInSeconds": 1, "ParallelizationFactor": 1,
 		// Only S3 gets the record itself.
-		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Type": "S3",
-			"Destination": getAtt("FailedRecords.Arn")}},
+		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Type": "S3", "Destination": getAtt("FailedRecords.Arn")}},
 	}
 	projector := maps.Clone(mapping)
 	projector["BatchSize"] = 1000
@@ -109,8 +105,7 @@ func TestDataIsProtected(t *testing.T) {
 			"Schedule":    "rate(1 minute)",
 			"RetryPolicy": map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60},
 		}},
-		"FailedRecords Properties PublicAccessBlockConfiguration": map[string]any{"BlockPublicAcls": true,
-			"BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true},
+		"FailedRecords Properties PublicAccessBlockConfiguration": map[string]any{"BlockPublicAcls": true, "BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true},
 	} {
 		got := valueAt(template, append([]string{"Resources"}, strings.Fields(path)...)...)
 		if m, ok := got.(map[string]any); ok { // these properties of event sources are not compared
@@ -126,8 +121,8 @@ func TestDataIsProtected(t *testing.T) {
 	books := mapAt(resources["LedgerTable"], "Properties")
 	for _, part := range append([]any{books}, listOf(books["GlobalSecondaryIndexes"])...) {
 		want := map[string]any{"MaxReadRequestUnits": ref("MaxReadUnits"), "MaxWriteRequestUnits": ref("MaxWriteUnits")}
-		if got := mapAt(part.(map[string]any), "OnDemandThroughput"); !reflect.DeepEqual(got, want) {
-			t.Errorf("%v is capped at %v", part.(map[string]any)["IndexName"], got)
+		if got := asMap(part)["OnDemandThroughput"]; !reflect.DeepEqual(got, any(want)) {
+			t.Errorf("%v is capped at %v", asMap(part)["IndexName"], got)
 		}
 	}
 	// Logs show who posted what, so they remain when the stack is deleted, and are encrypted with the table's key.

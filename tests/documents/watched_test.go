@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -37,79 +38,51 @@ func stack(t *testing.T) map[string]any {
 	t.Helper()
 	template, watch := written(t, "template.yaml"), written(t, watchFile)
 	var pairs []string
-	for name := range watch["Parameters"].(map[string]any) {
+	for name := range mapAt(watch, "Parameters") {
 		if output, ok := valueAt(template, "Outputs", name, "Value").(string); ok {
 			pairs = append(pairs, "${"+name+"}", output)
 		}
 	}
 	given := strings.NewReplacer(pairs...)
-	resources := template["Resources"].(map[string]any)
-	for id, resource := range watch["Resources"].(map[string]any) {
+	resources := mapAt(template, "Resources")
+	for id, resource := range mapAt(watch, "Resources") {
 		if resources[id] != nil {
 			t.Fatalf("both templates have a resource %s", id)
 		}
-		resources[id] = replaced(resource, given)
+		resources[id] = rewritten(resource, func(v any) (any, bool) {
+			text, ok := v.(string)
+			return given.Replace(text), ok
+		})
 	}
 	return template
-}
-
-// replaced returns v with the replacer applied to every string.
-func replaced(v any, given *strings.Replacer) any {
-	switch v := v.(type) {
-	case string:
-		return given.Replace(v)
-	case map[string]any:
-		m := make(map[string]any)
-		for name, value := range v {
-			m[name] = replaced(value, given)
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, value := range v {
-			list[i] = replaced(value, given)
-		}
-		return list
-	}
-	return v
 }
 
 // written returns a template with references in the syntax of Fn::Sub: !Ref A is ${A}, !GetAtt A.B is ${A.B}.
 func written(t *testing.T, file string) map[string]any {
 	t.Helper()
-	return asText(map[string]any(readFile(t, file))).(map[string]any)
-}
-
-func asText(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, format := range map[string]string{"Ref": "${%s}", "Fn::GetAtt": "${%s}", "Fn::Sub": "%s"} {
-			if text, ok := v[name].(string); ok {
-				return fmt.Sprintf(format, text)
+	return asMap(rewritten(map[string]any(readFile(t, file)), func(v any) (any, bool) {
+		for name, argument := range asMap(v) {
+			text, ok := argument.(string)
+			if format := map[string]string{"Ref": "${%s}", "Fn::GetAtt": "${%s}", "Fn::Sub": "%s"}[name]; ok && format != "" {
+				return fmt.Sprintf(format, text), true
 			}
 		}
-		m := make(map[string]any)
-		for name, value := range v {
-			m[name] = asText(value)
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, value := range v {
-			list[i] = asText(value)
-		}
-		return list
-	}
-	return v
+		return nil, false
+	}))
+}
+
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
 }
 
 // alarms returns the properties of every alarm by its logical id.
 func alarms(t *testing.T, template map[string]any) map[string]map[string]any {
 	t.Helper()
 	all := make(map[string]map[string]any)
-	for id := range template["Resources"].(map[string]any) {
-		if valueAt(template, "Resources", id, "Type") == "AWS::CloudWatch::Alarm" {
-			all[id], _ = valueAt(template, "Resources", id, "Properties").(map[string]any)
+	for id, r := range mapAt(template, "Resources") {
+		if asMap(r)["Type"] == "AWS::CloudWatch::Alarm" {
+			all[id] = mapAt(asMap(r), "Properties")
 		}
 	}
 	if len(all) < 10 {
@@ -119,46 +92,34 @@ func alarms(t *testing.T, template map[string]any) map[string]map[string]any {
 }
 
 // metricsOfAlarm returns the metrics that an alarm uses.
-func metricsOfAlarm(t *testing.T, id string, alarm map[string]any) []metricUse {
-	t.Helper()
-	one := func(metric map[string]any, stat any) metricUse {
-		w := metricUse{by: id, dimensions: make(map[string]string)}
-		w.namespace, _ = metric["Namespace"].(string)
-		w.name, _ = metric["MetricName"].(string)
-		w.stat, _ = stat.(string)
-		if metric["Dimensions"] != nil {
-			for _, d := range listOf(metric["Dimensions"]) {
-				d := d.(map[string]any)
-				w.dimensions[d["Name"].(string)], _ = d["Value"].(string)
+func metricsOfAlarm(id string, alarm map[string]any) (all []metricUse) {
+	stats := []any{map[string]any{"MetricStat": map[string]any{"Metric": alarm, "Stat": cmp.Or(alarm["Statistic"], alarm["ExtendedStatistic"])}}}
+	if alarm["Metrics"] != nil {
+		stats = listOf(alarm["Metrics"])
+	}
+	for _, m := range stats {
+		metric := mapAt(asMap(m), "MetricStat", "Metric")
+		if metric == nil {
+			continue
+		}
+		w := metricUse{by: id, namespace: fmt.Sprint(metric["Namespace"]), name: fmt.Sprint(metric["MetricName"]),
+			stat: fmt.Sprint(valueAt(asMap(m), "MetricStat", "Stat")), dimensions: make(map[string]string)}
+		for _, d := range listOf(metric["Dimensions"]) {
+			if d := asMap(d); d != nil {
+				w.dimensions[fmt.Sprint(d["Name"])] = fmt.Sprint(d["Value"])
 			}
 		}
-		return w
-	}
-	if alarm["Metrics"] == nil {
-		stat := alarm["Statistic"]
-		if stat == nil {
-			stat = alarm["ExtendedStatistic"]
-		}
-		return []metricUse{one(alarm, stat)}
-	}
-	var all []metricUse
-	for _, m := range listOf(alarm["Metrics"]) {
-		if stat, ok := valueAt(m.(map[string]any), "MetricStat").(map[string]any); ok {
-			all = append(all, one(stat["Metric"].(map[string]any), stat["Stat"]))
-		}
+		all = append(all, w)
 	}
 	return all
 }
 
 // widget is one part of the dashboard.
 type widget struct {
-	Type                string
-	X, Y, Width, Height int
-	Properties          struct {
-		Title, Region, Stat, Markdown string
-		Period                        int
-		Metrics                       [][]any
-		Alarms                        []string
+	Properties struct {
+		Title, Stat string
+		Metrics     [][]any
+		Alarms      []string
 	}
 }
 
@@ -219,7 +180,7 @@ func allMetricUses(t *testing.T) []metricUse {
 	template := stack(t)
 	var all []metricUse
 	for id, alarm := range alarms(t, template) {
-		all = append(all, metricsOfAlarm(t, id, alarm)...)
+		all = append(all, metricsOfAlarm(id, alarm)...)
 	}
 	for _, w := range widgets(t, template) {
 		all = append(all, metricsOfWidget(t, w)...)
