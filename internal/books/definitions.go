@@ -59,14 +59,6 @@ func (p Posting) amounts() []Amount {
 	return []Amount{p.Quantity, *p.Weight}
 }
 
-// asset is a line that registers an asset.
-type asset struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Scale    int    `json:"scale"`
-	Currency string `json:"currency,omitempty"`
-}
-
 // defineAssets writes a line for each asset that the ledger does not have. Existing assets keep their scale and
 // currency.
 func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) error {
@@ -136,7 +128,8 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 		if currency := m.currencies[assetID]; currency != "" {
 			write(m.assets.names[currency])
 		}
-		m.line(Position{}, "asset", asset{assetID, nameOf(name, assetID), m.scales[assetID], m.currencies[assetID]})
+		m.line(Position{}, client.KindAsset, AssetLine{assetID, client.AssetRequest{
+			Name: nameOf(name, assetID), Scale: m.scales[assetID], Currency: m.currencies[assetID]}})
 	}
 	for _, name := range fresh {
 		write(name)
@@ -190,8 +183,8 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		r, err := m.Ledger.Account(ctx, accountID)
 		switch {
 		case isAbsent(err, "account_not_found"):
-			m.line(m.first[name], "account", map[string]string{
-				"id": accountID, "name": nameOf(name, accountID), "overdraft": "unlimited"})
+			m.line(m.first[name], client.KindAccount, AccountLine{accountID, client.AccountRequest{
+				Name: nameOf(name, accountID), Overdraft: client.Overdraft{Unlimited: true}}})
 		case err != nil:
 			return err
 		case !r.Value.Overdraft.Unlimited:

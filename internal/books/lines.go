@@ -21,6 +21,22 @@ type Ledger interface {
 	Account(ctx context.Context, id string) (client.Reply[client.Account], error)
 }
 
+// The lines of an import that define assets and accounts: the id, and the members of the client's request.
+type (
+	AssetLine struct {
+		ID string `json:"id"`
+		client.AssetRequest
+	}
+	AccountLine struct {
+		ID string `json:"id"`
+		client.AccountRequest
+	}
+	ChangeLine struct {
+		ID string `json:"id"`
+		client.AccountPatch
+	}
+)
+
 // Options configures the conversion of a book.
 type Options struct {
 	Ledger Ledger
@@ -61,7 +77,7 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 		return Lines{}, nil, err
 	}
 	for _, r := range transactions {
-		m.line(r.at, "transaction", r.TransactionRequest)
+		m.line(r.at, client.KindTransaction, r.TransactionRequest)
 	}
 	for _, note := range slices.Sorted(maps.Keys(m.notes)) {
 		m.out.Notes = append(m.out.Notes, fmt.Sprintf("%s (%d times)", note, m.notes[note]))
@@ -97,8 +113,8 @@ func (m *mapping) wrong(at Position, format string, a ...any) {
 
 func (m *mapping) note(text string) { m.notes[text]++ }
 
-func (m *mapping) line(at Position, kind string, body any) {
-	text, err := json.Marshal(map[string]any{kind: body})
+func (m *mapping) line(at Position, kind client.Kind, body any) {
+	text, err := json.Marshal(map[client.Kind]any{kind: body})
 	if err != nil {
 		m.wrong(at, "%v", err)
 		return

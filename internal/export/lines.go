@@ -11,6 +11,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/books"
 )
 
 // accountsAtOnce is the number of concurrent reads of accounts.
@@ -32,27 +33,13 @@ func newLines(e *exporter) format {
 	return &linesFormat{e, lines}
 }
 
-func (f *linesFormat) line(kind string, body any) error {
-	return f.lines.Encode(map[string]any{kind: body})
+func (f *linesFormat) line(kind client.Kind, body any) error {
+	return f.lines.Encode(map[client.Kind]any{kind: body})
 }
 
 func (f *linesFormat) asset(a client.Asset) error {
-	return f.line("asset", struct {
-		ID          string `json:"id"`
-		Name        string `json:"name"`
-		Description string `json:"description,omitempty"`
-		Scale       int    `json:"scale"`
-		Currency    string `json:"currency,omitempty"`
-	}{a.ID, a.Name, a.Description, a.Scale, a.Currency})
-}
-
-// accountLine opens an account, or changes it.
-type accountLine struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name,omitempty"`
-	Profile   json.RawMessage   `json:"profile,omitempty"`
-	Overdraft *client.Overdraft `json:"overdraft,omitempty"`
-	State     string            `json:"state,omitempty"`
+	return f.line(client.KindAsset, books.AssetLine{ID: a.ID, AssetRequest: client.AssetRequest{
+		Name: a.Name, Description: a.Description, Scale: a.Scale, Currency: a.Currency}})
 }
 
 func (f *linesFormat) account(ctx context.Context, accounts []client.Account) error {
@@ -78,12 +65,11 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 		return err
 	}
 	for n, a := range accounts {
-		overdraft := a.Overdraft
-		if !overdraft.Unlimited {
-			overdraft = open
+		request := client.AccountRequest{Name: a.Name, Profile: profiles[n], Overdraft: a.Overdraft}
+		if !a.Overdraft.Unlimited {
+			request.Overdraft = open
 		}
-		err := f.line("account", accountLine{ID: a.ID, Name: a.Name, Profile: profiles[n], Overdraft: &overdraft})
-		if err != nil {
+		if err := f.line(client.KindAccount, books.AccountLine{ID: a.ID, AccountRequest: request}); err != nil {
 			return err
 		}
 	}
@@ -94,7 +80,7 @@ func (f *linesFormat) transaction(t posted) error {
 	if t.Kind != string(client.KindTransaction) {
 		f.note("every " + t.Kind + " becomes a plain transaction")
 	}
-	return f.line("transaction", client.TransactionRequest{
+	return f.line(client.KindTransaction, client.TransactionRequest{
 		ID: t.ID, Description: t.Description, Metadata: t.Metadata, EffectiveAt: t.at, Postings: client.Legs(t.legs),
 	})
 }
@@ -106,7 +92,7 @@ func (f *linesFormat) end(context.Context) error {
 		if err != nil {
 			return err
 		}
-		change := accountLine{ID: a.ID}
+		var change client.AccountPatch
 		if !a.Overdraft.Unlimited {
 			change.Overdraft = &a.Overdraft
 		}
@@ -116,7 +102,7 @@ func (f *linesFormat) end(context.Context) error {
 		if change.Overdraft == nil && change.State == "" {
 			continue
 		}
-		if err := f.line(string(client.KindChange), change); err != nil {
+		if err := f.line(client.KindChange, books.ChangeLine{ID: a.ID, AccountPatch: change}); err != nil {
 			return err
 		}
 	}
