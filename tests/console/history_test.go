@@ -118,14 +118,10 @@ func TestLongHistory(t *testing.T) {
 	s := newSite(t)
 	s.ledger.OpenBooks()
 	const many = 410
-	for first := 0; first < many; first += 82 {
-		var requests []string
-		for i := range 82 {
-			requests = append(requests, fmt.Sprintf(`{"transfer":{"id":"m-%03d","from":"bank","to":"jane","asset":"USD",`+
-				`"quantity":"1","effective_at":"2026-02-%02dT00:00:00.%06dZ"}}`, first+i, 1+(first+i)%28, first+i))
-		}
-		s.ledger.Must(http.StatusOK, "POST", "/v1/batches", `{"requests":[`+strings.Join(requests, ",")+`]}`)
-	}
+	s.batch(many, func(i int) string {
+		return fmt.Sprintf(`{"transfer":{"id":"m-%03d","from":"bank","to":"jane","asset":"USD","quantity":"1","effective_at":"2026-02-%02dT00:00:00.%06dZ"}}`,
+			i, 1+i%28, i)
+	})
 	s.ledger.Project()
 	path := "accounts/jane?asset=USD&from=2026-02-01&to=2026-02-07"
 	first := s.get(path, http.StatusOK)
@@ -182,6 +178,7 @@ func TestInvalidHistoryQuery(t *testing.T) {
 			s.get("accounts/jane/chart.svg?asset=USD&"+query, c.status)
 		}
 	}
+	s.has(s.get("accounts/jane?asset=GOLD", http.StatusOK), "<option>AAPL", "<option selected>GOLD") // also if there is none of it
 	s.get("accounts/nobody?from=x", http.StatusNotFound)
 	s.get("accounts/jane/statement.csv", http.StatusNotFound)
 }

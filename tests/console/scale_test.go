@@ -24,16 +24,25 @@ func (s *site) fillMany(accounts, transactions int) {
 		}
 		return caller.Reply{}, nil
 	})
-	const batch = 100
-	for first := 0; first < transactions; first += batch {
+	s.batch(transactions, func(i int) string {
+		to := i
+		if i >= accounts {
+			to = 0
+		}
+		return fmt.Sprintf(`{"transfer":{"id":"paid-%05d","from":"market","to":"many-%05d","asset":"USD","quantity":"100",`+
+			`"description":"One of many","metadata":{"order":"%d"}}}`, i, to, i)
+	})
+	s.ledger.Project()
+}
+
+// batch posts n requests, each of which a function returns, in batches.
+func (s *site) batch(n int, request func(i int) string) {
+	s.Helper()
+	const most = 100
+	for first := 0; first < n; first += most {
 		var requests []string
-		for i := first; i < min(first+batch, transactions); i++ {
-			to := i
-			if i >= accounts {
-				to = 0
-			}
-			requests = append(requests, fmt.Sprintf(`{"transfer":{"id":"paid-%05d","from":"market","to":"many-%05d",`+
-				`"asset":"USD","quantity":"100","description":"One of many","metadata":{"order":"%d"}}}`, i, to, i))
+		for i := first; i < min(first+most, n); i++ {
+			requests = append(requests, request(i))
 		}
 		r := s.ledger.Must(http.StatusOK, "POST", "/v1/batches", `{"requests":[`+strings.Join(requests, ",")+`]}`)
 		for _, status := range r.Each("status", "results") {
@@ -42,7 +51,6 @@ func (s *site) fillMany(accounts, transactions int) {
 			}
 		}
 	}
-	s.ledger.Project()
 }
 
 // bounds has the maximum number of API requests per page, which does not depend on the size of the ledger.
