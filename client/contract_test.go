@@ -362,7 +362,7 @@ func reads(ctx context.Context, t *testing.T, c *client.Client, must func(error)
 	}
 	happened, err := c.JournalPage(ctx, client.JournalFrom{Time: begin}, 1)
 	must(err)
-	_, err = c.JournalPage(ctx, client.JournalFrom{After: happened.Value.NextCursor}, 1)
+	_, err = c.JournalPage(ctx, client.JournalFrom{After: happened.Value.NextCursor, Type: client.TypePosted}, 1)
 	must(err)
 	list(ctx, t, c.Assets("A"))
 	list(ctx, t, c.Holders("USD"))

@@ -34,7 +34,7 @@ func ExampleClient_Journal() {
 				fmt.Println(err)
 				return
 			}
-			fmt.Println(entry.At, entry.Event, entry.Transaction.ID)
+			fmt.Println(entry.At, entry.Type, entry.ID)
 			cursor = entry.Cursor // store it together with the result of processing the entry
 		}
 		time.Sleep(2 * time.Second)

@@ -65,7 +65,7 @@ func TestSearchSendsFiltersAndReadsAllPages(t *testing.T) {
 func TestJournalStopsAtNewestEntry(t *testing.T) {
 	const journal = "/v1/journal?"
 	entry := func(cursor string) string {
-		return `{"event":"posted","cursor":"` + cursor + `","transaction":{"id":"t"}}`
+		return `{"type":"transaction.posted","cursor":"` + cursor + `","data":{"id":"t"}}`
 	}
 	c, asked := answering(t, map[string]string{
 		journal + "limit=100":                               `{"data":[` + entry("c1") + `,` + entry("c2") + `],"next_cursor":"c2"}`,

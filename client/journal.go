@@ -2,18 +2,51 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/url"
 	"strconv"
 	"time"
 )
 
-// JournalEntry is one event of the journal: a transaction was posted, or a hold was placed or ended.
+// JournalEntry is one event of the journal.
 type JournalEntry struct {
-	Event       string      `json:"event"`       // StatusPosted, StatusHeld, or how the hold ended
-	At          string      `json:"at"`          // when it was recorded; RFC 3339
-	Cursor      string      `json:"cursor"`      // the position right after this entry
-	Transaction Transaction `json:"transaction"` // as of this event
+	ID        string          `json:"id"`        // the same whenever the event is told
+	Type      string          `json:"type"`      // TypePosted and the others
+	At        string          `json:"at"`        // when it was recorded; RFC 3339
+	Cursor    string          `json:"cursor"`    // the position right after this entry
+	Data      json.RawMessage `json:"data"`      // what the event made: see Transaction
+	Canonical string          `json:"canonical"` // the form of the event that its checksum covers
+}
+
+// The types of events.
+const (
+	TypeAssetRegistered    = "asset.registered"     // Data is an Asset
+	TypeAccountOpened      = "account.opened"       // Data is an Account
+	TypeAccountChanged     = "account.changed"      // Data is the Account after the change
+	TypeMemberGranted      = "member.granted"       // Data is a Member
+	TypeMemberRevoked      = "member.revoked"       // Data is a Member
+	TypeGroupRegistered    = "group.registered"     // Data is a Group
+	TypeGroupMemberGranted = "group.member_granted" // Data is a Member
+	TypeGroupMemberRevoked = "group.member_revoked" // Data is a Member
+	TypeGrouped            = "account.grouped"      // Data is an AccountGroups
+	TypeUngrouped          = "account.ungrouped"    // Data is an AccountGroups
+	TypePosted             = "transaction.posted"   // Data is a Transaction, likewise in those below
+	TypeHeld               = "hold.placed"
+	TypeCaptured           = "hold.captured"
+	TypeReleased           = "hold.released"
+	TypeExpired            = "hold.expired"
+)
+
+// Transaction returns the transaction of TypePosted and of the types of holds, as of this event. ok is false for other
+// types.
+func (e JournalEntry) Transaction() (t Transaction, ok bool, err error) {
+	switch e.Type {
+	case TypePosted, TypeHeld, TypeCaptured, TypeReleased, TypeExpired:
+		err = json.Unmarshal(e.Data, &t)
+		return t, err == nil, err
+	}
+	return t, false, nil
 }
 
 // JournalPage is a page of the journal. It is empty if there are no newer entries yet.
@@ -26,6 +59,7 @@ type JournalPage struct {
 type JournalFrom struct {
 	After string    // the cursor of an entry or a page, "" for none
 	Time  time.Time // if After is "": begin with the entries that were listed at this time
+	Type  string    // only events of this type; "": all
 }
 
 // JournalPage reads one page of the journal, with at most limit (1 to PageLimit) entries. A page may be short.
@@ -34,6 +68,9 @@ func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (
 	q.Set("limit", strconv.Itoa(limit))
 	if from.After != "" {
 		q = url.Values{"limit": q["limit"], "after": {from.After}}
+	}
+	if from.Type != "" {
+		q.Set("type", from.Type)
 	}
 	return get[JournalPage](ctx, c, q, "journal")
 }

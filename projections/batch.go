@@ -29,7 +29,7 @@ type Record struct {
 	Altered        bool            // a MODIFY record; the ledger never alters an event
 	Figures        *events.Figures // of a posting, from the record; nil: they must be read
 	Written        time.Time       // about when the item changed; zero: unknown
-	Event          events.Event    // a header or the end of a hold, from the record; nil: it must be read
+	Event          events.Event    // of the journal, from the record; nil: it must be read
 }
 
 // RecordOf returns the record of a new item, as the stream has it, but without a sequence number and a time.

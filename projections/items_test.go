@@ -67,9 +67,9 @@ func everyStored() []stored {
 			decodeListedEntry, store.AttrPK),
 		storedAs(ListedEntry{ID: id, Transaction: "t-1"}, listed, decodeListedEntry, store.AttrPK),
 		storedAs(JournalPage{ID: id, Void: true, Entries: []JournalEntry{
-			{Event: JournalPosted, At: id.Time(), Transaction: "t-1"},
-			{Event: JournalHeld, At: id.Time().Add(time.Microsecond), Transaction: "t-2"},
-			{Event: string(events.OutcomeExpired), At: id.Time(), Transaction: "t-2"},
+			{store.Transaction.Key("t-1"), id.Time()},
+			{store.Outcome.Key("t-2"), id.Time().Add(time.Microsecond)},
+			{store.GroupGrant.Key("desk", "ann", 7), id.Time()},
 		}}, journalItem, decodeJournal),
 	}
 }
@@ -189,8 +189,7 @@ func FuzzDecodePosting(f *testing.F) {
 func TestAlteredPageOfTheJournalIsRefused(t *testing.T) {
 	id := events.FirstKSUID(time.Unix(1_790_000_000, 0))
 	page := JournalPage{ID: id, Entries: []JournalEntry{
-		{Event: JournalPosted, At: id.Time(), Transaction: "t-1"},
-		{Event: JournalPosted, At: id.Time(), Transaction: "t-2"},
+		{store.Transaction.Key("t-1"), id.Time()}, {store.Transaction.Key("t-2"), id.Time()},
 	}}
 	moved, reversed := journalItem(page), journalItem(page)
 	moved[store.AttrSK] = store.String(store.Journal.Key(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)

@@ -3,6 +3,8 @@ package projections
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,12 +23,13 @@ const (
 	journalFirst, journalPages = 2, 25
 )
 
-// ResolvedEntry is an entry of the journal with its transaction as of that event.
+// ResolvedEntry is an entry of the journal with its event.
 type ResolvedEntry struct {
-	Event       string      // JournalPosted, JournalHeld or a hold's outcome
-	At          time.Time   // when it was recorded, UTC
-	Transaction Transaction // Ended is set only if Event is an outcome
-	Position    string      // of this entry; reading continues after it
+	JournalEntry
+	Type     string       // one of JournalTypes
+	Recorded events.Event // the event
+	Of       events.Event // the header of an ended hold, the opening of a changed account; else nil
+	Position string       // of this entry; reading continues after it
 }
 
 // JournalReader reads the journal in the order in which it was written. It is safe for concurrent use.
@@ -68,8 +71,9 @@ func JournalPosition(text string) (page events.KSUID, read int, ok bool) {
 // After returns at most s.Limit entries after the position s.After. It trails the clocks by JournalTrail. Next is set
 // even at the end. A result may be short before the end. After makes one request when nothing is new, and else
 // two. It makes a third when the first pages have too few entries: it estimates from their mean size how many more
-// pages to read. Errors: those of TransactionsByID; one for a malformed position.
-func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry], error) {
+// pages to read. If kind is not "", it leaves out the events of other types. Errors: those of store.Table and of
+// store.DecodeEvent; one for a malformed position.
+func (r *JournalReader) After(ctx context.Context, s Slice, kind string) (Page[ResolvedEntry], error) {
 	listed := Page[ResolvedEntry]{Next: s.After}
 	page, read, ok := JournalPosition(s.After)
 	if !ok {
@@ -98,21 +102,54 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry]
 	if len(entries) == 0 {
 		return listed, nil
 	}
-	wanted := make(map[string]bool, len(entries))
+	listed.Items, err = r.resolve(ctx, entries, kind)
+	return listed, err
+}
+
+// resolve reads the events of entries. It leaves out entries without an event, and those of other types than kind if
+// that is not "".
+func (r *JournalReader) resolve(ctx context.Context, entries []placedEntry, kind string) (
+	resolved []ResolvedEntry, err error,
+) {
+	found := make(map[store.Key]events.Event, len(entries))
 	for _, e := range entries {
-		wanted[e.entry.Transaction] = wanted[e.entry.Transaction] || e.entry.ends()
-	}
-	found, err := TransactionsByID(ctx, r.table, wanted, store.Strong)
-	if err != nil {
-		return listed, fmt.Errorf("read transactions of the journal: %w", err)
-	}
-	for _, e := range entries {
-		if resolved, ok := e.entry.resolve(found[e.entry.Transaction]); ok {
-			resolved.Position = e.position
-			listed.Items = append(listed.Items, resolved)
+		found[e.Event] = nil
+		if of, ok := before(e.Event); ok {
+			found[of] = nil
 		}
 	}
-	return listed, nil
+	err = forEach(ctx, r.table, slices.Collect(maps.Keys(found)), store.Strong, func(k store.Key, item store.Item) error {
+		e, err := store.DecodeEvent(item)
+		found[k] = e
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read events of the journal: %w", err)
+	}
+	for _, e := range entries {
+		one := ResolvedEntry{JournalEntry: e.JournalEntry, Recorded: found[e.Event], Position: e.position}
+		of, needed := before(e.Event)
+		if one.Of = found[of]; one.Recorded == nil || needed && one.Of == nil {
+			continue
+		}
+		one.Type, one.At = describe(one.Recorded)
+		if kind == "" || kind == one.Type {
+			resolved = append(resolved, one)
+		}
+	}
+	return resolved, nil
+}
+
+// before returns the key of the event that an event is shown with: the header of a hold's end, the opening of an
+// account's change.
+func before(event store.Key) (k store.Key, ok bool) {
+	if hold, ok := store.Outcome.Parse(event); ok {
+		return store.Transaction.Key(hold), true
+	}
+	if account, _, ok := store.Change.Parse(event); ok {
+		return store.Account.Key(account), true
+	}
+	return k, false
 }
 
 // pages reads at most limit pages of the journal in the order of their KSUIDs. It begins after `after`, which may be
@@ -127,7 +164,7 @@ func (r *JournalReader) pages(ctx context.Context, after string, limit int) ([]J
 
 // placedEntry is an entry with its position.
 type placedEntry struct {
-	entry    JournalEntry
+	JournalEntry
 	position string
 }
 
@@ -162,23 +199,4 @@ func takeEntries(
 		*next = string(page.ID)
 	}
 	return entries
-}
-
-// ends reports whether e is the end of a hold.
-func (e JournalEntry) ends() bool { return e.Event != JournalPosted && e.Event != JournalHeld }
-
-// resolve returns e with its transaction. ok is false if t is missing or does not match e, which is then wrong.
-func (e JournalEntry) resolve(t Transaction) (r ResolvedEntry, ok bool) {
-	switch {
-	case t.Header.ID == "":
-	case e.ends():
-		if t.Ended == nil || string(t.Ended.Outcome) != e.Event {
-			return r, false
-		}
-		return ResolvedEntry{Event: e.Event, At: t.Ended.EndedAt(), Transaction: t}, true
-	default:
-		ok = t.Header.IsHold() == (e.Event == JournalHeld)
-		r = ResolvedEntry{Event: e.Event, At: t.Header.Recorded(), Transaction: Transaction{Header: t.Header}}
-	}
-	return r, ok
 }

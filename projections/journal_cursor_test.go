@@ -35,10 +35,10 @@ func TestJournalCursorContinuesWithinAPage(t *testing.T) {
 	// follow reads the rest of the journal, and returns the ids and the position of each.
 	follow := func(after string, limit int) (ids, positions []string) {
 		for range len(wanted) + 1 {
-			page, err := reader.After(t.Context(), projections.Slice{After: after, Limit: limit})
+			page, err := reader.After(t.Context(), projections.Slice{After: after, Limit: limit}, "")
 			b.Must(err)
 			for _, e := range page.Items {
-				ids, positions = append(ids, e.Transaction.Header.ID), append(positions, e.Position)
+				ids, positions = append(ids, store.FirstID(e.Event.SK)), append(positions, e.Position)
 			}
 			after = page.Next
 		}

@@ -152,8 +152,8 @@ type history struct {
 	begun   time.Time
 	lag     time.Duration // maximum of the stream
 	listers []*projections.Lister
-	seen    map[string]bool // by the reader
-	posted  []string        // event and id of each committed transaction and end
+	seen    map[store.Key]bool // by the reader
+	posted  []store.Key        // the events that were committed
 }
 
 // journalMorning is when histories of the journal begin.
@@ -165,7 +165,7 @@ func skewed(d time.Duration) func() time.Time {
 }
 
 // play runs the history, and returns the entries that the reader missed.
-func (h *history) play(t *testing.T) (missed []string) {
+func (h *history) play(t *testing.T) (missed []store.Key) {
 	const span = 100 * time.Second
 	for range 3 { // the last one has a clock that is far off: it mints nothing
 		skew := h.within(8*time.Second) - 4*time.Second
@@ -226,19 +226,18 @@ func (h *history) transaction(id string, at time.Time) (events.TransactionPosted
 	at = at.Truncate(time.Microsecond)
 	header := posted(id, 0, map[string]string{})
 	header.Legs = legsAt(header.Legs, at)
-	event := projections.JournalPosted
 	var end *events.HoldEnded
 	switch h.chance(5) {
 	case 0:
 		header.RecordedAt = at
 		header.Legs = legsAt(header.Legs, at.Add(-h.within(1_000_000*time.Second)))
 	case 1:
-		header.ExpiresAt, event = at.AddDate(0, 0, 7), projections.JournalHeld
+		header.ExpiresAt = at.AddDate(0, 0, 7)
 		end = new(viewstest.Ended(header, events.OutcomeReleased, 0, 0))
 		end.Legs = legsAt(end.Legs, at.Add(time.Second))
-		h.posted = append(h.posted, string(end.Outcome)+" "+id)
+		h.posted = append(h.posted, store.EventKey(*end))
 	}
-	h.posted = append(h.posted, event+" "+id)
+	h.posted = append(h.posted, store.EventKey(header))
 	return header, end
 }
 
@@ -276,12 +275,12 @@ func (h *history) follow(t *testing.T, ended <-chan struct{}) {
 	reader := projections.NewJournalReader(h.journalStore, skewed(skew))
 	cursor := ""
 	read := func() (n int) {
-		page, err := reader.After(t.Context(), projections.Slice{After: cursor, Limit: 1 + h.chance(4)})
+		page, err := reader.After(t.Context(), projections.Slice{After: cursor, Limit: 1 + h.chance(4)}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range page.Items {
-			h.seen[e.Event+" "+e.Transaction.Header.ID] = true
+			h.seen[e.Event] = true
 			if cursor = e.Position; h.chance(5) == 0 { // it crashes, and resumes at the last entry that it saved
 				return len(page.Items)
 			}
@@ -316,7 +315,7 @@ func TestJournalMissesNothing(t *testing.T) {
 	for seed := range histories {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(journalMorning))
-			h := &history{begun: time.Now(), seen: map[string]bool{}, journalStore: &journalStore{
+			h := &history{begun: time.Now(), seen: map[store.Key]bool{}, journalStore: &journalStore{
 				random: rand.New(rand.NewPCG(uint64(seed), 0)), events: map[store.Key]store.Item{}, pages: map[string]store.Item{},
 			}}
 			if missed := h.play(t); len(missed) > 0 {

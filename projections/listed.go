@@ -2,15 +2,12 @@ package projections
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -104,59 +101,6 @@ func ParseIndexed(text string) ([]string, error) {
 
 var indexedKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
-// Events of the journal. A hold's outcomes are named as events.Outcome has them.
-const (
-	JournalPosted = "posted"
-	JournalHeld   = StatusHeld
-)
-
-// JournalEntry records one event of a transaction: it was posted or held, or its hold ended.
-type JournalEntry struct {
-	Event       string    // JournalPosted, JournalHeld or a hold's outcome
-	At          time.Time // when it was recorded, UTC, whole microseconds
-	Transaction string    // id
-}
-
-// JournalPage has the journal entries of one batch of the stream. A page is never rewritten, except to make it void.
-type JournalPage struct {
-	ID      events.KSUID // minted right before the write
-	Entries []JournalEntry
-	Void    bool // the page was wrong: readers skip it
-}
-
-// Checksum returns the checksum that is stored with p: the first 16 bytes of the SHA-256 of its ID and its entries in
-// order, in base64 for URLs. It shows that a page was moved to another key, or that its entries were altered.
-func (p JournalPage) Checksum() string {
-	hash := sha256.New()
-	fmt.Fprintln(hash, p.ID)
-	for _, e := range p.Entries {
-		fmt.Fprintln(hash, e.Event, events.FormatTime(e.At), e.Transaction)
-	}
-	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:16])
-}
-
-// pageSkew is more than the difference between the clocks of a command and of a lister, of which each is at most
-// store.ClockTolerance off the store's.
-const pageSkew = time.Minute
-
-// Misplaced reports whether no lister can have written p under its ID: the ID is later than now, or earlier than the
-// events that p lists.
-func (p JournalPage) Misplaced(now time.Time) bool {
-	at := p.ID.Time()
-	return at.After(now.Add(pageSkew)) ||
-		slices.ContainsFunc(p.Entries, func(e JournalEntry) bool { return at.Before(e.At.Add(-pageSkew)) })
-}
-
-// JournalEvent reports whether event is an event of the journal.
-func JournalEvent(event string) bool {
-	switch event {
-	case JournalPosted, JournalHeld,
-		string(events.OutcomeCaptured), string(events.OutcomeReleased), string(events.OutcomeExpired):
-		return true
-	}
-	return false
-}
-
 // listedItem returns the item of an entry in the list of transactions in partition pk.
 func listedItem(pk string, e ListedEntry) store.Item {
 	item := store.Begin(store.Key{PK: pk, SK: store.Listed.SK(string(e.ID), e.Transaction)}, store.Listed.Type)
@@ -175,56 +119,4 @@ func decodeListedEntry(item store.Item) (ListedEntry, error) {
 		ID: events.KSUID(id), Transaction: transaction,
 		Held: r.OptionalFlag(store.AttrHeld), Void: r.OptionalFlag(store.AttrVoid),
 	}, item, r)
-}
-
-// journalItem returns the item of a page of the journal.
-func journalItem(p JournalPage) store.Item {
-	item := store.Begin(store.Journal.Key(string(p.ID)), store.Journal.Type)
-	entries := make([]store.Item, len(p.Entries))
-	for i, e := range p.Entries {
-		entries[i] = store.Item{
-			store.AttrEvent: store.String(e.Event), store.AttrAt: store.String(events.FormatTime(e.At)),
-			store.AttrTransaction: store.String(e.Transaction),
-		}
-	}
-	item[store.AttrEntries] = store.Maps(entries)
-	item[store.AttrChecksum] = store.String(p.Checksum())
-	putFlag(item, store.AttrVoid, p.Void)
-	return item
-}
-
-func decodeJournal(item store.Item) (JournalPage, error) {
-	id, ok := store.Journal.Parse(store.ItemKey(item))
-	_, err := events.ParseKSUID(id)
-	r := open(item, store.Journal.Type, ok && err == nil)
-	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(store.AttrVoid)}
-	list := r.Maps(store.AttrEntries)
-	p.Entries = make([]JournalEntry, len(list))
-	for i, element := range list {
-		entry, err := decodeJournalEntry(element)
-		if err != nil {
-			r.Fail(fmt.Sprintf("%s[%d]", store.AttrEntries, i), err.Error())
-		}
-		p.Entries[i] = entry
-	}
-	if r.Text(store.AttrChecksum) != p.Checksum() {
-		r.Fail(store.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
-	}
-	return decoded(p, item, r)
-}
-
-func decodeJournalEntry(element store.Item) (JournalEntry, error) {
-	r := store.Read(element)
-	e := JournalEntry{Event: r.Text(store.AttrEvent), Transaction: r.Text(store.AttrTransaction)}
-	at, err := events.ParseTime(r.Text(store.AttrAt))
-	if err != nil {
-		r.Fail(store.AttrAt, err.Error())
-	}
-	if e.At = at; !JournalEvent(e.Event) {
-		r.Fail(store.AttrEvent, "is not one of the journal's")
-	}
-	if !events.ValidID(e.Transaction) {
-		r.Fail(store.AttrTransaction, events.IDRule)
-	}
-	return e, r.Err()
 }

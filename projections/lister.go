@@ -24,7 +24,7 @@ const (
 	answerTime = 3 * time.Second
 )
 
-// Lister writes the lists of transactions and the journal. It is safe for concurrent use.
+// Lister writes the lists of transactions and the journal of all events. It is safe for concurrent use.
 type Lister struct {
 	table   store.Table
 	indexed []string // metadata keys
@@ -52,12 +52,11 @@ type listing struct {
 	record int // position in the batch
 	key    store.Key
 	event  events.Event // nil: it must be read from the table
-	entry  JournalEntry
 	err    error
 }
 
 // List applies a batch. For each header it puts the entries of its transaction into the lists. Then it writes the
-// journal entries of the whole batch. It skips records of other items. Applying a batch again is safe: it puts the same
+// journal entries of the whole batch. It skips records of items that the journal does not have. Applying a batch again is safe: it puts the same
 // list entries, and adds another page to the journal.
 //
 // One failed record does not stop the others. List returns the sequence number of the first record that failed, "" if
@@ -67,7 +66,7 @@ type listing struct {
 func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err error) {
 	ctx, cancel := untilReport(ctx)
 	defer cancel()
-	all := l.listings(ctx, batch)
+	all := listings(batch)
 	if len(all) == 0 {
 		return "", nil
 	}
@@ -83,22 +82,16 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 }
 
 // listings returns the work for a batch.
-func (l *Lister) listings(ctx context.Context, batch []Record) (all []*listing) {
+func listings(batch []Record) (all []*listing) {
 	for i, r := range batch {
-		key := store.Key{PK: r.PK, SK: r.SK}
-		target, ok := TargetOf(key)
-		switch {
-		case !target.Lists, r.Removed, r.Altered: // the projector handles these
-		case !ok:
-			alarm(ctx, l.log, "key is malformed", r, "RecordsMalformed")
-		default:
-			all = append(all, &listing{record: i, key: key, event: r.Event})
+		if store.IsJournaled(r.SK) && !r.Removed && !r.Altered { // the projector handles these
+			all = append(all, &listing{record: i, key: store.Key{PK: r.PK, SK: r.SK}, event: r.Event})
 		}
 	}
 	return all
 }
 
-// list puts the list entries of a header, and sets n.entry.
+// list reads the event if it is not known, and puts the list entries of a header.
 func (l *Lister) list(ctx context.Context, n *listing) error {
 	if n.event == nil {
 		err := l.retry(ctx, func() (err error) {
@@ -109,14 +102,11 @@ func (l *Lister) list(ctx context.Context, n *listing) error {
 			return fmt.Errorf("read the event: %w", err)
 		}
 	}
-	switch e := n.event.(type) {
-	case events.HoldEnded:
-		n.entry = EntryOfEnd(e)
-	case events.TransactionPosted:
-		n.entry = EntryOf(e)
-		return l.listHeader(ctx, e)
-	default:
-		return fmt.Errorf("%w: a %T is not listed", store.ErrMalformedItem, e)
+	if store.EventKey(n.event) != n.key {
+		return fmt.Errorf("%w: the %s has another key", store.ErrMalformedItem, n.event.EventName())
+	}
+	if header, ok := n.event.(events.TransactionPosted); ok {
+		return l.listHeader(ctx, header)
 	}
 	return nil
 }
@@ -137,20 +127,6 @@ func (l *Lister) read(ctx context.Context, k store.Key) (events.Event, error) {
 func (l *Lister) readClock(ctx context.Context) (time.Time, error) {
 	_, at, err := l.table.Get(ctx, store.Journal.Key(""), store.Eventual)
 	return at, err
-}
-
-// EntryOf returns the journal entry of a transaction's header.
-func EntryOf(h events.TransactionPosted) JournalEntry {
-	e := JournalEntry{Event: JournalPosted, At: h.Recorded(), Transaction: h.ID}
-	if h.IsHold() {
-		e.Event = JournalHeld
-	}
-	return e
-}
-
-// EntryOfEnd returns the journal entry of a hold's end.
-func EntryOfEnd(e events.HoldEnded) JournalEntry {
-	return JournalEntry{Event: string(e.Outcome), At: e.EndedAt(), Transaction: e.Transaction}
 }
 
 func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
@@ -179,10 +155,10 @@ func (l *Lister) report(ctx context.Context, batch []Record, all []*listing) (
 		isFirst := failed == "" && err == nil
 		switch {
 		case n.err == nil && isFirst:
-			entries = append(entries, n.entry)
+			entries = append(entries, EntryOf(n.event))
 		case n.err == nil:
 		case isFinal(n.err):
-			l.log.ErrorContext(ctx, "transaction cannot be listed", append(about, "RecordsMalformed", 1)...)
+			l.log.ErrorContext(ctx, "event cannot be listed", append(about, "RecordsMalformed", 1)...)
 		default:
 			l.log.ErrorContext(ctx, "listing failed", about...)
 			if isFirst {

@@ -1,8 +1,6 @@
 package projections
 
 import (
-	"cmp"
-
 	"ledger.example/events"
 	"ledger.example/internal/store"
 )
@@ -12,15 +10,15 @@ import (
 type Target struct {
 	View                              *View // nil: a balance or the lists
 	Account, Group, Asset, User, Hold string
-	Lists                             bool // a Lister writes these, a Projector all others
+	Lists                             bool // a Lister writes these and the journal, a Projector all others
 }
 
-// String is "jane USD", "jane, member u-17", "group desk, member u-17", "jane, its groups", "hold h-1" or "lists of
-// transactions".
+// String is "jane USD", "jane, member u-17", "group desk, member u-17", "jane, its groups", "hold h-1" or "lists and
+// journal".
 func (t Target) String() string {
 	switch {
 	case t.Lists:
-		return "lists of transactions"
+		return "lists and journal"
 	case t.Hold != "":
 		return "hold " + t.Hold
 	case t.Group != "" && t.User != "":
@@ -44,20 +42,19 @@ func (t Target) lane() string {
 	return t.Account
 }
 
-// TargetOf returns the first target of the event with a key, the zero Target if the event is not projected. ok is false
-// if it is projected and its key is malformed; then at most Lists is set. The target is never a hold: no key contains a
-// hold's id, but the figures of the postings that place or end the hold do.
+// TargetOf returns the first target of the event with a key, and the lists if it has no other; the journal may list an
+// event with another target, too. It is the zero Target if the event is not projected. ok is false if it is projected
+// and its key is malformed; then at most Lists is set. The target is never a hold: no key contains a hold's id, but the
+// figures of the postings that place or end the hold do.
 func TargetOf(k store.Key) (t Target, ok bool) {
-	if store.Transaction.Is(k.SK) || store.Outcome.Is(k.SK) {
-		id, isHeader := store.Transaction.Parse(k)
-		hold, isEnd := store.Outcome.Parse(k)
-		return Target{Lists: true}, (isHeader || isEnd) && events.ValidID(cmp.Or(id, hold))
-	}
 	ok = eachTarget(Record{PK: k.PK, SK: k.SK}, func(found Target, _ int64) {
 		if t == (Target{}) {
 			t = found
 		}
 	})
+	if ok && t == (Target{}) && store.IsJournaled(k.SK) {
+		return Target{Lists: true}, store.IsEventKey(k)
+	}
 	return t, ok
 }
 

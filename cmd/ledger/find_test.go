@@ -26,7 +26,7 @@ func moved(id, status, more string) string {
 func TestTail(t *testing.T) {
 	t.Parallel()
 	entry := func(event, cursor, transaction string) string {
-		return `{"event":"` + event + `","at":"2026-11-22T09:00:01.000000Z","cursor":"` + cursor + `","transaction":` + transaction + `}`
+		return `{"type":"` + event + `","at":"2026-11-22T09:00:01.000000Z","cursor":"` + cursor + `","data":` + transaction + `}`
 	}
 	captured := moved("h-1", "captured", `,"captured":[{"account":"jane","asset":"USD","quantity":"-2000","cost":"0"}]`)
 	for _, asJSON := range []bool{true, false} {
@@ -45,13 +45,15 @@ func TestTail(t *testing.T) {
 				data, next := "", "c3"
 				switch after {
 				case "":
-					data, next = entry("posted", "c1", moved("t-1", "posted", ""))+","+entry("captured", "c2", captured), "c2"
+					data, next = entry("transaction.posted", "c1", moved("t-1", "posted", ""))+","+entry("hold.captured", "c2", captured), "c2"
 				case "c2":
 					if away.Add(1) < 2 { // the ledger restarts
 						w.WriteHeader(http.StatusInternalServerError)
 						return
 					}
-					data = entry("released", "c3", moved("h-2", "released", ""))
+					data = entry("hold.released", "c3", moved("h-2", "released", "")) +
+						`,{"type":"member.granted","at":"2026-11-21T09:06:39Z","cursor":"c3","data":{"user":"ann","group":"desk","role":"owner"}}` +
+						`,{"type":"account.changed","at":"2026-11-21T09:06:39Z","cursor":"c3","data":{"id":"joe","name":"Joe"}}`
 				}
 				fmt.Fprintf(w, `{"data":[%s],"next_cursor":"%s"}`, data, next)
 			}))
@@ -80,13 +82,13 @@ func TestTail(t *testing.T) {
 			}
 			if asJSON {
 				lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-				if len(lines) != 3 || lines[1] != entry("captured", "c2", captured) {
+				if len(lines) != 5 || lines[1] != entry("hold.captured", "c2", captured) {
 					t.Errorf("printed %q", lines)
 				}
 				return
 			}
 			says(t, out.String(), "RECORDED AT (UTC)", "t-1 (transfer, posted)", "-25.00", "h-1 (transfer, captured)", "-20.00",
-				"h-2 (transfer, released)")
+				"h-2 (transfer, released)", "ann (member.granted) owner in", "joe (account.changed) Joe")
 			if strings.Count(out.String(), "RECORDED") != 1 {
 				t.Errorf("more than one heading: %s", out.String())
 			}

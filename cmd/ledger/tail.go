@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,27 +23,31 @@ func (env *environment) tailCommand() *cobra.Command {
 	var from client.JournalFrom
 	cmd := &cobra.Command{
 		Use:   "tail",
-		Short: "Follow the journal: print transactions as they are recorded",
-		Long: `tail follows the journal. It prints each transaction that is posted or held, and
-each end of a hold, about 20 seconds after it was recorded, in the order in
-which they were listed: an end may come before its hold. It runs until Ctrl-C,
-also while the ledger is restarted.
+		Short: "Follow the journal: print events as they are recorded",
+		Long: `tail follows the journal. It prints each event, such as transaction.posted,
+hold.captured or account.changed, about 20 seconds after it was recorded, in the
+order in which they were listed: an end may come before its hold. It runs until
+Ctrl-C, also while the ledger is restarted.
 
 By default, tail begins now. With --from, it begins at an earlier time. With
 --after, it continues after an entry: no entry is missed, but an entry may be
 printed twice.
 
+--type prints only the events of one type.
+
 --json prints a line for each entry. --after takes its "cursor".`,
 		Example: `  ledger tail
+  ledger tail --type hold.placed
   ledger tail --from 2026-11-22T09:00:00Z
   ledger tail --json --after CURSOR`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&from.After, "after", "", "continue after the entry with this cursor")
 	timeFlag(f, &from.Time, "from", timeFormats(), "begin at this time")
+	f.StringVar(&from.Type, "type", "", "only events of this type")
 	cmd.MarkFlagsMutuallyExclusive("after", "from")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		if from == (client.JournalFrom{}) {
+		if from.After == "" && from.Time.IsZero() {
 			from.Time = time.Now()
 		}
 		return env.tail(ctx, from)
@@ -81,7 +87,7 @@ func (env *environment) tail(ctx context.Context, from client.JournalFrom) (err 
 		}
 		if err == nil && page.NextCursor != from.After {
 			from.After = page.NextCursor
-			if len(page.Data) > 0 {
+			if len(page.Data) > 0 || from.Type != "" { // a page may have no event of the type
 				continue
 			}
 		}
@@ -111,11 +117,20 @@ func (env *environment) printEntries(r client.Reply[client.JournalPage], heading
 	}
 	t := env.legTable("RECORDED AT (UTC)", heading)
 	for _, e := range r.Value.Data {
-		legs := e.Transaction.Postings
-		if e.Event != client.StatusPosted && e.Event != client.StatusHeld {
-			legs = e.Transaction.Captured
+		one, isTransaction, err := e.Transaction()
+		legs := one.Postings
+		switch {
+		case err != nil:
+			return err
+		case !isTransaction:
+			if err := eventRow(t, e); err != nil {
+				return err
+			}
+			continue
+		case e.Type != client.TypePosted && e.Type != client.TypeHeld:
+			legs = one.Captured
 		}
-		env.legRows(t, e.At, e.Transaction.Kind+", "+e.Event, e.Transaction, legs)
+		env.legRows(t, e.At, one.Kind+", "+one.Status, one, legs)
 	}
 	if len(r.Value.Data) > 0 {
 		if err := t.flush(); err != nil {
@@ -125,10 +140,30 @@ func (env *environment) printEntries(r client.Reply[client.JournalPage], heading
 	return env.out.Flush()
 }
 
+// eventRow adds the line of an event that is not one of a transaction.
+func eventRow(t *grid, e client.JournalEntry) error {
+	var about struct{ ID, Name, User, Role, Group, Account string }
+	if err := json.Unmarshal(e.Data, &about); err != nil {
+		return err
+	}
+	of, detail := cmp.Or(about.ID, about.User, about.Group), cmp.Or(about.Name, about.Role)
+	if of == about.User && about.Group != "" {
+		detail = strings.TrimSpace(detail + " in " + about.Group)
+	}
+	account := about.Account
+	if strings.HasPrefix(e.Type, "account.") && about.ID != "" {
+		account = about.ID
+	}
+	t.row(shortTime(e.At), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", of, e.Type, detail)), account, "", "")
+	return nil
+}
+
 // assetsOfEntries returns the assets of all entries, with duplicates.
 func assetsOfEntries(entries []client.JournalEntry) (assets []string) {
 	for _, e := range entries {
-		assets = append(assets, assetsOf(e.Transaction.Postings)...)
+		if t, ok, _ := e.Transaction(); ok {
+			assets = append(assets, assetsOf(t.Postings)...)
+		}
 	}
 	return assets
 }

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"slices"
@@ -10,7 +13,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -57,19 +59,14 @@ func (f *fixture) list(t *testing.T) {
 	}
 }
 
-// journalPage writes a page of the journal for a given time, with entries of event and transaction.
-func (f *fixture) journalPage(t *testing.T, at time.Time, entries ...[2]string) {
+// journalPage writes a page of the journal for a given time, with entries of events.
+func (f *fixture) journalPage(t *testing.T, at time.Time, keys ...store.Key) {
 	t.Helper()
-	list, page := &types.AttributeValueMemberL{}, projections.JournalPage{ID: events.FirstKSUID(at)}
-	for _, e := range entries {
-		page.Entries = append(page.Entries, projections.JournalEntry{Event: e[0], At: at, Transaction: e[1]})
-		list.Value = append(list.Value, store.Map(store.Item{
-			store.AttrEvent: store.String(e[0]), store.AttrTransaction: store.String(e[1]),
-			store.AttrAt: store.String(events.FormatTime(at)),
-		}))
+	page := projections.JournalPage{ID: events.FirstKSUID(at)}
+	for _, k := range keys {
+		page.Entries = append(page.Entries, projections.JournalEntry{Event: k, At: at})
 	}
-	f.put(t, store.Journal.Key(string(page.ID)), store.Journal.Type,
-		store.Item{store.AttrEntries: list, store.AttrChecksum: store.String(page.Checksum())})
+	f.put(t, store.Journal.Key(string(page.ID)), store.Journal.Type, projections.JournalForm.Item(page))
 }
 
 // postAt posts a transfer with metadata. Its KSUIDs have the given time.
@@ -116,9 +113,9 @@ func TestInvalidIndexEntriesAreSkipped(t *testing.T) {
 			}
 		}
 	}
-	f.journalPage(t, instant, [2]string{"posted", "d-1"}, [2]string{"held", "d-1"}, [2]string{"captured", "d-1"},
-		[2]string{"posted", "absent"}, [2]string{"posted", "o-1"})
-	if got := f.follow(t, "?limit=2"); got != "posted d-1, posted o-1" {
+	f.journalPage(t, instant, store.Transaction.Key("d-1"), store.Outcome.Key("d-1"), store.Transaction.Key("absent"),
+		store.Change.Key("jane", 7), store.Transaction.Key("o-1"))
+	if got := f.follow(t, "?limit=2"); got != "transaction.posted d-1, transaction.posted o-1" {
 		t.Errorf("journal: %s", got)
 	}
 }
@@ -156,14 +153,23 @@ func (f *fixture) follow(t *testing.T, query string) string {
 	var all []string
 	for path := "/v1/journal" + query; ; {
 		before := path
-		got := answer[journalPage](t, f.must(t, 200, "GET", path, ""))
+		got := answer[client.JournalPage](t, f.must(t, 200, "GET", path, ""))
 		for _, e := range got.Data {
-			all = append(all, e.Event+" "+e.Transaction.ID)
+			all = append(all, e.Type+" "+transactionOf(t, e).ID)
 		}
-		if path = "/v1/journal?limit=2&after=" + url.QueryEscape(got.Next); path == before {
+		if path = "/v1/journal?limit=2&after=" + url.QueryEscape(got.NextCursor); path == before {
 			return strings.Join(all, ", ")
 		}
 	}
+}
+
+func transactionOf(t *testing.T, e client.JournalEntry) client.Transaction {
+	t.Helper()
+	one, ok, err := e.Transaction()
+	if !ok || err != nil {
+		t.Fatalf("%+v has no transaction: %v", e, err)
+	}
+	return one
 }
 
 // The journal shows each transaction as of its event. It hides pages that are too new. The cursor of an entry continues
@@ -174,13 +180,15 @@ func TestJournal(t *testing.T) {
 	f.postAt(t, at, "o-1", "")
 	f.must(t, 201, "POST", "/v1/transfers", placed)
 	f.must(t, 200, "POST", "/v1/transactions/h-1/capture", `{"quantity":"4200"}`)
-	f.journalPage(t, at, [2]string{"posted", "o-1"}, [2]string{"held", "h-1"}, [2]string{"captured", "h-1"})
-	f.journalPage(t, at.Add(time.Second), [2]string{"posted", "d-1"})
-	f.journalPage(t, at.Add(2*time.Second), [2]string{"posted", "t-1"})
-	const first = "posted o-1, held h-1, captured h-1"
+	f.journalPage(t, at, store.Transaction.Key("o-1"), store.Transaction.Key("h-1"), store.Outcome.Key("h-1"))
+	f.journalPage(t, at.Add(time.Second), store.Transaction.Key("d-1"))
+	f.journalPage(t, at.Add(2*time.Second), store.Transaction.Key("t-1"))
+	const first, second, third = "transaction.posted o-1, hold.placed h-1, hold.captured h-1", "transaction.posted d-1",
+		"transaction.posted t-1"
 	for after, want := range map[time.Duration]string{
 		14 * time.Second: "", 15 * time.Second: "", // by the store's clock, which has whole seconds
-		16 * time.Second: first, 17 * time.Second: first + ", posted d-1", time.Hour: first + ", posted d-1, posted t-1",
+		16 * time.Second: first, 17 * time.Second: first + ", " + second,
+		time.Hour: first + ", " + second + ", " + third,
 	} {
 		f.now = at.Add(after)
 		if got := f.follow(t, "?limit=2"); got != want {
@@ -188,20 +196,82 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	f.now = at.Add(time.Hour)
-	if got := f.follow(t, "?from="+events.FormatTime(at.Add(time.Second))); got != "posted d-1, posted t-1" {
+	if got := f.follow(t, "?from="+events.FormatTime(at.Add(time.Second))); got != second+", "+third {
 		t.Errorf("from the second page: %s", got)
 	}
-	all := answer[journalPage](t, f.must(t, 200, "GET", "/v1/journal", "")).Data
-	if all[1].Transaction.Status != ledger.StatusHeld || all[1].Transaction.EndedAt != "" ||
-		all[2].Transaction.Status != ledger.StatusCaptured || all[2].At != all[2].Transaction.EndedAt {
+	if got := f.follow(t, "?limit=1&type=transaction.posted"); !strings.HasPrefix(got, "transaction.posted o-1") {
+		t.Errorf("of one type: %s", got)
+	}
+	all := answer[client.JournalPage](t, f.must(t, 200, "GET", "/v1/journal", "")).Data
+	held, ended := transactionOf(t, all[1]), transactionOf(t, all[2])
+	if held.Status != client.StatusHeld || held.EndedAt != "" || ended.Status != client.StatusCaptured ||
+		all[2].At != ended.EndedAt {
 		t.Errorf("the hold is shown as %+v, its end as %+v", all[1], all[2])
 	}
 	for i, e := range all {
-		rest := answer[journalPage](t, f.must(t, 200, "GET", "/v1/journal?after="+e.Cursor, "")).Data
+		rest := answer[client.JournalPage](t, f.must(t, 200, "GET", "/v1/journal?after="+e.Cursor, "")).Data
 		if fmt.Sprint(rest) != fmt.Sprint(all[i+1:]) {
-			t.Errorf("after %s %s: %v", e.Event, e.Transaction.ID, rest)
+			t.Errorf("after %s: %v", e.ID, rest)
 		}
 	}
+}
+
+// The data of an entry is what the request that recorded the event was answered with. The canonical form of the event
+// has the stored checksum.
+func TestJournalShowsEachEvent(t *testing.T) {
+	f := newFixture(t)
+	at := instant.Add(time.Hour)
+	f.now = at
+	var keys []store.Key
+	var want []client.JournalEntry
+	for _, one := range []struct {
+		kind, method, path, body string
+		key                      store.Key
+	}{
+		{client.TypeAssetRegistered, "PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`, store.Asset.Key("EUR")},
+		{client.TypeAccountOpened, "PUT", "/v1/accounts/joe", `{"name":"Joe","profile":{"a":1}}`, store.Account.Key("joe")},
+		{client.TypeAccountChanged, "PATCH", "/v1/accounts/joe", `{"name":"Joseph"}`, store.Change.Key("joe", 2)},
+		{client.TypeMemberGranted, "PUT", "/v1/accounts/joe/members/ann", `{"role":"owner"}`, store.Grant.Key("joe", "ann", 1)},
+		{client.TypeMemberRevoked, "DELETE", "/v1/accounts/joe/members/ann", "", store.Grant.Key("joe", "ann", 2)},
+		{client.TypeGroupRegistered, "PUT", "/v1/groups/table", `{"name":"Desk"}`, store.Group.Key("table")},
+		{client.TypeGrouped, "PUT", "/v1/groups/table/accounts/joe", "", store.Grouping.Key("joe", 1)},
+		{client.TypeUngrouped, "DELETE", "/v1/groups/table/accounts/joe", "", store.Grouping.Key("joe", 2)},
+		{client.TypeGroupMemberGranted, "PUT", "/v1/groups/table/members/ann", `{"role":"viewer"}`,
+			store.GroupGrant.Key("table", "ann", 1)},
+		{client.TypeGroupMemberRevoked, "DELETE", "/v1/groups/table/members/ann", "", store.GroupGrant.Key("table", "ann", 2)},
+	} {
+		w := f.do(t, one.method, one.path, one.body)
+		if w.Code >= 300 {
+			t.Fatalf("%s %s: %s", one.method, one.path, w.Body)
+		}
+		keys = append(keys, one.key)
+		want = append(want, client.JournalEntry{ID: one.key.ID(), Type: one.kind, Data: bytes.TrimSpace(w.Body.Bytes())})
+	}
+	f.journalPage(t, at, keys...)
+	f.now = at.Add(time.Hour)
+	all := answer[client.JournalPage](t, f.must(t, 200, "GET", "/v1/journal", "")).Data
+	for i, e := range all {
+		if e.ID != want[i].ID || e.Type != want[i].Type || string(e.Data) != string(want[i].Data) {
+			t.Errorf("%s %s %s,\nwant %s %s %s", e.ID, e.Type, e.Data, want[i].ID, want[i].Type, want[i].Data)
+		}
+		item, _, err := store.NewTable(f.client, "books").Get(t.Context(), keys[i], store.Strong)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash := sha256.Sum256([]byte(e.Canonical))
+		sum := store.Read(item).Text(store.AttrChecksum)
+		if base64.RawURLEncoding.EncodeToString(hash[:16]) != sum || e.At != store.Read(item).Text("At") {
+			t.Errorf("%s at %s: %s, stored with %s", e.ID, e.At, e.Canonical, sum)
+		}
+	}
+	if len(all) != len(want) {
+		t.Errorf("%d entries", len(all))
+	}
+	only := answer[client.JournalPage](t, f.must(t, 200, "GET", "/v1/journal?type=group.member_revoked", ""))
+	if len(only.Data) != 1 || only.Data[0].ID != keys[9].ID() {
+		t.Errorf("of one type: %+v", only)
+	}
+	refused(t, f.do(t, "GET", "/v1/journal?type=posted", ""), 400, ledger.CodeInvalidRequest)
 }
 
 // The API refuses a cursor of another ledger, an impossible position in the journal, and metadata that is not indexed.
@@ -210,7 +280,7 @@ func TestInvalidSearches(t *testing.T) {
 	f := newFixture(t)
 	f.list(t)
 	cursor := *answer[client.List[transaction]](t, f.must(t, 200, "GET", "/v1/transactions?limit=1", "")).NextCursor
-	after := answer[journalPage](t, f.must(t, 200, "GET", "/v1/journal", "")).Next
+	after := answer[client.JournalPage](t, f.must(t, 200, "GET", "/v1/journal", "")).NextCursor
 	other := f.config
 	other.Ledger, other.IndexedMetadata = "other", nil
 	elsewhere := &fixture{Handler: New(other), config: other, client: f.client, log: f.log}

@@ -2,25 +2,32 @@ package api
 
 import (
 	"context"
+	"slices"
+	"strings"
 
+	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
 // ruleFromAfter is the rule for from in a request with after.
 const ruleFromAfter = "must not be given together with after"
 
-// Journal reads the journal, in the order in which its entries were listed. Errors are those of package store.
+// Journal reads the journal, in the order in which its entries were listed. kind is a type of events, "" for all.
+// Errors are those of package store.
 type Journal interface {
-	After(ctx context.Context, s projections.Slice) (projections.Page[projections.ResolvedEntry], error)
+	After(ctx context.Context, s projections.Slice, kind string) (projections.Page[projections.ResolvedEntry], error)
 }
 
 // journalEntry is an entry of the journal.
 type journalEntry struct {
-	Event       string      `json:"event"`
-	At          string      `json:"at"`
-	Cursor      string      `json:"cursor"` // the position right after this entry
-	Transaction transaction `json:"transaction"`
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	At        string `json:"at"`
+	Cursor    string `json:"cursor"`    // the position right after this entry
+	Data      any    `json:"data"`      // as GET shows it
+	Canonical string `json:"canonical"` // see events.AppendCanonical
 }
 
 // journalPage is a page of the journal. It always has a next cursor, because the journal has no end.
@@ -39,23 +46,69 @@ func (a *api) listJournal(r *request) (reply, error) {
 		}
 		s.After = projections.JournalFrom(wholeMicros(from))
 	}
+	kind, given := r.query[paramType]
+	if given && !slices.Contains(projections.JournalTypes, kind) {
+		r.failOnce(paramType, "must be one of "+strings.Join(projections.JournalTypes, ", "))
+	}
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
-	listed, err := a.config.Journal.After(r.http.Context(), s)
+	listed, err := a.config.Journal.After(r.http.Context(), s, kind)
 	if err != nil {
 		return reply{}, err
 	}
-	listed = cutPage(listed, func(h projections.ResolvedEntry) (string, int) {
-		return h.Position, maxBytes(h.Transaction)
-	})
+	listed = cutPage(listed, func(e projections.ResolvedEntry) (string, int) { return e.Position, entryBytes(e) })
 	page := journalPage{Data: make([]journalEntry, len(listed.Items)), Next: l.cursor(listed.Next)}
-	for i, h := range listed.Items {
+	for i, e := range listed.Items {
 		page.Data[i] = journalEntry{
-			h.Event, events.FormatTime(h.At), l.cursor(h.Position), showHold(h.Transaction),
+			ID: e.Event.ID(), Type: e.Type, At: events.FormatTime(e.At), Cursor: l.cursor(e.Position),
+			Data: showEvent(e), Canonical: string(events.AppendCanonical(nil, e.Recorded)),
 		}
 	}
 	return ok(page)
+}
+
+// showEvent shows what an event made, as a GET of it would right after the event.
+func showEvent(entry projections.ResolvedEntry) any {
+	switch e := entry.Recorded.(type) {
+	case events.TransactionPosted:
+		return showHold(projections.Hold{Header: e})
+	case events.HoldEnded:
+		header, _ := entry.Of.(events.TransactionPosted)
+		return showHold(projections.Hold{Header: header, Ended: &e})
+	case events.AssetRegistered:
+		return showAsset(e)
+	case events.AccountOpened:
+		return showAccount(ledger.NewAccount(e, nil))
+	case events.AccountChanged:
+		opening, _ := entry.Of.(events.AccountOpened)
+		return showAccount(ledger.NewAccount(opening, &e))
+	case events.GroupRegistered:
+		return showGroup(e)
+	case events.AccountGrouped:
+		return client.AccountGroups{
+			GroupedAccount: client.GroupedAccount{Group: e.Changed(), Account: e.Account},
+			Groups:         append([]string{}, e.Groups...),
+		}
+	case events.MemberGranted:
+		return membership{e.Account, e.Group, e.User, orNull(string(e.Role))}
+	}
+	return nil
+}
+
+// entryBytes returns the most bytes that an entry takes in the answer of a Lambda function.
+func entryBytes(e projections.ResolvedEntry) int {
+	const ofAByte = 7 // see maxBytes
+	canonical := len(events.AppendCanonical(nil, e.Recorded))
+	h := projections.Hold{}
+	switch of := e.Recorded.(type) {
+	case events.TransactionPosted:
+		h.Header = of
+	case events.HoldEnded:
+		h.Header, _ = e.Of.(events.TransactionPosted)
+		h.Ended = &of
+	}
+	return maxBytes(h) + 2*ofAByte*canonical
 }
 
 // isJournalPosition reports whether text can be a position in the journal.

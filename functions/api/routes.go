@@ -33,6 +33,7 @@ const (
 	paramAt          = "at"
 	paramOrder       = "order"
 	paramAfter       = "after"
+	paramType        = "type"
 	paramMetadata    = metadataPrefix + "KEY" // KEY is any metadata key
 )
 
@@ -122,7 +123,7 @@ func routes() []route {
 		{"POST", posted + "/reversals", reversalOperators, dry, "Reverse a transaction", (*api).postReversal},
 		{"GET", posted + "/reversals", legViewers, page(), "List the reversals of a transaction", (*api).listReversals},
 		{"GET", "/v1/holds", admins, page(), "List all open holds", (*api).listOpenHolds},
-		{"GET", "/v1/journal", admins, []string{paramAfter, paramFrom, paramLimit}, "Read the journal",
+		{"GET", "/v1/journal", admins, []string{paramAfter, paramFrom, paramType, paramLimit}, "Read the journal",
 			(*api).listJournal},
 	}
 }

@@ -54,10 +54,10 @@ func inserted(r lambdaevents.DynamoDBEventRecord) bool {
 	return r.EventName == string(lambdaevents.DynamoDBOperationTypeInsert)
 }
 
-// event decodes the image of a new header or a new end of a hold. It returns nil for any other record.
+// event decodes the image of a new event of the journal. It returns nil for any other record.
 func event(r lambdaevents.DynamoDBEventRecord) events.Event {
 	sk := text(r.Change.Keys, store.AttrSK)
-	if !inserted(r) || !store.Transaction.Is(sk) && !store.Outcome.Is(sk) {
+	if !inserted(r) || !store.IsJournaled(sk) {
 		return nil
 	}
 	image := itemOf(r.Change.NewImage)

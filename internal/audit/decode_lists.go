@@ -44,21 +44,40 @@ func readListEntry(r *reader) (any, bool) {
 	return v, true
 }
 
-// statusPosted is the event of a journal entry for a transaction that is not a hold.
-const statusPosted = "posted"
-
 // entriesMax is the maximum number of entries in a page of the journal.
 const entriesMax = 100
 
 // journalEntry is an entry of the journal.
 type journalEntry struct {
-	event       string    // statusPosted, statusHeld or the outcome of a hold
-	at          time.Time // when the event was recorded
-	transaction string
+	event store.Key // of the event's item
+	at    time.Time // when the event was recorded
 }
 
 func (e journalEntry) String() string {
-	return e.event + " at " + e.at.Format(instantForm) + ": " + strconv.Quote(e.transaction)
+	return strconv.Quote(e.event.ID()) + " at " + e.at.Format(instantForm)
+}
+
+// subject returns the id of the transaction that the event belongs to. Other events stand for themselves.
+func (e journalEntry) subject() string {
+	if id, ok := store.Transaction.Parse(e.event); ok {
+		return id
+	}
+	if hold, ok := store.Outcome.Parse(e.event); ok {
+		return hold
+	}
+	return e.event.ID()
+}
+
+// entryOf returns the entry that the journal must have for an item. ok is false for items that are no events, and for
+// events that follow from others.
+func entryOf(value any, key store.Key) (e journalEntry, ok bool) {
+	switch v := value.(type) {
+	case posting, reversed:
+		return e, false
+	case storedEvent:
+		return journalEntry{key, v.base().at}, true
+	}
+	return e, false
 }
 
 // journalPage is a page of the journal. A void page has no entries.
@@ -79,9 +98,8 @@ func readJournalPage(r *reader, key []string) journalPage {
 	entries := list(store.AttrEntries, "entries", 1, entriesMax, func(one *reader) {
 		var e journalEntry
 		one.read(
-			must(store.AttrEvent, oneOf(statusPosted, statusHeld, captured, released, expired), &e.event),
+			must(store.AttrEvent, anEventKey, &e.event),
 			must(store.AttrAt, anInstant, &e.at),
-			must(store.AttrTransaction, anID, &e.transaction),
 		)
 		p.entries = append(p.entries, e)
 	})

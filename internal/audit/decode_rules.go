@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/store"
 )
 
 // rule says which values an attribute may have. parse returns the value that a text or a number stands for.
@@ -52,6 +54,11 @@ var (
 		at, _ := time.Parse(instantForm, s)
 		return at, isInstant(s)
 	}}
+	anEventKey = &rule[store.Key]{typ: aString, wanted: "the key of an event of the journal",
+		parse: func(s string) (store.Key, bool) {
+			key, ok := store.ParseKey(s)
+			return key, ok && store.IsJournaled(key.SK)
+		}}
 	// aTrueFlag is for optional booleans: false must not be stored.
 	aTrueFlag = &rule[bool]{typ: aFlag, wanted: "true, or no such attribute",
 		parse: func(s string) (bool, bool) { return s == "true", s == "true" }}

@@ -40,6 +40,7 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		for id := range opened.limits {
 			a.asset(ctx, id, key)
 		}
+		a.reconciler.addItem(ctx, value, lifecycle{}, key)
 		a.enqueue(ctx, opened)
 		return
 	}

@@ -33,8 +33,8 @@ func (a *Audit) checkPage(ctx context.Context, p journalPage, key store.Key) {
 	text := p.ksuid + "\n"
 	var newest time.Time
 	for _, e := range p.entries {
-		text += e.event + " " + e.at.Format(instantForm) + " " + e.transaction + "\n"
-		if e.at.After(newest) {
+		text += e.event.ID() + " " + e.at.Format(instantForm) + "\n"
+		if e.subject() != e.event.ID() && e.at.After(newest) { // others have the time of an unchecked clock
 			newest = e.at
 		}
 	}
@@ -63,38 +63,19 @@ func (w *window) add(d digest) bool {
 	return true
 }
 
-// journaled returns the entry that the journal must have for a header.
-func (h header) journaled() journalEntry {
-	if h.isHold() {
-		return journalEntry{statusHeld, h.at, h.id}
-	}
-	return journalEntry{statusPosted, h.at, h.id}
-}
-
-// journaled returns the entry that the journal must have for an end.
-func (o outcome) journaled() journalEntry { return journalEntry{o.how, o.at, o.hold} }
-
 // journaled returns the entries that the journal must have for a transaction.
 func (l lifecycle) journaled() (all []journalEntry) {
 	if l.exists {
-		all = append(all, l.header.journaled())
+		all = append(all, journalEntry{store.Transaction.Key(l.id), l.header.at})
 	}
 	if l.end != nil {
-		all = append(all, l.end.journaled())
+		all = append(all, journalEntry{store.Outcome.Key(l.id), l.end.at})
 	}
 	return all
 }
 
-// key returns the key of the entry's event.
-func (e journalEntry) key() store.Key {
-	if e.event == statusPosted || e.event == statusHeld {
-		return store.Transaction.Key(e.transaction)
-	}
-	return store.Outcome.Key(e.transaction)
-}
-
 func (c *reconciler) journalHash(e journalEntry) digest {
-	return c.hash("journal", e.event, e.at.Format(instantForm), e.transaction)
+	return c.hash("journal", e.event.PK, e.event.SK, e.at.Format(instantForm))
 }
 
 // addJournal adds entries that the journal must have. With the key of a page, it subtracts entries that the journal
@@ -104,7 +85,7 @@ func (c *reconciler) addJournal(ctx context.Context, entries []journalEntry, pag
 		d := c.journalHash(e)
 		if len(page) > 0 {
 			c.mu.Lock()
-			isWanted := c.rescanned == nil || c.rescanned[c.bucketOf(e.transaction)]
+			isWanted := c.rescanned == nil || c.rescanned[c.bucketOf(e.subject())]
 			isWanted = isWanted && c.journalSeen.add(d)
 			c.mu.Unlock()
 			if !isWanted {
@@ -112,7 +93,7 @@ func (c *reconciler) addJournal(ctx context.Context, entries []journalEntry, pag
 			}
 			d = d.negated()
 		}
-		c.add(ctx, journalPart, e.transaction, e.at, d, page...)
+		c.add(ctx, journalPart, e.subject(), e.at, d, page...)
 	}
 }
 
@@ -138,7 +119,7 @@ func (c *reconciler) recountJournal(ctx context.Context) {
 			b.differences[journalPart] = b.journalExpected
 		}
 		for e := range c.audit.journal(ctx, "") {
-			i, d := c.bucketOf(e.transaction), c.journalHash(e)
+			i, d := c.bucketOf(e.subject()), c.journalHash(e)
 			if taken[i] && !seen[d[0]] && e.at.Before(c.recentFrom) {
 				seen[d[0]] = true
 				c.buckets[i].differences[journalPart].add(d.negated())
@@ -161,12 +142,12 @@ func (a *Audit) journal(ctx context.Context, after string) iter.Seq[journalEntry
 	}
 }
 
-// compareJournal compares a transaction with those pages of the journal among its referrers. missing are the entries
-// that none of these pages has; another page may have them. Young entries are left out, and isUnsettled is then true.
-func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers []store.Key) (
+// compareJournal compares the entries that a subject must have with those pages of the journal among its referrers.
+// missing are the entries that none of these pages has; another page may have them. Young entries are left out, and
+// isUnsettled is then true.
+func (c *reconciler) compareJournal(ctx context.Context, subject string, wanted []journalEntry, referrers []store.Key) (
 	missing []journalEntry, found []Finding, isUnsettled bool,
 ) {
-	wanted := l.journaled()
 	missing = slices.Clone(wanted)
 	for _, k := range referrers {
 		if k.PK != store.Journal.PK() {
@@ -175,11 +156,11 @@ func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers 
 		p, _ := as[journalPage](c.audit.get(ctx, k))
 		for _, e := range p.entries {
 			switch {
-			case e.transaction != l.id:
+			case e.subject() != subject:
 			case slices.Contains(wanted, e):
 				missing = slices.DeleteFunc(missing, func(m journalEntry) bool { return m == e })
 			case !c.audit.happened(ctx, e):
-				right := "no entry: transaction " + strconv.Quote(l.id) + " does not exist"
+				right := "no entry: no such event is stored"
 				if len(wanted) > 0 {
 					right = fmt.Sprint(wanted)
 				}
@@ -193,13 +174,28 @@ func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers 
 
 // happened reports whether the event of an entry is stored. An end may be stored without its hold.
 func (a *Audit) happened(ctx context.Context, e journalEntry) bool {
-	switch v, _ := decode(a.get(ctx, e.key())); v := v.(type) {
-	case header:
-		return v.journaled() == e
-	case outcome:
-		return v.journaled() == e
+	value, _ := decode(a.get(ctx, e.event))
+	stored, ok := entryOf(value, e.event)
+	return ok && stored == e
+}
+
+// compareEvent compares an event that belongs to no transaction with the journal. event is the ID of its key.
+func (c *reconciler) compareEvent(ctx context.Context, event string, referrers []store.Key) (
+	found []Finding, missing []journalEntry, isUnsettled bool,
+) {
+	key, _ := store.ParseKey(event)
+	item := c.audit.get(ctx, key)
+	value, _ := decode(item)
+	e, ok := entryOf(value, key)
+	if !ok && len(item) > 0 {
+		return nil, nil, false // the scan reports it
 	}
-	return false
+	var wanted []journalEntry
+	if ok {
+		wanted = append(wanted, e)
+	}
+	missing, found, isUnsettled = c.compareJournal(ctx, event, wanted, referrers)
+	return found, missing, isUnsettled
 }
 
 // expectInJournal keeps entries for searchJournal.
@@ -232,7 +228,7 @@ func (c *reconciler) searchJournal(ctx context.Context) {
 		if done = len(c.missingFromJournal) == 0; !done && round == last {
 			var found []Finding
 			for e := range maps.Values(c.missingFromJournal) {
-				found = append(found, Finding{JournalBehind, e.key(), "", absent, e.String()})
+				found = append(found, Finding{JournalBehind, e.event, "", absent, e.String()})
 			}
 			c.audit.report(ctx, c.unreported(found)...)
 		}

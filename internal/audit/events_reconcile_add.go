@@ -9,17 +9,16 @@ import (
 	"ledger.example/internal/store"
 )
 
-// isWanted reports whether a rescan must add an item: its transaction is in a bucket that the rescan examines.
+// isWanted reports whether a rescan must add an item: it is in the difference of a bucket that the rescan examines.
 func (c *reconciler) isWanted(value any, key store.Key) bool {
 	e, ok := entryIn(value, key, lifecycle{})
 	id := e.transaction
+	if journaled, isEvent := entryOf(value, key); isEvent {
+		id, ok = journaled.subject(), true
+	}
 	switch v := value.(type) {
 	case journalPage:
 		return true // addJournal selects its entries
-	case header:
-		id, ok = v.id, true
-	case outcome:
-		id, ok = v.hold, true
 	case reversed:
 		id, ok = v.by, true
 	}
@@ -71,14 +70,15 @@ func (c *reconciler) addItem(ctx context.Context, value any, l lifecycle, key st
 	if l.unreadable {
 		return // the scan reports it
 	}
+	if e, ok := entryOf(value, key); ok {
+		c.addJournal(ctx, []journalEntry{e})
+	}
 	switch v := value.(type) {
 	case header:
 		c.noteBackdated(v)
 		c.addRequired(ctx, lifecycle{header: v, exists: true}, false, v.legs)
-		c.addJournal(ctx, []journalEntry{v.journaled()})
 	case outcome:
 		c.addRequired(ctx, l, true, v.legs)
-		c.addJournal(ctx, []journalEntry{v.journaled()})
 	case reversed:
 		c.add(ctx, eventsPart, v.by, timeOf(l.legs), c.reversalHash(v.transaction, v.by).negated(), key)
 	case journalPage:

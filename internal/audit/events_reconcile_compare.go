@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"ledger.example/internal/store"
 )
@@ -46,13 +47,16 @@ func (c *reconciler) unreported(all []Finding) []Finding {
 func (c *reconciler) compare(ctx context.Context, id string, referrers []store.Key) (
 	found []Finding, missing []journalEntry, isUnsettled bool,
 ) {
+	if strings.Contains(id, "/") { // no transaction has such an id
+		return c.compareEvent(ctx, id, referrers)
+	}
 	l := c.audit.readLifecycle(ctx, id)
 	if l.unreadable {
 		return nil, nil, false // the scan reports it
 	}
 	known, found, isUnsettled := c.audit.compareEntries(ctx, l)
 	found = append(found, c.audit.unrecordedReversal(ctx, l.header)...)
-	missing, untrue, isBehind := c.compareJournal(ctx, l, referrers)
+	missing, untrue, isBehind := c.compareJournal(ctx, id, l.journaled(), referrers)
 	found, isUnsettled = append(found, untrue...), isUnsettled || isBehind
 	for _, k := range referrers { // those that name a transaction to which they do not belong
 		value, _ := decode(c.audit.get(ctx, k))

@@ -70,7 +70,7 @@ func (c *reconciler) dirtyBuckets(ctx context.Context) (dirty []int) {
 	now, later := c.splitBuckets(listsOnly)
 	if len(later) > 0 {
 		c.audit.report(ctx, Finding{ListsIncomplete, store.Key{PK: store.Journal.PK()}, "",
-			fmt.Sprintf("%d of %d groups of transactions have missing or wrong entries", len(listsOnly),
+			fmt.Sprintf("%d of %d groups of events have missing or wrong entries", len(listsOnly),
 				bucketsCount),
 			"no missing or wrong entries: the other findings name only some of them"})
 	}

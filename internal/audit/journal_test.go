@@ -39,8 +39,7 @@ func (p *pages) add(entries ...journalEntry) {
 	var list []types.AttributeValue
 	for _, e := range entries {
 		list = append(list, &types.AttributeValueMemberM{Value: attributes{
-			store.AttrEvent: stringOf(e.event), store.AttrAt: stringOf(e.at.Format(instantForm)),
-			store.AttrTransaction: stringOf(e.transaction),
+			store.AttrEvent: stringOf(e.event.ID()), store.AttrAt: stringOf(e.at.Format(instantForm)),
 		}})
 	}
 	item := itemKey(store.Journal.Key(fmt.Sprintf("2h3vKAaVzJZ8mP0eMqk1kT9x%03d", len(p.all))))
@@ -57,7 +56,7 @@ func TestDuplicateJournalEntriesCountOnce(t *testing.T) {
 	a.started = time.Now()
 	c := newReconciler(a)
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
-	entry := func(id string) journalEntry { return journalEntry{statusPosted, at, id} }
+	entry := func(id string) journalEntry { return journalEntry{store.Transaction.Key(id), at} }
 	key := store.Journal.Key("x")
 	dirty := func() (ids []string) {
 		for _, id := range []string{"once", "twice", "far", "missing", "nothing"} {

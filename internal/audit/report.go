@@ -135,7 +135,7 @@ var (
 		"an entry in a list of transactions that shows a hold as none, or the reverse")
 	ListEntryWithoutTransaction = newCode("list_entry_without_transaction",
 		"an entry in a list of transactions whose transaction does not exist, or belongs in another list")
-	JournalBehind  = newBehind("journal_behind", "a transaction, or an end of a hold, that is missing from the journal")
+	JournalBehind  = newBehind("journal_behind", "an event that is missing from the journal")
 	JournalWrong   = newCode("journal_wrong", "an entry in the journal whose event does not exist or has another time")
 	JournalAltered = newBehind("journal_altered",
 		"a page of the journal that does not match its checksum, or whose key is no possible time of its writing")

@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"testing"
@@ -48,13 +49,17 @@ func many(pages int) Ledger {
 				if n == pages {
 					break
 				}
-				page.Data = append(page.Data, client.JournalEntry{Event: client.StatusPosted, Transaction: client.Transaction{
+				one, err := json.Marshal(client.Transaction{
 					ID: fmt.Sprint("t-", n*client.PageLimit+i), Kind: "transfer", PostedAt: "2026-11-21T09:06:39.123456Z",
 					Postings: []client.Posting{
 						{Account: "bank", Asset: "USD", Quantity: events.NewAmount(-1)},
 						{Account: "jane", Asset: "USD", Quantity: events.NewAmount(1)},
 					},
-				}})
+				})
+				if err != nil {
+					return page, err
+				}
+				page.Data = append(page.Data, client.JournalEntry{Type: client.TypePosted, Data: one})
 			}
 			return page, nil
 		},

@@ -260,14 +260,18 @@ func (e *exporter) pages(ctx context.Context) iter.Seq2[client.JournalPage, erro
 
 // entry takes the postings of an entry of the journal. Holds that were not captured have none.
 func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
-	p := posted{Transaction: entry.Transaction}
+	t, ok, err := entry.Transaction()
+	if err != nil || !ok {
+		return err
+	}
+	p := posted{Transaction: t}
 	legs, at := p.Postings, p.PostedAt
-	switch entry.Event {
-	case client.StatusPosted:
-	case client.StatusCaptured:
+	switch entry.Type {
+	case client.TypePosted:
+	case client.TypeCaptured:
 		legs, at = p.Captured, p.EndedAt
 		e.note("captured holds are exported as transactions at their capture, without the amounts held")
-	case client.StatusHeld:
+	case client.TypeHeld:
 		return nil
 	default:
 		e.note("holds that were released or expired are not exported")
@@ -276,7 +280,6 @@ func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 	if !e.posted.isNew(p.ID) {
 		return nil
 	}
-	var err error
 	if p.at, err = time.Parse(time.RFC3339Nano, at); err != nil {
 		return fmt.Errorf("transaction %q: %w", p.ID, err)
 	}

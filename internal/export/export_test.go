@@ -54,25 +54,25 @@ func sample(t *testing.T) Ledger {
 		{"id":"users:jo_e@home","state":"open"}]`)
 	entry := func(n int, event, transaction string) client.JournalEntry {
 		e := read[client.JournalEntry](t, transaction)
-		e.Event, e.Cursor = event, fmt.Sprint("c", n)
+		e.Type, e.Cursor = event, fmt.Sprint("c", n)
 		return e
 	}
-	postedEntry := entry(1, "posted", `{"transaction":{"id":"t-1","kind":"transfer","status":"posted","posted_at":"2026-11-21T09:06:39.123456Z",
+	postedEntry := entry(1, client.TypePosted, `{"data":{"id":"t-1","kind":"transfer","status":"posted","posted_at":"2026-11-21T09:06:39.123456Z",
 		"recorded_at":"2026-11-21T09:06:39.123456Z","description":"Lunch; \"really\"","metadata":{"order":"1001","Über":"x","date":"no","list":"a,b"},
 		"postings":[{"id":"k1","account":"jane","asset":"USD","quantity":"-2500","cost":"0"},{"id":"k2","account":"users:jo_e@home","asset":"USD","quantity":"2500","cost":"0"}]}}`)
 	pages := map[string]client.JournalPage{
 		"": {Data: []client.JournalEntry{
 			postedEntry,
-			entry(2, "held", `{"transaction":{"id":"h-1","kind":"transfer","status":"held","posted_at":"2026-11-21T09:07:00.000000Z"}}`),
-			entry(3, "captured", `{"transaction":{"id":"h-1","kind":"transaction","status":"captured","posted_at":"2026-11-21T09:07:00.000000Z",
+			entry(2, client.TypeHeld, `{"data":{"id":"h-1","kind":"transfer","status":"held","posted_at":"2026-11-21T09:07:00.000000Z"}}`),
+			entry(3, client.TypeCaptured, `{"data":{"id":"h-1","kind":"transaction","status":"captured","posted_at":"2026-11-21T09:07:00.000000Z",
 				"ended_at":"2026-11-22T00:00:00.000001Z","recorded_at":"2026-11-21T09:07:00.000000Z","postings":[],
 				"captured":[{"id":"k3","account":"jane","asset":"usd_t","quantity":"-7","cost":"0"},{"id":"k4","account":"jane","asset":"usd_t","quantity":"0","cost":"0"},
 				{"id":"k5","account":"late","asset":"usd_t","quantity":"7","cost":"0"}]}}`),
 		}, NextCursor: "c3"},
 		"c3": {Data: []client.JournalEntry{
 			postedEntry, // a second time
-			entry(5, "released", `{"transaction":{"id":"h-2","kind":"transfer","status":"released"}}`),
-			entry(6, "posted", `{"transaction":{"id":"t-2","kind":"trade","status":"posted","posted_at":"2020-01-01T00:00:00.000000Z",
+			entry(5, client.TypeReleased, `{"data":{"id":"h-2","kind":"transfer","status":"released"}}`),
+			entry(6, client.TypePosted, `{"data":{"id":"t-2","kind":"trade","status":"posted","posted_at":"2020-01-01T00:00:00.000000Z",
 				"recorded_at":"2026-11-22T00:00:00.000000Z","description":"Bought\nlate","metadata":{},
 				"postings":[{"id":"k6","account":"jane","asset":"AAPL","quantity":"10","cost":"150001"},{"id":"k7","account":"Assets:Bank","asset":"AAPL","quantity":"-10","cost":"-150001"},
 				{"id":"k8","account":"jane","asset":"GLD","quantity":"3","cost":"-5"},{"id":"k9","account":"Assets:Bank","asset":"GLD","quantity":"-3","cost":"5"}]}}`),
@@ -169,7 +169,7 @@ func TestOrderOfOneInstant(t *testing.T) {
 		if id == "k9" || id == "k5" {
 			at = "11:00:00.000000Z"
 		}
-		journal = append(journal, read[client.JournalEntry](t, fmt.Sprintf(`{"event":"posted","cursor":"%d","transaction":{"id":%q,
+		journal = append(journal, read[client.JournalEntry](t, fmt.Sprintf(`{"type":"transaction.posted","cursor":"%d","data":{"id":%q,
 			"kind":"transfer","status":"posted","posted_at":"2026-11-21T%s","metadata":{},"postings":[
 			{"id":%[2]q,"account":"jane","asset":"USD","quantity":"-1","cost":"0"},{"id":"z","account":"gone","asset":"USD","quantity":"1","cost":"0"}]}}`, n+1, id, at)))
 	}

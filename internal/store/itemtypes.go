@@ -20,6 +20,8 @@ type ItemType struct {
 	SK2   string // of the sort key in IndexHistory, "" if the item is not in it
 	PK2   string // of the partition key in IndexInverse, likewise
 	By    string // who writes it
+
+	Implied bool // an event that follows from another one of its commit: the journal leaves it out
 }
 
 // A Class says how a kind of item is used.
@@ -40,12 +42,12 @@ var (
 	Transaction = one(ItemType{What: "transaction posted or held, its *header*", Class: event,
 		Type: "TransactionPosted TransactionHeld", By: command, PK: "TXN#{transaction}", SK: "TXN#{transaction}"})
 	Posting = three[string](ItemType{What: "posting recorded", Class: projected, Type: "PostingRecorded", By: command,
-		PK: "ACCOUNT#{account}", SK: "POSTING#{asset}#{ksuid}", SK2: "POSTING#{ksuid}"})
+		PK: "ACCOUNT#{account}", SK: "POSTING#{asset}#{ksuid}", SK2: "POSTING#{ksuid}", Implied: true})
 	Outcome = one(ItemType{What: "end of a hold, its *outcome*", Class: event,
 		Type: "HoldCaptured HoldReleased HoldExpired", By: command + ", sweeper",
 		PK: "TXN#{transaction}", SK: "OUTCOME"})
 	Reversal = two[int64](ItemType{What: "transaction reversed", Class: event, Type: "TransactionReversed", By: command,
-		PK: "TXN#{transaction}", SK: "REVERSAL#{number}"})
+		PK: "TXN#{transaction}", SK: "REVERSAL#{number}", Implied: true})
 	Asset = one(ItemType{What: "asset registered", Class: event, Type: "AssetRegistered", By: command,
 		PK: "ASSET#{asset}", SK: "ASSET#{asset}", PK2: "ASSETS"})
 	// PROFILE sorts after each posting of the account.
@@ -101,14 +103,38 @@ func four(i ItemType) Four                        { return Four{declare(i, 4)} }
 func ItemTypes() []*Pattern { return slices.Clone(patterns) }
 
 // IsEvent reports whether an item with this SK is an event.
-func IsEvent(sk string) bool { return is(sk, event) || is(sk, projected) }
+func IsEvent(sk string) bool { return is(sk, (*Pattern).isEvent) }
 
 // IsProjected reports whether an item with this SK is an event that is projected.
-func IsProjected(sk string) bool { return is(sk, projected) }
+func IsProjected(sk string) bool { return is(sk, func(p *Pattern) bool { return p.Class == projected }) }
 
-func is(sk string, class Class) bool {
-	return slices.ContainsFunc(patterns, func(p *Pattern) bool { return p.Class == class && p.Is(sk) })
+// IsJournaled reports whether an item with this SK is an event that the journal has.
+func IsJournaled(sk string) bool { return is(sk, func(p *Pattern) bool { return p.isEvent() && !p.Implied }) }
+
+// JournaledTypes returns the types of the events that the journal has.
+func JournaledTypes() (types []string) {
+	for _, p := range patterns {
+		if p.isEvent() && !p.Implied {
+			types = append(types, strings.Fields(p.Type)...)
+		}
+	}
+	slices.Sort(types)
+	return slices.Compact(types) // grants on accounts and in groups have the same
 }
+
+// IsEventKey reports whether an event can have this key.
+func IsEventKey(k Key) bool {
+	return slices.ContainsFunc(patterns, func(p *Pattern) bool {
+		_, ok := p.parse(k)
+		return ok && p.isEvent()
+	})
+}
+
+func is(sk string, suits func(*Pattern) bool) bool {
+	return slices.ContainsFunc(patterns, func(p *Pattern) bool { return p.Is(sk) && suits(p) })
+}
+
+func (p *Pattern) isEvent() bool { return p.Class == event || p.Class == projected }
 
 // FirstID returns the part of an SK at the position of its first id, even if it is not a valid id.
 func FirstID(sk string) string {

@@ -11,6 +11,15 @@ import (
 // A Key names one item.
 type Key struct{ PK, SK string }
 
+// ID is the key as one text: the PK and the SK with a slash between. No PK of an event has a slash.
+func (k Key) ID() string { return k.PK + "/" + k.SK }
+
+// ParseKey parses the ID of a key.
+func ParseKey(id string) (k Key, ok bool) {
+	k.PK, k.SK, ok = strings.Cut(id, "/")
+	return k, ok && k.PK != "" && k.SK != ""
+}
+
 // numberDigits is the width of the number of a numbered event. Such keys sort by number.
 const numberDigits = 12
 

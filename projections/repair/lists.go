@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,10 +29,10 @@ type lists struct {
 	appending sync.Mutex
 
 	mu      sync.Mutex
-	journal map[uint64]bool         // by the hash of an entry: whether its event was found
-	newest  events.KSUID            // of the right pages that were read
-	altered []events.KSUID          // pages that cannot be decoded, or that no lister wrote under their keys
-	missing map[uint64]missingEntry // by its hash
+	journal map[uint64]bool                     // by the hash of an entry: whether its event was found
+	newest  events.KSUID                        // of the right pages that were read
+	altered []events.KSUID                      // pages that cannot be decoded, or that no lister wrote under their keys
+	missing map[uint64]projections.JournalEntry // by its hash
 }
 
 // lists rebuilds the lists of transactions and the journal. It reads the journal, then scans the table, and writes
@@ -42,7 +41,7 @@ type lists struct {
 func (r *Run) lists(ctx context.Context) error {
 	l := &lists{
 		Rebuilder: r.rebuilder, run: r, seed: maphash.MakeSeed(),
-		journal: make(map[uint64]bool), missing: make(map[uint64]missingEntry),
+		journal: make(map[uint64]bool), missing: make(map[uint64]projections.JournalEntry),
 	}
 	if err := l.readJournal(ctx, ""); err != nil {
 		return err
@@ -51,7 +50,7 @@ func (r *Run) lists(ctx context.Context) error {
 	for part := range listParts {
 		s := store.Scan{
 			Part: part, Parts: listParts,
-			Types: append(transactionEventNames(), store.Listed.Type, store.OpenHold.Type),
+			Types: append(store.JournaledTypes(), store.Listed.Type, store.OpenHold.Type),
 		}
 		running.Go(func() error {
 			return l.scan(runCtx, s, func(p store.Page) error { return l.page(runCtx, p.Items) })
@@ -81,17 +80,17 @@ func (l *lists) page(ctx context.Context, items []store.Item) error {
 			open = append(open, item)
 			continue
 		}
-		switch e, err := store.DecodeEvent(item); e := e.(type) {
-		case events.TransactionPosted:
+		e, err := store.DecodeEvent(item)
+		if err != nil {
+			l.run.report(Report{Err: fmt.Errorf("item %s %s: %w", key.PK, key.SK, err)})
+			continue
+		}
+		l.find(projections.EntryOf(e))
+		if header, ok := e.(events.TransactionPosted); ok {
 			headers++
-			l.find(projections.EntryOf(e), key)
-			for _, row := range projections.ListedRows(e, l.run.Indexed) {
+			for _, row := range projections.ListedRows(header, l.run.Indexed) {
 				wanted[store.ItemKey(row.Value.(store.Item))] = row
 			}
-		case events.HoldEnded:
-			l.find(projections.EntryOfEnd(e), key)
-		default:
-			l.run.report(Report{Err: fmt.Errorf("item %s %s: %w", key.PK, key.SK, err)})
 		}
 	}
 	l.run.count(func(n *Counts) { n.Transactions += headers })
@@ -201,16 +200,4 @@ func (l *lists) transactions(ctx context.Context, ids map[string]bool) (found ma
 		return err
 	})
 	return found, err
-}
-
-// transactionEventNames returns the event names of headers and of ends of holds.
-func transactionEventNames() (names []string) {
-	for _, e := range []events.Event{
-		events.TransactionPosted{}, events.TransactionPosted{ExpiresAt: time.Unix(0, 0)},
-		events.HoldEnded{Outcome: events.OutcomeCaptured}, events.HoldEnded{Outcome: events.OutcomeReleased},
-		events.HoldEnded{Outcome: events.OutcomeExpired},
-	} {
-		names = append(names, e.EventName())
-	}
-	return names
 }

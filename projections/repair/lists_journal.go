@@ -27,18 +27,12 @@ const (
 	faultPage     = "was altered or has entries without an event: void, and its correct entries in another page"
 )
 
-// missingEntry is an entry that the journal lacks, with the key of its event.
-type missingEntry struct {
-	projections.JournalEntry
-	event store.Key
-}
-
 // hashOf returns a hash of an entry. The probability of a collision among 100 million entries is about 1 in 3,000.
 func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 	return maphash.Comparable(l.seed, struct {
-		event, transaction string
-		at                 int64
-	}{e.Event, e.Transaction, e.At.UnixMicro()})
+		event store.Key
+		at    int64
+	}{e.Event, e.At.UnixMicro()})
 }
 
 // readJournal records the entries of the pages after a KSUID.
@@ -86,14 +80,14 @@ func (l *lists) pages(ctx context.Context, after events.KSUID, each func(Stored[
 }
 
 // find marks the entry of an event as found, or as missing from the journal.
-func (l *lists) find(e projections.JournalEntry, event store.Key) {
+func (l *lists) find(e projections.JournalEntry) {
 	hash := l.hashOf(e)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.journal[hash]; ok {
 		l.journal[hash] = true
 	} else {
-		l.missing[hash] = missingEntry{e, event}
+		l.missing[hash] = e
 	}
 }
 
@@ -115,15 +109,15 @@ func (l *lists) append(ctx context.Context, least int) error {
 		return err
 	}
 	l.mu.Lock()
-	var missing []missingEntry
+	var missing []projections.JournalEntry
 	for hash, e := range l.missing {
 		missing = append(missing, e)
 		l.journal[hash] = true
 	}
 	clear(l.missing)
 	l.mu.Unlock()
-	slices.SortFunc(missing, func(a, b missingEntry) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Transaction, b.Transaction))
+	slices.SortFunc(missing, func(a, b projections.JournalEntry) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Event.ID(), b.Event.ID()))
 	})
 	for page := range slices.Chunk(missing, entriesPerPage) {
 		if err := l.appendPage(ctx, page); err != nil {
@@ -134,13 +128,12 @@ func (l *lists) append(ctx context.Context, least int) error {
 }
 
 // appendPage reports a page of missing entries, and writes it unless this is a dry run.
-func (l *lists) appendPage(ctx context.Context, page []missingEntry) error {
-	entries, report := make([]projections.JournalEntry, len(page)), Report{Differences: make([]Difference, len(page))}
+func (l *lists) appendPage(ctx context.Context, page []projections.JournalEntry) error {
+	report := Report{Differences: make([]Difference, len(page))}
 	for i, e := range page {
-		entries[i] = e.JournalEntry
-		report.Differences[i] = Difference{Key: e.event, Fault: faultUnlisted, Behind: l.isYoung(e.At)}
+		report.Differences[i] = Difference{Key: e.Event, Fault: faultUnlisted, Behind: l.isYoung(e.At)}
 	}
-	return l.repair(ctx, report, func() error { return l.run.Append(ctx, entries) })
+	return l.repair(ctx, report, func() error { return l.run.Append(ctx, page) })
 }
 
 // repair reports what is wrong with the journal, and calls write, which repairs it, unless this is a dry run.
@@ -174,23 +167,25 @@ func (l *lists) voidPages(ctx context.Context) error {
 }
 
 // voidIfWrong voids a page that has entries without an event. The scan may have missed events that were written during
-// it, so it reads these transactions again.
+// it, so it reads these events again.
 func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) error {
-	var right []missingEntry
+	var right []projections.JournalEntry
 	for _, e := range p.Entries {
-		key := store.Transaction.Key(e.Transaction)
-		known := l.journal[l.hashOf(e)]
-		if !known {
-			found, err := l.transactions(ctx, map[string]bool{e.Transaction: true})
+		isRight := l.journal[l.hashOf(e)]
+		if !isRight {
+			var item store.Item
+			err := l.retry(ctx, func() (err error) {
+				item, _, err = l.table.Get(ctx, e.Event, store.Strong)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			t, ok := found[e.Transaction]
-			known = ok && projections.EntryOf(t.Header) == e ||
-				ok && t.Ended != nil && projections.EntryOfEnd(*t.Ended) == e
+			stored, err := store.DecodeEvent(item)
+			isRight = err == nil && projections.EntryOf(stored) == e
 		}
-		if known {
-			right = append(right, missingEntry{e, key})
+		if isRight {
+			right = append(right, e)
 		}
 	}
 	if len(right) == len(p.Entries) {

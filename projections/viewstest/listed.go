@@ -26,15 +26,22 @@ func (s Seed) ListedKeys(t T) (entries []string) {
 	return entries
 }
 
-// JournalText returns the pages of the journal, in order, such as "posted t-1, held t-2".
+// JournalText returns the pages of the journal, in order, such as "t-1, t-2, t-2 ended": ids of transactions, and keys
+// of other events.
 func (s Seed) JournalText(t T) (pages []string) {
 	t.Helper()
 	byKey := make(map[string]string)
 	for _, item := range s.ofKind(t, store.Journal.Type) {
 		var entries []string
 		for _, e := range store.Read(item).Maps(store.AttrEntries) {
-			r := store.Read(e)
-			entries = append(entries, r.Text(store.AttrEvent)+" "+r.Text(store.AttrTransaction))
+			id := store.Read(e).Text(store.AttrEvent)
+			key, _ := store.ParseKey(id)
+			if transaction, ok := store.Transaction.Parse(key); ok {
+				id = transaction
+			} else if hold, ok := store.Outcome.Parse(key); ok {
+				id = hold + " ended"
+			}
+			entries = append(entries, id)
 		}
 		byKey[store.Read(item).Text(store.AttrSK)] = strings.Join(entries, ", ")
 	}

@@ -72,8 +72,10 @@ func journalFollowed(t *testing.T, s *caller.Caller) {
 		for {
 			page := s.Must(200, "GET", "/v1/journal"+after, "")
 			for i := 0; page.Value("data", i) != nil; i++ {
-				if id := page.Text("data", i, "transaction", "id"); strings.HasPrefix(id, "~") {
-					seen = append(seen, page.Text("data", i, "event")+" "+id)
+				id, _ := page.Value("data", i, "data", "id").(string)
+				if kind := page.Text("data", i, "type"); strings.HasPrefix(id, "~") &&
+					(strings.HasPrefix(kind, "transaction.") || strings.HasPrefix(kind, "hold.")) {
+					seen = append(seen, kind+" "+id)
 				}
 			}
 			if after = "?after=" + url.QueryEscape(page.Text("next_cursor")); page.Value("data", 0) == nil {
@@ -84,8 +86,20 @@ func journalFollowed(t *testing.T, s *caller.Caller) {
 		seen = slices.Compact(seen) // entries may be delivered twice
 		return len(seen) >= 9
 	})
-	if got := strings.Join(seen, ", "); got != "captured ~h-1, held ~h-1, posted ~d-1, posted ~o-0, posted ~o-1, "+
-		"posted ~o-2, posted ~o-3, posted ~o-4, posted ~t-1" {
+	if got := strings.Join(seen, ", "); got != "hold.captured ~h-1, hold.placed ~h-1, transaction.posted ~d-1, "+
+		"transaction.posted ~o-0, transaction.posted ~o-1, transaction.posted ~o-2, transaction.posted ~o-3, "+
+		"transaction.posted ~o-4, transaction.posted ~t-1" {
 		t.Errorf("the journal has %s", got)
+	}
+	for after, found := "&limit=100", false; !found; { // ~jane was opened before
+		page := s.Must(200, "GET", "/v1/journal?type=account.opened"+after, "")
+		for i := 0; page.Value("data", i) != nil; i++ {
+			found = found || page.Text("data", i, "data", "id") == "~jane"
+		}
+		next := "&limit=100&after=" + url.QueryEscape(page.Text("next_cursor"))
+		if !found && next == after {
+			t.Fatal("the journal does not have the opening of ~jane")
+		}
+		after = next
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/store"
@@ -41,16 +39,11 @@ func TestAccessPatternsOfLists(t *testing.T) {
 
 // writePage puts a page of the journal that was minted at a time, with entries of these headers.
 func writePage(s *system.System, then time.Time, headers ...store.Key) {
-	entries, page := &types.AttributeValueMemberL{}, projections.JournalPage{ID: events.FirstKSUID(then)}
+	page := projections.JournalPage{ID: events.FirstKSUID(then)}
 	for _, key := range headers {
-		id, _ := store.Transaction.Parse(key)
-		page.Entries = append(page.Entries, projections.JournalEntry{Event: "posted", At: then, Transaction: id})
-		entries.Value = append(entries.Value, store.Map(store.Item{store.AttrEvent: store.String("posted"),
-			store.AttrAt: store.String(events.FormatTime(then)), store.AttrTransaction: store.String(id)}))
+		page.Entries = append(page.Entries, projections.JournalEntry{Event: key, At: then})
 	}
-	item := store.Begin(store.Journal.Key(string(page.ID)), store.Journal.Type)
-	item[store.AttrEntries], item[store.AttrChecksum] = entries, store.String(page.Checksum())
-	s.Put(item)
+	s.Put(projections.JournalForm.Item(page))
 }
 
 // If the first pages of the journal have too few entries, one more query reads about as many pages as are needed for

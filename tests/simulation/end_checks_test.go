@@ -40,7 +40,7 @@ func (h *history) checkEnd() {
 	h.audit()
 }
 
-// rebuildLists rebuilds the lists of transactions and the journal after the stream lost records.
+// rebuildLists rebuilds the lists of transactions and the journal from events that the stream does not deliver.
 func (h *history) rebuildLists() {
 	v, quiet := store.NewTable(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
 	err := repair.New(repair.Config{

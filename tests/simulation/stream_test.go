@@ -249,13 +249,13 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 	}
 }
 
-// deliverToLister delivers the headers and the ends of holds in a batch to a lister, concurrently with the projector.
+// deliverToLister delivers the events of a batch that the journal has to a lister, concurrently with the projector.
 // The lister sends requests in parallel. They meet no faults, because then the history could not be replayed. But the
 // lister can die after a batch, which is then redelivered.
 func (h *history) deliverToLister(batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if store.Transaction.Is(r.key.SK) || store.Outcome.Is(r.key.SK) {
+		if store.IsJournaled(r.key.SK) {
 			wanted = append(wanted, r)
 		}
 	}

@@ -59,30 +59,30 @@ func (b book) entriesIn(page store.Key) []types.AttributeValue {
 	return b[page][store.AttrEntries].(*types.AttributeValueMemberL).Value
 }
 
-// findEntry returns the page of the journal with an event of a transaction, and the index of the entry in the page.
-func (b book) findEntry(event, transaction string) (page store.Key, at int) {
+// findEntry returns the page of the journal with an event, and the index of the entry in the page.
+func (b book) findEntry(event store.Key) (page store.Key, at int) {
 	for _, k := range b.journalPages() {
 		for i, e := range b.entriesIn(k) {
-			entry := store.Read(e.(*types.AttributeValueMemberM).Value)
-			if entry.Text(store.AttrEvent) == event && entry.Text(store.AttrTransaction) == transaction {
+			if eventOf(e) == event {
 				return k, i
 			}
 		}
 	}
-	panic("the journal does not have " + transaction)
+	panic("the journal does not have " + event.ID())
 }
 
 // missingPageFindings returns the findings that a deleted page of the journal causes.
 func (b book) missingPageFindings(page store.Key) (wanted wants) {
 	for _, e := range b.entriesIn(page) {
-		entry := store.Read(e.(*types.AttributeValueMemberM).Value)
-		k := store.Transaction.Key(entry.Text(store.AttrTransaction))
-		if event := entry.Text(store.AttrEvent); event != "posted" && event != "held" {
-			k = store.Outcome.Key(entry.Text(store.AttrTransaction))
-		}
-		wanted = append(wanted, want{audit.JournalBehind, k, ""})
+		wanted = append(wanted, want{audit.JournalBehind, eventOf(e), ""})
 	}
 	return wanted
+}
+
+// eventOf returns the key of the event of an entry.
+func eventOf(entry types.AttributeValue) store.Key {
+	k, _ := store.ParseKey(store.Read(entry.(*types.AttributeValueMemberM).Value).Text(store.AttrEvent))
+	return k
 }
 
 // in returns the keys of an account's items whose sort keys have a prefix, in order.
@@ -111,8 +111,7 @@ func (b book) page(k store.Key) projections.JournalPage {
 	for _, element := range b.entriesIn(k) {
 		entry := store.Read(element.(*types.AttributeValueMemberM).Value)
 		at, _ := events.ParseTime(entry.Text(store.AttrAt))
-		p.Entries = append(p.Entries, projections.JournalEntry{Event: entry.Text(store.AttrEvent), At: at,
-			Transaction: entry.Text(store.AttrTransaction)})
+		p.Entries = append(p.Entries, projections.JournalEntry{Event: eventOf(element), At: at})
 	}
 	return p
 }

@@ -104,8 +104,8 @@ var inBraces = map[string]func(b book, of string) string{
 	"shard":  func(_ book, of string) string { return strconv.Itoa(store.Shard(of)) },
 	"next":   func(_ book, of string) string { return strconv.Itoa((store.Shard(of) + 1) % store.Shards) },
 	"index": func(b book, of string) string { // in its page of the journal
-		event, transaction, _ := strings.Cut(of, ",")
-		_, i := b.findEntry(event, transaction)
+		keys, _ := b.items(of)
+		_, i := b.findEntry(keys[0])
 		return strconv.Itoa(i)
 	},
 }
@@ -168,20 +168,21 @@ var itemNames = map[string]func(b book, of []string) []store.Key{
 	"held": func(b book, a []string) []store.Key {
 		return []store.Key{b.holdKey("ann", a[0]), b.holdKey("shop", a[0]), b.expiryKey(a[0])}
 	},
-	// The entries of a transaction in the list by time and in a list by metadata, and the page of one of its events.
+	// The entries of a transaction in the list by time and in a list by metadata.
 	"listed": func(b book, a []string) []store.Key { return []store.Key{b.listKey(a[0])} },
 	"tagged": func(b book, a []string) []store.Key {
 		return []store.Key{{PK: store.ListedMetadata.PK(a[1], a[2]), SK: b.listKey(a[0]).SK}}
 	},
-	"page": func(b book, a []string) []store.Key {
-		k, _ := b.findEntry(a[0], a[1])
-		return []store.Key{k}
-	},
 }
 
-// items returns the keys of ITEM@PATH.
+// items returns the keys of ITEM@PATH. page:ITEM is the page of the journal with an event.
 func (b book) items(s string) (keys []store.Key, path string) {
 	s, path, _ = strings.Cut(s, "@")
+	if event, isPage := strings.CutPrefix(s, "page:"); isPage {
+		keys, _ = b.items(event)
+		page, _ := b.findEntry(keys[0])
+		return []store.Key{page}, path
+	}
 	name, rest, _ := strings.Cut(s, ":")
 	of := strings.Split(rest, ",")
 	p := itemTypes[name]

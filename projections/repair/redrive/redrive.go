@@ -2,8 +2,8 @@
 // stores them in the bucket that is the on-failure destination of its event source mapping. The pump stores them in a
 // file.
 //
-// Redrive uses only the key of a record. It reads the item of that key. Headers and the ends of holds go to the lister,
-// all other items to the projector. So redrive is idempotent, and it does not matter which of the two had the record.
+// Redrive uses only the key of a record. It reads the item of that key. Events of the journal go to the lister, and
+// events with other projections to the projector. So redrive is idempotent, and it does not matter which of the two had the record.
 package redrive
 
 import (
@@ -61,7 +61,7 @@ type Counts struct {
 	Refolded    int64 // balances that lacked some of their postings
 	Counted     int64 // balances that counted all of them already
 	Memberships int64 // updated from their newest grant
-	Listed      int64 // transactions and ends of holds that were listed
+	Listed      int64 // events that were listed
 	Failed      int64 // calls of OnProblem
 }
 
@@ -197,10 +197,13 @@ func (r *Run) flush(ctx context.Context) error {
 			switch item := stored[found.key]; {
 			case item == nil:
 				absent = append(absent, found.place)
-			case target.Lists:
-				listed.add(found.place, item)
 			default:
-				projected.add(found.place, item)
+				if store.IsJournaled(found.key.SK) {
+					listed.add(found.place, item)
+				}
+				if !target.Lists {
+					projected.add(found.place, item)
+				}
 			}
 		}
 		if len(absent) > 0 { // the other records are processed
@@ -267,11 +270,11 @@ func (r *Run) list(ctx context.Context, p part) error {
 		}
 		switch {
 		case err != nil && (ctx.Err() != nil || store.IsTableWide(err)):
-			return fmt.Errorf("lists of transactions: %w", err)
+			return fmt.Errorf("lists and journal: %w", err)
 		case failed != "":
-			r.problem(p.places[i], fmt.Errorf("lists of transactions: %s could not be listed", failed))
+			r.problem(p.places[i], fmt.Errorf("lists and journal: %s could not be listed", failed))
 		case err != nil:
-			r.problem(p.places[i], fmt.Errorf("lists of transactions: %w", err))
+			r.problem(p.places[i], fmt.Errorf("lists and journal: %w", err))
 		default:
 			r.count(func(c *Counts) { c.Listed += int64(len(some)) })
 		}

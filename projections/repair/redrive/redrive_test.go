@@ -93,6 +93,7 @@ func (w *world) run(batch int, change func(*Config)) *run {
 		Open:      func(_ context.Context, name string) (io.ReadCloser, error) { return os.Open(name) },
 		OnProblem: func(at Place, err error) { r.problems = append(r.problems, at.String()+": "+err.Error()) },
 		OnRefold:  func(p projections.Target) { r.behind = append(r.behind, p.String()) },
+		List:      func(context.Context, []projections.Record) (string, error) { return "", nil },
 	}
 	if change != nil {
 		change(&c)

@@ -1,0 +1,147 @@
+package projections
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+)
+
+// JournalEntry names an event. The journal has an entry for each event, except for postings and the markers of
+// reversals, which follow from headers and from ends of holds.
+type JournalEntry struct {
+	Event store.Key // of the event's item
+	At    time.Time // when the event was recorded, UTC, whole microseconds
+}
+
+// JournalPage has the journal entries of one batch of the stream. A page is never rewritten, except to make it void.
+type JournalPage struct {
+	ID      events.KSUID // minted right before the write
+	Entries []JournalEntry
+	Void    bool // the page was wrong: readers skip it
+}
+
+// EntryOf returns the journal entry of an event.
+func EntryOf(e events.Event) JournalEntry {
+	_, at := describe(e)
+	return JournalEntry{store.EventKey(e), at}
+}
+
+// describe returns the type of an event in the journal, and when it was recorded. The type is "" for events that the
+// journal does not have.
+func describe(e events.Event) (kind string, at time.Time) {
+	switch e := e.(type) {
+	case events.TransactionPosted:
+		if e.IsHold() {
+			return "hold.placed", e.Recorded()
+		}
+		return "transaction.posted", e.Recorded()
+	case events.HoldEnded:
+		return "hold." + string(e.Outcome), e.EndedAt()
+	case events.AssetRegistered:
+		return "asset.registered", e.At
+	case events.AccountOpened:
+		return "account.opened", e.At
+	case events.AccountChanged:
+		return "account.changed", e.At
+	case events.GroupRegistered:
+		return "group.registered", e.At
+	case events.AccountGrouped:
+		if e.Removed != "" {
+			return "account.ungrouped", e.At
+		}
+		return "account.grouped", e.At
+	case events.MemberGranted:
+		kind = "member."
+		if e.Group != "" {
+			kind = "group.member_"
+		}
+		if e.Role == events.NoRole {
+			return kind + "revoked", e.At
+		}
+		return kind + "granted", e.At
+	}
+	return "", at
+}
+
+// JournalTypes are the types of events in the journal.
+var JournalTypes = []string{
+	"asset.registered", "account.opened", "account.changed", "member.granted", "member.revoked", "group.registered",
+	"group.member_granted", "group.member_revoked", "account.grouped", "account.ungrouped", "transaction.posted",
+	"hold.placed", "hold.captured", "hold.released", "hold.expired",
+}
+
+// Checksum returns the checksum that is stored with p: the first 16 bytes of the SHA-256 of its ID and its entries in
+// order, in base64 for URLs. It shows that a page was moved to another key, or that its entries were altered.
+func (p JournalPage) Checksum() string {
+	hash := sha256.New()
+	fmt.Fprintln(hash, p.ID)
+	for _, e := range p.Entries {
+		fmt.Fprintln(hash, e.Event.ID(), events.FormatTime(e.At))
+	}
+	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// pageSkew is more than the difference between the clocks of a command and of a lister, of which each is at most
+// store.ClockTolerance off the store's.
+const pageSkew = time.Minute
+
+// Misplaced reports whether no lister can have written p under its ID: the ID is later than now, or earlier than the
+// transactions and ends of holds that p lists. The times of other events prove nothing: commands take them from their own
+// clocks without a check.
+func (p JournalPage) Misplaced(now time.Time) bool {
+	at := p.ID.Time()
+	return at.After(now.Add(pageSkew)) || slices.ContainsFunc(p.Entries, func(e JournalEntry) bool {
+		return (store.Transaction.Is(e.Event.SK) || store.Outcome.Is(e.Event.SK)) && at.Before(e.At.Add(-pageSkew))
+	})
+}
+
+// journalItem returns the item of a page of the journal.
+func journalItem(p JournalPage) store.Item {
+	item := store.Begin(store.Journal.Key(string(p.ID)), store.Journal.Type)
+	entries := make([]store.Item, len(p.Entries))
+	for i, e := range p.Entries {
+		entries[i] = store.Item{
+			store.AttrEvent: store.String(e.Event.ID()), store.AttrAt: store.String(events.FormatTime(e.At)),
+		}
+	}
+	item[store.AttrEntries] = store.Maps(entries)
+	item[store.AttrChecksum] = store.String(p.Checksum())
+	putFlag(item, store.AttrVoid, p.Void)
+	return item
+}
+
+func decodeJournal(item store.Item) (JournalPage, error) {
+	id, ok := store.Journal.Parse(store.ItemKey(item))
+	_, err := events.ParseKSUID(id)
+	r := open(item, store.Journal.Type, ok && err == nil)
+	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(store.AttrVoid)}
+	list := r.Maps(store.AttrEntries)
+	p.Entries = make([]JournalEntry, len(list))
+	for i, element := range list {
+		entry, err := decodeJournalEntry(element)
+		if err != nil {
+			r.Fail(fmt.Sprintf("%s[%d]", store.AttrEntries, i), err.Error())
+		}
+		p.Entries[i] = entry
+	}
+	if r.Text(store.AttrChecksum) != p.Checksum() {
+		r.Fail(store.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
+	}
+	return decoded(p, item, r)
+}
+
+func decodeJournalEntry(element store.Item) (e JournalEntry, err error) {
+	r, ok := store.Read(element), false
+	if e.Event, ok = store.ParseKey(r.Text(store.AttrEvent)); !ok || !store.IsJournaled(e.Event.SK) {
+		r.Fail(store.AttrEvent, "is not the key of an event of the journal")
+	}
+	if e.At, err = events.ParseTime(r.Text(store.AttrAt)); err != nil {
+		r.Fail(store.AttrAt, err.Error())
+	}
+	return e, r.Err()
+}
