@@ -52,6 +52,27 @@ func TestClockOff(t *testing.T) {
 	}
 }
 
+// A dry run needs the clock that the real request needs. In particular no clock may say that a hold has expired.
+func TestDryRunNeedsAClock(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Minute)
+		r.skew = 2 * time.Minute
+		for _, request := range []ledger.Request{
+			capture("h-1", ledger.Part{}), release("h-1"), transfer("", "bank", "jane", "1"), transfer("", "jane", "shop", "1"),
+		} {
+			_, err := r.post(request)
+			r.refused(err, ledger.CodeUnavailable)
+		}
+		for _, request := range []ledger.Request{
+			dry(capture("h-1", ledger.Part{})), dry(release("h-1")), dry(transfer("", "bank", "jane", "1")),
+			dry(transfer("", "jane", "shop", "1")),
+		} {
+			_, err := r.post(request)
+			r.refused(err, ledger.CodeUnavailable)
+		}
+	})
+}
+
 // Clocks may be set while a process runs. The newest time of the store in any reply counts, and the store is asked
 // again before a refusal.
 func TestClockIsSetWhileTheProcessRuns(t *testing.T) {

@@ -7,16 +7,16 @@ import (
 
 // answerDryRun answers the pending requests of a dry run with what would be written if the funds suffice.
 func (a *attempts) answerDryRun(c *command) error {
+	commit, _, err := a.commit(c)
+	if err != nil {
+		return a.fail(c, err)
+	}
 	short, refused := a.shortfalls(c)
 	switch {
 	case refused != nil:
 		return refused
 	case len(short) > 0:
 		return a.shortfallError(short)
-	}
-	commit, _, err := a.commit(c)
-	if err != nil {
-		return a.fail(c, err)
 	}
 	return a.acknowledgeAll(c, commit, time.Time{})
 }

@@ -176,7 +176,10 @@ func (a *attempts) commit(ctx context.Context) (c commit, minted time.Time, err 
 	var ids []events.KSUID
 	minted = time.Now()
 	switch {
-	case first.DryRun:
+	case first.DryRun: // mints nothing, but needs the same clock
+		if _, err := a.ledger.checkClock(ctx, first.header.Legs[0].Account); err != nil {
+			return c, minted, err
+		}
 		ids = make([]events.KSUID, need)
 	case need > 0:
 		if ids, minted, err = a.ledger.mint(ctx, need, first.header.Legs[0].Account, first.after); err != nil {
