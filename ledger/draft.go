@@ -130,6 +130,9 @@ func (d draft) shape() []FieldError {
 
 // rules checks the rules over several fields. Errors: CodeInvalidTransaction, else CodeUnbalanced.
 func (d draft) rules() *Error {
+	if d.endsHold() || d.isReversal() { // its legs follow from another transaction
+		return d.part.rules()
+	}
 	var f faults
 	if d.kind != events.KindTransaction { // a transfer and a trade balance by construction
 		if d.legs[0].Account == d.legs[1].Account {
@@ -195,7 +198,7 @@ func unbalanced(legs []LegRequest) *Error {
 	return &Error{Code: CodeUnbalanced, Detail: "The postings do not sum to zero.", Fields: f}
 }
 
-// Check checks a posting request without reading anything, as the commands do first. Errors: CodeInvalidRequest,
+// Check checks a request without reading anything, as the commands do first. Errors: CodeInvalidRequest,
 // CodeInvalidTransaction, CodeUnbalanced.
 func Check(r Request) error {
 	d := r.expand()

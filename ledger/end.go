@@ -32,12 +32,9 @@ func (r CaptureRequest) Shape() []FieldError { return r.expand().shape() }
 func (r ReleaseRequest) Shape() []FieldError { return r.expand().shape() }
 
 // decideEnd reads the hold, and plans what its end takes of each leg. Errors that do not depend on the time or on other
-// requests: CodeInvalidTransaction, CodeTransactionNotFound, CodeNotAHold, CodeUnbalanced, CodeNothingCaptured. If more
-// is captured than was held, CodeExceedsHold refuses the request unless the hold has ended.
+// requests: CodeTransactionNotFound, and those of captured. If more is captured than was held, CodeExceedsHold refuses the
+// request unless the hold has ended.
 func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
-	if refused := r.part.rules(); refused != nil {
-		return refused
-	}
 	lifecycle, err := l.Lifecycle(ctx, r.ID)
 	if err != nil {
 		return asError(err)

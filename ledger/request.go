@@ -39,14 +39,13 @@ type plan struct {
 // refusal that depends on the time or on other requests is kept in refusedIfNew instead: it does not apply if the
 // request was carried out before. unknown is true if an earlier attempt may still be applied.
 func (r *request) decide(ctx context.Context, l *Ledger, unknown bool) error {
-	var refused *Error
+	refused := r.rules()
 	switch {
+	case refused != nil:
 	case r.endsHold():
 		refused = r.decideEnd(ctx, l)
 	case r.isReversal():
 		refused = r.decideReversal(ctx, l)
-	default:
-		refused = r.rules()
 	}
 	if refused == nil && !r.endsHold() && !r.listed {
 		known, err := l.definitionsOf(ctx, r.draft)

@@ -21,9 +21,6 @@ func (r ReverseRequest) Shape() []FieldError { return r.expand().shape() }
 // Each number can be written once. Of two concurrent reversals with the same number, the second one is planned again.
 // So an attempt with an older number never succeeds, and the amounts left to reverse only fall.
 func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
-	if refused := r.part.rules(); refused != nil {
-		return refused
-	}
 	lifecycle, err := l.Lifecycle(ctx, r.reverses)
 	if err != nil {
 		return asError(err)
