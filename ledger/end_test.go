@@ -179,6 +179,20 @@ func TestCaptureAndExpiry(t *testing.T) {
 	})
 }
 
+// A hold that has ended differently is refused as ended, whatever the capture asks for.
+func TestCaptureOfTooMuchOfAnEndedHold(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Hour)
+		if _, err := r.Post(t.Context(), release("h-1")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.Post(t.Context(), capture("h-1", some("101")))
+		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusReleased {
+			t.Errorf("it is %q", e.HoldStatus)
+		}
+	})
+}
+
 func TestEndsAfterTheTimeOfExpiry(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Minute)
