@@ -92,9 +92,9 @@ func (l *Ledger) verifyComplete(
 	return at, err
 }
 
-// acknowledgeAll answers all pending requests with what a successful commit wrote.
+// acknowledgeAll answers the requests of a successful commit with what it wrote.
 func (a *attempts) acknowledgeAll(c *command, sent commit, at time.Time) error {
-	for _, r := range a.pending {
+	for _, r := range sent.requests {
 		e, postings := sent.events[0], sent.postings[:len(r.header.Legs)]
 		sent.events, sent.postings = sent.events[r.eventCount():], sent.postings[len(postings):]
 		err := a.acknowledge(c, r, e, postings, at)

@@ -5,25 +5,27 @@ import (
 	"errors"
 	"fmt"
 
-	"ledger.example/events"
 	"ledger.example/internal/store"
 )
 
 // BatchMax is the maximum number of requests in a batch.
 const BatchMax = 100
 
-// PostBatch carries out 1 to BatchMax requests for transactions, but no reversals. They are of one actor, and all or
-// none of them are dry runs. Each must have an id. It returns the results in the order of the requests.
+// PostBatch carries out 1 to BatchMax requests. They are of one actor, and all or none of them are dry runs. Each
+// transaction must have an id, and no hold may be ended twice. It returns the results in the order of the requests.
 //
-// An atomic batch is posted completely or not at all. A request may spend the credits of earlier ones. Requests that
-// were posted before get their first answer, and the others are posted. The error is that of the first refused request,
-// which Error.Request numbers, or CodeBatchTooLarge.
+// An atomic batch is carried out completely or not at all. A request may spend what earlier ones credit or give back.
+// But it cannot end or reverse a transaction of the same batch, and no transaction may be reversed twice. Requests that
+// were carried out before get their first answer, and the others are carried out. The error is that of the first
+// refused request, which Error.Request numbers, or CodeBatchTooLarge.
 //
-// In any other batch the requests are independent. Requests that debit the same limited account and asset are posted
-// together or in their order (see joint.go), the others in any order. Requests that were not started in time get
-// CodeUnavailable.
+// In any other batch the requests are independent. Requests that debit the same limited account and asset are carried
+// out together or in their order (see joint.go), and those that place, end and reverse the same transaction in their
+// order; the others in any order. What a reversal debits is not known before, so it may be carried out at any time.
+// Requests that were not started in time get CodeUnavailable.
 //
-// Errors of the batch as a whole: CodeInvalidTransaction (for the number of requests or a duplicate id), CodeInternal.
+// Errors of the batch as a whole: CodeInvalidTransaction (for the number of requests, or for one that repeats another),
+// CodeInternal.
 func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]BatchResult, error) {
 	var f faults
 	f.check(Field{Name: "requests"}, BatchViolation(len(all)))
@@ -72,15 +74,26 @@ type batch struct {
 // rules checks the rules over several requests. Errors: CodeInvalidTransaction, CodeInternal.
 func (b *batch) rules() error {
 	var f faults
-	first, seen := b.requests[0], make(map[string]bool, len(b.requests))
-	for i, r := range b.requests {
-		switch {
-		case r.Actor != first.Actor, r.DryRun != first.DryRun, r.endsHold(), r.isReversal():
-			return internalError(errors.New("a batch of several actors, in part a dry run, or of more than postings"))
-		case r.ID != "" && seen[r.ID]:
-			f.check(Field{Request: i + 1, Name: "id"}, RuleRepeatedID)
+	first := b.requests[0]
+	ids, ended, reversed := make(map[string]bool, len(b.requests)), make(map[string]bool), make(map[string]bool)
+	once := func(seen map[string]bool, id string, i int, name, rule string) {
+		if id != "" && seen[id] {
+			f.check(Field{Request: i + 1, Name: name}, rule)
 		}
-		seen[r.ID] = true
+		seen[id] = true
+	}
+	for i, r := range b.requests {
+		if r.Actor != first.Actor || r.DryRun != first.DryRun {
+			return internalError(errors.New("a batch of several actors, or in part a dry run"))
+		}
+		if r.endsHold() {
+			once(ended, r.ID, i, "transaction", RuleRepeatedEnd)
+			continue
+		}
+		once(ids, r.ID, i, "id", RuleRepeatedID)
+		if r.isReversal() && r.number > 0 { // both would be written under the same number
+			once(reversed, r.reverses, i, "transaction", ruleRepeatedReversal)
+		}
 	}
 	if f != nil {
 		return invalidTransaction(f)
@@ -91,7 +104,7 @@ func (b *batch) rules() error {
 // validate checks one request of a batch without reading anything.
 func (d draft) validate() *Error {
 	f := faults(d.shape())
-	if d.ID == "" {
+	if d.ID == "" && !d.endsHold() {
 		f.check(Field{Name: "id"}, "must be given in a batch")
 	}
 	if len(f) > 0 {
@@ -100,7 +113,7 @@ func (d draft) validate() *Error {
 	return d.rules()
 }
 
-// postAtomic posts all requests in one transaction of the store. Error: that of the first refused request.
+// postAtomic carries out all requests in one transaction of the store. Error: that of the first refused request.
 func (b *batch) postAtomic(c *command) error {
 	for _, r := range b.requests {
 		if r.refused != nil {
@@ -159,10 +172,10 @@ func (b *batch) postEach(c *command) {
 }
 
 // chains groups the requests that are not refused; some groups are empty. Requests that debit the same limited pair are
-// in one chain, in their order. Unknown accounts count as limited. In a dry run nothing is spent, so every request is
-// its own chain.
+// in one chain, in their order, and so are those that place, end or reverse the same transaction. Unknown accounts count
+// as limited. In a dry run nothing is written, so every request is its own chain.
 func (b *batch) chains() [][]*request {
-	last := make(map[events.Pair]int) // the last request that debits the pair
+	last := make(map[any]int) // the last request that debits a pair, or that is for the transaction with an id
 	root := make([]int, len(b.requests))
 	find := func(i int) int {
 		for root[i] != i {
@@ -170,18 +183,25 @@ func (b *batch) chains() [][]*request {
 		}
 		return i
 	}
+	link := func(i int, to any) {
+		if j, ok := last[to]; ok { // the first request of a chain is its root
+			a, b := find(i), find(j)
+			root[max(a, b)] = min(a, b)
+		}
+		last[to] = i
+	}
 	for i, r := range b.requests {
 		root[i] = i
 		if r.refused != nil || r.DryRun {
 			continue
 		}
+		link(i, r.ID)
+		if r.isReversal() {
+			link(i, r.reverses)
+		}
 		known, _ := b.ledger.cachedDefinitions(r.draft)
 		for _, pair := range known.limitedDebits(r.draft) {
-			if j, ok := last[pair]; ok { // the first request of a chain is its root
-				a, b := find(i), find(j)
-				root[max(a, b)] = min(a, b)
-			}
-			last[pair] = i
+			link(i, pair)
 		}
 	}
 	chains := make([][]*request, len(b.requests)) // by root, the others are empty

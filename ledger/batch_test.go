@@ -2,18 +2,14 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"ledger.example/events"
 	"ledger.example/ledger"
-	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // outcomes are the codes of results, "posted" or "replayed".
@@ -267,84 +263,5 @@ func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
 			r.stored("t-1", false)
 			r.stored("t-2", false)
 		})
-	})
-}
-
-// An atomic batch is posted if and only if its requests would be posted one after the other. Otherwise its error is
-// that of the first request that would be refused.
-func TestAtomicBatchIsJudgedInOrder(t *testing.T) {
-	accounts := rapid.SampledFrom([]string{"jane", "bob", "margin", "bank"})
-	quantity := rapid.Int64Range(1, 300)
-	rapid.Check(t, func(rt *rapid.T) {
-		var requests []ledger.Request
-		for i := range rapid.IntRange(1, 7).Draw(rt, "requests") {
-			post := ledger.PostTransaction{Annotation: ledger.Annotation{ID: fmt.Sprint("t-", i), Actor: "tester"}}
-			if rapid.IntRange(0, 4).Draw(rt, "hold") == 0 {
-				post.Hold = &ledger.HoldRequest{}
-			}
-			for range rapid.IntRange(1, 3).Draw(rt, "moves") {
-				q := events.NewAmount(quantity.Draw(rt, "quantity"))
-				post.Postings = append(post.Postings,
-					ledger.LegRequest{Account: accounts.Draw(rt, "from"), Asset: "USD", Quantity: q.Neg()},
-					ledger.LegRequest{Account: accounts.Draw(rt, "to"), Asset: "USD", Quantity: q})
-			}
-			requests = append(requests, post)
-		}
-		funds := fmt.Sprint(rapid.Int64Range(1, 300).Draw(rt, "funds"))
-		projected, lowered := rapid.Bool().Draw(rt, "projected"), rapid.Bool().Draw(rt, "lowered")
-		problem := ""
-		judge := func(atomic bool) (refusedAt int, code ledger.Code, spent [3]string) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				for _, account := range []string{"jane", "bob", "margin"} {
-					r.fund(account, "USD", funds)
-					if !projected {
-						r.journal.Project(pair(account, "USD"), events.Amount{})
-					}
-				}
-				if lowered { // margin owes more than it may
-					r.mustPost(transfer("", "margin", "shop", "400"))
-					none := events.Overdraft{}
-					r.mustChange(ledger.ChangeAccount{ID: "margin", Overdraft: &none})
-				}
-				var before [3]string
-				spentNow := func(of *[3]string) {
-					for i, account := range []string{"jane", "bob", "margin"} {
-						s, _ := r.journal.Spent(pair(account, "USD"))
-						of[i] = s.String()
-					}
-				}
-				spentNow(&before)
-				var err error
-				if atomic {
-					_, err = r.batch(true, requests...)
-				} else {
-					for i, request := range requests {
-						if _, err = r.post(request); err != nil {
-							refusedAt = i + 1
-							break
-						}
-					}
-				}
-				var e *ledger.Error
-				if errors.As(err, &e) {
-					code = e.Code
-					if atomic {
-						refusedAt = e.Request
-					}
-				}
-				if spentNow(&spent); atomic && err != nil && spent != before {
-					problem = fmt.Sprintf("refused, and spent %v instead of %v", spent, before)
-				}
-			})
-			return refusedAt, code, spent
-		}
-		at, code, spent := judge(false)
-		gotAt, gotCode, gotSpent := judge(true)
-		if gotAt != at || gotCode != code {
-			rt.Fatalf("atomic: %s at %d; one by one: %s at %d", gotCode, gotAt, code, at)
-		}
-		if problem != "" || code == "" && gotSpent != spent {
-			rt.Fatalf("atomic spent %v, one by one %v; %s", gotSpent, spent, problem)
-		}
 	})
 }

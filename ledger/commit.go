@@ -10,6 +10,7 @@ import (
 // commit is written in one transaction of the store: all or nothing. Its conditions: every event and posting is absent,
 // and every debit passes its guard.
 type commit struct {
+	requests []*request               // that it carries out
 	events   []events.Event           // under keys that make them unique: headers, ends of holds, numbers of reversals
 	postings []events.PostingRecorded // of all headers and ends
 	limits   []limit                  // one for each limited account and asset that is debited, distinct

@@ -22,6 +22,14 @@ type draft struct {
 func (d draft) endsHold() bool   { return d.outcome != "" }
 func (d draft) isReversal() bool { return d.kind == events.KindReversal }
 
+// other is the id of the transaction that the request ends or reverses, "" if it does not.
+func (d draft) other() string {
+	if d.endsHold() {
+		return d.ID
+	}
+	return d.reverses
+}
+
 func (r PostTransaction) expand() draft {
 	return draft{Annotation: r.Annotation, kind: events.KindTransaction, legs: r.Postings}
 }

@@ -7,16 +7,18 @@ import (
 
 // answerDryRun answers the pending requests of a dry run with what would be written if the funds suffice.
 func (a *attempts) answerDryRun(c *command) error {
-	commit, _, err := a.commit(c)
+	commit, _, err := a.commit(c, a.pending)
 	if err != nil {
 		return a.fail(c, err)
 	}
-	short, refused := a.shortfalls(c)
-	switch {
-	case refused != nil:
-		return refused
-	case len(short) > 0:
-		return a.shortfallError(short)
+	if len(commit.limits) > 0 {
+		short, refused := a.shortfalls(c)
+		switch {
+		case refused != nil:
+			return refused
+		case len(short) > 0:
+			return a.shortfallError(short)
+		}
 	}
 	return a.acknowledgeAll(c, commit, time.Time{})
 }
@@ -24,9 +26,6 @@ func (a *attempts) answerDryRun(c *command) error {
 // shortfalls reads the current funds and account states, and returns the pairs that are short. It reads the amounts
 // spent before the credits, so that a covered debit is never found short.
 func (f *funding) shortfalls(ctx context.Context) (short []shortfall, _ *Error) {
-	if len(f.limits) == 0 {
-		return nil, nil
-	}
 	var keys lookupKeys
 	refused := make([]refusal, len(f.limits))
 	for i, limit := range f.limits {

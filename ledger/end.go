@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"ledger.example/events"
 )
@@ -76,14 +77,19 @@ func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) 
 	return taken, nil
 }
 
+// isLate reports whether the request captures a hold after the time of expiry, by the clock or by the KSUIDs.
+func (r *request) isLate(now time.Time, ids []events.KSUID) bool {
+	expires := r.header.ExpiresAt
+	return r.outcome == events.OutcomeCaptured && (!now.Before(expires) || !ids[0].Time().Before(expires))
+}
+
 // buildEnd returns the end of an open hold. ids are newly minted, one for each leg, or empty in a dry run. A capture
 // after the time of expiry becomes an expiry. Error: CodeOutcomeUnknown if an expiry is less than clockTolerance after
 // the time of expiry.
 func (r *request) buildEnd(l *Ledger, ids []events.KSUID) (end events.HoldEnded, _ error) {
 	hold, now := r.header, l.now()
 	end = events.HoldEnded{Transaction: hold.ID, Outcome: r.outcome, Description: r.Description, Actor: r.Actor}
-	late := !now.Before(hold.ExpiresAt) || !ids[0].Time().Before(hold.ExpiresAt)
-	if r.outcome == events.OutcomeCaptured && late {
+	if r.isLate(now, ids) {
 		end.Outcome, end.Actor = events.OutcomeExpired, expiryActor
 	}
 	if end.Outcome == events.OutcomeExpired && now.Before(hold.ExpiresAt.Add(clockTolerance)) {

@@ -14,21 +14,27 @@ type limit struct {
 	credits    events.Amount // credits known to be committed; never falls during a command
 	account    *Account      // as last read
 	overdraft  events.Amount // of account
-	isReversal bool          // a reversal may debit a closed account
+	isReversal bool          // only reversals debit the pair: they may debit a closed account
 }
 
 // appendLimits appends a limit without figures for each limited pair that r debits, unless limits has it. They are in
 // the order of each pair's first leg, debit or credit: an error names the first one that is not covered.
 func appendLimits(limits []limit, r *request) []limit {
-	legs := r.fundedLegs()
+	if r.endsHold() { // its debits were reserved
+		return limits
+	}
+	legs := r.header.Legs
 	for _, leg := range legs {
 		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
 		isDebit := func(leg events.Leg) bool {
 			return leg.Account == pair.Account && leg.Asset == pair.Asset && leg.Quantity.Sign() < 0
 		}
-		isListed := func(l limit) bool { return l.pair == pair }
 		a := r.known.account(leg.Account)
-		if a.Overdraft.Unlimited || slices.ContainsFunc(limits, isListed) || !slices.ContainsFunc(legs, isDebit) {
+		if a.Overdraft.Unlimited || !slices.ContainsFunc(legs, isDebit) {
+			continue
+		}
+		if at := slices.IndexFunc(limits, func(l limit) bool { return l.pair == pair }); at >= 0 {
+			limits[at].isReversal = limits[at].isReversal && r.isReversal()
 			continue
 		}
 		l := limit{pair: pair, isReversal: r.isReversal()}
@@ -56,6 +62,9 @@ func (l *limit) setAccount(a *Account) {
 
 // allowsDebit reports whether the account's state allows the debit.
 func (l *limit) allowsDebit() bool { return allowsDebit(l.account, l.isReversal) }
+
+// allowsDebitBy reports whether the account's state allows the debit of one of the requests.
+func (l *limit) allowsDebitBy(r *request) bool { return allowsDebit(l.account, r.isReversal()) }
 
 // isBelow reports whether an amount spent puts the account below every limit that it ever had.
 func (l *limit) isBelow(spent events.Amount) bool {
@@ -142,7 +151,7 @@ func (a *attempts) eachDebit(pair events.Pair, do func(requestDebit) bool) {
 			case leg.Account != pair.Account || leg.Asset != pair.Asset:
 			case leg.Quantity.Sign() < 0:
 				debits = addSaturating(debits, leg.Quantity.Neg())
-			case r.header.IsHold(): // available once it is captured
+			case r.header.IsHold() && !r.endsHold(): // available once it is captured
 			case r.EffectiveAt != nil: // available once it is projected
 			default:
 				credits = addSaturating(credits, leg.Quantity)
@@ -166,7 +175,7 @@ func (a *attempts) shortfallError(short []shortfall) *Error {
 			first, d = one, uncovered
 		}
 	}
-	if !first.limit.allowsDebit() {
+	if !first.limit.allowsDebitBy(d.request) {
 		return d.request.inBatch(stateError(d.request.draft, first.limit.account))
 	}
 	pair := first.limit.pair
@@ -185,7 +194,7 @@ func (a *attempts) firstUncovered(short shortfall) (uncovered requestDebit) {
 	a.eachDebit(short.limit.pair, func(d requestDebit) bool {
 		uncovered = d // if sums saturate, the last debit counts
 		left := addSaturating(short.limit.available(short.spent), addSaturating(d.before, d.net))
-		return short.limit.allowsDebit() && left.Sign() >= 0
+		return short.limit.allowsDebitBy(d.request) && left.Sign() >= 0
 	})
 	return uncovered
 }

@@ -89,11 +89,38 @@ func (a *attempts) failUnlessStored(c *command, err error) error {
 	return a.fail(c, err)
 }
 
+// awaitListed waits for the pending reversals whose id is among the reversals already: they were posted, or are being
+// committed. A dry run does not wait.
+func (a *attempts) awaitListed(c *command) error {
+	if !slices.ContainsFunc(a.pending, isListed) {
+		return nil
+	}
+	if a.pending[0].DryRun { // the header of a transaction that is being committed is not visible yet
+		for _, r := range a.pending {
+			if r.listed {
+				r.refusedIfNew = asError(store.ErrConflict)
+			}
+		}
+		return nil
+	}
+	before := a.unknown
+	a.unknown = true
+	err := a.awaitOutcome(c, isListed, store.ErrConflict)
+	a.unknown = before
+	return err
+}
+
+// Which requests are pending, were listed, or are to be planned again.
+func isPending(*request) bool    { return true }
+func isListed(r *request) bool   { return r.listed }
+func isOutdated(r *request) bool { return r.outdated }
+
 // awaitOutcome makes no further attempt. While the outcome of an earlier one is unknown, it reads what is stored until
-// the deadline. A command that stays without an answer ends with cause.
-func (a *attempts) awaitOutcome(c *command, cause error) error {
+// the deadline, or until no pending request is among those that are awaited. A command that stays without an answer
+// ends with cause.
+func (a *attempts) awaitOutcome(c *command, awaited func(*request) bool, cause error) error {
 	for ; a.unknown && pause(c, a.failed+1); a.failed++ {
-		if _, refused := a.resolve(c, a.pending, false); refused != nil || len(a.pending) == 0 {
+		if _, refused := a.resolve(c, a.pending, false); refused != nil || !slices.ContainsFunc(a.pending, awaited) {
 			return refused
 		}
 	}

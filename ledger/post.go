@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ledger.example/events"
@@ -93,13 +94,8 @@ func (a *attempts) plan(c *command) error {
 	if err := checkActions(actions + len(a.limits)); err != nil {
 		return err
 	}
-	if r := a.pending[0]; r.listed {
-		if r.DryRun { // the header of a transaction that is being committed is not visible yet
-			r.refusedIfNew = asError(store.ErrConflict)
-		} else {
-			a.unknown = true
-			return a.awaitOutcome(c, store.ErrConflict)
-		}
+	if err := a.awaitListed(c); err != nil {
+		return err
 	}
 	return a.replayOrRefuse(c)
 }
@@ -110,7 +106,7 @@ func (a *attempts) plan(c *command) error {
 // with a refusal that is final (see proofs). Any other end is CodeOutcomeUnknown.
 func (a *attempts) run(c *command) error {
 	for len(a.pending) > 0 {
-		commit, minted, err := a.commit(c)
+		commit, minted, err := a.commit(c, a.pending)
 		switch {
 		case errors.Is(err, errClock): // a replay needs no KSUIDs, so it works without a sound clock
 			if err := a.failUnlessStored(c, err); err != nil {
@@ -121,7 +117,7 @@ func (a *attempts) run(c *command) error {
 			return a.fail(c, err)
 		}
 		if err := c.abandoned(); err != nil {
-			return a.awaitOutcome(c, err)
+			return a.awaitOutcome(c, isPending, err)
 		}
 		at, cancelled, err := a.append(c, commit, minted)
 		switch {
@@ -152,7 +148,7 @@ func (a *attempts) run(c *command) error {
 		if !a.again(c, err) {
 			return a.fail(c, asError(err))
 		}
-		if a.pending[0].outdated {
+		if slices.ContainsFunc(a.pending, isOutdated) {
 			if err := a.plan(c); err != nil {
 				return err
 			}
@@ -163,15 +159,20 @@ func (a *attempts) run(c *command) error {
 
 // commit builds the commit of one attempt. It mints the KSUIDs right before the attempt, and the id of a transaction
 // that has none; a dry run gets empty ones. minted is the monotonic time of minting.
-func (a *attempts) commit(ctx context.Context) (c commit, minted time.Time, err error) {
-	first, need := a.pending[0], 0
+//
+// If the batch has a capture that comes too late, the batch is refused, and the attempt carries out that one only: it
+// writes the expiry.
+func (a *attempts) commit(ctx context.Context, requests []*request) (c commit, minted time.Time, err error) {
+	first, need := requests[0], 0
 	if !first.DryRun {
 		if err := a.prepare(ctx); err != nil {
 			return c, minted, err
 		}
 	}
-	for _, r := range a.pending {
+	var after events.KSUID
+	for _, r := range requests {
 		need += r.ksuidsNeeded()
+		after = max(after, r.after)
 	}
 	var ids []events.KSUID
 	minted = time.Now()
@@ -182,18 +183,23 @@ func (a *attempts) commit(ctx context.Context) (c commit, minted time.Time, err 
 		}
 		ids = make([]events.KSUID, need)
 	case need > 0:
-		if ids, minted, err = a.ledger.mint(ctx, need, first.header.Legs[0].Account, first.after); err != nil {
+		if ids, minted, err = a.ledger.mint(ctx, need, first.header.Legs[0].Account, after); err != nil {
 			return c, minted, err
 		}
 	}
-	for _, r := range a.pending {
+	for _, r := range requests {
 		n := r.ksuidsNeeded()
+		if len(requests) > 1 && r.isLate(a.ledger.now(), ids) {
+			return a.commit(ctx, []*request{r})
+		}
 		if err := r.addTo(ctx, a.ledger, &c, ids[:n]); err != nil {
 			return c, minted, err
 		}
 		ids = ids[n:]
 	}
-	c.limits = a.limits
+	if c.requests = requests; len(requests) == len(a.pending) {
+		c.limits = a.limits
+	}
 	return c, minted, nil
 }
 
@@ -220,7 +226,7 @@ func (a *attempts) append(
 // to date. retryNow is true when the next attempt need not wait. An error is final.
 func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled) (retryNow bool, _ error) {
 	allAbsent, next := true, 0
-	for _, r := range a.pending {
+	for _, r := range sent.requests {
 		own := why.Reasons[next : next+r.eventCount()]
 		next += r.eventCount()
 		allAbsent = allAbsent && own[0].Is == store.CauseNone
@@ -238,7 +244,7 @@ func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled
 			return false, err
 		}
 	}
-	if retryNow || a.pending[0].outdated {
+	if retryNow || slices.ContainsFunc(a.pending, isOutdated) {
 		return retryNow, nil
 	}
 	refused, err := sent.refusals(why)

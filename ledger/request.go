@@ -97,12 +97,20 @@ func (r *request) eventCount() int {
 	return 1
 }
 
-// fundedLegs returns the legs that need funds or bring some: none for the end of a hold, whose debits were reserved.
+// fundedLegs returns the legs that need funds or bring some. The end of a hold only brings some: what it posts to the
+// accounts that it credits, and what it gives back to those that the hold debited.
 func (r *request) fundedLegs() []events.Leg {
+	legs := r.header.Legs
 	if r.endsHold() {
-		return nil
+		legs = slices.Clone(legs)
+		for i := range legs {
+			held, posted := legs[i].Quantity, r.taken[i].Quantity
+			if legs[i].Quantity = posted; held.Sign() < 0 {
+				legs[i].Quantity = addSaturating(posted, held.Neg())
+			}
+		}
 	}
-	return r.header.Legs
+	return legs
 }
 
 // ksuidsNeeded returns how many KSUIDs an attempt mints at the current time: one for each leg, and one for a missing

@@ -33,6 +33,11 @@ var (
 // be decoded.
 const RuleRepeatedID = "must not be the id of an earlier request of the batch"
 
+// RuleRepeatedEnd is likewise the rule of the holds that a batch ends.
+const RuleRepeatedEnd = "must not be the hold that an earlier request of the batch ends"
+
+const ruleRepeatedReversal = "must not be the transaction that an earlier request of the atomic batch reverses"
+
 // BatchViolation returns the rule that a batch of this number of requests violates, "" if none.
 func BatchViolation(requests int) string {
 	if requests < 1 || requests > BatchMax {
