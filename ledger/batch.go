@@ -133,7 +133,8 @@ func checkActions(actions int) error {
 	return &Error{
 		Code: CodeBatchTooLarge, TooMany: over,
 		Detail: fmt.Sprintf("The batch needs %d writes, %d more than one database transaction can have. Each request "+
-			"needs one write, and so does each posting, and each account and asset that is debited within a limit.",
+			"needs one write, a reversal two. So does each posting, and each account and asset that is debited within "+
+			"a limit.",
 			actions, over),
 	}
 }
@@ -172,8 +173,8 @@ func (b *batch) postEach(c *command) {
 }
 
 // chains groups the requests that are not refused; some groups are empty. Requests that debit the same limited pair are
-// in one chain, in their order, and so are those that place, end or reverse the same transaction. Unknown accounts count
-// as limited. In a dry run nothing is written, so every request is its own chain.
+// in one chain, in their order, and so are those that place, end or reverse the same transaction. Unknown accounts
+// count as limited. In a dry run nothing is written, so every request is its own chain.
 func (b *batch) chains() [][]*request {
 	last := make(map[any]int) // the last request that debits a pair, or that is for the transaction with an id
 	root := make([]int, len(b.requests))

@@ -33,8 +33,8 @@ func (r CaptureRequest) Shape() []FieldError { return r.expand().shape() }
 func (r ReleaseRequest) Shape() []FieldError { return r.expand().shape() }
 
 // decideEnd reads the hold, and plans what its end takes of each leg. Errors that do not depend on the time or on other
-// requests: CodeTransactionNotFound, and those of captured. If more is captured than was held, CodeExceedsHold refuses the
-// request unless the hold has ended.
+// requests: CodeTransactionNotFound, and those of captured. If more is captured than was held, CodeExceedsHold refuses
+// the request unless the hold has ended.
 func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
 	lifecycle, err := l.Lifecycle(ctx, r.ID)
 	if err != nil {

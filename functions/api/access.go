@@ -50,7 +50,7 @@ var (
 	groupViewers      = rule{of: onGroup, role: access.Viewer}
 	groupOwners       = rule{onGroup, access.Owner, ownNote}
 	operators         = rule{onDebited, access.Operator, effectiveNote}
-	batchOperators    = rule{onDebited, access.Operator, "each request is checked separately; " + effectiveNote}
+	batchOperators    = rule{onDebited, access.Operator, "each request is checked as on its own route; " + effectiveNote}
 	legViewers        = rule{onAnyLeg, access.Viewer, omitted("legs of accounts")}
 	holdOperators     = rule{onHold, access.Operator, "the hold must have been placed by a user"}
 	reversalOperators = rule{onReversed, access.Operator, effectiveNote}

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"net/http"
 
+	"ledger.example/client"
 	"ledger.example/ledger"
 )
 
 const (
 	ruleRefused   = "is refused"
-	detailOneKind = "The request must be an object with exactly one member: transaction, transfer or trade. " +
-		"The value must be an object."
+	detailOneKind = "The request must be an object with exactly one member: transaction, transfer, trade, capture, " +
+		"release or reversal. The value must be an object."
+
+	// ruleTransaction is the rule of a field that names the transaction to end or reverse.
+	ruleTransaction = "must be the id of an existing transaction"
 )
 
 // results is the answer to a batch, in the order of its requests.
@@ -22,27 +26,86 @@ type results struct {
 
 // result is the answer to one request of a batch: its transaction, or its problem.
 type result struct {
-	Status int `json:"status"`
-	Body   any `json:"body"`
+	Status   int  `json:"status"`
+	Replayed bool `json:"replayed,omitempty"` // the same was carried out before
+	Body     any  `json:"body"`
+}
+
+// batchKind is a kind of request in a batch.
+type batchKind struct {
+	may  rule   // as on the route of its own
+	id   string // the field that no two requests of a batch may have the same of
+	once string // the rule for that
+	read func(*request) ledger.Request
+}
+
+// batchKinds are the kinds of request in a batch, by their names.
+var batchKinds = map[string]batchKind{
+	"transaction": {operators, "id", ledger.RuleRepeatedID, (*request).transaction},
+	"transfer":    {operators, "id", ledger.RuleRepeatedID, (*request).transfer},
+	"trade":       {operators, "id", ledger.RuleRepeatedID, (*request).trade},
+	"reversal":    {reversalOperators, "id", ledger.RuleRepeatedID, (*request).batchedReversal},
+	"capture":     {holdOperators, "transaction", ledger.RuleRepeatedEnd, (*request).batchedCapture},
+	"release":     {holdOperators, "transaction", ledger.RuleRepeatedEnd, (*request).batchedRelease},
+}
+
+func (r *request) batchedReversal() ledger.Request {
+	var in struct {
+		Transaction string `json:"transaction" in:"required" is:"ID"`
+		client.Reversal
+	}
+	r.read(&in)
+	return r.reversal(in.Transaction, in.Reversal)
+}
+
+func (r *request) batchedCapture() ledger.Request {
+	var in struct {
+		Transaction string `json:"transaction" in:"required" is:"ID"`
+		client.Part
+	}
+	r.read(&in)
+	return ledger.CaptureRequest{Transaction: in.Transaction, Part: r.part(in.Part), Actor: r.actor, DryRun: r.dry}
+}
+
+func (r *request) batchedRelease() ledger.Request {
+	var in struct {
+		Transaction string `json:"transaction" in:"required" is:"ID"`
+		Description string `json:"description"`
+	}
+	r.read(&in)
+	return ledger.ReleaseRequest{
+		Transaction: in.Transaction, Description: in.Description, Actor: r.actor, DryRun: r.dry,
+	}
 }
 
 // batched is one request of a batch.
 type batched struct {
 	at      int     // index in the batch
-	kind    string  // transaction, transfer or trade; "" if it is not valid
-	request request // has only what is needed to read the request
-	posting ledger.Request
+	kind    string  // of batchKinds; "" if it is not valid
+	request request // has only what is needed to read the request, and to check and show it to a user
+	asked   ledger.Request
 	problem *problem // why the request is refused, nil if it is not
 }
 
-// postBatch posts several transactions, each on its own or, if the batch is atomic, all or none.
+// refuse sets the problem of the request to an error, as the caller may see it.
+func (b *batched) refuse(err error) {
+	_, err = b.request.visible(reply{}, err)
+	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.CodeTransactionNotFound {
+		named := *e // by the body of the request, not by a path
+		named.Fields = []ledger.FieldError{{Field: ledger.Field{Name: "transaction"}, Rule: ruleTransaction}}
+		err = &named
+	}
+	b.problem = problemOf(b.request.refusal(err), true)
+}
+
+// postBatch carries out several requests, each on its own or, if the batch is atomic, all or none.
 func (a *api) postBatch(r *request) (reply, error) {
 	items, atomic, repeated, err := r.batch()
 	if err != nil {
 		return reply{}, err
 	}
 	if repeated == nil {
-		if err := r.permitBatch(items, atomic); err != nil {
+		if err := a.permitBatch(r, items, atomic); err != nil {
 			return reply{}, err
 		}
 	}
@@ -51,7 +114,7 @@ func (a *api) postBatch(r *request) (reply, error) {
 	for _, b := range items {
 		switch {
 		case b.problem == nil:
-			valid, requests = append(valid, b), append(requests, b.posting)
+			valid, requests = append(valid, b), append(requests, b.asked)
 		case atomic:
 			return reply{}, b.asBatchProblem()
 		}
@@ -70,7 +133,7 @@ func (a *api) postBatch(r *request) (reply, error) {
 	for i, b := range items {
 		if b.problem != nil {
 			b.problem.RequestID = r.id
-			out.Results[i] = result{b.problem.Status, b.problem}
+			out.Results[i] = result{Status: b.problem.Status, Body: b.problem}
 		}
 	}
 	status := http.StatusOK
@@ -80,7 +143,7 @@ func (a *api) postBatch(r *request) (reply, error) {
 	return reply{status: status, body: out, batch: posted}, nil
 }
 
-// executeBatch posts the valid requests and returns their results. If a request is refused, it sets its problem.
+// executeBatch carries out the valid requests and returns their results. If a request is refused, it sets its problem.
 func (a *api) executeBatch(
 	r *request, valid []*batched, requests []ledger.Request, atomic bool,
 ) (shown []result, posted tally, err error) {
@@ -94,11 +157,15 @@ func (a *api) executeBatch(
 	shown = make([]result, len(valid))
 	for i, answer := range answers {
 		if answer.Err != nil {
-			valid[i].problem = problemOf(valid[i].request.refusal(answer.Err), true)
+			valid[i].refuse(answer.Err)
 			continue
 		}
 		one := showPosted(answer.Posted)
-		shown[i] = result{one.status, one.body}
+		if answer.Posted.End != nil {
+			one = showEnded(answer.Posted)
+		}
+		one, _ = valid[i].request.visible(one, nil)
+		shown[i] = result{one.status, one.replayed, one.body}
 		if one.replayed {
 			posted.replayed++
 		} else {
@@ -127,8 +194,8 @@ func (t *rawText) read(r *reader, at int) error {
 }
 
 // batch reads the body of a batch. The error is a problem of the whole batch. If a single request is invalid, batch
-// sets its problem. repeated are the ids of earlier requests, even of invalid ones: with the same id twice, the caller
-// could not know which of the two requests was posted.
+// sets its problem. repeated are the ids, and the holds to end, of earlier requests, even of invalid ones: the caller
+// could not know which of the two requests was carried out.
 func (r *request) batch() (items []*batched, atomic bool, repeated []fieldError, err error) {
 	var in batchBody
 	r.read(&in)
@@ -139,15 +206,17 @@ func (r *request) batch() (items []*batched, atomic bool, repeated []fieldError,
 		return nil, false, nil, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.",
 			fieldError{Field: "requests", Rule: violation})
 	}
-	seen := make(map[string]bool, len(in.Requests))
+	type named struct{ rule, id string }
+	seen := make(map[named]bool, len(in.Requests))
 	for i, text := range in.Requests {
 		b := &batched{at: i}
-		if err := b.read(r, text, func(kind, id string) {
-			if seen[id] {
-				field := fmt.Sprintf("requests[%d].%s.id", i, kind)
-				repeated = append(repeated, fieldError{Field: field, Rule: ledger.RuleRepeatedID})
+		if err := b.read(r, text, func(name, id string) {
+			kind := batchKinds[name]
+			if seen[named{kind.once, id}] {
+				field := fmt.Sprintf("requests[%d].%s.%s", i, name, kind.id)
+				repeated = append(repeated, fieldError{Field: field, Rule: kind.once})
 			}
-			seen[id] = true
+			seen[named{kind.once, id}] = true
 		}); err != nil {
 			b.problem = problemOf(err, true)
 		}
@@ -163,7 +232,7 @@ func (b *batched) read(r *request, text rawText, note func(kind, id string)) err
 	}
 	in, kinds, body := newReader([]byte(text)), []string(nil), ""
 	err := in.object(func(kind string) error {
-		if postingKinds[kind] == nil {
+		if batchKinds[kind].read == nil {
 			in.refuse(ruleKnown)
 		} else {
 			kinds = append(kinds, kind)
@@ -174,7 +243,7 @@ func (b *batched) read(r *request, text rawText, note func(kind, id string)) err
 		}
 		in.quiet = true
 		err := in.object(func(name string) error {
-			if name != "id" || in.json.PeekKind() != '"' {
+			if name != batchKinds[kind].id || in.json.PeekKind() != '"' {
 				return in.skip()
 			}
 			_, id, err := in.scalar()
@@ -194,12 +263,16 @@ func (b *batched) read(r *request, text rawText, note func(kind, id string)) err
 	}
 	b.kind = kinds[0]
 	// The header Idempotency-Key is not for a batch.
-	b.request = request{http: &http.Request{}, text: []byte(body), actor: r.actor, dry: r.dry}
-	b.posting = postingKinds[b.kind](&b.request)
-	if !b.request.body.has("id") {
+	kind := batchKinds[b.kind]
+	b.request = request{
+		http: &http.Request{}, text: []byte(body), actor: r.actor, dry: r.dry, caller: r.caller, rule: kind.may,
+		grants: r.grants,
+	}
+	b.asked = kind.read(&b.request)
+	if kind.id == "id" && !b.request.body.has("id") {
 		b.request.body.add(fieldError{Field: "id", Rule: ruleRequired})
 	}
-	return b.request.checkBody(b.posting)
+	return b.request.checkBody(b.asked)
 }
 
 // field returns the full name of a field of the request in the batch.
@@ -234,7 +307,7 @@ func refusalOfBatch(err error, valid []*batched) error {
 	}
 	if e.Request > 0 {
 		b := valid[e.Request-1]
-		b.problem = problemOf(b.request.refusal(e), true)
+		b.refuse(e)
 		return b.asBatchProblem()
 	}
 	p := problemOf(e, true)

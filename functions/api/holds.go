@@ -68,30 +68,30 @@ func (a *api) endHold(r *request, c ledger.Request) (reply, error) {
 		return reply{}, err
 	}
 	ctx := r.http.Context()
-	if err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold); err != nil {
+	if _, err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold); err != nil {
 		return reply{}, err
 	}
 	ended, err := a.config.Commands.Post(ctx, c)
 	if err != nil {
 		return reply{}, err
 	}
-	body := showLifecycle(ledger.Lifecycle{Header: ended.Transaction, Ended: ended.End})
-	if body.DryRun {
-		return ok(body)
+	if r.dry {
+		return ok(showEnded(ended).body)
 	}
-	return reply{
-		status: http.StatusOK, body: body, replayed: ended.Replayed, transaction: ended.Transaction.ID,
-	}, nil
+	return showEnded(ended), nil
+}
+
+// showEnded shows a hold right after its end, also in a replay.
+func showEnded(ended ledger.Posted) reply {
+	body := showLifecycle(ledger.Lifecycle{Header: ended.Transaction, Ended: ended.End})
+	return reply{status: http.StatusOK, body: body, replayed: ended.Replayed, transaction: body.ID}
 }
 
 // postReversal reverses a transaction, in whole or in part.
 func (a *api) postReversal(r *request) (reply, error) {
 	var in client.Reversal
 	r.read(&in)
-	c := ledger.ReverseRequest{
-		Annotation:  r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
-		Transaction: r.ids["id"], Part: r.part(in.Part),
-	}
+	c := r.reversal(r.ids["id"], in)
 	if err := r.permit(c); err != nil {
 		return reply{}, err
 	}
@@ -99,11 +99,19 @@ func (a *api) postReversal(r *request) (reply, error) {
 		return reply{}, backdating()
 	}
 	ctx := r.http.Context()
-	if err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part)); err != nil {
+	if _, err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part)); err != nil {
 		return reply{}, err
 	}
 	posted, err := a.config.Commands.Post(ctx, c)
 	return answerPosted(r, posted, err)
+}
+
+// reversal returns the reversal of a transaction that the body asks for.
+func (r *request) reversal(of string, in client.Reversal) ledger.ReverseRequest {
+	return ledger.ReverseRequest{
+		Annotation:  r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
+		Transaction: of, Part: r.part(in.Part),
+	}
 }
 
 // listReversals lists the reversals of a transaction, oldest first.

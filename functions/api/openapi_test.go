@@ -158,7 +158,7 @@ func TestOpenAPIHasAllCodes(t *testing.T) {
 					shown[p.Code] = true
 					k := kindOf(p.Code)
 					ofPath := p.Status == 404 && (p.Code == ledger.CodeAccountNotFound ||
-						p.Code == ledger.CodeAssetNotFound)
+						p.Code == ledger.CodeAssetNotFound || p.Code == ledger.CodeTransactionNotFound)
 					if status != "default" && status != strconv.Itoa(p.Status) || p.Status != k.Status && !ofPath ||
 						p.Title != k.Title || p.Type != "/problems/"+string(p.Code) {
 						t.Errorf("%s %s: under %s is the example %s", method, path, status, example.Value)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ledger.example/events"
 	"ledger.example/internal/access"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
@@ -249,15 +250,15 @@ func mayPost(p ledger.Request, roles map[string]access.Right, needed access.Role
 // permitBatch checks each valid request of a batch as permit does, and sets its problem if it is refused. If a request
 // of an atomic batch is invalid, permitBatch does not check roles. A batch that needs roles on more than accountsMax
 // accounts is refused as a whole.
-func (r *request) permitBatch(items []*batched, atomic bool) error {
+func (a *api) permitBatch(r *request, items []*batched, atomic bool) error {
 	if r.caller.Admin {
 		return nil
 	}
 	needs := make(map[string]access.Role)
 	for _, b := range items {
 		if b.problem == nil {
-			if err := ledger.Check(b.posting); err != nil {
-				b.problem = problemOf(b.request.refusal(err), true)
+			if err := ledger.Check(b.asked); err != nil {
+				b.refuse(err)
 			}
 		}
 		if b.problem != nil {
@@ -266,10 +267,10 @@ func (r *request) permitBatch(items []*batched, atomic bool) error {
 			}
 			continue
 		}
-		maps.Copy(needs, needsOf(b.posting, r.rule.role))
+		maps.Copy(needs, needsOf(b.asked, r.rule.role))
 	}
 	if len(needs) > accountsMax {
-		return newProblem(ledger.CodeBatchTooLarge, "The batch is too large; see errors.", fieldError{Field: "requests",
+		return newProblem(ledger.CodeBatchTooLarge, detailTooLarge, fieldError{Field: "requests",
 			Rule: fmt.Sprintf("must debit or give a cost to at most %d accounts, not %d", accountsMax, len(needs))})
 	}
 	roles, err := r.accountRights(r.http.Context(), needs)
@@ -279,10 +280,52 @@ func (r *request) permitBatch(items []*batched, atomic bool) error {
 	r.isPermitted = true
 	for _, b := range items {
 		if b.problem == nil {
-			if err := mayPost(b.posting, roles, r.rule.role); err != nil {
-				b.problem = problemOf(err, true)
+			if err := mayPost(b.asked, roles, r.rule.role); err != nil {
+				b.refuse(err)
 			}
 		}
 	}
+	return a.permitEnds(r.http.Context(), items, accountsMax-len(needs))
+}
+
+const detailTooLarge = "The batch is too large; see errors."
+
+// permitEnds checks the valid requests of a user's batch that end or reverse a transaction, one after the other. left
+// is on how many more accounts the batch may read roles. A transaction counts as its postings. One that the user may
+// not see counts as the largest one, so that the answer tells nothing of it.
+func (a *api) permitEnds(ctx context.Context, items []*batched, left int) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	for _, b := range items {
+		id, debits := endOrReversal(b.asked)
+		if b.problem != nil || debits == nil {
+			continue
+		}
+		if left < events.PostingsMax {
+			return newProblem(ledger.CodeBatchTooLarge, detailTooLarge, fieldError{Field: "requests",
+				Rule: fmt.Sprintf("must need roles on at most %d accounts: split the batch", accountsMax)})
+		}
+		shown, err := a.permitEndOrReversal(ctx, &b.request, id, debits)
+		if err != nil {
+			b.refuse(err)
+		}
+		if left -= shown; shown == 0 {
+			left -= events.PostingsMax
+		}
+	}
 	return nil
+}
+
+// endOrReversal returns the id of the transaction that a request of a batch ends or reverses, and whether that debits
+// the account of a leg. debits is nil for a request that posts a new transaction.
+func endOrReversal(asked ledger.Request) (id string, debits func(ledger.Lifecycle, int) bool) {
+	switch c := asked.(type) {
+	case ledger.CaptureRequest:
+		return c.Transaction, debitedByHold
+	case ledger.ReleaseRequest:
+		return c.Transaction, debitedByHold
+	case ledger.ReverseRequest:
+		return c.Transaction, debitedBy(c.Part)
+	}
+	return "", nil
 }

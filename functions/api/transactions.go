@@ -130,11 +130,6 @@ func (a *api) postTransfer(r *request) (reply, error) { return a.post(r, r.trans
 // currency.
 func (a *api) postTrade(r *request) (reply, error) { return a.post(r, r.trade()) }
 
-// postingKinds read the kinds of posting, by their names in a batch.
-var postingKinds = map[string]func(*request) ledger.Request{
-	"transaction": (*request).transaction, "transfer": (*request).transfer, "trade": (*request).trade,
-}
-
 func (r *request) transaction() ledger.Request {
 	var in client.TransactionRequest
 	r.read(&in)

@@ -126,16 +126,16 @@ func (r *request) permitRead(ctx context.Context, header events.TransactionPoste
 }
 
 // permitEndOrReversal checks a caller who ends or reverses a transaction. debits reports whether the caller needs the
-// role of the route on the account of a leg.
+// role of the route on the account of a leg. shown is the number of the transaction's legs, 0 if a user may not know it.
 func (a *api) permitEndOrReversal(
 	ctx context.Context, r *request, id string, debits func(ledger.Lifecycle, int) bool,
-) error {
+) (shown int, _ error) {
 	if r.caller.Admin {
-		return nil
+		return 0, nil
 	}
 	lifecycle, err := a.config.Resources.Lifecycle(ctx, id)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	legs, needed := lifecycle.Header.Legs, r.rule.role
 	needs := func(leg events.Leg) access.Role {
@@ -147,21 +147,21 @@ func (a *api) permitEndOrReversal(
 		return access.Viewer
 	}
 	if err := r.look(ctx, legs, needs); err != nil {
-		return err
+		return 0, err
 	}
 	_, byUser := access.UserOf(lifecycle.Header.Actor)
 	weak := func(leg events.Leg) bool { return needs(leg) == needed && r.seen[leg.Account].Role < needed }
 	switch {
 	case !r.seen.any(legs):
-		return ledger.TransactionNotFound()
+		return 0, ledger.TransactionNotFound()
 	case r.rule.of == onHold && !byUser:
-		return forbidden(access.Administrator,
+		return len(legs), forbidden(access.Administrator,
 			"A service placed this hold; only services and administrators may end it.")
 	case slices.ContainsFunc(legs, weak):
-		return forbidden(needed, "This request needs the role operator on every account that it debits.")
+		return len(legs), forbidden(needed, "This request needs the role operator on every account that it debits.")
 	}
 	r.isPermitted = true
-	return nil
+	return len(legs), nil
 }
 
 // debitedByHold reports whether the i-th leg of a hold debits its account.

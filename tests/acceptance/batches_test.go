@@ -3,6 +3,7 @@ package acceptance
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,6 +85,68 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 	largest := strings.ReplaceAll(batchOf(false, `{"transaction":{"id":"~l-1","description":"`+strings.Repeat(" ", 256)+`","postings":[`+
 		`{"account":"~bank","asset":"~USD","quantity":"-1"},{"account":"~jane","asset":"~USD","quantity":"1"}]}}`), "~", s.Prefix)
 	s.Must(200, "POST", "/v1/batches", largest+strings.Repeat(" ", batchMax-len(largest)))
+}
+
+// A batch captures and releases holds and reverses transactions, like the single requests.
+func batchesOfEnds(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	for _, id := range []string{"~h-1", "~h-2", "~h-3", "~h-4", "~h-5"} {
+		s.Must(201, "POST", "/v1/transfers", hold(id))
+	}
+	const (
+		placed  = `{"transfer":{"id":"~h-6","from":"~jane","to":"~shop","asset":"~USD","quantity":"10","hold":{}}}`
+		capture = `{"capture":{"transaction":"~h-1","quantity":"7"}}`
+		release = `{"release":{"transaction":"~h-2","description":"nobody came"}}`
+		back    = `{"reversal":{"transaction":"~h-1","id":"~r-1","quantity":"2"}}`
+	)
+	mixed := batchOf(false, capture, release, back, placed, `{"capture":{"transaction":"~h-6"}}`,
+		`{"capture":{"transaction":"~h-3","quantity":"51"}}`, `{"release":{"transaction":"~none"}}`, `{"release":{}}`,
+		`{"reversal":{"transaction":"~h-3","id":"~r-2"}}`, `{"capture":{"transaction":"~t-1"}}`)
+	for _, c := range []struct {
+		path, statuses string
+		replayed       any
+	}{
+		{"?dry_run=true", "[200 200 422 201 422 422 422 400 422 422]", nil}, {"", "[200 200 201 201 200 422 422 400 422 422]", nil},
+		{"", "[200 200 200 200 200 422 422 400 422 422]", true}, {"?dry_run=true", "[200 200 200 200 200 422 422 400 422 422]", true},
+	} {
+		got := s.Must(200, "POST", "/v1/batches"+c.path, mixed)
+		if statusesOf(got) != c.statuses {
+			t.Errorf("statuses %s, want %s: %s", statusesOf(got), c.statuses, got.Body)
+		}
+		got.Shows(t, map[string]any{"results 0 body id": "~h-1", "results 0 body status": "captured", "results 0 replayed": c.replayed,
+			"results 0 body captured 1 quantity": "7", "results 1 body status": "released", "results 1 replayed": c.replayed,
+			"results 1 body end_description": "nobody came", "results 5 body code": "exceeds_hold",
+			"results 5 body errors 0 field": "quantity", "results 6 body code": "transaction_not_found",
+			"results 6 body errors 0 field": "transaction", "results 7 body errors 0 field": "transaction",
+			"results 8 body code": "nothing_to_reverse", "results 9 body code": "not_a_hold"})
+	}
+	s.Must(200, "GET", "/v1/transactions/~h-1", "").Shows(t, map[string]any{"status": "captured", "reversed 0 quantity": "-2"})
+	ended := s.Must(200, "POST", "/v1/batches", batchOf(false, `{"capture":{"transaction":"~h-2"}}`))
+	ended.Shows(t, map[string]any{"results 0 status": 409.0, "results 0 body code": "hold_ended", "results 0 body hold_status": "released"})
+
+	// An atomic batch may spend what its earlier requests give back and credit.
+	before := s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?consistency=strong", "")
+	all, _ := strconv.Atoi(before.Text("available"))
+	spend := func(id string, quantity int) string { return oneOfBatch(id, "~jane", "~shop", quantity) }
+	short := s.Must(422, "POST", "/v1/batches", batchOf(true, `{"release":{"transaction":"~h-3"}}`,
+		`{"capture":{"transaction":"~h-4","quantity":"4"}}`, spend("~s-1", all+97)))
+	short.Shows(t, map[string]any{"code": "insufficient_funds", "errors 0 field": "requests[2].transfer",
+		"available": strconv.Itoa(all + 96)})
+	s.Must(200, "GET", "/v1/transactions/~h-3", "").Shows(t, map[string]any{"status": "held"})
+	whole := batchOf(true, `{"release":{"transaction":"~h-3"}}`, `{"capture":{"transaction":"~h-4","quantity":"4"}}`, spend("~s-1", all+96))
+	if got := statusesOf(s.Must(200, "POST", "/v1/batches?dry_run=true", whole)); got != "[200 200 201]" {
+		t.Errorf("statuses %s", got)
+	}
+	if got := statusesOf(s.Must(201, "POST", "/v1/batches", whole)); got != "[200 200 201]" {
+		t.Errorf("statuses %s", got)
+	}
+	if got := statusesOf(s.Must(200, "POST", "/v1/batches", whole)); got != "[200 200 200]" {
+		t.Errorf("statuses of the replay %s", got)
+	}
+	refused := s.Must(409, "POST", "/v1/batches", batchOf(true, oneOfBatch("~s-2", "~bank", "~jane", 1), `{"capture":{"transaction":"~h-3"}}`))
+	refused.Shows(t, map[string]any{"code": "hold_ended", "hold_status": "released", "errors 0 field": "requests[1].capture"})
+	s.Must(404, "GET", "/v1/transactions/~s-2", "")
+	s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?consistency=strong", "").Shows(t, map[string]any{"available": "0"})
 }
 
 // A dry run of any POST has the same answer as the request, and writes nothing.

@@ -52,6 +52,7 @@ func scenarios() []scenario {
 		{"Changes", accountsChange},
 		{"EffectiveDates", effectiveDates},
 		{"Batches", batchesOfRequests},
+		{"BatchesOfEnds", batchesOfEnds},
 		{"DryRuns", dryRuns},
 		{"Queries", badQueries},
 		{"Amounts", badAmounts},
@@ -89,7 +90,7 @@ func scenarios() []scenario {
 
 // ofTheStore names the scenarios that depend on the store: on its conditions, transactions, indexes and stream.
 var ofTheStore = []string{"History", "Past", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds",
-	"Finding", "Groups"}
+	"Finding", "Groups", "BatchesOfEnds"}
 
 // suite runs the named scenarios, or all if none are named, against the ledger at url. It reports whether all scenarios
 // ran: -run may select some.

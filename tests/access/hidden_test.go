@@ -64,6 +64,12 @@ func TestHiddenLooksMissing(t *testing.T) {
 			`{"account":"#","asset":"USD","quantity":"1"}]}`, "jane", "gone"},
 		{"POST", "/v1/batches", `{"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},
 		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},
+		{"POST", "/v1/batches", `{"requests":[{"capture":{"transaction":"#"}}]}`, "h-1", "gone"},
+		{"POST", "/v1/batches?dry_run=true", `{"requests":[{"release":{"transaction":"#"}}]}`, "h-1", "gone"},
+		{"POST", "/v1/batches", `{"requests":[{"reversal":{"transaction":"#","id":"r"}}]}`, "d-1", "gone"},
+		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"capture":{"transaction":"#"}}]}`, "h-1", "gone"},
+		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"release":{"transaction":"#"}}]}`, "h-1", "gone"},
+		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"reversal":{"transaction":"#","id":"r"}}]}`, "d-1", "gone"},
 	} {
 		answer := func(id string, headers ...string) string {
 			fill := func(text string) string { return strings.ReplaceAll(text, "#", id) }
@@ -156,6 +162,10 @@ func TestHiddenPostings(t *testing.T) {
 	hides(s.Must(200, "POST", "/v1/transactions/h-2/release", `{}`, as...))
 	hides(s.Must(200, "POST", "/v1/transactions/d-1/reversals?dry_run=true", `{"id":"r-0","quantity":"7"}`, as...))
 	hides(s.Must(201, "POST", "/v1/transactions/d-1/reversals", `{"id":"r-1","quantity":"7"}`, as...))
+	place("h-3")
+	hides(s.Must(200, "POST", "/v1/batches", `{"requests":[{"release":{"transaction":"h-3"}}]}`, as...), "results", 0, "body")
+	hides(s.Must(201, "POST", "/v1/batches",
+		`{"atomic":true,"requests":[{"reversal":{"transaction":"d-1","id":"r-3","quantity":"7"}}]}`, as...), "results", 0, "body")
 	hides(s.Must(200, "GET", "/v1/transactions/d-1/reversals", "", as...), "data", 0)
 	hides(s.Must(200, "GET", "/v1/transactions/d-1", "", as...))
 	// The error has the reversible amounts of the user's own accounts only.
@@ -181,13 +191,20 @@ func TestUserRestrictions(t *testing.T) {
 	s.Must(201, "POST", "/v1/transfers", `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`)
 	forbid("administrator", "POST", "/v1/transactions/h-1/release", `{}`, "owner")
 	forbid("administrator", "POST", "/v1/transactions/h-1/capture", `{}`, "owner")
+	alone := func(kind, fields string) string {
+		return `{"atomic":true,"requests":[{"` + kind + `":{` + fields + `}}]}`
+	}
+	forbid("administrator", "POST", "/v1/batches", alone("release", `"transaction":"h-1"`), "owner")
+	forbid("administrator", "POST", "/v1/batches", alone("capture", `"transaction":"h-1"`), "owner")
 	s.Must(201, "POST", "/v1/transfers", `{"id":"h-2","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`,
 		"Ledger-User", "clerk")
 	s.Must(201, "PUT", "/v1/accounts/shop/members/payee", `{"role":"owner"}`)
 	forbid("operator", "POST", "/v1/transactions/h-2/capture", `{}`, "payee")
+	forbid("operator", "POST", "/v1/batches", alone("capture", `"transaction":"h-2"`), "payee")
 	s.Must(200, "POST", "/v1/transactions/h-2/capture", `{}`, "Ledger-User", "operator")
 	// The payer cannot reverse a payment. The payee can.
 	forbid("operator", "POST", "/v1/transactions/h-2/reversals", `{"id":"r-1"}`, "clerk")
+	forbid("operator", "POST", "/v1/batches", alone("reversal", `"transaction":"h-2","id":"r-1"`), "clerk")
 	s.Must(201, "POST", "/v1/transactions/h-2/reversals", `{"id":"r-1"}`, "Ledger-User", "payee")
 	// An open hold may be captured before the reversal is processed, so the same role is required.
 	s.Must(201, "POST", "/v1/transfers", `{"id":"h-3","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`)
@@ -196,6 +213,8 @@ func TestUserRestrictions(t *testing.T) {
 	const past = `"from":"jane","to":"shop","asset":"USD","quantity":"1","effective_at":"2026-01-01T00:00:00Z"}`
 	forbid("administrator", "POST", "/v1/transfers", `{"id":"e-1",`+past, "owner")
 	forbid("administrator", "POST", "/v1/batches", `{"atomic":true,"requests":[{"transfer":{"id":"e-1",`+past+`}]}`, "owner")
+	forbid("administrator", "POST", "/v1/batches",
+		alone("reversal", `"transaction":"d-1","id":"e","effective_at":"2026-01-01T00:00:00Z"`), "owner")
 	forbid("administrator", "POST", "/v1/transactions/d-1/reversals", `{"id":"e","effective_at":"2026-01-01T00:00:00Z"}`,
 		"owner")
 

@@ -46,6 +46,51 @@ func TestBatchRequestsAreJudgedSeparately(t *testing.T) {
 	s.Must(404, "GET", "/v1/transactions/b-2", "")
 }
 
+// A user's batch reads roles on about 200 accounts. What it ends or reverses counts as its postings, and as the largest
+// transaction if the user may not see it, whether it exists or not. So the answer tells nothing of it.
+func TestUsersBatchOfEndsIsLimited(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"hidden","from":"bank","to":"shop","asset":"USD","quantity":"5"}`)
+	for i := range 99 {
+		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"h-%d","from":"jane","to":"shop","asset":"USD","quantity":"1","hold":{}}`, i),
+			"Ledger-User", "clerk")
+	}
+	send := func(from, to int, others ...string) caller.Reply {
+		var requests []string
+		for i, id := range others {
+			requests = append(requests, fmt.Sprintf(`{"reversal":{"transaction":"%s","id":"r-%d"}}`, id, i))
+		}
+		for i := from; i < to; i++ {
+			requests = append(requests, fmt.Sprintf(`{"release":{"transaction":"h-%d"}}`, i))
+		}
+		return s.Send("POST", "/v1/batches", `{"requests":[`+strings.Join(requests, ",")+`]}`, "Ledger-User", "operator")
+	}
+	all := func(r caller.Reply, refused, done int) {
+		t.Helper()
+		if got := r.Each("status", "results"); r.Status != 200 || len(got) != refused+done ||
+			strings.Count(fmt.Sprint(got), "200") != done || strings.Count(fmt.Sprint(got), "422") != refused {
+			t.Errorf("%v: %s", got, r.Body)
+		}
+	}
+	tooLarge := func(r caller.Reply) {
+		t.Helper()
+		if r.Status != 422 || r.Code() != "batch_too_large" || fmt.Sprint(r.Fields()) != "[requests]" {
+			t.Errorf("%d %s", r.Status, r.Body)
+		}
+	}
+	for _, other := range []string{"hidden", "none"} {
+		tooLarge(send(0, 54, other))
+		tooLarge(send(0, 1, other, other, other, other))
+		all(send(0, 1, other, other, other), 3, 1)
+		all(send(0, 53, other), 1, 53)
+	}
+	tooLarge(send(0, 78))
+	all(send(0, 77), 0, 77)
+	s.Must(200, "GET", "/v1/transactions/h-76", "").Shows(t, map[string]any{"status": "released"})
+	s.Must(200, "GET", "/v1/transactions/h-77", "").Shows(t, map[string]any{"status": "held"})
+}
+
 // An account that is given a cost needs the role that a debit needs. Captures and reversals carry the costs of what
 // they end or reverse, and need the role on what they debit only.
 func TestCostsNeedTheRoleOfADebit(t *testing.T) {

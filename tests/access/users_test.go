@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func (s stored) got() string {
 	return fmt.Sprint(s.Code, fields)
 }
 
-var inBatch = regexp.MustCompile(`^requests\[\d+\]\.(transfer|trade|transaction)\.`)
+var inBatch = regexp.MustCompile(`requests\[\d+\]\.(transfer|trade|transaction|capture|release|reversal)\.?`)
 
 // step makes one change or sends one request. It returns what is wrong with the answer, "" if nothing.
 func (b *book) step() string {
@@ -166,8 +167,14 @@ func (b *book) tryChange(user string) string {
 	}
 	line := "POST /v1/transactions/" + id + "/" + action
 	refusal := read(send(b.admin, line+"?dry_run=true "+body, ""))
-	line += one(b, "", "?dry_run=true") + " " + body
-	w := send(b.instance(), line, user)
+	query := one(b, "", "?dry_run=true")
+	line += query + " " + body
+	var w *httptest.ResponseRecorder
+	if b.random.IntN(3) == 0 {
+		line, w = b.changeInBatch(user, id, action, query, body)
+	} else {
+		w = send(b.instance(), line, user)
+	}
 	got := read(w)
 	b.codes[action+" "+got.Code]++
 	sees := func(account string) bool { return account == "" || b.role(user, account) > access.None }
@@ -187,6 +194,33 @@ func (b *book) tryChange(user string) string {
 		b.posted = append(b.posted, got.ID)
 	}
 	return ""
+}
+
+// changeInBatch sends a capture, a release or a reversal in a batch of its own, and returns the answer as if it had been
+// sent alone.
+func (b *book) changeInBatch(user, id, action, query, body string) (line string, alone *httptest.ResponseRecorder) {
+	kind, fields := strings.TrimSuffix(action, "s"), strings.TrimSuffix(strings.TrimPrefix(body, "{"), "}")
+	if fields != "" {
+		fields = "," + fields
+	}
+	line = fmt.Sprintf(`POST /v1/batches%s {"atomic":%t,"requests":[{"%s":{"transaction":"%s"%s}}]}`, query, one(b, true, false),
+		kind, id, fields)
+	w := send(b.instance(), line, user)
+	var got struct {
+		Results []struct {
+			Status int
+			Body   json.RawMessage
+		}
+	}
+	_ = json.Unmarshal(w.Body.Bytes(), &got)
+	alone = httptest.NewRecorder()
+	alone.Code = w.Code
+	text := w.Body.String()
+	if got.Results != nil {
+		alone.Code, text = got.Results[0].Status, string(got.Results[0].Body)
+	}
+	alone.Body.WriteString(inBatch.ReplaceAllString(text, ""))
+	return line, alone
 }
 
 // denialOf returns the code of the denial that a user must get who ends or reverses a transaction, "" for none.
