@@ -65,7 +65,7 @@ func (c *Client) PatchAccount(ctx context.Context, account string, p AccountPatc
 	if err != nil {
 		return Reply[Account]{}, err
 	}
-	k, err := cmd.call()
+	k, err := callOf(cmd)
 	if err != nil {
 		return Reply[Account]{}, err
 	}

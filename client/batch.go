@@ -16,9 +16,11 @@ const BatchMax = 100
 
 const batchesPath = "/v1/batches"
 
-// Batch is a list of up to BatchMax requests. Each needs an id, and no two may have the same.
+// Batch is a list of up to BatchMax requests. Each new transaction needs an id, and no two may have the same. No hold
+// may be ended twice.
 type Batch struct {
-	// Atomic posts all requests or none. Otherwise each request is posted or refused on its own, in any order.
+	// Atomic carries out all requests or none. Otherwise each request is carried out or refused on its own. No order is
+	// promised, except of requests that place, end and reverse the same transaction: they are carried out in theirs.
 	Atomic   bool
 	DryRun   bool // write nothing, and return what would be answered
 	Requests []Request
@@ -56,7 +58,11 @@ func (c *Client) Batch(ctx context.Context, b Batch) ([]Outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		items[i] = &item{call: k, kind: cmd.Kind}
+		body, err := cmd.inBatch()
+		if err != nil {
+			return nil, err
+		}
+		items[i] = &item{call: k, kind: cmd.Kind, inBatch: body}
 	}
 	var err error
 	if b.Atomic || b.DryRun {
@@ -79,7 +85,8 @@ var errNotDry = errors.New("dry_run in the answer differs from the request")
 // item is a request of a batch that is being sent.
 type item struct {
 	call
-	kind Kind
+	kind    Kind
+	inBatch []byte // the body in a batch
 
 	outcome Outcome
 	isDone  bool
@@ -100,8 +107,9 @@ func (it *item) end(err error) {
 
 // result is the answer to one request of a batch.
 type result struct {
-	Status int             `json:"status"`
-	Body   json.RawMessage `json:"body"`
+	Status   int             `json:"status"`
+	Replayed bool            `json:"replayed"`
+	Body     json.RawMessage `json:"body"`
 }
 
 // callOfBatch returns the call that sends items together. Its accept sets results.
@@ -112,7 +120,7 @@ func callOfBatch(items []*item, isAtomic, isDry bool, results *[]result) (call, 
 		k.query = url.Values{"dry_run": {"true"}}
 	}
 	for i, it := range items {
-		requests[i] = map[Kind]json.RawMessage{it.kind: it.body}
+		requests[i] = map[Kind]json.RawMessage{it.kind: it.inBatch}
 		k.resources = append(k.resources, it.resources...)
 	}
 	if len(items) > 0 {
@@ -262,7 +270,7 @@ func judgeResult(k call, r result) attemptResult {
 		if err := k.accept(r.Body); err != nil {
 			return attemptResult{verdict: unknown, err: fmt.Errorf("the result cannot be read: %w", err)}
 		}
-		return attemptResult{verdict: answered, status: r.Status, body: r.Body}
+		return attemptResult{verdict: answered, status: r.Status, body: r.Body, isReplay: r.Replayed}
 	}
 	problem := &Error{}
 	if err := json.Unmarshal(r.Body, problem); err != nil || problem.Code == "" {

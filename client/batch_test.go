@@ -58,6 +58,39 @@ func TestBatchRetriesUnansweredRequestsOnly(t *testing.T) {
 	}
 }
 
+// A batch has captures, releases and reversals, too. The answer says which of them are replays.
+func TestBatchOfEnds(t *testing.T) {
+	s := newScript(t, status(200, results(`{"status":200,"body":{"id":"h-1"}}`, `{"status":200,"replayed":true,"body":{"id":"h-2"}}`,
+		`{"status":201,"body":{"id":"r-1"}}`, refused(503, "throttled"), refused(409, "hold_ended"))),
+		status(200, results(`{"status":200,"replayed":true,"body":{"id":"r-2"}}`)))
+	c, _ := newClient(t, s.URL)
+	outcomes, err := c.Batch(t.Context(), Batch{Requests: []Request{
+		Capture{Transaction: "h-1"}, Release{Transaction: "h-2", Description: "none came"}, Reversal{Transaction: "t-1", ID: "r-1"},
+		Command{Kind: KindReversal, ID: "r-2", Of: "t-2", Body: []byte(` {"id":"r-2"}`)}, Command{Kind: KindCapture, ID: "h-3", Of: "h-3", Body: []byte("{ }")},
+	}})
+	if err != nil || len(outcomes) != 5 {
+		t.Fatal(outcomes, err)
+	}
+	for i, want := range []string{
+		`POST /v1/batches {"atomic":false,"requests":[{"capture":{"transaction":"h-1"}},` +
+			`{"release":{"transaction":"h-2","description":"none came"}},{"reversal":{"transaction":"t-1","id":"r-1"}},` +
+			`{"reversal":{"transaction":"t-2","id":"r-2"}},{"capture":{"transaction":"h-3"}}]}`,
+		`POST /v1/batches {"atomic":false,"requests":[{"reversal":{"transaction":"t-2","id":"r-2"}}]}`,
+	} {
+		if i >= len(s.asked) || s.asked[i] != want {
+			t.Errorf("asked %q, want %q", s.asked, want)
+		}
+	}
+	refusal, _ := errors.AsType[*Error](outcomes[4].Err)
+	if o := outcomes; !o[0].Written.New || o[1].Written.New || !o[2].Written.New || o[3].Written.New || o[3].Err != nil ||
+		refusal == nil || refusal.Code != CodeHoldEnded {
+		t.Errorf("%+v", outcomes)
+	}
+	if _, err := c.Batch(t.Context(), Batch{Requests: []Request{Capture{Transaction: "a/b"}}}); !errors.Is(err, ErrID) {
+		t.Errorf("an invalid id: %v", err)
+	}
+}
+
 func TestBatchRefusedAsAWhole(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []answer

@@ -246,13 +246,19 @@ func TestPathsAndQueries(t *testing.T) {
 			_, err := c.AccountPage(ctx, "a", 3)
 			return err
 		},
-		"GET /stage/v1/transactions/t-1 ":                           func() error { _, err := c.Transaction(ctx, "t-1"); return err },
-		"GET /stage/v1/accounts/a/balances/USD ":                    func() error { _, err := c.Balance(ctx, "a", "USD", false); return err },
-		"GET /stage/v1/accounts/a/postings?limit=5 ":                func() error { _, err := c.History("a", HistoryQuery{}).Page(ctx, "", 5); return err },
-		"PUT /stage/v1/assets/a {}":                                 func() error { _, err := c.Send(ctx, Command{KindAsset, "a", []byte("{}")}); return err },
-		"PUT /stage/v1/accounts/a {}":                               func() error { _, err := c.Send(ctx, Command{KindAccount, "a", []byte("{}")}); return err },
-		"POST /stage/v1/transactions {}":                            func() error { _, err := c.Send(ctx, Command{KindTransaction, "a", []byte("{}")}); return err },
-		"POST /stage/v1/trades {}":                                  func() error { _, err := c.Send(ctx, Command{KindTrade, "a", []byte("{}")}); return err },
+		"GET /stage/v1/transactions/t-1 ":            func() error { _, err := c.Transaction(ctx, "t-1"); return err },
+		"GET /stage/v1/accounts/a/balances/USD ":     func() error { _, err := c.Balance(ctx, "a", "USD", false); return err },
+		"GET /stage/v1/accounts/a/postings?limit=5 ": func() error { _, err := c.History("a", HistoryQuery{}).Page(ctx, "", 5); return err },
+		"PUT /stage/v1/assets/a {}":                  func() error { _, err := c.Send(ctx, Command{Kind: KindAsset, ID: "a", Body: []byte("{}")}); return err },
+		"PUT /stage/v1/accounts/a {}": func() error {
+			_, err := c.Send(ctx, Command{Kind: KindAccount, ID: "a", Body: []byte("{}")})
+			return err
+		},
+		"POST /stage/v1/transactions {}": func() error {
+			_, err := c.Send(ctx, Command{Kind: KindTransaction, ID: "a", Body: []byte("{}")})
+			return err
+		},
+		"POST /stage/v1/trades {}":                                  func() error { _, err := c.Send(ctx, Command{Kind: KindTrade, ID: "a", Body: []byte("{}")}); return err },
 		"GET /stage/v1/accounts/a/balances/USD?consistency=strong ": func() error { _, err := c.Balance(ctx, "a", "USD", true); return err },
 		"GET /stage/v1/accounts/a/balances?consistency=strong&cursor=c%2B&limit=100 ": func() error {
 			_, err := c.Balances("a", true).Page(ctx, "c+", 100)
@@ -273,10 +279,10 @@ func TestPathsAndQueries(t *testing.T) {
 		if _, err := c.Account(ctx, id); !errors.Is(err, ErrID) {
 			t.Errorf("account %q: %v", id, err)
 		}
-		if _, err := c.Send(ctx, Command{KindAsset, id, []byte("{}")}); !errors.Is(err, ErrID) {
+		if _, err := c.Send(ctx, Command{Kind: KindAsset, ID: id, Body: []byte("{}")}); !errors.Is(err, ErrID) {
 			t.Errorf("asset %q: %v", id, err)
 		}
-		for _, p := range []Post{Capture{Transaction: id}, Release{Transaction: id}, Reversal{Transaction: id, ID: "t-1"}} {
+		for _, p := range []Request{Capture{Transaction: id}, Release{Transaction: id}, Reversal{Transaction: id, ID: "t-1"}} {
 			if _, err := c.DryRun(ctx, p); !errors.Is(err, ErrID) {
 				t.Errorf("%#v: %v", p, err)
 			}

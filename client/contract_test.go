@@ -153,8 +153,9 @@ var replies = map[string][]any{
 	"postBatch": {new(struct {
 		DryRun  bool `json:"dry_run"`
 		Results []struct {
-			Status int
-			Body   client.Transaction
+			Status   int
+			Replayed bool
+			Body     client.Transaction
 		}
 	})},
 	"listJournal": {new(client.JournalPage)},
@@ -172,6 +173,15 @@ var requests = map[string]any{
 			Transaction client.TransactionRequest
 			Transfer    client.Transfer
 			Trade       client.Trade
+			Capture     struct {
+				Transaction string
+				client.Part
+			}
+			Release  struct{ Transaction, Description string }
+			Reversal struct {
+				Transaction string
+				client.Reversal
+			}
 		}
 	}{},
 }
@@ -288,7 +298,7 @@ func callAll(ctx context.Context, t *testing.T, c *client.Client) {
 	}
 
 	soon := time.Now().Add(time.Hour)
-	posts := []client.Post{
+	posts := []client.Request{
 		client.Transfer{ID: "in", From: "bank", To: "jane", Asset: "USD", Quantity: amount(100_000),
 			Metadata: map[string]string{"order": "7"}, Description: "d", EffectiveAt: time.Now().Add(-time.Hour)},
 		client.TransactionRequest{ID: "legs", EffectiveAt: time.Now().Add(-time.Hour), Postings: []client.Leg{

@@ -92,16 +92,11 @@ type Reversal struct {
 	Part
 }
 
-// Request is a request that a batch can contain: a Transfer, a Trade, a TransactionRequest, or a Command of one of
-// these kinds.
+// Request is a request that Client.Post can send, alone or in a batch: a Transfer, a Trade, a TransactionRequest, a
+// Capture, a Release, a Reversal, or a Command of one of these kinds.
 type Request interface {
 	// Command returns the request with its JSON body.
 	Command() (Command, error)
-}
-
-// Post is a request that Client.Post can send: a Request, a Capture, a Release or a Reversal.
-type Post interface {
-	call() (call, error)
 }
 
 // Command returns the command of the transfer.
@@ -113,27 +108,33 @@ func (t Trade) Command() (Command, error) { return command(KindTrade, t.ID, t) }
 // Command returns the command of the transaction.
 func (t TransactionRequest) Command() (Command, error) { return command(KindTransaction, t.ID, t) }
 
+// Command returns the command of the capture.
+func (r Capture) Command() (Command, error) {
+	return commandOn(r.Transaction, KindCapture, r.Transaction, r)
+}
+
+// Command returns the command of the release.
+func (r Release) Command() (Command, error) {
+	return commandOn(r.Transaction, KindRelease, r.Transaction, r)
+}
+
+// Command returns the command of the reversal.
+func (r Reversal) Command() (Command, error) { return commandOn(r.Transaction, KindReversal, r.ID, r) }
+
 // Command returns the command itself.
 func (cmd Command) Command() (Command, error) { return cmd, nil }
 
 func command(kind Kind, id string, request any) (Command, error) {
+	return commandOn("", kind, id, request)
+}
+
+func commandOn(of string, kind Kind, id string, request any) (Command, error) {
 	body, err := json.Marshal(request)
-	return Command{Kind: kind, ID: id, Body: body}, err
+	return Command{Kind: kind, ID: id, Of: of, Body: body}, err
 }
 
 // Sent returns the path and the JSON body that Client.Post sends for a request. It sends nothing.
-func Sent(p Post) (path string, body []byte, err error) {
-	k, err := p.call()
+func Sent(r Request) (path string, body []byte, err error) {
+	k, err := callOf(r)
 	return k.path, k.body, err
-}
-
-func (t Transfer) call() (call, error)           { return callOf(t) }
-func (t Trade) call() (call, error)              { return callOf(t) }
-func (t TransactionRequest) call() (call, error) { return callOf(t) }
-func (cmd Command) call() (call, error)          { return callOf(cmd) }
-
-func (r Capture) call() (call, error) { return callOn(r.Transaction, "capture", r.Transaction, r) }
-func (r Release) call() (call, error) { return callOn(r.Transaction, "release", r.Transaction, r) }
-func (r Reversal) call() (call, error) {
-	return callOn(r.Transaction, "reversals", r.ID, r)
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,15 +19,36 @@ const (
 	KindTransaction Kind = "transaction"
 	KindTransfer    Kind = "transfer"
 	KindTrade       Kind = "trade"
-	KindChange      Kind = "change" // changes the account with the command's ID; the body is an AccountPatch
+	KindChange      Kind = "change"   // changes the account with the command's ID; the body is an AccountPatch
+	KindCapture     Kind = "capture"  // captures the hold with the command's ID, which is also its Of
+	KindRelease     Kind = "release"  // releases that hold
+	KindReversal    Kind = "reversal" // reverses the transaction with the id Of
 )
 
 // Command is one write with its id and its JSON body. It is idempotent, with one exception: a KindChange that is sent
 // again after another change takes effect again.
 type Command struct {
 	Kind Kind
-	ID   string
-	Body []byte // the JSON body of the API's request; for a transaction, transfer or trade it includes the same id
+	ID   string // of what is written and answered; for a capture or a release, that is the hold
+	Of   string // the hold to end, or the transaction to reverse; "" for the other kinds
+	Body []byte // the JSON body of the API's request; if it posts a transaction, it includes the same id
+}
+
+// inBatch returns the JSON body of the command in a batch.
+func (cmd Command) inBatch() ([]byte, error) {
+	fields, isObject := bytes.CutPrefix(bytes.TrimSpace(cmd.Body), []byte("{"))
+	if cmd.Of == "" || !isObject {
+		return cmd.Body, nil
+	}
+	of, err := json.Marshal(cmd.Of)
+	if err != nil {
+		return nil, err
+	}
+	body := append([]byte(`{"transaction":`), of...)
+	if fields = bytes.TrimSpace(fields); !bytes.HasPrefix(fields, []byte("}")) {
+		body = append(body, ',')
+	}
+	return append(body, fields...), nil
 }
 
 // Written is the answer to a write.
@@ -43,8 +65,8 @@ func (c *Client) Send(ctx context.Context, cmd Command) (Written, error) {
 
 // Post posts or reverses a transaction, places a hold, or ends one. Errors: those of Send. The type of the request
 // documents its codes.
-func (c *Client) Post(ctx context.Context, p Post) (Transaction, Written, error) {
-	w, err := c.write(ctx, p)
+func (c *Client) Post(ctx context.Context, r Request) (Transaction, Written, error) {
+	w, err := c.write(ctx, r)
 	if err != nil {
 		return Transaction{}, Written{}, err
 	}
@@ -57,31 +79,31 @@ func (c *Client) Post(ctx context.Context, p Post) (Transaction, Written, error)
 
 // DryRun returns what the API would answer to a request, and writes nothing. The real request may get another answer
 // if the ledger changes before. Errors: the *Error that the request would get, and those of a read.
-func (c *Client) DryRun(ctx context.Context, p Post) (Reply[Transaction], error) {
-	k, err := p.call()
+func (c *Client) DryRun(ctx context.Context, r Request) (Reply[Transaction], error) {
+	k, err := callOf(r)
 	if err != nil {
 		return Reply[Transaction]{}, err
 	}
 	k.isDry, k.query = true, url.Values{"dry_run": {"true"}}
-	t, r, err := ask(ctx, c, k, func(t Transaction) error {
+	t, a, err := ask(ctx, c, k, func(t Transaction) error {
 		if !t.DryRun {
 			return errNotDry
 		}
 		return nil
 	})
-	return Reply[Transaction]{t, r.body}, err
+	return Reply[Transaction]{t, a.body}, err
 }
 
-func (c *Client) write(ctx context.Context, p Post) (Written, error) {
-	k, err := p.call()
+func (c *Client) write(ctx context.Context, r Request) (Written, error) {
+	k, err := callOf(r)
 	if err != nil {
 		return Written{}, err
 	}
-	r, err := c.do(ctx, k)
+	a, err := c.do(ctx, k)
 	if err != nil {
 		return Written{}, err
 	}
-	return Written{New: isNew(k, r), Raw: r.body}, nil
+	return Written{New: isNew(k, a), Raw: a.body}, nil
 }
 
 // isNew reports whether a request had an effect, rather than repeating an earlier one. Requests that create something
@@ -94,6 +116,9 @@ func isNew(k call, r attemptResult) bool {
 var postPaths = map[Kind]string{
 	KindTransaction: "/v1/transactions", KindTransfer: "/v1/transfers", KindTrade: "/v1/trades",
 }
+
+// actions are the ends of the paths of the kinds of command that end or reverse a transaction.
+var actions = map[Kind]string{KindCapture: "capture", KindRelease: "release", KindReversal: "reversals"}
 
 func callOf(r Request) (call, error) {
 	cmd, err := r.Command()
@@ -111,24 +136,14 @@ func callOf(r Request) (call, error) {
 		k.method = http.MethodPatch
 		k.path, err = segments("accounts", cmd.ID)
 		k.resources = []string{k.path}
+	case actions[cmd.Kind] != "":
+		k.path, err = segments("transactions", cmd.Of, actions[cmd.Kind])
+		k.createsNothing = cmd.ID == cmd.Of
+		k.resources = append(k.resources, transactionPath(cmd.Of))
 	case k.path == "":
 		err = fmt.Errorf("unknown kind of command %q", cmd.Kind)
 	}
 	return k, err
-}
-
-// callOn returns a POST below the path of a transaction, for example to .../capture. id is the id of the transaction
-// that is answered.
-func callOn(transaction, action, id string, request any) (call, error) {
-	path, err := segments("transactions", transaction, action)
-	if err != nil {
-		return call{}, err
-	}
-	body, err := json.Marshal(request)
-	return call{
-		method: http.MethodPost, path: path, body: body, id: id, accept: hasID(id), createsNothing: id == transaction,
-		resources: []string{transactionPath(transaction), transactionPath(id)},
-	}, err
 }
 
 // hasID returns a check that a reply has the id that was sent. It rejects a 200 from some other program.

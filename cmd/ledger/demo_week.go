@@ -133,7 +133,7 @@ func (w demoWeek) pay(ctx context.Context) error {
 		}
 	}
 	captured, refunded := minor(1_100), minor(300)
-	for _, p := range []client.Post{
+	for _, p := range []client.Request{
 		client.Capture{Transaction: "card-2", Part: client.Part{Quantity: &captured}},
 		client.Release{Transaction: "card-3", Description: "The customer walked away"},
 		client.Reversal{Transaction: "card-2", ID: "refund-1", Description: "Cold coffee",
@@ -177,7 +177,7 @@ func (w demoWeek) grant(ctx context.Context) error {
 	return nil
 }
 
-func (w demoWeek) post(ctx context.Context, p client.Post) error {
+func (w demoWeek) post(ctx context.Context, p client.Request) error {
 	_, _, err := w.api.Post(ctx, p)
 	return err
 }

@@ -41,14 +41,19 @@ standard input. Each line is one JSON object:
   {"trade":{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market", …}}
   {"transaction":{"id":"t-3","postings":[{"account":"jane", …}, …]}}
   {"change":{"id":"jane","state":"frozen"}}
+  {"capture":{"transaction":"h-1","quantity":"5"}}
+  {"release":{"transaction":"h-2"}}
+  {"reversal":{"transaction":"t-1","id":"r-1"}}
 
 The inner object is the body of the API's request, including the id. A line
-waits for the earlier lines that register its assets and open its accounts. A
-change of an account waits for all earlier lines. Transactions of the same
-limited account are posted in the order of the file. Independent transactions
-are sent in batches of up to 100. A credit with "effective_at" can be spent only
-after a second or two. Lines that are refused because of that are retried at the
-end.
+waits for the earlier lines that register its assets, open its accounts, and
+post the transaction that it ends or reverses. A change of an account waits for
+all earlier lines. Transactions of the same limited account are posted in the
+order of the file. Lines that end or reverse transactions of an earlier file
+wait for all lines before them, and the lines after them wait for these.
+Independent lines are sent in batches of up to 100. A credit with "effective_at"
+can be spent only after a second or two. Lines that are refused because of that
+are retried at the end.
 
 You can run an import again at any time, also after an interruption. Lines that
 were posted before are counted as replayed. A bad line is reported with its
@@ -156,6 +161,9 @@ var fieldsOf = map[client.Kind]string{
 	client.KindTransfer:    "id, description, metadata, hold, effective_at, from, to, asset, quantity",
 	client.KindTrade: "id, description, metadata, hold, effective_at, asset, buyer, seller, quantity, cost, " +
 		"settle",
+	client.KindCapture:  "transaction, quantity, cost, postings",
+	client.KindRelease:  "transaction, description",
+	client.KindReversal: "transaction, id, description, metadata, effective_at, quantity, cost, postings",
 }
 
 // describe describes a bad line for people: its position, its kind and id if they could be read, and the error.

@@ -130,3 +130,27 @@ func TestImportSendsBatches(t *testing.T) {
 		t.Errorf("%d requests", requests.Load())
 	}
 }
+
+// Lines that end and reverse transactions are sent with the others, in the order of the file.
+func TestImportEndsAndReverses(t *testing.T) {
+	url := benched(t, func(ledger http.Handler) http.Handler { return ledger })
+	file := `{"asset":{"id":"USD","name":"US dollar","scale":2}}` + "\n" + `{"account":{"id":"a","overdraft":"unlimited"}}` + "\n" +
+		`{"account":{"id":"b"}}` + "\n"
+	for n := range 20 {
+		file += fmt.Sprintf(`{"transfer":{"id":"t-%[1]d","from":"a","to":"b","asset":"USD","quantity":"5"}}
+{"transfer":{"id":"h-%[1]d","from":"b","to":"a","asset":"USD","quantity":"5","hold":{}}}
+{"capture":{"transaction":"h-%[1]d","quantity":"2"}}
+{"reversal":{"transaction":"t-%[1]d","id":"r-%[1]d","quantity":"3"}}
+`, n)
+	}
+	file += `{"release":{"transaction":"h-0"}}` + "\n" + `{"capture":{"transaction":"h-1","x":1}}` + "\n"
+	for _, want := range []string{
+		`{"cut_off":0,"failed":2,"new":83,"replayed":0}` + "\n", `{"cut_off":0,"failed":2,"new":0,"replayed":83}` + "\n",
+	} {
+		code, out, problems := ledgerIn(t.Context(), nil, strings.NewReader(file), "import", "-", "--json", "--url", url)
+		if code != exitFailed || out != want || !strings.Contains(problems, `line 84: release "h-0": hold_ended`) ||
+			!strings.Contains(problems, "the fields of capture: transaction, quantity") {
+			t.Errorf("exit %d, %s, %s", code, out, problems)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func (p *postFlags) retryAdvice() string {
 
 // postingCommand completes a command that posts the request that request builds from p and the arguments.
 func (env *environment) postingCommand(
-	cmd *cobra.Command, p *postFlags, request func(ctx context.Context, args []string) (client.Post, error),
+	cmd *cobra.Command, p *postFlags, request func(ctx context.Context, args []string) (client.Request, error),
 ) *cobra.Command {
 	p.flags(cmd.Flags())
 	env.dryRunFlag(cmd)
@@ -126,7 +126,7 @@ func (env *environment) dryRunFlag(cmd *cobra.Command) {
 
 // post sends a request, or only simulates it with --dry-run, and prints the answer. retryAdvice is added to the error
 // if the outcome stays unknown.
-func (env *environment) post(ctx context.Context, request client.Post, retryAdvice string) error {
+func (env *environment) post(ctx context.Context, request client.Request, retryAdvice string) error {
 	if env.isDryRun {
 		r, err := env.api.DryRun(ctx, request)
 		if err != nil {

@@ -23,7 +23,7 @@ and costs have the signs of the postings that are reversed.` + partHelp + idHelp
   ledger reverse t-1 2 --cost 300.00 --dry-run`,
 	}
 	part.flags(cmd)
-	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Post, error) {
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		taken, err := part.read(ctx, env, args[0], args[1:])
 		return client.Reversal{
 			Transaction: args[0], ID: p.id, Description: p.description, Metadata: p.metadata,

@@ -39,7 +39,7 @@ same transaction also moves the cash.` + holdHelp + idHelp,
 		_ = cmd.MarkFlagRequired(required) // it fails only for a flag that does not exist
 	}
 	p.holdFlags(f)
-	return env.postingCommand(cmd, &p, func(ctx context.Context, _ []string) (_ client.Post, err error) {
+	return env.postingCommand(cmd, &p, func(ctx context.Context, _ []string) (_ client.Request, err error) {
 		t.ID, t.Description, t.Metadata, t.Hold, t.EffectiveAt = p.id, p.description, p.metadata, p.hold, p.effective
 		if t.Quantity, err = env.units.Parse(ctx, "--quantity", t.Asset, quantity); err == nil {
 			t.Cost, err = env.units.ParseCost(ctx, "--cost", t.Asset, cost)

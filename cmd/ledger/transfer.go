@@ -23,7 +23,7 @@ func (env *environment) transferCommand() *cobra.Command {
   ledger transfer jane shop 2500 USD --minor --dry-run`,
 	}
 	p.holdFlags(cmd.Flags())
-	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Post, error) {
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		quantity, err := env.units.Parse(ctx, "QUANTITY", args[3], args[2])
 		return client.Transfer{
 			ID: p.id, Description: p.description, Metadata: p.metadata, From: args[0], To: args[1], Asset: args[3],

@@ -69,7 +69,7 @@ type action struct {
 	Note        string
 
 	command client.Kind
-	about   func(transaction string, body []byte) (client.Post, error)
+	about   func(transaction string, body []byte) (client.Request, error)
 	send    func(v *visit, f *form) (path string, err error) // returns the path of the page to show next
 }
 
@@ -77,8 +77,8 @@ type action struct {
 func (a action) isDry() bool { return a.HasID || a.about != nil }
 
 // about returns a function that reads the body of a request about a transaction.
-func about[T client.Post](of func(transaction string) T) func(string, []byte) (client.Post, error) {
-	return func(transaction string, body []byte) (client.Post, error) {
+func about[T client.Request](of func(transaction string) T) func(string, []byte) (client.Request, error) {
+	return func(transaction string, body []byte) (client.Request, error) {
 		request := of(transaction)
 		err := json.Unmarshal(body, &request)
 		return request, err

@@ -31,7 +31,7 @@ func (v *visit) commandsOf(t client.Transaction) (all commands, err error) {
 
 // replayCommand returns the command of the first request that would be a replay, "" if none would. It finds out with
 // dry runs, which also refuse requests that the user may not send.
-func (v *visit) replayCommand(requests []client.Post) string {
+func (v *visit) replayCommand(requests []client.Request) string {
 	for _, r := range requests {
 		if _, err := v.api.DryRun(v.ctx, r); err == nil {
 			path, body, _ := client.Sent(r) // the ledger has accepted it
@@ -43,7 +43,7 @@ func (v *visit) replayCommand(requests []client.Post) string {
 
 // requestsFor returns the requests that may have posted a transaction. There can be several, because the ledger does
 // not store whether a field was sent or left to its default. Errors: those of reads.
-func (v *visit) requestsFor(t client.Transaction) (all []client.Post, err error) {
+func (v *visit) requestsFor(t client.Transaction) (all []client.Request, err error) {
 	var effective time.Time
 	if t.PostedAt != t.RecordedAt {
 		effective = timeOf(t.PostedAt)
@@ -84,7 +84,7 @@ func (v *visit) requestsFor(t client.Transaction) (all []client.Post, err error)
 }
 
 // reversalsFor is requestsFor for a reversal: of everything that was left, or of a named part.
-func (v *visit) reversalsFor(t client.Transaction, effective time.Time) ([]client.Post, error) {
+func (v *visit) reversalsFor(t client.Transaction, effective time.Time) ([]client.Request, error) {
 	of, err := v.api.Transaction(v.ctx, t.Reverses)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (v *visit) reversalsFor(t client.Transaction, effective time.Time) ([]clien
 	}
 	part := whole
 	part.Part = partOf(of.Value.Kind, taken)
-	return []client.Post{whole, part}, nil
+	return []client.Request{whole, part}, nil
 }
 
 // isReversalOf reports whether back can be the leg of a reversal that takes back leg.
@@ -122,17 +122,17 @@ func partOf(kind string, taken []client.Taken) client.Part {
 }
 
 // endRequests returns the requests that may have ended a hold.
-func endRequests(t client.Transaction) []client.Post {
+func endRequests(t client.Transaction) []client.Request {
 	switch t.Status {
 	case client.StatusReleased:
-		return []client.Post{client.Release{Transaction: t.ID, Description: t.EndDescription}}
+		return []client.Request{client.Release{Transaction: t.ID, Description: t.EndDescription}}
 	case client.StatusCaptured:
 		var taken []client.Taken
 		for _, p := range t.Captured {
 			taken = append(taken, client.Taken{Quantity: p.Quantity, Cost: p.Cost})
 		}
 		whole := client.Capture{Transaction: t.ID}
-		return []client.Post{whole, client.Capture{Transaction: t.ID, Part: partOf(t.Kind, taken)}}
+		return []client.Request{whole, client.Capture{Transaction: t.ID, Part: partOf(t.Kind, taken)}}
 	}
 	return nil
 }

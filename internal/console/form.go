@@ -139,7 +139,7 @@ func identity(user string) string {
 }
 
 // request returns the request that the form posts, nil if the action has its own way to send it.
-func (v *visit) request(f *form) (client.Post, error) {
+func (v *visit) request(f *form) (client.Request, error) {
 	members, id := make(map[string]any), f.ID
 	if f.HasID {
 		members["id"] = f.ID

@@ -20,8 +20,11 @@ type command struct {
 	unlimited bool     // of an account: its overdraft is unlimited
 	effective string   // of a transaction: its effective time in the form of events.FormatTime, "" for none
 	assets    []string // must be registered before
-	accounts  []string // of a transaction: must be opened before
+	accounts  []string // of a transaction: must be opened before; of an end or a reversal: see Import.keys
 }
+
+// endsOrReverses reports whether the command is for an earlier transaction, whose accounts it does not name.
+func (c command) endsOrReverses() bool { return c.Of != "" }
 
 // parse parses one line: an object with one member, whose name is the kind of the command. The server validates the
 // body, including duplicate and unknown fields. parse requires only an id, and the cost of a trade, because older
@@ -40,25 +43,18 @@ func parse(text []byte) (command, error) {
 	kind, body := client.Kind(members[0].name), members[0].value
 	switch kind {
 	case client.KindAsset, client.KindAccount, client.KindTransaction, client.KindTransfer, client.KindTrade,
-		client.KindChange:
+		client.KindChange, client.KindCapture, client.KindRelease, client.KindReversal:
 	default:
-		return command{}, fmt.Errorf("%q is not a command: must be asset, account, change, transaction, transfer "+
-			"or trade", string(kind))
+		return command{}, fmt.Errorf("%q is not a command: must be asset, account, change, transaction, transfer, "+
+			"trade, capture, release or reversal", string(kind))
 	}
 	fields, err := object(body)
 	if err != nil {
 		return command{}, fmt.Errorf("%s: not a JSON object: %w", kind, err)
 	}
-	id, others, err := takeID(fields)
-	if err != nil {
-		return command{}, fmt.Errorf("%s.id: %w", kind, err)
-	}
-	c := command{Command: client.Command{Kind: kind, ID: id, Body: body}}
-	if kind == client.KindAsset || kind == client.KindAccount || kind == client.KindChange {
-		if !events.ValidID(id) { // it becomes a part of the path
-			return command{}, fmt.Errorf("%s.id: %q is not an id: %w", kind, id, client.ErrID)
-		}
-		c.Body = others
+	c := command{Command: client.Command{Kind: kind, Body: body}}
+	if err := c.takeIDs(fields); err != nil {
+		return command{}, err
 	}
 	if kind == client.KindTrade && !slices.ContainsFunc(fields, func(f member) bool { return f.name == "cost" }) {
 		return command{}, errors.New(`trade.cost: is missing; for a free trade, write "cost":"0"`)
@@ -145,12 +141,47 @@ func malformed(err error) error {
 	return err
 }
 
-// takeID returns the id of a command, and an object with the other fields, unchanged.
-func takeID(fields []member) (id string, others []byte, err error) {
+// takeIDs sets the ids of the command. The id that becomes a part of the path is taken out of the body.
+func (c *command) takeIDs(fields []member) error {
+	take := func(name string) (id string, others []byte, err error) {
+		if id, others, err = takeID(fields, name); err != nil {
+			err = fmt.Errorf("%s.%s: %w", c.Kind, name, err)
+		}
+		return id, others, err
+	}
+	name, inPath := "id", ""
+	var err error
+	switch c.Kind {
+	case client.KindCapture, client.KindRelease:
+		name = "transaction"
+		c.Of, c.Body, err = take(name)
+		c.ID, inPath = c.Of, c.Of
+	case client.KindReversal:
+		if c.ID, _, err = take("id"); err != nil {
+			return err
+		}
+		name = "transaction"
+		c.Of, c.Body, err = take(name)
+		inPath = c.Of
+	case client.KindAsset, client.KindAccount, client.KindChange:
+		c.ID, c.Body, err = take(name)
+		inPath = c.ID
+	default:
+		c.ID, _, err = take(name)
+		return err
+	}
+	if err == nil && !events.ValidID(inPath) {
+		err = fmt.Errorf("%s.%s: %q is not an id: %w", c.Kind, name, inPath, client.ErrID)
+	}
+	return err
+}
+
+// takeID returns the id in a field of a command, and an object with the other fields, unchanged.
+func takeID(fields []member, name string) (id string, others []byte, err error) {
 	var rest []string
 	ids := 0
 	for _, f := range fields {
-		if f.name == "id" {
+		if f.name == name {
 			ids++
 			if err := json.Unmarshal(f.value, &id); err != nil {
 				return "", nil, errors.New("must be a string")

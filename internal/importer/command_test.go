@@ -34,6 +34,12 @@ func TestParse(t *testing.T) {
 		`{"trade":{"id":"t","buyer":"a","seller":"b","asset":"X","cost":"0","settle":true}}`: {
 			Command: client.Command{Kind: client.KindTrade, ID: "t", Body: []byte(`{"id":"t","buyer":"a","seller":"b","asset":"X","cost":"0","settle":true}`)},
 			assets:  []string{"X"}, accounts: []string{"a", "b"}},
+		`{"capture":{"quantity":"5","transaction":"h"}}`: {
+			Command: client.Command{Kind: client.KindCapture, ID: "h", Of: "h", Body: []byte(`{"quantity":"5"}`)}},
+		`{"release":{"transaction":"h"}}`: {
+			Command: client.Command{Kind: client.KindRelease, ID: "h", Of: "h", Body: []byte(`{}`)}},
+		`{"reversal":{"id":"r","transaction":"t","x":1}}`: {
+			Command: client.Command{Kind: client.KindReversal, ID: "r", Of: "t", Body: []byte(`{"id":"r","x":1}`)}},
 		`{"transfer":{"id":"t","from":7,"to":"b"}}`: {
 			Command:  client.Command{Kind: client.KindTransfer, ID: "t", Body: []byte(`{"id":"t","from":7,"to":"b"}`)},
 			accounts: []string{"b"}},
@@ -43,7 +49,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got.Kind != want.Kind || got.ID != want.ID || string(got.Body) != string(want.Body) || got.unlimited != want.unlimited ||
+		if got.Kind != want.Kind || got.ID != want.ID || got.Of != want.Of || string(got.Body) != string(want.Body) || got.unlimited != want.unlimited ||
 			!slices.Equal(got.assets, want.assets) || !slices.Equal(got.accounts, want.accounts) {
 			t.Errorf("%s\n got %+v %s\nwant %+v %s", text, got, got.Body, want, want.Body)
 		}
@@ -69,13 +75,18 @@ func TestParseRejects(t *testing.T) {
 		`{"transaction":{"id":""}}`:          "transaction.id: is missing",
 		`{"transaction":{"id":null}}`:        "transaction.id: is missing",
 		`{"trade":{"id":"t","buyer":"a","seller":"b","asset":"X","quantity":"1"}}`: `trade.cost: is missing; for a free trade, write "cost":"0"`,
-		`{"trade":{"ID":"t"}}`:              "trade.id: is missing",
-		`{"trade":{"id":7}}`:                "trade.id: must be a string",
-		`{"trade":{"id":"t","id":"t"}}`:     "trade.id: is given twice",
-		`{"account":{"id":"a/b"}}`:          `account.id: "a/b" is not an id`,
-		`{"account":{"id":".."}}`:           `account.id: ".." is not an id`,
-		`{"transfer":{"id":"t","from":"a"`:  "ends too early",
-		"{\"transfer\":{\"id\":\"t\x00\"}}": "invalid character",
+		`{"trade":{"ID":"t"}}`:                              "trade.id: is missing",
+		`{"trade":{"id":7}}`:                                "trade.id: must be a string",
+		`{"trade":{"id":"t","id":"t"}}`:                     "trade.id: is given twice",
+		`{"account":{"id":"a/b"}}`:                          `account.id: "a/b" is not an id`,
+		`{"account":{"id":".."}}`:                           `account.id: ".." is not an id`,
+		`{"capture":{"id":"h"}}`:                            "capture.transaction: is missing",
+		`{"release":{"transaction":"a/b"}}`:                 `release.transaction: "a/b" is not an id`,
+		`{"reversal":{"transaction":"t"}}`:                  "reversal.id: is missing",
+		`{"reversal":{"id":"r"}}`:                           "reversal.transaction: is missing",
+		`{"capture":{"transaction":"h","transaction":"i"}}`: "capture.transaction: is given twice",
+		`{"transfer":{"id":"t","from":"a"`:                  "ends too early",
+		"{\"transfer\":{\"id\":\"t\x00\"}}":                 "invalid character",
 	} {
 		if got, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %+v, %v; want an error with %q", text, got, err, says)

@@ -22,7 +22,7 @@ const (
 	// job. So there are at most 4,096 such lines, with 32 MiB.
 	windowBytes   = 32 << 20
 	minLineWeight = 8 << 10
-	// policiesMax bounds how many accounts' policies are cached.
+	// policiesMax bounds how many accounts' policies are cached, and of how many transactions the accounts.
 	policiesMax = 100_000
 )
 
@@ -51,6 +51,8 @@ type Import struct {
 	batches   chan struct{}   // bounds the batches in flight
 	policies  map[string]bool // account to unlimited; used only by read
 
+	posted map[string][]string // transaction of the file to its accounts; used only by read
+
 	backdates atomic.Bool // a line has an effective time
 
 	mu       sync.Mutex // also held while OnFailure is called
@@ -69,6 +71,7 @@ func newImport(c Config, windowBytes int64) *Import {
 		window:   semaphore.NewWeighted(windowBytes),
 		bytes:    windowBytes,
 		policies: make(map[string]bool),
+		posted:   make(map[string][]string),
 		batches:  make(chan struct{}, max(c.Clients/batchClients, 1)),
 	}
 	i.batchSize.Store(1)
@@ -141,7 +144,7 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 
 // read schedules every line.
 func (i *Import) read(ctx context.Context, file io.Reader) error {
-	afterChange := false // the previous line was a change
+	afterChange, afterUnknown := false, false // of the previous line
 	for l, err := range lines(file) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -157,9 +160,11 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			continue
 		}
 		j := &job{number: l.number, bytes: l.bytes, weight: max(int64(len(l.text)), minLineWeight), command: c}
-		// A change waits for all earlier lines, because it may change what their account may do.
+		isChange, isUnknown := j.Kind == client.KindChange, i.isOfUnknown(c)
+		// A change waits for all earlier lines, because it may change what their account may do. An end or a reversal of
+		// unknown accounts may give any account what later lines spend, and debit any that earlier lines credit.
 		weight := j.weight
-		if j.Kind == client.KindChange && !afterChange {
+		if isChange && !afterChange || isUnknown != afterUnknown {
 			weight = i.bytes
 		}
 		if i.window.Acquire(ctx, weight) != nil {
@@ -172,7 +177,7 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 		if j.effective != "" {
 			i.backdates.Store(true)
 		}
-		afterChange = j.Kind == client.KindChange
+		afterChange, afterUnknown = isChange, isUnknown
 		holds, waitsFor := i.keys(ctx, j.command)
 		i.schedule.add(j, holds, waitsFor)
 	}
@@ -195,6 +200,11 @@ func (i *Import) keys(ctx context.Context, c command) (holds, waitsFor []key) {
 		return []key{{ofAccount, c.ID}}, waitsFor
 	}
 	holds = []key{{ofTransaction, c.ID}}
+	if c.endsOrReverses() {
+		c.accounts = i.posted[c.Of]
+		holds = append(holds, key{ofTransaction, c.Of})
+	}
+	i.remember(c)
 	for _, account := range c.accounts {
 		waitsFor = append(waitsFor, key{ofAccount, account})
 		if c.effective != "" {
@@ -205,6 +215,25 @@ func (i *Import) keys(ctx context.Context, c command) (holds, waitsFor []key) {
 		}
 	}
 	return holds, waitsFor
+}
+
+// isOfUnknown reports whether a command ends or reverses a transaction whose accounts are not known, because an earlier
+// file posted it.
+func (i *Import) isOfUnknown(c command) bool {
+	_, known := i.posted[c.Of]
+	return c.endsOrReverses() && !known
+}
+
+// remember stores the accounts of a transaction, for the lines that end or reverse it. Of several lines with the same
+// id, any may be the one that is posted.
+func (i *Import) remember(c command) {
+	if i.isOfUnknown(c) || c.ID == c.Of {
+		return
+	}
+	if len(i.posted) >= policiesMax {
+		clear(i.posted)
+	}
+	i.posted[c.ID] = append(i.posted[c.ID], c.accounts...)
 }
 
 // unlimited reports whether an account's overdraft is unlimited, so that the order of its transactions does not matter.

@@ -29,6 +29,7 @@ type book struct {
 	accounts map[string]bool // to unlimited
 	posted   map[string]string
 	balances map[[2]string]int
+	moved    map[string]moved
 	sent     []string // ids in the order of execution
 	asked    int      // number of reads of accounts
 
@@ -37,7 +38,13 @@ type book struct {
 
 func newBook() *book {
 	return &book{assets: map[string]bool{}, accounts: map[string]bool{}, posted: map[string]string{}, balances: map[[2]string]int{},
-		before: func(context.Context, client.Command) error { return nil }}
+		moved: map[string]moved{}, before: func(context.Context, client.Command) error { return nil }}
+}
+
+// moved is a transfer: held, captured, released, posted or reversed.
+type moved struct {
+	from, to, asset, state string
+	quantity               int
 }
 
 func (b *book) Account(_ context.Context, id string) (client.Reply[client.Account], error) {
@@ -81,6 +88,7 @@ func (b *book) apply(cmd client.Command) error {
 		Overdraft       client.Overdraft
 		From, To, Asset string
 		Quantity        int `json:",string"`
+		Hold            *struct{}
 	}
 	if err := json.Unmarshal(cmd.Body, &body); err != nil {
 		return refusal("malformed_body")
@@ -93,6 +101,8 @@ func (b *book) apply(cmd client.Command) error {
 		b.assets[cmd.ID] = true
 	case client.KindAccount:
 		b.accounts[cmd.ID] = body.Overdraft.Unlimited
+	case client.KindCapture, client.KindRelease, client.KindReversal:
+		return b.change(cmd)
 	case client.KindTransfer:
 		unlimited, from := b.accounts[body.From]
 		_, to := b.accounts[body.To]
@@ -106,9 +116,53 @@ func (b *book) apply(cmd client.Command) error {
 			return refusal("insufficient_funds")
 		}
 		b.balances[have] -= body.Quantity
-		b.balances[[2]string{body.To, body.Asset}] += body.Quantity
+		m := moved{body.From, body.To, body.Asset, "held", body.Quantity}
+		if body.Hold == nil {
+			m.state = "posted"
+			b.balances[[2]string{body.To, body.Asset}] += body.Quantity
+		}
+		b.moved[cmd.ID] = m
 	}
 	return nil
+}
+
+// change ends or reverses a transfer, always all of it.
+func (b *book) change(cmd client.Command) error {
+	m, ok := b.moved[cmd.Of]
+	from, to := [2]string{m.from, m.asset}, [2]string{m.to, m.asset}
+	isReversal := cmd.Kind == client.KindReversal
+	switch {
+	case !ok:
+		return refusal("transaction_not_found")
+	case !isReversal && m.state != "held":
+		return refusal("hold_ended")
+	case isReversal && m.state != "posted" && m.state != "captured":
+		return refusal("nothing_to_reverse")
+	case isReversal && !b.accounts[m.to] && b.balances[to] < m.quantity:
+		return refusal("insufficient_funds")
+	}
+	switch cmd.Kind {
+	case client.KindCapture:
+		m.state = "captured"
+		b.balances[to] += m.quantity
+	case client.KindRelease:
+		m.state = "released"
+		b.balances[from] += m.quantity
+	default:
+		m.state = "reversed"
+		b.balances[to] -= m.quantity
+		b.balances[from] += m.quantity
+		b.moved[cmd.ID] = moved{m.to, m.from, m.asset, "posted", m.quantity}
+	}
+	b.moved[cmd.Of] = m
+	return nil
+}
+
+// anEarlierFile places holds of jane for ann.
+func (b *book) anEarlierFile() {
+	for n := range 6 {
+		b.moved[fmt.Sprint("old-", n)] = moved{"jane", "ann", "USD", "held", 3 + n}
+	}
 }
 
 // failures collects the failures that an import reports.
@@ -147,11 +201,13 @@ func TestOutcomeIsThatOfFileOrder(t *testing.T) {
 		file := drawFile(t)
 		clients := rapid.IntRange(2, 16).Draw(t, "clients")
 		one := newBook()
+		one.anEarlierFile()
 		wantCounts, wantFailures, err := run(context.Background(), one, 1, strings.NewReader(file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		many := newBook()
+		many.anEarlierFile()
 		var n atomic.Int64
 		many.before = func(context.Context, client.Command) error {
 			for range n.Add(1) % 3 * 10 {
@@ -176,7 +232,8 @@ func TestOutcomeIsThatOfFileOrder(t *testing.T) {
 	})
 }
 
-// drawFile draws definitions and then transfers, including bad ones and duplicate ids. An asset is used only after its
+// drawFile draws definitions and then transfers, including bad ones and duplicate ids, and their ends and reversals, and
+// those of an earlier file. An asset is used only after its
 // definition, because the outcome would depend on timing otherwise.
 func drawFile(t *rapid.T) string {
 	var b strings.Builder
@@ -192,8 +249,21 @@ func drawFile(t *rapid.T) string {
 	for n := range rapid.IntRange(0, 60).Draw(t, "transfers") {
 		parties := rapid.Permutation(append(accounts[:len(accounts):len(accounts)], "nobody")).Draw(t, "parties")
 		id := rapid.SampledFrom([]int{n, n, n, n / 2}).Draw(t, "id")
-		fmt.Fprintf(&b, `{"transfer":{"id":"t-%d","from":%q,"to":%q,"asset":%q,"quantity":"%d"}}`+"\n", id, parties[0], parties[1],
-			rapid.SampledFrom([]string{"USD", "AAPL", "GOLD"}).Draw(t, "asset"), rapid.IntRange(1, 9).Draw(t, "quantity"))
+		hold := rapid.SampledFrom([]string{"", "", `,"hold":{}`}).Draw(t, "hold")
+		fmt.Fprintf(&b, `{"transfer":{"id":"t-%d","from":%q,"to":%q,"asset":%q,"quantity":"%d"%s}}`+"\n", id, parties[0], parties[1],
+			rapid.SampledFrom([]string{"USD", "AAPL", "GOLD"}).Draw(t, "asset"), rapid.IntRange(1, 9).Draw(t, "quantity"), hold)
+		for range rapid.IntRange(0, 2).Draw(t, "ends") {
+			of := fmt.Sprint("t-", rapid.IntRange(max(0, n-3), n).Draw(t, "of"))
+			if rapid.IntRange(0, 2).Draw(t, "earlier") == 0 {
+				of = fmt.Sprint("old-", rapid.IntRange(0, 6).Draw(t, "of"))
+			}
+			kind := rapid.SampledFrom([]string{"capture", "release", "reversal"}).Draw(t, "kind")
+			own := ""
+			if kind == "reversal" {
+				own = fmt.Sprintf(`,"id":"r-%d"`, b.Len())
+			}
+			fmt.Fprintf(&b, `{"%s":{"transaction":%q%s}}`+"\n", kind, of, own)
+		}
 		if rapid.IntRange(0, 9).Draw(t, "noise") == 0 {
 			b.WriteString(rapid.SampledFrom([]string{"\n", "nonsense\n", "{\"transfer\":{}}\n"}).Draw(t, "line"))
 		}

@@ -14,7 +14,10 @@ const (
 )
 
 // batchable has the kinds of commands that may be in a batch.
-var batchable = map[client.Kind]bool{client.KindTransaction: true, client.KindTransfer: true, client.KindTrade: true}
+var batchable = map[client.Kind]bool{
+	client.KindTransaction: true, client.KindTransfer: true, client.KindTrade: true,
+	client.KindCapture: true, client.KindRelease: true, client.KindReversal: true,
+}
 
 // job is a line that was read and is not finished.
 type job struct {
@@ -32,7 +35,7 @@ type job struct {
 type key struct{ what, id string }
 
 // The kinds of keys. Jobs wait for the definitions of their assets and accounts. Jobs with the same transaction id run
-// in the order of the file, so that the first one is posted. So do jobs with the same limited account, which is spent
+// in the order of the file, so that the first one is posted, and the others end or reverse it. So do jobs with the same limited account, which is spent
 // from in the order of the file, and jobs with the same account and effective time, so that its statements have their
 // postings in the order of the file.
 const (
