@@ -56,7 +56,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 	var requests []ledger.Request
 	var calls []callStart
 	for _, op := range members {
-		requests = append(requests, op.body)
+		requests = append(requests, op.request())
 		calls = append(calls, op.startCall())
 		defer func() { op.inFlight-- }()
 	}
@@ -83,6 +83,11 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 		case again:
 		case e == nil:
 			h.count("requests in batches")
+			if op.endsHold() && b.atomic {
+				h.count("ends in atomic batches")
+			} else if op.endsHold() {
+				h.count("ends in batches")
+			}
 			answer = results[i].Posted
 			if one := results[i].Err; one != nil {
 				failed = one
@@ -94,8 +99,13 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 			if calls[i].wasAcknowledged {
 				h.fail("%s: refused (%w), but its member %s was acknowledged", b.name, e, op.name)
 			}
+			op.noteEnd(c, e)
 			op.lastRefusal = string(e.Code)
 			op.refusedForGood = e.Code == ledger.CodeInsufficientFunds && calls[i].wasOnly(op)
+			continue
+		}
+		if op.endsHold() {
+			final = h.checkEndAnswer(op, c, answer, failed, died) && final
 			continue
 		}
 		final = h.checkAnswer(ctx, d, op, calls[i], c, op.body, answer, failed, died) && final
@@ -113,7 +123,7 @@ func (op *operation) effectBefore(m *model, k pair) (net int64) {
 		if member == op {
 			break
 		}
-		if _, exists := m.headers[member.name]; !exists && !member.skipped {
+		if !m.isStored(member) && !member.skipped {
 			debits, credits := member.effect(k)
 			net += credits - debits
 		}

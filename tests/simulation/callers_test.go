@@ -143,7 +143,7 @@ func (op *operation) startCall() callStart {
 	op.inFlight++
 	op.calls++
 	op.refusedForGood = false
-	return callStart{op.acknowledged != nil, op.calls, op.inFlight == 1}
+	return callStart{op.acknowledged != nil || op.endAcknowledged, op.calls, op.inFlight == 1}
 }
 
 // wasOnly reports whether no other call overlapped this one, which ends now.

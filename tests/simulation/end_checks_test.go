@@ -85,6 +85,7 @@ func (h *history) retryAll() {
 			}
 		case op.kind == kindCapture, op.kind == kindRelease:
 			if stored, exists := h.model.outcomes[op.target.name]; exists {
+				h.checkEndCalls(op, stored)
 				h.retryEnd(ctx, p, op, stored)
 			}
 		case op.kind == kindBatch && op.atomic:
@@ -109,7 +110,7 @@ func (h *history) checkAnswers(op *operation) {
 
 // retryEnd retries a capture or release of a hold that has ended.
 func (h *history) retryEnd(ctx context.Context, p *process, op *operation, stored events.HoldEnded) {
-	answer, err := sendEnd(ctx, p.ledger, op)
+	answer, err := p.ledger.Post(ctx, op.request())
 	e, _ := errors.AsType[*ledger.Error](err)
 	switch {
 	case err == nil && (!answer.Replayed || !slices.Equal(answer.End.Legs, stored.Legs)):
@@ -127,7 +128,16 @@ func (h *history) retryEnd(ctx context.Context, p *process, op *operation, store
 func (h *history) checkAtomic(batch *operation) {
 	var stored, missing []string
 	for _, op := range batch.members {
-		if _, ok := h.model.headers[op.name]; ok {
+		isStored := h.model.isStored(op)
+		if isStored && op.endsHold() {
+			end := h.model.outcomes[op.target.name]
+			if isStored = op.asksFor(h.model.headers[op.target.name], end); isStored {
+				if _, own := op.endCalls[h.model.writer(end)]; !own {
+					continue // somebody else asked for the same
+				}
+			}
+		}
+		if isStored {
 			stored = append(stored, op.name)
 		} else if !op.skipped {
 			missing = append(missing, op.name)

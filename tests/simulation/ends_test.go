@@ -11,10 +11,18 @@ import (
 func (h *history) end(ctx context.Context, d dice, op *operation) (final bool) {
 	ctx, c := h.model.beginCall(ctx)
 	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (ledger.Posted, error) {
-		return sendEnd(ctx, on.ledger, op)
+		return on.ledger.Post(ctx, op.request())
 	})
 	h.observe()
+	return h.checkEndAnswer(op, c, answer, err, died)
+}
+
+// checkEndAnswer checks the answer to one call to end a hold against the model. It reports whether the answer is final.
+func (h *history) checkEndAnswer(
+	op *operation, c *call, answer ledger.Posted, err error, died bool,
+) (final bool) {
 	e, again := h.classify(op.name, err, died)
+	op.noteEnd(c, e)
 	switch {
 	case again:
 		return false
@@ -31,11 +39,15 @@ func (h *history) end(ctx context.Context, d dice, op *operation) (final bool) {
 	return true
 }
 
-func sendEnd(ctx context.Context, l *ledger.Ledger, op *operation) (ledger.Posted, error) {
-	if op.kind == kindRelease {
-		return l.Post(ctx, ledger.ReleaseRequest{Transaction: op.target.name, Actor: "somebody"})
+// noteEnd notes a call that was sent to end a hold, and the code of an answer that says that it wrote nothing.
+func (op *operation) noteEnd(c *call, e *ledger.Error) {
+	if op.endCalls == nil {
+		op.endCalls = map[*call]ledger.Code{}
 	}
-	return l.Post(ctx, ledger.CaptureRequest{Transaction: op.target.name, Part: op.part, Actor: "somebody"})
+	op.endCalls[c] = ""
+	if e != nil && e.Code != ledger.CodeOutcomeUnknown {
+		op.endCalls[c] = e.Code
+	}
 }
 
 // endAcknowledged checks and stores an answer that acknowledges a capture or release.

@@ -231,8 +231,7 @@ func (g *generator) batching() {
 			if spent && g.chance(.3) {
 				op.asHold(200 * time.Second)
 			}
-			op.batch = b
-			b.members = append(b.members, op)
+			g.joinBatch(b, op)
 		}
 	}
 	for range 1 + g.IntN(4) {
@@ -242,6 +241,7 @@ func (g *generator) batching() {
 		g.changeAny(pick(g.dice, jane, joe), g.seconds(25))
 	}
 	g.sharing()
+	g.endingInBatches()
 }
 
 // sharing adds batches that are not atomic, whose members debit the same account, so that they are written together.
@@ -269,8 +269,7 @@ func (g *generator) sharing() {
 			if g.chance(.2) {
 				op.asHold(200 * time.Second)
 			}
-			op.batch = b
-			b.members = append(b.members, op)
+			g.joinBatch(b, op)
 		}
 	}
 }

@@ -33,7 +33,7 @@ var (
 	occurrencesOfLifecycles = []string{"holds placed", "holds captured", "holds released", "holds expired",
 		"holds swept", "reversals", "hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
 		"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches", "requests in batches",
-		"written together", "not written together"}
+		"written together", "not written together", "ends in batches", "ends in atomic batches"}
 )
 
 // count counts one event.

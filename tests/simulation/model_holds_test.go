@@ -36,10 +36,10 @@ type lifecycle struct {
 	changeCalls   map[string]map[int64]*call // the call that sent a change, by account and number
 }
 
-// attempt is one transactional write of a call, with the headers in it.
+// attempt is one transactional write of a call, with the headers and the ends of holds in it, in their order.
 type attempt struct {
 	*call
-	headers []events.TransactionPosted
+	events []events.Event
 }
 
 // version is the state of an account after one change.
@@ -121,9 +121,10 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 		if _, _, id, posting := store.Posting.Parse(key); posting {
 			m.attempts[events.KSUID(id)] = a
 		}
-		if _, header := store.Transaction.Parse(key); header {
-			if t, err := store.DecodeEvent(action.Put.Item); err == nil {
-				a.headers = append(a.headers, t.(events.TransactionPosted))
+		_, header := store.Transaction.Parse(key)
+		if _, end := store.Outcome.Parse(key); header || end {
+			if e, err := store.DecodeEvent(action.Put.Item); err == nil {
+				a.events = append(a.events, e)
 			}
 		}
 		if account, number, change := store.Change.Parse(key); change {
@@ -148,17 +149,31 @@ func sumsOf(p events.PostingRecorded) sums {
 	return sums{credits: uint64(int64Of(p.Quantity))}
 }
 
-// takeHeader adds a header. An atomic batch is one write: its first visible header adds all its transactions, in order.
+// takeHeader adds a header. An atomic batch is one write: its first visible header adds all its transactions, and what
+// its ends of holds bring, in order.
 func (m *model) takeHeader(t events.TransactionPosted) {
 	a := m.attempts[t.Legs[0].ID]
 	if a == nil {
-		a = &attempt{headers: []events.TransactionPosted{t}}
+		a = &attempt{events: []events.Event{t}}
 	}
-	for _, header := range a.headers {
-		if !m.decided[header.Legs[0].ID] {
-			m.decided[header.Legs[0].ID] = true
-			m.takeTransaction(header, a.call)
+	for _, e := range a.events {
+		switch e := e.(type) {
+		case events.HoldEnded:
+			m.fundEnd(e)
+		case events.TransactionPosted:
+			if !m.decided[e.Legs[0].ID] {
+				m.decided[e.Legs[0].ID] = true
+				m.takeTransaction(e, a.call)
+			}
 		}
+	}
+}
+
+// fundEnd counts what the end of a hold credits and gives back.
+func (m *model) fundEnd(e events.HoldEnded) {
+	for _, p := range e.Postings(m.headers[e.Transaction]) {
+		of := sumsOf(p)
+		m.fund(pair{Account: p.Account, Asset: p.Asset}, p.ID, int64(of.credits+of.returned))
 	}
 }
 
@@ -269,10 +284,7 @@ func (m *model) takeEnd(e events.HoldEnded) {
 			m.fail("%s expired %v before its time", e.Transaction, early)
 		}
 	}
-	for _, p := range e.Postings(hold) {
-		of := sumsOf(p)
-		m.fund(pair{Account: p.Account, Asset: p.Asset}, p.ID, int64(of.credits+of.returned))
-	}
+	m.fundEnd(e)
 }
 
 // legsPosted returns the posted legs of a transaction, which can be reversed: none of a hold that was not captured.
@@ -331,9 +343,7 @@ func (m *model) checkEndRefusal(op *operation, e *ledger.Error) {
 		return
 	}
 	m.count("hold_ended answers")
-	ended := ledger.Posted{Transaction: m.headers[op.target.name], End: &stored}
-	if op.kind == kindRelease && stored.Outcome == events.OutcomeReleased ||
-		op.kind == kindCapture && stored.Outcome == events.OutcomeCaptured && isCaptured(ended, op.part) {
+	if op.asksFor(m.headers[op.target.name], stored) {
 		m.fail("%s: refused (%w), but the requested end is stored", op.name, e)
 	}
 }

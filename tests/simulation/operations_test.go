@@ -60,9 +60,9 @@ type operation struct {
 	name  string        // unique; also the id of the transaction
 	begin time.Duration // since the history began
 
-	body      ledger.Request // of kindPost and kindReverse
-	otherBody ledger.Request // a different body with the same id
-	legs      []ledger.LegRequest
+	body      ledger.Request      // of kindPost and kindReverse; see request
+	otherBody ledger.Request      // a different body with the same id
+	legs      []ledger.LegRequest // of an end or a reversal: in batches only, see brings
 	hold      bool
 	expires   time.Duration // of a hold, since the history began; 0: the ledger's default
 	effective time.Time     // the effective date; zero: none
@@ -81,6 +81,7 @@ type operation struct {
 
 	acknowledged    *events.TransactionPosted // from the first answer that acknowledged it
 	endAcknowledged bool                      // an answer acknowledged that it ended its hold
+	endCalls        map[*call]ledger.Code     // of an end: its calls, with the codes that say that nothing was written
 	unknown         bool                      // a call got no answer, or the answer that its outcome is unknown
 	lastRefusal     string                    // the code of the last answer that says that nothing was written
 	inFlight        int                       // number of calls that wait for an answer
@@ -90,6 +91,20 @@ type operation struct {
 
 func (op *operation) note() ledger.Annotation {
 	return ledger.Annotation{ID: op.name, Actor: "somebody"}
+}
+
+// endsHold reports whether the operation captures or releases a hold.
+func (op *operation) endsHold() bool { return op.kind == kindCapture || op.kind == kindRelease }
+
+// request returns what the operation asks for.
+func (op *operation) request() ledger.Request {
+	switch op.kind {
+	case kindRelease:
+		return ledger.ReleaseRequest{Transaction: op.target.name, Actor: "somebody"}
+	case kindCapture:
+		return ledger.CaptureRequest{Transaction: op.target.name, Part: op.part, Actor: "somebody"}
+	}
+	return op.body
 }
 
 // effect returns what the operation debits k, and what it credits k with immediately.
