@@ -109,6 +109,18 @@ func (b *limitedBank) release(id string) {
 	}
 }
 
+// endTogether captures one hold and releases the other in a batch.
+func (b *limitedBank) endTogether(atomic bool, captured, released string) {
+	b.t.Helper()
+	actor := typicalInputs().actor
+	results, err := b.warm.PostBatch(b.t.Context(), []ledger.Request{
+		ledger.CaptureRequest{Transaction: captured, Actor: actor}, ledger.ReleaseRequest{Transaction: released, Actor: actor},
+	}, atomic)
+	if err != nil || results[0].Err != nil || results[1].Err != nil {
+		b.t.Fatal(results, err)
+	}
+}
+
 func (b *limitedBank) reverse(id string, shares int64) {
 	b.t.Helper()
 	if _, err := b.warm.Post(b.t.Context(), ledger.ReverseRequest{Annotation: b.note(false), Part: partOf(shares),
@@ -198,6 +210,15 @@ func TestCostOfHoldsAndReversals(t *testing.T) {
 	step("a settled trade", func() { b.post(b.settled(false)) }, 0, 1, 18)
 	step("placing a hold of a settled trade", func() { held = b.post(b.settled(true)) }, 0, 1, 18)
 	step("capture of a settled trade", func() { b.capture(held) }, 1, 1, 14)
+
+	for _, atomic := range []bool{false, true} {
+		held, other := b.hold(), b.hold()
+		what, writes := "a batch of a capture and a release", 2
+		if atomic {
+			what, writes = "an atomic batch of them", 1
+		}
+		step(what, func() { b.endTogether(atomic, held, other) }, 2, writes, 20)
+	}
 
 	f := figures{heading: "Holds and reversals", of: "step"}
 	f.add("requests, items and units", lines)

@@ -14,6 +14,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/internal/store"
+	"ledger.example/ledger"
 )
 
 // worst collects the most expensive request of each route.
@@ -216,9 +217,15 @@ func (w *worst) readTransactions() {
 	ids := w.holds()
 	w.row("GET /v1/holds", "100 holds of 48 legs", 200, "GET /v1/holds?limit=100", "")
 	var ends, reversals []store.Key
+	var captures []string
 	for _, id := range ids {
-		w.Must(200, "POST", "/v1/transactions/"+id+"/capture", `{}`)
+		captures = append(captures, `{"capture":{"transaction":"`+id+`"}}`)
 		ends = append(ends, store.Outcome.Key(id))
+	}
+	w.row("POST /v1/batches of ends", "100 captures of 48 legs", 200, "POST /v1/batches",
+		`{"requests":[`+strings.Join(captures[:ledger.BatchMax], ",")+`]}`)
+	for _, id := range ids[ledger.BatchMax:] {
+		w.Must(200, "POST", "/v1/transactions/"+id+"/capture", `{}`)
 	}
 	w.deliver(ends)
 	w.row("GET /v1/transactions", "100 captured holds of 48 legs", 200, "GET /v1/transactions?limit=100", "")
