@@ -7,6 +7,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/ledger"
+	"ledger.example/projections"
 )
 
 const (
@@ -155,15 +156,13 @@ func (a *api) executeBatch(
 		return nil, posted, refusalOfBatch(err, valid)
 	}
 	shown = make([]result, len(valid))
+	bytes := 0
 	for i, answer := range answers {
 		if answer.Err != nil {
 			valid[i].refuse(answer.Err)
 			continue
 		}
-		one := showPosted(answer.Posted)
-		if answer.Posted.End != nil {
-			one = showEnded(answer.Posted)
-		}
+		one := showInBatch(answer.Posted, &bytes)
 		one, _ = valid[i].request.visible(one, nil)
 		shown[i] = result{one.status, one.replayed, one.body}
 		if one.replayed {
@@ -173,6 +172,25 @@ func (a *api) executeBatch(
 		}
 	}
 	return shown, posted, nil
+}
+
+// endsBytes is about the most bytes of the holds that the answer to a batch shows in full. A hundred short requests can
+// end holds that together exceed what a function can answer.
+const endsBytes = 2 << 20
+
+// showInBatch shows what a request of a batch posted or ended. bytes is about the most bytes of the holds that were
+// shown before. Beyond endsBytes, a hold is shown without its metadata and without its planned postings.
+func showInBatch(posted ledger.Posted, bytes *int) reply {
+	if posted.End == nil {
+		return showPosted(posted)
+	}
+	one := showEnded(posted)
+	if *bytes += maxBytes(projections.Hold{Header: posted.Transaction, Ended: posted.End}); *bytes > endsBytes {
+		t := one.body.(transaction)
+		t.Metadata, t.Postings = nil, nil
+		one.body = t
+	}
+	return one
 }
 
 // batchBody is the body of a batch.

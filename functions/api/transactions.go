@@ -18,10 +18,10 @@ type transaction struct {
 	RecordedAt  string            `json:"recorded_at,omitempty"` // equal to PostedAt without an effective date
 	Actor       string            `json:"actor"`
 	Description string            `json:"description"`
-	Metadata    map[string]string `json:"metadata"`
+	Metadata    map[string]string `json:"metadata,omitzero"`         // nil only in a batch, see endsBytes
 	Reverses    string            `json:"reverses,omitempty"`        // id of the transaction that this one reverses
 	ExpiresAt   string            `json:"expires_at,omitempty"`      // of a hold
-	Postings    []leg             `json:"postings"`                  // as planned if it is a hold
+	Postings    []leg             `json:"postings,omitzero"`         // as planned if it is a hold; nil likewise
 	Hidden      int               `json:"hidden_postings,omitempty"` // number of legs that the caller may not see
 
 	// How a hold ended.

@@ -256,8 +256,8 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 	}
 }
 
-// A page of the largest transactions fits into the answer of a Lambda function. The next page continues after it.
-func TestTransactionPagesFitLambdaLimit(t *testing.T) {
+// largestHold returns a captured hold whose answer is the largest.
+func largestHold() projections.Hold {
 	text := func(chars int) string { return strings.Repeat("\x01", chars) }
 	id := strings.Repeat("x", events.IDChars)
 	most := events.MaxFolded().Neg()
@@ -275,6 +275,29 @@ func TestTransactionPagesFitLambdaLimit(t *testing.T) {
 		leg := events.Leg{ID: events.FirstKSUID(instant), Account: id, Asset: id, Quantity: most, Cost: most}
 		h.Header.Legs, h.Ended.Legs = append(h.Header.Legs, leg), append(h.Ended.Legs, leg)
 	}
+	return h
+}
+
+// A batch that ends the largest holds fits into the answer of a Lambda function: some are not shown in full.
+func TestBatchOfEndsFitsLambdaLimit(t *testing.T) {
+	h, bytes := largestHold(), 0
+	var all results
+	short := 0
+	for range ledger.BatchMax {
+		one := showInBatch(ledger.Posted{Transaction: h.Header, End: h.Ended}, &bytes)
+		all.Results = append(all.Results, result{one.status, true, one.body})
+		if one.body.(transaction).Metadata == nil {
+			short++
+		}
+	}
+	if sent := sentByLambda(t, all); sent > answerBytes || sent < answerBytes/2 || short > 80 {
+		t.Errorf("%d bytes, and %d holds are not shown in full", sent, short)
+	}
+}
+
+// A page of the largest transactions fits into the answer of a Lambda function. The next page continues after it.
+func TestTransactionPagesFitLambdaLimit(t *testing.T) {
+	h := largestHold()
 	var listed projections.Page[projections.Hold]
 	for range limitMax {
 		listed.Items = append(listed.Items, h)
