@@ -121,7 +121,24 @@ func (b *batch) postAtomic(c *command) error {
 		}
 	}
 	b.prefetch(c)
+	b.readAhead(c)
 	return b.ledger.carryOut(c, b.requests...)
+}
+
+// readAhead reads the transactions that the requests end or reverse, several at a time. Each request reads what it still
+// misses.
+func (b *batch) readAhead(ctx context.Context) {
+	_ = parallel(ctx, len(b.requests), func(ctx context.Context, i int) error {
+		r := b.requests[i]
+		if r.other() == "" {
+			return nil
+		}
+		read, err := b.ledger.Lifecycle(ctx, r.other())
+		if err == nil {
+			r.ahead = &read
+		}
+		return err
+	})
 }
 
 // checkActions returns CodeBatchTooLarge if one transaction of the store cannot hold this number of actions.

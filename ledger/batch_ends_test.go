@@ -306,3 +306,25 @@ func TestReversalInABatchOpensNoClosedAccount(t *testing.T) {
 		r.results(true, "posted posted", back, transfer("t-6", "bank", "jane", "2"))
 	})
 }
+
+// The transactions that an atomic batch ends or reverses are read several at a time.
+func TestAtomicBatchReadsAhead(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.holding(10, time.Hour)
+		var requests []ledger.Request
+		for i := range 10 {
+			requests = append(requests, release(fmt.Sprint("h-", i)))
+		}
+		r.journal.fail = func(method string) error {
+			if method == "Lifecycle" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		began := time.Now()
+		r.results(true, strings.TrimSpace(strings.Repeat("posted ", 10)), requests...)
+		if took := time.Since(began); took > 3*time.Second || r.journal.count("Lifecycle") != 10 {
+			t.Errorf("took %v and the requests %v", took, r.journal.calls)
+		}
+	})
+}

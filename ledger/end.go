@@ -36,7 +36,7 @@ func (r ReleaseRequest) Shape() []FieldError { return r.expand().shape() }
 // requests: CodeTransactionNotFound, and those of captured. If more is captured than was held, CodeExceedsHold refuses
 // the request unless the hold has ended.
 func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
-	lifecycle, err := l.Lifecycle(ctx, r.ID)
+	lifecycle, err := r.readOther(ctx, l)
 	if err != nil {
 		return asError(err)
 	}

@@ -15,7 +15,17 @@ type request struct {
 	number int // in an atomic batch, counted from 1; else 0
 	plan
 	answer  Posted
-	refused *Error // in a batch that is not atomic: the error, if there is no answer
+	refused *Error     // in a batch that is not atomic: the error, if there is no answer
+	ahead   *Lifecycle // of the other transaction, if it was read before the request was planned
+}
+
+// readOther reads the transaction that the request ends or reverses.
+func (r *request) readOther(ctx context.Context, l *Ledger) (Lifecycle, error) {
+	if ahead := r.ahead; ahead != nil {
+		r.ahead = nil
+		return *ahead, nil
+	}
+	return l.Lifecycle(ctx, r.other())
 }
 
 // plan is what a request writes, as decided from what was read: a transaction, or the end of a hold. Each attempt mints

@@ -21,7 +21,7 @@ func (r ReverseRequest) Shape() []FieldError { return r.expand().shape() }
 // Each number can be written once. Of two concurrent reversals with the same number, the second one is planned again.
 // So an attempt with an older number never succeeds, and the amounts left to reverse only fall.
 func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
-	lifecycle, err := l.Lifecycle(ctx, r.reverses)
+	lifecycle, err := r.readOther(ctx, l)
 	if err != nil {
 		return asError(err)
 	}
