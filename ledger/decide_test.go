@@ -91,13 +91,12 @@ func limitsAlone(t events.TransactionPosted, known *definitions) []limit {
 // A capture is before the time of expiry by its KSUIDs, too: a minter may be ahead of its clock.
 func TestCaptureIsBeforeExpiryByItsKSUIDs(t *testing.T) {
 	expires := events.Epoch().Add(time.Hour)
-	l := New(Config{Now: func() time.Time { return expires.Add(-time.Second) }})
 	for at, late := range map[time.Duration]bool{-time.Microsecond: false, 0: true, time.Microsecond: true} {
 		hold := drafted(PostTransfer{From: "jane", To: "bob", Asset: "USD", Quantity: events.NewAmount(5)})
 		hold.ExpiresAt = expires
 		r := &request{draft: CaptureRequest{}.expand(), plan: plan{header: hold, taken: amountsOf(hold.Legs)}}
 		first := events.FirstKSUID(expires.Add(at))
-		end, err := r.buildEnd(l, []events.KSUID{first, first})
+		end, err := r.buildEnd(expires.Add(-time.Second), []events.KSUID{first, first})
 		if (err != nil) != late || !late && end.Outcome != events.OutcomeCaptured {
 			t.Errorf("%v from expiry: %+v, %v", at, end, err)
 		}

@@ -86,8 +86,8 @@ func (r *request) isLate(now time.Time, ids []events.KSUID) bool {
 // buildEnd returns the end of an open hold. ids are newly minted, one for each leg, or empty in a dry run. A capture
 // after the time of expiry becomes an expiry. Error: CodeOutcomeUnknown if an expiry is less than clockTolerance after
 // the time of expiry.
-func (r *request) buildEnd(l *Ledger, ids []events.KSUID) (end events.HoldEnded, _ error) {
-	hold, now := r.header, l.now()
+func (r *request) buildEnd(now time.Time, ids []events.KSUID) (end events.HoldEnded, _ error) {
+	hold := r.header
 	end = events.HoldEnded{Transaction: hold.ID, Outcome: r.outcome, Description: r.Description, Actor: r.Actor}
 	if r.isLate(now, ids) {
 		end.Outcome, end.Actor = events.OutcomeExpired, expiryActor

@@ -187,12 +187,13 @@ func (a *attempts) commit(ctx context.Context, requests []*request) (c commit, m
 			return c, minted, err
 		}
 	}
+	now := a.ledger.now()
 	for _, r := range requests {
 		n := r.ksuidsNeeded()
-		if len(requests) > 1 && r.isLate(a.ledger.now(), ids) {
+		if len(requests) > 1 && r.isLate(now, ids) {
 			return a.commit(ctx, []*request{r})
 		}
-		if err := r.addTo(ctx, a.ledger, &c, ids[:n]); err != nil {
+		if err := r.addTo(ctx, a.ledger, &c, now, ids[:n]); err != nil {
 			return c, minted, err
 		}
 		ids = ids[n:]

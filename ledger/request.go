@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"ledger.example/events"
 )
@@ -135,10 +136,11 @@ func (r *request) ksuidsNeeded() (n int) {
 	return n
 }
 
-// addTo adds what the request writes to a commit. ids are the KSUIDs that ksuidsNeeded counts, empty in a dry run.
-func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, ids []events.KSUID) error {
+// addTo adds what the request writes to a commit. ids are the KSUIDs that ksuidsNeeded counts, empty in a dry run. now
+// is the process's time after they were minted.
+func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, now time.Time, ids []events.KSUID) error {
 	if r.endsHold() {
-		end, err := r.buildEnd(l, ids)
+		end, err := r.buildEnd(now, ids)
 		if err == nil {
 			c.add(end, end.Postings(r.header))
 		}

@@ -1,0 +1,90 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"ledger.example/ledger"
+)
+
+// An atomic batch with a capture that comes too late writes the expiry and nothing else.
+func TestAtomicBatchWithALateCapture(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.holding(2, time.Minute)
+		all := ledger.Part{}
+		batch := []ledger.Request{transfer("t-1", "bank", "jane", "1"), capture("h-0", all), transfer("t-2", "jane", "fees", "1"), capture("h-1", all)}
+		time.Sleep(time.Minute + time.Second)
+		_, err := r.batch(true, batch...)
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		_, err = r.batch(true, dryAll(batch)...)
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		if len(r.journal.sent) != 0 {
+			t.Errorf("sent %+v", r.journal.sent)
+		}
+		time.Sleep(5 * time.Second)
+		for range 2 {
+			r.checkDryBatch(true, batch...)
+			_, err = r.batch(true, batch...)
+			if e := r.refused(err, ledger.CodeHoldExpired); e.Request != 2 {
+				t.Errorf("%+v", e)
+			}
+		}
+		if len(r.journal.sent) != 1 || r.journal.sent[0].heads != 1 {
+			t.Errorf("sent %+v", r.journal.sent)
+		}
+		r.status("h-0", ledger.StatusExpired)
+		r.status("h-1", ledger.StatusHeld)
+		r.stored("t-1", false)
+	})
+	// An earlier attempt, whose answer was lost, arrives before the expiry: all of the batch was carried out.
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.holding(1, time.Second)
+		batch := []ledger.Request{transfer("t-1", "bank", "jane", "1"), capture("h-0", ledger.Part{})}
+		r.journal.steps = []appended{late(7 * time.Second), func(ctx context.Context, c commit) error {
+			if c.heads != 1 {
+				t.Errorf("sent %+v", c)
+			}
+			time.Sleep(time.Second)
+			return c.apply(ctx)
+		}}
+		r.journal.fail = func(method string) error {
+			if method == "Lifecycle" && len(r.journal.sent) == 1 {
+				time.Sleep(1500 * time.Millisecond)
+			}
+			return nil
+		}
+		results, err := r.batch(true, batch...)
+		var e *ledger.Error
+		if err != nil && (!errors.As(err, &e) || e.Code != ledger.CodeOutcomeUnknown) {
+			t.Errorf("%+v, %v", results, err)
+		}
+		time.Sleep(time.Minute)
+		r.journal.fail = nil
+		r.results(true, "replayed replayed", batch...)
+	})
+}
+
+// Whenever the clock is set, a capture expires alone: no batch is carried out with an expiry in place of a capture.
+func TestClockIsSetDuringAnAtomicBatch(t *testing.T) {
+	for set := range 30 {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.holding(1, 10*time.Second)
+			time.Sleep(13 * time.Second)
+			asked := 0
+			l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: r.journal, Now: func() time.Time {
+				if asked++; asked <= set {
+					return storeNow().Add(-4 * time.Second)
+				}
+				return storeNow().Add(4 * time.Second)
+			}})
+			_, err := l.PostBatch(t.Context(), []ledger.Request{transfer("t-1", "bank", "jane", "1"), capture("h-0", ledger.Part{})}, true)
+			lifecycle, _ := r.Lifecycle(t.Context(), "h-0")
+			_, posted := r.journal.Headers()["t-1"]
+			if posted != (lifecycle.Status() == ledger.StatusCaptured) || posted != (err == nil) {
+				t.Errorf("set at the %d. look: the hold is %s, the transfer is posted: %v, answered with %v", set, lifecycle.Status(), posted, err)
+			}
+		})
+	}
+}
