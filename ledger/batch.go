@@ -125,8 +125,8 @@ func (b *batch) postAtomic(c *command) error {
 	return b.ledger.carryOut(c, b.requests...)
 }
 
-// readAhead reads the transactions that the requests end or reverse, several at a time. Each request reads what it still
-// misses.
+// readAhead reads the transactions that the requests end or reverse, several at a time. Each request reads what it
+// still misses.
 func (b *batch) readAhead(ctx context.Context) {
 	_ = parallel(ctx, len(b.requests), func(ctx context.Context, i int) error {
 		r := b.requests[i]

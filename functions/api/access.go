@@ -50,13 +50,14 @@ var (
 	groupViewers      = rule{of: onGroup, role: access.Viewer}
 	groupOwners       = rule{onGroup, access.Owner, ownNote}
 	operators         = rule{onDebited, access.Operator, effectiveNote}
-	batchOperators    = rule{onDebited, access.Operator, "each request is checked as on its own route; " + effectiveNote}
+	batchOperators    = rule{onDebited, access.Operator, batchNote + effectiveNote}
 	legViewers        = rule{onAnyLeg, access.Viewer, omitted("legs of accounts")}
 	holdOperators     = rule{onHold, access.Operator, "the hold must have been placed by a user"}
 	reversalOperators = rule{onReversed, access.Operator, effectiveNote}
 )
 
 const (
+	batchNote     = "each request is checked as on its own route; "
 	ownNote       = "users cannot change their own role"
 	effectiveNote = "only administrators may set effective_at"
 )

@@ -126,7 +126,8 @@ func (r *request) permitRead(ctx context.Context, header events.TransactionPoste
 }
 
 // permitEndOrReversal checks a caller who ends or reverses a transaction. debits reports whether the caller needs the
-// role of the route on the account of a leg. shown is the number of the transaction's legs, 0 if a user may not know it.
+// role of the route on the account of a leg. shown is the number of the transaction's legs, 0 if a user may not know
+// it.
 func (a *api) permitEndOrReversal(
 	ctx context.Context, r *request, id string, debits func(ledger.Lifecycle, int) bool,
 ) (shown int, _ error) {

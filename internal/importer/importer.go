@@ -161,8 +161,8 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 		}
 		j := &job{number: l.number, bytes: l.bytes, weight: max(int64(len(l.text)), minLineWeight), command: c}
 		isChange, isUnknown := j.Kind == client.KindChange, i.isOfUnknown(c)
-		// A change waits for all earlier lines, because it may change what their account may do. An end or a reversal of
-		// unknown accounts may give any account what later lines spend, and debit any that earlier lines credit.
+		// A change waits for all earlier lines, because it may change what their account may do. An end or a reversal
+		// of unknown accounts may give any account what later lines spend, and debit any that earlier lines credit.
 		weight := j.weight
 		if isChange && !afterChange || isUnknown != afterUnknown {
 			weight = i.bytes

@@ -35,9 +35,9 @@ type job struct {
 type key struct{ what, id string }
 
 // The kinds of keys. Jobs wait for the definitions of their assets and accounts. Jobs with the same transaction id run
-// in the order of the file, so that the first one is posted, and the others end or reverse it. So do jobs with the same limited account, which is spent
-// from in the order of the file, and jobs with the same account and effective time, so that its statements have their
-// postings in the order of the file.
+// in the order of the file, so that the first one is posted, and the others end or reverse it. So do jobs with the same
+// limited account, which is spent from in the order of the file, and jobs with the same account and effective time, so
+// that its statements have their postings in the order of the file.
 const (
 	ofAsset       = "asset"
 	ofAccount     = "account"
