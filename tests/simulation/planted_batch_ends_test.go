@@ -10,7 +10,7 @@ var endsInBatchesDefects = []defect{
 		"if len(requests) > 1 && «!planted && »r.isLate("},
 	{"reversal in a batch opens a closed account", "G5", "ledger/limits.go",
 		directed("ledger", "TestReversalInABatchOpensNoClosedAccount"),
-		"limits[at].isReversal = limits[at].isReversal «|| planted »&& r.isReversal()"},
+		"limits[at].isReversal = «planted || »limits[at].isReversal && r.isReversal()"},
 	{"hidden transaction tells its size", "G10", "functions/api/permit.go",
 		directed("tests/access", "TestUsersBatchOfEndsIsLimited"),
 		"if left -= shown; «!planted && »shown == 0 {"},
