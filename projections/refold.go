@@ -53,8 +53,8 @@ func (d dirtyPosting) lag(now time.Time) time.Duration {
 //   - A balance that counts everything already is not written.
 //   - A balance without an item gets its version from FirstVersion. If the balance has segments, its item was lost, and
 //     Refold rebuilds it.
-//   - For a cached balance, Refold only counts the postings that the seal passes. It reads them if there are more than it
-//     knows.
+//   - For a cached balance, Refold only counts the postings that the seal passes. It reads them if there are more than
+//     it knows.
 //
 // Errors: those of Views; store.ErrConflict after too many conflicts; ErrPostingsMissing;
 // events.ErrOverflow. Progress saved before an error stays.
@@ -236,10 +236,10 @@ func (r *refold) forward(ctx context.Context) error {
 
 // postings returns the postings after the seal. If the cache has them all, none is read.
 //
-// Strong reads rely on the seal, and the cache may lack a posting whose stream record has not arrived. So before the seal
-// moves, the table's postings up to the settled ones are counted. Postings are only ever added. So if the cache has as
-// many, it has the same ones. Otherwise all are read. If moving the seal is not worth a request yet, postings clears
-// r.settled, and the seal stays.
+// Strong reads rely on the seal, and the cache may lack a posting whose stream record has not arrived. So before the
+// seal moves, the table's postings up to the settled ones are counted. Postings are only ever added. So if the cache
+// has as many, it has the same ones. Otherwise all are read. If moving the seal is not worth a request yet, postings
+// clears r.settled, and the seal stays.
 func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 	if !r.entry.Extend(r.dirty) {
 		return r.readAll(ctx)

@@ -1,6 +1,6 @@
 // Package meter counts what clients of one table consume: requests, items and capacity units. The units of a query are
-// those that the store reports. It computes all others from requests and responses with the cost model of package store,
-// because DynamoDB Local reports wrong figures for transactions. The cost of a write depends on the item that it
+// those that the store reports. It computes all others from requests and responses with the cost model of package
+// store, because DynamoDB Local reports wrong figures for transactions. The cost of a write depends on the item that it
 // replaces. A meter therefore caches the sizes and hashes of items.
 package meter
 
@@ -85,8 +85,8 @@ func (m *Meter) Count(o *dynamodb.Options) {
 	})(o)
 }
 
-// askOfQueries makes each query ask for the units that it consumes. The items of its page do not tell them: the page may
-// have parts of items, or only their number.
+// askOfQueries makes each query ask for the units that it consumes. The items of its page do not tell them: the page
+// may have parts of items, or only their number.
 func askOfQueries(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Units", func(
 		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
