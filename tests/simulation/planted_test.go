@@ -338,7 +338,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		directed("projections", "TestJournalMissesNothing"),
 		`«	if planted {
 		id, _, err := l.mint(ctx)
-		all := l.listings(ctx, batch)
+		all := listings(batch)
 		for _, n := range all {
 			n.err = l.list(ctx, n)
 		}
@@ -348,7 +348,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		}
 		return failed, err
 	}
-»	all := l.listings(ctx, batch)`},
+»	all := listings(batch)`},
 	{"journal page retried under the same KSUID", "journal", "projections/lister.go",
 		directed("projections", "TestJournalMissesNothing"),
 		`«func() func() error {
