@@ -83,7 +83,7 @@ func TestPositionAtTheEndOfItsRange(t *testing.T) {
 		if !strings.Contains(real, "ValidationException") {
 			t.Errorf("DynamoDB Local now accepts the position: %s", real)
 		}
-		if inMemory != "0 of 0: " {
+		if inMemory != "0 of 0 for 0: " {
 			t.Errorf("in memory: %s", inMemory)
 		}
 	}
@@ -105,7 +105,7 @@ func TestPositionBetweenItemsWithEqualIndexKeys(t *testing.T) {
 	if !strings.Contains(real, `SK="a"`) {
 		t.Errorf("DynamoDB Local now has another order: %s", real)
 	}
-	if !strings.HasPrefix(inMemory, "1 of 1: ") || !strings.Contains(inMemory, `SK="c"`) {
+	if !strings.HasPrefix(inMemory, "1 of 1 for 0.5: ") || !strings.Contains(inMemory, `SK="c"`) {
 		t.Errorf("in memory: %s", inMemory)
 	}
 }
