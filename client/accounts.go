@@ -13,7 +13,7 @@ type AssetRequest struct {
 	Name        string `json:"name" in:"required"`
 	Description string `json:"description,omitempty"`
 	Scale       int    `json:"scale" in:"required"`        // decimal places, 0 to 18
-	Currency    string `json:"currency,omitempty" is:"ID"` // the asset in which its costs are counted; "" if it has no costs
+	Currency    string `json:"currency,omitempty" is:"ID"` // the asset in which its costs are counted; "" for no costs
 }
 
 // AccountRequest opens an account. The zero Overdraft allows none.

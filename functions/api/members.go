@@ -42,7 +42,8 @@ func (a *api) putMember(r *request) (reply, error) {
 	}
 	r.read(&in)
 	c := ledger.GrantMember{
-		Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Role: events.Role(in.Role), Actor: r.actor,
+		Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Role: events.Role(in.Role),
+		Actor: r.actor,
 	}
 	if err := r.permit(c); err != nil {
 		return reply{}, err

@@ -158,7 +158,8 @@ func (r *request) trade() ledger.Request {
 	r.read(&in)
 	c := ledger.PostTrade{
 		Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
-		Asset:      in.Asset, Buyer: in.Buyer, Seller: in.Seller, Quantity: in.Quantity, Cost: in.Cost, Settle: in.Settle,
+		Asset:      in.Asset, Buyer: in.Buyer, Seller: in.Seller, Quantity: in.Quantity, Cost: in.Cost,
+		Settle: in.Settle,
 	}
 	c.Hold = r.hold(in.Hold)
 	return c
