@@ -20,6 +20,8 @@ const (
 	windowEntries = 1 << 20
 	// clockSkew bounds how far the clocks that stamp pages may be off the store's, and off those that stamp events.
 	clockSkew = time.Minute
+	// missingMax bounds the entries that are searched for, in up to 20 MB. It is more than a rescan examines.
+	missingMax = 2 * rescanItems
 )
 
 // checkPage checks that a page of the journal is what was written: by its checksum, over its KSUID and its entries in
@@ -198,13 +200,18 @@ func (c *reconciler) compareEvent(ctx context.Context, event string, referrers [
 	return found, missing, isUnsettled
 }
 
-// expectInJournal keeps entries for searchJournal.
-func (c *reconciler) expectInJournal(missing []journalEntry) {
+// expectInJournal keeps entries for searchJournal. It returns false if there is no room for all: a busy ledger may
+// record any number of transactions during an audit.
+func (c *reconciler) expectInJournal(missing []journalEntry) (hasRoom bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range missing {
+		if len(c.missingFromJournal) >= missingMax {
+			return false
+		}
 		c.missingFromJournal[c.journalHash(e)] = e
 	}
+	return true
 }
 
 // searchJournal reads the journal for the entries that it seems to lack, from the oldest of them, and reports those

@@ -18,8 +18,7 @@ func (c *reconciler) examine(ctx context.Context, id string, referrers []store.K
 		findings, missing, isUnsettled := c.compare(ctx, id, referrers)
 		if done = len(findings) == 0; done || round == last {
 			c.audit.report(ctx, c.unreported(findings)...)
-			c.expectInJournal(missing)
-			if isUnsettled {
+			if hasRoom := c.expectInJournal(missing); isUnsettled || !hasRoom {
 				c.audit.countUnsettled()
 			}
 		}

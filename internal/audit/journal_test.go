@@ -124,3 +124,17 @@ func TestKSUIDBefore(t *testing.T) {
 		}
 	}
 }
+
+// The entries that are searched for are bounded, however many transactions are recorded during an audit.
+func TestSearchedJournalEntriesAreBounded(t *testing.T) {
+	a := New(Options{})
+	c := newReconciler(a)
+	var all []journalEntry
+	for i := range missingMax {
+		all = append(all, journalEntry{event: store.Transaction.Key(fmt.Sprint(i))})
+	}
+	if !c.expectInJournal(all) || c.expectInJournal([]journalEntry{{event: store.Transaction.Key("more")}}) ||
+		len(c.missingFromJournal) != missingMax {
+		t.Errorf("%d of %d entries", len(c.missingFromJournal), missingMax)
+	}
+}
