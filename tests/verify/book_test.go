@@ -377,13 +377,19 @@ func TestSoundTableHasNoFindings(t *testing.T) {
 			t.Errorf("%+v of %d items", report, len(b))
 		}
 	}
-	segments := 0
+	segments, accounts := 0, int64(0)
 	for key := range b {
+		if _, ok := store.Account.Parse(key); ok {
+			accounts++
+		}
 		if _, _, _, ok := store.Segment.Parse(key); ok {
 			segments++
 		}
 	}
 	if segments < 8 {
 		t.Errorf("the book has %d segments, want at least 8", segments)
+	}
+	if report := verify(t, client, 0); report.Counts.Accounts != accounts {
+		t.Errorf("%+v of %d accounts", report, accounts)
 	}
 }
