@@ -4,56 +4,143 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 )
 
-// AssetRequest registers an asset. Assets are immutable.
-type AssetRequest struct {
-	ID          string `json:"-"`
-	Name        string `json:"name" in:"required"`
-	Description string `json:"description,omitempty"`
-	Scale       int    `json:"scale" in:"required"`        // decimal places, 0 to 18
-	Currency    string `json:"currency,omitempty" is:"ID"` // the asset in which its costs are counted; "" for no costs
+// AccountID names an account.
+type AccountID struct {
+	Account string `path:"account"`
 }
 
-// AccountRequest opens an account. The zero Overdraft allows none.
-type AccountRequest struct {
-	ID        string          `json:"-"`
-	Name      string          `json:"name,omitempty"`
-	Profile   json.RawMessage `json:"profile,omitempty"` // an object, at most 4 KB
-	Overdraft Overdraft       `json:"overdraft,omitzero"`
+// Account is a holder of assets. A new account has an ID, a Name, a Profile and an Overdraft; the ledger sets the rest.
+type Account struct {
+	ID        string          `path:"account" json:"id" is:"ID" in:"same" example:"jane"`
+	Name      string          `json:"name" is:"Text" example:"Jane Doe"`
+	Profile   json.RawMessage `json:"profile,omitempty" is:"Profile" list:"-"` // an object, at most 4 KB
+	Overdraft Overdraft       `json:"overdraft,omitzero" is:"Overdraft"`
+	State     string          `json:"state" is:"AccountState" in:"same" example:"open"`
+	// 1 when opened. Each change adds 1.
+	Version int64 `json:"version" in:"same" least:"1" most:"999999999999" example:"1"`
+	// The time of the opening.
+	CreatedAt string `json:"created_at" is:"Time" in:"same" example:"2026-11-21T09:00:00.000000Z"`
+	// Who created it.
+	Actor string `json:"actor,omitempty" is:"Actor" in:"same" list:"-"`
 }
 
-// RegisterAsset registers an asset. The same request again succeeds. Errors: those of Send, with the codes asset_exists
-// and asset_not_found (the currency).
-func (c *Client) RegisterAsset(ctx context.Context, a AssetRequest) (Asset, Written, error) {
-	return set(ctx, c, http.MethodPut, a, func(is Asset) bool { return is.ID == a.ID }, "assets", a.ID)
-}
+// The states of an account.
+const (
+	StateOpen   = "open"
+	StateFrozen = "frozen" // it cannot be debited, except by holds that were placed before
+	StateClosed = "closed" // it can never be debited or credited again
+)
 
-// OpenAccount opens an account. The same request again succeeds and returns the current account. Errors: those of Send,
-// with the codes account_exists and asset_not_found (of an overdraft limit).
-func (c *Client) OpenAccount(ctx context.Context, a AccountRequest) (Account, Written, error) {
-	return set(ctx, c, http.MethodPut, a, func(is Account) bool { return is.ID == a.ID }, "accounts", a.ID)
-}
-
-// AccountPatch changes an account. Fields that are not set stay as they are. A field that is set replaces the whole
-// field of the account.
+// AccountPatch is the fields of an account that change, with their new values. Fields that are not set stay as they
+// are. A field that is set replaces the whole field of the account.
 type AccountPatch struct {
-	Name      *string         `json:"name,omitempty"`
-	Profile   json.RawMessage `json:"profile,omitempty"`   // an object
-	Overdraft *Overdraft      `json:"overdraft,omitempty"` // limits cannot become unlimited, or the reverse
-	State     string          `json:"state,omitempty"`     // StateOpen, StateFrozen or StateClosed
+	Name    *string         `json:"name,omitempty" is:"Text"`
+	Profile json.RawMessage `json:"profile,omitempty" is:"Profile"` // an object
+	// An empty object means no overdraft. An account cannot switch between `unlimited` and limited.
+	Overdraft *Overdraft `json:"overdraft,omitempty" is:"Overdraft"`
+	// `closed` is final. Only an account without balances and open holds can be closed.
+	State string `json:"state,omitempty" is:"AccountState"`
 
 	// IfMatch is the version that the account must have, 0 for any.
-	IfMatch int64 `json:"-"`
+	IfMatch int64 `json:"-" header:"If-Match"`
 }
 
 // Change is one version of an account.
 type Change struct {
-	Version int64        `json:"version"` // 1 is its opening
-	At      string       `json:"at"`      // RFC 3339
-	Actor   string       `json:"actor"`   // who made the change
-	Changed AccountPatch `json:"changed"` // the new values; all values for the opening
+	// 1 is the opening.
+	Version int64  `json:"version" least:"1" most:"999999999999" example:"2"`
+	At      string `json:"at" is:"Time" example:"2026-11-22T08:00:00.000000Z"`
+	Actor   string `json:"actor" is:"Actor"` // who made the change
+	// For the opening, all fields that were set.
+	Changed AccountPatch `json:"changed" is:"ChangedFields" example:"{\"state\":\"frozen\"}"`
+}
+
+// AccountChange is the change of an account.
+type AccountChange struct {
+	ID string `path:"account" json:"id" is:"ID" in:"same"`
+	AccountPatch
+	Version   int64  `json:"version" in:"same" least:"1" most:"999999999999"`
+	CreatedAt string `json:"created_at" is:"Time" in:"same"`
+	Actor     string `json:"actor" is:"Actor" in:"same"`
+}
+
+const (
+	accountPath, accountsTag = "/v1/accounts/{account}", "accounts"
+
+	exampleActor   = "arn:aws:iam::123456789012:user/clerk#AIDACKCEVSQ6C2EXAMPLE"
+	exampleProfile = `{"email":"jane@example.com","addresses":[` +
+		`{"street":"1 Main St","city":"Springfield","country":"US"}]}`
+)
+
+// The operations on accounts.
+var (
+	// The same body again gets 200 and the current account, even if it was changed since. Another body gets 409. An
+	// answer of `GET` can be sent back: `id`, `created_at`, `actor`, `version` and `state` are accepted if they are
+	// equal to the stored values. Store personal data elsewhere: old profiles stay in the account's changes.
+	OpenAccount = Op[Account, Account]{
+		ID: "openAccount", Method: http.MethodPut, Path: accountPath, Summary: "Open an account", May: admins,
+		Tag: accountsTag, OK: "The same body was opened before. The answer is the current account.", Created: "Opened.",
+		Refusals: []string{"AccountExists", "AccountRefused"}, Tagged: true,
+		Bodies: []string{
+			`{"name":"Jane Doe","profile":` + exampleProfile + `}`,
+			`{"name":"Market","overdraft":"unlimited"}`, `{"name":"Margin","overdraft":{"USD":"500000"}}`,
+		},
+	}
+	// Replaces the fields that are given. A request that changes nothing creates no version. With `If-Match`, only
+	// this version is changed. The change applies to every debit that begins after the answer. A closed account may
+	// still be credited for up to 15 minutes. An edited answer of `GET` can be sent back.
+	ChangeAccount = Op[AccountChange, Account]{
+		ID: "changeAccount", Method: http.MethodPatch, Path: accountPath, Summary: "Change an account", May: admins,
+		Tag: accountsTag,
+		OK:  "The current account.", Tagged: true,
+		Refusals: []string{"AccountNotFound", "VersionMismatch", "ChangeRefused"},
+		Answer: `{"id":"jane","name":"Jane Doe","profile":` + exampleProfile + `,"state":"frozen","version":2,` +
+			`"created_at":"2026-11-21T09:00:00.000000Z","actor":"` + exampleActor + `"}`,
+		Bodies: []string{`{"state":"frozen"}`, `{"name":"Jane Smith","overdraft":{"USD":"10000"}}`},
+	}
+	// Strongly consistent. The ETag is the version.
+	GetAccount = Op[AccountID, Account]{
+		ID: "getAccount", Method: http.MethodGet, Path: accountPath, Summary: "Get an account", May: viewers,
+		Tag: accountsTag, OK: "The account.", Refusals: []string{"AccountNotFound"}, Tagged: true,
+	}
+	// Who changed what, and when. The opening is the last entry. Strongly consistent.
+	ListChanges = Op[AccountID, List[Change]]{
+		ID: "listChanges", Method: http.MethodGet, Path: accountPath + "/changes",
+		Summary: "List an account's changes, newest first", May: viewers,
+		Tag: accountsTag, OK: "A page of versions.", Refusals: []string{"AccountNotFound"},
+		Answer: `{"data":[{"version":2,"at":"2026-11-22T08:00:00.000000Z","actor":"` + exampleActor +
+			`","changed":{"state":"frozen"}},{"version":1,"at":"2026-11-21T09:00:00.000000Z","actor":"` + exampleActor +
+			`","changed":{"name":"Jane Doe","profile":{},"state":"open"}}],"next_cursor":null}`,
+	}
+	// By id. With `prefix`, only ids that begin with it. New accounts may be missing for a moment. Profiles are
+	// omitted.
+	ListAccounts = Op[ByPrefix, List[Account]]{
+		ID: "listAccounts", Method: http.MethodGet, Path: "/v1/accounts", Summary: "List accounts", May: admins,
+		Tag: accountsTag, OK: "A page. Profiles are omitted.",
+	}
+)
+
+// OpenAccount opens an account. The same request again succeeds and returns the current account. Errors: those of Send,
+// with the codes account_exists and asset_not_found (of an overdraft limit).
+func (c *Client) OpenAccount(ctx context.Context, a Account) (Account, Written, error) {
+	return written(OpenAccount.Call(ctx, c, a))
+}
+
+// Account reads an account. Errors: *Error (account_not_found).
+func (c *Client) Account(ctx context.Context, id string) (Reply[Account], error) {
+	return GetAccount.Call(ctx, c, AccountID{id})
+}
+
+// Accounts lists the accounts whose ids begin with a prefix, "" for all, by id. Profiles are omitted.
+func (c *Client) Accounts(prefix string) Listing[Account] {
+	return Listing[Account]{c, ListAccounts.request(ByPrefix{prefix})}
+}
+
+// Changes lists an account's opening and its changes, newest first.
+func (c *Client) Changes(account string) Listing[Change] {
+	return Listing[Change]{c, ListChanges.request(AccountID{account})}
 }
 
 // PatchAccount changes an account and returns the current account. A change that changes nothing creates no version, so
@@ -61,17 +148,5 @@ type Change struct {
 // version_mismatch. A version_mismatch after an attempt without an answer is returned as an UnknownError: another
 // request changed the account, either before that attempt or after it was applied. List the Changes to find out.
 func (c *Client) PatchAccount(ctx context.Context, account string, p AccountPatch) (Reply[Account], error) {
-	cmd, err := command(KindChange, account, p)
-	if err != nil {
-		return Reply[Account]{}, err
-	}
-	k, err := callOf(cmd)
-	if err != nil {
-		return Reply[Account]{}, err
-	}
-	if p.IfMatch > 0 {
-		k.tag = `"` + strconv.FormatInt(p.IfMatch, 10) + `"`
-	}
-	is, r, err := ask(ctx, c, k, matches(account, func(is Account) bool { return is.ID == account }))
-	return Reply[Account]{is, r.body}, err
+	return ChangeAccount.Call(ctx, c, AccountChange{ID: account, AccountPatch: p})
 }

@@ -171,12 +171,14 @@ type call struct {
 	// got no answer may still change the answer to this call.
 	resources []string
 	accept    func(body []byte) error // checks the body of a 2xx
+	ids       map[string]string       // of the path, by their names
+	err       error                   // why the call cannot be sent
 }
 
 func (c call) writes() bool { return c.method != http.MethodGet && !c.isDry }
 
 // transactionPath returns the path of a transaction. The id need not be valid.
-func transactionPath(id string) string { return "/v1/transactions/" + url.QueryEscape(id) }
+func transactionPath(id string) string { return transactionsPath + "/" + escapeID(id) }
 
 // do sends the call until it gets a final answer or the timeout passes. A 422 or 404 that an unanswered write may still
 // change is not final. Then do waits, even beyond the timeout, and sends the call again. Errors: *Error, *DeniedError,
@@ -243,19 +245,16 @@ func isCode(err error, code string) bool {
 	return ok && e.Code == code
 }
 
-// segments joins fixed parts and ids, in turn, to a path. For example: "accounts", account, "balances", asset.
-// Error: ErrID.
-func segments(parts ...string) (string, error) {
-	path := "/v1"
-	for i, p := range parts {
-		if i%2 == 1 {
-			if !events.ValidID(p) {
-				return "", fmt.Errorf("%q is not an id: %w", p, ErrID)
-			}
-			// Escape ":" and "@", too. They are legal in a path, but signers do not agree on how to encode them.
-			p = url.QueryEscape(p)
-		}
-		path += "/" + p
+// pathOf returns a path with an id in place of its first name in braces. Error: ErrID.
+func pathOf(path, id string) (string, error) {
+	if !events.ValidID(id) {
+		return "", fmt.Errorf("%q is not an id: %w", id, ErrID)
 	}
-	return path, nil
+	before, rest, _ := strings.Cut(path, "{")
+	_, after, _ := strings.Cut(rest, "}")
+	return before + escapeID(id) + after, nil
 }
+
+// escapeID escapes an id for a path. It escapes ":" and "@", too: they are legal in a path, but signers do not agree on
+// how to encode them.
+func escapeID(id string) string { return url.QueryEscape(id) }

@@ -163,8 +163,8 @@ var replies = map[string][]any{
 
 // requests are the types from which the client builds the bodies of operations.
 var requests = map[string]any{
-	"registerAsset": client.AssetRequest{}, "openAccount": client.AccountRequest{}, "changeAccount": client.AccountPatch{},
-	"registerGroup": client.GroupRequest{}, "grantMember": struct{ Role string }{}, "grantGroupMember": struct{ Role string }{},
+	"registerAsset": client.Asset{}, "openAccount": client.Account{}, "changeAccount": client.AccountPatch{},
+	"registerGroup": client.Group{}, "grantMember": struct{ Role string }{}, "grantGroupMember": struct{ Role string }{},
 	"postTransaction": client.TransactionRequest{}, "postTransfer": client.Transfer{}, "postTrade": client.Trade{},
 	"captureHold": client.Capture{}, "releaseHold": client.Release{}, "reverseTransaction": client.Reversal{},
 	"postBatch": struct {
@@ -261,13 +261,13 @@ func callAll(ctx context.Context, t *testing.T, c *client.Client) {
 	_, err := c.Me(ctx)
 	must(err)
 
-	for _, a := range []client.AssetRequest{
+	for _, a := range []client.Asset{
 		{ID: "USD", Name: "US dollar", Scale: 2}, {ID: "AAPL", Name: "Apple Inc.", Description: "Stock", Currency: "USD"},
 	} {
 		_, _, err = c.RegisterAsset(ctx, a)
 		must(err)
 	}
-	for _, a := range []client.AccountRequest{
+	for _, a := range []client.Account{
 		{ID: "bank", Overdraft: client.Overdraft{Unlimited: true}},
 		{ID: "jane", Name: "Jane", Profile: json.RawMessage(`{"addresses":[{"city":"Springfield"}],"email":"j@example.com"}`),
 			Overdraft: client.Overdraft{Limits: map[string]events.Amount{"USD": amount(10_000)}}},
@@ -281,7 +281,7 @@ func callAll(ctx context.Context, t *testing.T, c *client.Client) {
 	_, err = c.PatchAccount(ctx, "jane", client.AccountPatch{Name: &name, IfMatch: opened.Value.Version})
 	must(err)
 
-	_, _, err = c.RegisterGroup(ctx, client.GroupRequest{ID: "people", Name: "People"})
+	_, _, err = c.RegisterGroup(ctx, client.Group{ID: "people", Name: "People"})
 	must(err)
 	_, _, err = c.PutInGroup(ctx, "people", "jane")
 	must(err)

@@ -17,7 +17,7 @@ func ExampleClient_UserAccounts() {
 			panic(err)
 		}
 	}
-	_, w, err := ledger.RegisterGroup(ctx, client.GroupRequest{ID: "desk", Name: "The desk"})
+	_, w, err := ledger.RegisterGroup(ctx, client.Group{ID: "desk", Name: "The desk"})
 	must(w, err)
 	groups, w, err := ledger.PutInGroup(ctx, "desk", "jane")
 	must(w, err)

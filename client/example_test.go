@@ -36,10 +36,10 @@ func newLedger(ctx context.Context) (ledger *client.Client, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	if _, _, err := ledger.RegisterAsset(ctx, client.AssetRequest{ID: "USD", Name: "US dollar", Scale: 2}); err != nil {
+	if _, _, err := ledger.RegisterAsset(ctx, client.Asset{ID: "USD", Name: "US dollar", Scale: 2}); err != nil {
 		panic(err)
 	}
-	for _, account := range []client.AccountRequest{
+	for _, account := range []client.Account{
 		{ID: "bank", Name: "Bank", Overdraft: client.Overdraft{Unlimited: true}},
 		{ID: "jane", Name: "Jane Doe"},
 	} {
@@ -113,7 +113,7 @@ func ExampleClient_OpenAccount() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
 	defer stop()
-	margin := client.AccountRequest{ID: "margin", Overdraft: client.Overdraft{
+	margin := client.Account{ID: "margin", Overdraft: client.Overdraft{
 		Limits: map[string]events.Amount{"USD": events.NewAmount(50_000)},
 	}}
 	for range 2 {

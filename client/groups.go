@@ -3,77 +3,53 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 
 	"ledger.example/events"
 )
 
-// The roles of users, on accounts and in groups.
-const (
-	RoleViewer   = "viewer"   // reads
-	RoleOperator = "operator" // also posts
-	RoleOwner    = "owner"    // also grants
-)
-
-// GroupRequest registers a group. Groups are immutable.
-type GroupRequest struct {
-	ID          string `json:"-"`
-	Name        string `json:"name,omitempty"`
-	Description string `json:"description,omitempty"`
-}
-
 // Group is a set of accounts. Its members have their role on all of these accounts.
 type Group struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	CreatedAt   string `json:"created_at"`      // RFC 3339
-	Actor       string `json:"actor,omitempty"` // who registered it; not in lists
+	ID          string `path:"group" json:"id" is:"ID" in:"same" example:"desk" label:"Group"`
+	Name        string `json:"name" is:"Text" example:"The desk" flag:"name of the group"`
+	Description string `json:"description" is:"Text" example:"Trades for clients" flag:"description of the group"`
+	// The time of the registration.
+	CreatedAt string `json:"created_at" is:"Time" in:"same" example:"2026-11-21T09:00:00.000000Z" label:"Registered"`
+	// Who created it.
+	Actor string `json:"actor,omitempty" is:"Actor" in:"same" list:"-" label:"-"`
 }
 
-// Member is the role of a user on an account or in a group. Exactly one of Account and Group is set.
-type Member struct {
-	Account string `json:"account,omitempty"`
-	Group   string `json:"group,omitempty"`
-	User    string `json:"user"`
-	Role    string `json:"role"` // "" after a revocation
-}
-
-// AccountRole is an account on which a user has a role, directly or through a group.
-type AccountRole struct {
-	Account string  `json:"account"`
-	User    string  `json:"user"`
-	Role    string  `json:"role"`
-	Through *string `json:"through"` // the group; nil for a role on the account itself
+// GroupID names a group.
+type GroupID struct {
+	Group string `path:"group"`
 }
 
 // GroupedAccount is an account in a group.
 type GroupedAccount struct {
-	Group   string `json:"group"`
-	Account string `json:"account"`
+	Group   string `path:"group" json:"group" is:"ID" example:"desk"`
+	Account string `path:"account" json:"account" is:"ID" example:"jane"`
 }
 
-// AccountGroups is the answer to PutInGroup and TakeOutOfGroup.
+// AccountGroups is an account that was put into a group or taken out, with all its groups.
 type AccountGroups struct {
 	GroupedAccount
-	Groups []string `json:"groups"` // all groups of the account
+	// All groups of the account, by id.
+	Groups []string `json:"groups" is:"ID" most:"10" example:"[\"clients\",\"desk\"]"`
 }
 
 // GroupTotal is what the accounts of a group hold of one asset.
 type GroupTotal struct {
-	Asset    string `json:"asset"`
-	Accounts int    `json:"accounts"` // number of accounts that hold the asset, or once held it
+	Asset string `json:"asset" is:"ID" example:"USD"`
+	// The number of accounts that hold the asset, or once held it.
+	Accounts int `json:"accounts" least:"0" most:"1000" example:"2"`
 	Sums
 }
 
-// GroupTotals is a page of totals by asset: the sums of a group's next balances. AddTotals adds up pages. They are not
-// a snapshot: the balances are read one by one.
+// GroupTotals is a page of totals of a group by asset: the sums of its next balances. AddTotals adds up pages. They are
+// not a snapshot: the balances are read one by one.
 type GroupTotals struct {
-	Group string `json:"group"`
+	Group string `json:"group" is:"ID" example:"desk"`
 	List[GroupTotal]
 }
 
@@ -105,126 +81,103 @@ func AddTotals(sum, page []GroupTotal) ([]GroupTotal, error) {
 	return sum, nil
 }
 
+const groupPath, groupsTag = "/v1/groups/{group}", "groups"
+
+// The operations on groups.
+var (
+	// A group contains accounts and has members. The role of a member is a role on all accounts of the group. Groups
+	// are immutable and cannot contain groups. The same body again gets 200 and the first answer. Another body gets
+	// 409. An answer of `GET` can be sent back.
+	RegisterGroup = Op[Group, Group]{
+		ID: "registerGroup", Method: http.MethodPut, Path: groupPath, Summary: "Register a group", May: admins,
+		Tag: groupsTag,
+		OK:  "The same body was registered before.", Created: "Registered.", Refusals: []string{"GroupExists"},
+	}
+	// Strongly consistent.
+	GetGroup = Op[GroupID, Group]{
+		ID: "getGroup", Method: http.MethodGet, Path: groupPath, Summary: "Get a group", May: groupViewers,
+		Tag: groupsTag, OK: "The group.", Refusals: []string{"GroupNotFound"}, Tagged: true,
+	}
+	// By id. With `prefix`, only ids that begin with it. New groups may be missing for a moment.
+	ListGroups = Op[ByPrefix, List[Group]]{
+		ID: "listGroups", Method: http.MethodGet, Path: "/v1/groups", Summary: "List groups", May: admins,
+		Tag: groupsTag, OK: "A page.",
+	}
+	// The request has no body. An account can be in at most 10 groups.
+	GroupAccount = Op[GroupedAccount, AccountGroups]{
+		ID: "groupAccount", Method: http.MethodPut, Path: groupPath + "/accounts/{account}",
+		Summary: "Put an account into a group", May: admins,
+		Tag: groupsTag, OK: "The account was already in the group.", Created: "The account is in the group.",
+		Refusals: []string{"GroupOrAccountNotFound", "GroupsRefused"},
+	}
+	// The answer is the same if the account is not in the group.
+	UngroupAccount = Op[GroupedAccount, AccountGroups]{
+		ID: "ungroupAccount", Method: http.MethodDelete, Path: groupPath + "/accounts/{account}",
+		Summary: "Take an account out of a group", May: admins,
+		Tag: groupsTag, OK: "The account is not in the group.", Refusals: []string{"GroupOrAccountNotFound"},
+		Answer: `{"group":"desk","account":"jane","groups":["clients"]}`,
+	}
+	// By account. New changes may be missing for a moment.
+	ListGroupAccounts = Op[GroupID, List[GroupedAccount]]{
+		ID: "listGroupAccounts", Method: http.MethodGet, Path: groupPath + "/accounts",
+		Summary: "List a group's accounts", May: groupViewers,
+		Tag: groupsTag, OK: "A page.", Refusals: []string{"GroupNotFound"},
+	}
+	// The sums of the group's next balances (at most `limit`, in the order of their accounts and assets), by asset. An
+	// asset may be on several pages: add up all pages for the totals of the group. The projected balances are read one
+	// after the other. The totals are not a snapshot: a transfer within the group may be counted on one side only.
+	GetGroupTotals = Op[GroupID, GroupTotals]{
+		ID: "getGroupTotals", Method: http.MethodGet, Path: groupPath + "/balances",
+		Summary: "Get the totals of a group's accounts", May: groupViewers,
+		Tag: groupsTag, OK: "A page.", Refusals: []string{"GroupNotFound"},
+	}
+	// By group. New changes may be missing for a moment.
+	ListAccountGroups = Op[AccountID, List[GroupedAccount]]{
+		ID: "listAccountGroups", Method: http.MethodGet, Path: accountPath + "/groups",
+		Summary: "List an account's groups", May: viewersOf("groups"),
+		Tag: groupsTag, OK: "A page.", Refusals: []string{"AccountNotFound"},
+	}
+)
+
 // RegisterGroup registers a group. The same request again succeeds. Errors: those of Send, with the code group_exists.
-func (c *Client) RegisterGroup(ctx context.Context, g GroupRequest) (Group, Written, error) {
-	return set(ctx, c, http.MethodPut, g, func(is Group) bool { return is.ID == g.ID }, "groups", g.ID)
+func (c *Client) RegisterGroup(ctx context.Context, g Group) (Group, Written, error) {
+	return written(RegisterGroup.Call(ctx, c, g))
 }
 
 // PutInGroup puts an account into a group. The same request again succeeds. Errors: those of Send, with the codes
 // group_not_found, account_not_found and too_many_groups.
 func (c *Client) PutInGroup(ctx context.Context, group, account string) (AccountGroups, Written, error) {
-	return c.grouped(ctx, http.MethodPut, group, account)
+	return written(GroupAccount.Call(ctx, c, GroupedAccount{group, account}))
 }
 
 // TakeOutOfGroup takes an account out of a group. It succeeds if the account is not in the group. Errors: those of
 // PutInGroup.
 func (c *Client) TakeOutOfGroup(ctx context.Context, group, account string) (AccountGroups, Written, error) {
-	return c.grouped(ctx, http.MethodDelete, group, account)
-}
-
-func (c *Client) grouped(ctx context.Context, method, group, account string) (AccountGroups, Written, error) {
-	isIt := func(g AccountGroups) bool { return g.GroupedAccount == GroupedAccount{group, account} }
-	return set(ctx, c, method, nil, isIt, "groups", group, "accounts", account)
-}
-
-// Grant grants a role on an account or in a group. It replaces the role that the user has there. Errors: those of Send,
-// with the codes account_not_found and group_not_found.
-func (c *Client) Grant(ctx context.Context, m Member) (Member, Written, error) {
-	body := struct {
-		Role string `json:"role"`
-	}{m.Role}
-	return set(ctx, c, http.MethodPut, body, m.isOf, m.parts()...)
-}
-
-// Revoke revokes a user's role on an account or in a group, and ignores m.Role. It succeeds if the user has no role
-// there. Errors: those of Grant.
-func (c *Client) Revoke(ctx context.Context, m Member) (Member, Written, error) {
-	return set(ctx, c, http.MethodDelete, nil, m.isOf, m.parts()...)
-}
-
-// isOf reports whether m and other have the same user and the same account or group.
-func (m Member) isOf(other Member) bool {
-	other.Role = m.Role
-	return m == other
-}
-
-// parts returns the parts of the path of a membership.
-func (m Member) parts() []string {
-	if m.Group != "" {
-		return []string{"groups", m.Group, "members", m.User}
-	}
-	return []string{"accounts", m.Account, "members", m.User}
-}
-
-// set sends a PUT or DELETE. isIt reports whether an answer is about the resource at the path.
-func set[T any](
-	ctx context.Context, c *Client, method string, body any, isIt func(T) bool, parts ...string,
-) (value T, w Written, err error) {
-	path, err := segments(parts...)
-	if err != nil {
-		return value, w, err
-	}
-	k := call{method: method, path: path, id: parts[len(parts)-1], resources: []string{path}}
-	for i := 0; i+2 < len(parts); i += 2 { // the account and group in the path, which must exist
-		parent, _ := segments(parts[i : i+2]...)
-		k.resources = append(k.resources, parent)
-	}
-	if body != nil {
-		if k.body, err = json.Marshal(body); err != nil {
-			return value, w, err
-		}
-	}
-	value, r, err := ask(ctx, c, k, matches(path, isIt))
-	return value, Written{New: isNew(k, r), Raw: r.body}, err
+	return written(UngroupAccount.Call(ctx, c, GroupedAccount{group, account}))
 }
 
 // Group reads a group. Errors: *Error (group_not_found).
 func (c *Client) Group(ctx context.Context, id string) (Reply[Group], error) {
-	return get[Group](ctx, c, nil, "groups", id)
+	return GetGroup.Call(ctx, c, GroupID{id})
 }
 
 // GroupTotals reads one page of the totals of a group's accounts: those of the next limit (1 to PageLimit) balances at
 // most. cursor is the NextCursor of the previous page, "" for the first. Errors: *Error (group_not_found).
 func (c *Client) GroupTotals(ctx context.Context, group, cursor string, limit int) (Reply[GroupTotals], error) {
-	query := url.Values{"limit": {strconv.Itoa(limit)}}
-	if cursor != "" {
-		query.Set("cursor", cursor)
-	}
-	return get[GroupTotals](ctx, c, query, "groups", group, "balances")
+	return send[GroupTotals](ctx, c, GetGroupTotals.request(GroupID{group}).page(cursor, limit))
 }
 
 // Groups lists the groups whose ids begin with a prefix, "" for all, by id.
 func (c *Client) Groups(prefix string) Listing[Group] {
-	return listing[Group](c, "prefix", prefix, "groups")
+	return Listing[Group]{c, ListGroups.request(ByPrefix{prefix})}
 }
 
 // GroupAccounts lists the accounts of a group, by id.
 func (c *Client) GroupAccounts(group string) Listing[GroupedAccount] {
-	return listing[GroupedAccount](c, "", "", "groups", group, "accounts")
+	return Listing[GroupedAccount]{c, ListGroupAccounts.request(GroupID{group})}
 }
 
 // AccountGroups lists the groups of an account, by id.
 func (c *Client) AccountGroups(account string) Listing[GroupedAccount] {
-	return listing[GroupedAccount](c, "", "", "accounts", account, "groups")
-}
-
-// GroupMembers lists the members of a group, by user.
-func (c *Client) GroupMembers(group string) Listing[Member] {
-	return listing[Member](c, "", "", "groups", group, "members")
-}
-
-// Members lists the members of an account, by user.
-func (c *Client) Members(account string) Listing[Member] {
-	return listing[Member](c, "", "", "accounts", account, "members")
-}
-
-// UserGroups lists the groups of a user, by id.
-func (c *Client) UserGroups(user string) Listing[Member] {
-	return listing[Member](c, "", "", "users", user, "groups")
-}
-
-// UserAccounts lists the accounts on which a user has a role: first the direct roles, by account, then the roles
-// through groups, by group and account. An account is listed once for each of these roles.
-func (c *Client) UserAccounts(user string) Listing[AccountRole] {
-	return listing[AccountRole](c, "", "", "users", user, "accounts")
+	return Listing[GroupedAccount]{c, ListAccountGroups.request(AccountID{account})}
 }

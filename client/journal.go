@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/url"
-	"strconv"
+	"net/http"
 	"time"
 )
 
@@ -57,22 +56,37 @@ type JournalPage struct {
 
 // JournalFrom is a position in the journal. The zero value is its beginning.
 type JournalFrom struct {
-	After string    // the cursor of an entry or a page, "" for none
-	Time  time.Time // if After is "": begin with the entries that were listed at this time
-	Type  string    // only events of this type; "": all
+	After string // the cursor of an entry or a page, "" for none
+	// Time is used if After is "": begin with the entries that were listed at this time.
+	Time time.Time
+	Type string // only events of this type; "": all
+}
+
+// JournalQuery selects a page of the journal. At most one of After and From is set.
+type JournalQuery struct {
+	After string    `query:"after"`
+	From  time.Time `query:"from" parameter:"JournalFrom"`
+	Type  string    `query:"type" parameter:"JournalType"`
+	Limit int       `query:"limit"`
+}
+
+// Each event, in the order in which it was listed, soon after it was recorded: transactions and ends of holds, assets,
+// accounts and their changes, groups, and grants. The end of a hold may come before its hold. The journal is about 20
+// seconds behind the ledger. It has no end: store `next_cursor`, and send it with the next request. A program that
+// continues with the cursor of the last entry that it processed misses no entry, but may get one twice.
+var ListJournal = Op[JournalQuery, JournalPage]{
+	ID: "listJournal", Method: http.MethodGet, Path: "/v1/journal", Summary: "Read the journal", May: admins,
+	Tag: transactionsTag, OK: "The next entries, if there are any yet. A page may be short.", Again: "Journal",
 }
 
 // JournalPage reads one page of the journal, with at most limit (1 to PageLimit) entries. A page may be short.
 func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (Reply[JournalPage], error) {
-	q := spanOf(from.Time, time.Time{})
-	q.Set("limit", strconv.Itoa(limit))
+	q := JournalQuery{From: from.Time, Limit: limit}
 	if from.After != "" {
-		q = url.Values{"limit": q["limit"], "after": {from.After}}
+		q = JournalQuery{After: from.After, Limit: limit}
 	}
-	if from.Type != "" {
-		q.Set("type", from.Type)
-	}
-	return get[JournalPage](ctx, c, q, "journal")
+	q.Type = from.Type
+	return ListJournal.Call(ctx, c, q)
 }
 
 // Journal iterates over the entries of the journal, in the order in which they were listed: soon after they were

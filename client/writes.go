@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // Kind is the kind of a command.
@@ -57,6 +58,11 @@ type Written struct {
 	Raw []byte // the API's JSON: the current asset or account, or the first answer for the transaction
 }
 
+// written returns the value and the outcome of a write.
+func written[T any](r Reply[T], err error) (T, Written, error) {
+	return r.Value, Written{New: r.New, Raw: r.Raw}, err
+}
+
 // Send sends a command. Errors: *Error and *DeniedError (nothing was written), *UnknownError, *UnreachableError,
 // *StatusError, and ErrID (nothing was sent).
 func (c *Client) Send(ctx context.Context, cmd Command) (Written, error) {
@@ -91,7 +97,7 @@ func (c *Client) DryRun(ctx context.Context, r Request) (Reply[Transaction], err
 		}
 		return nil
 	})
-	return Reply[Transaction]{t, a.body}, err
+	return Reply[Transaction]{Value: t, Raw: a.body}, err
 }
 
 func (c *Client) write(ctx context.Context, r Request) (Written, error) {
@@ -112,36 +118,32 @@ func isNew(k call, r attemptResult) bool {
 	return r.status == http.StatusCreated || k.createsNothing && !r.isReplay
 }
 
-// postPaths are the paths of the kinds of command that are posted with their id in the body.
-var postPaths = map[Kind]string{
-	KindTransaction: "/v1/transactions", KindTransfer: "/v1/transfers", KindTrade: "/v1/trades",
+// operations are those of the kinds of command.
+var operations = map[Kind]Operation{
+	KindTransaction: Operation(PostTransaction), KindTransfer: Operation(PostTransfer), KindTrade: Operation(PostTrade),
+	KindAsset: Operation(RegisterAsset), KindAccount: Operation(OpenAccount), KindChange: Operation(ChangeAccount),
+	KindCapture: Operation(CaptureHold), KindRelease: Operation(ReleaseHold), KindReversal: Operation(ReverseTransaction),
 }
-
-// actions are the ends of the paths of the kinds of command that end or reverse a transaction.
-var actions = map[Kind]string{KindCapture: "capture", KindRelease: "release", KindReversal: "reversals"}
 
 func callOf(r Request) (call, error) {
 	cmd, err := r.Command()
 	if err != nil {
 		return call{}, err
 	}
-	k := call{method: http.MethodPost, path: postPaths[cmd.Kind], body: cmd.Body, id: cmd.ID, accept: hasID(cmd.ID)}
+	o, isKnown := operations[cmd.Kind]
+	if !isKnown {
+		return call{}, fmt.Errorf("unknown kind of command %q", cmd.Kind)
+	}
+	k := call{method: o.Method, path: o.Path, body: cmd.Body, id: cmd.ID, accept: hasID(cmd.ID)}
 	k.resources = []string{transactionPath(cmd.ID)}
 	switch {
-	case cmd.Kind == KindAsset || cmd.Kind == KindAccount:
-		k.method = http.MethodPut
-		k.path, err = segments(string(cmd.Kind)+"s", cmd.ID)
-		k.resources = []string{k.path}
-	case cmd.Kind == KindChange:
-		k.method = http.MethodPatch
-		k.path, err = segments("accounts", cmd.ID)
-		k.resources = []string{k.path}
-	case actions[cmd.Kind] != "":
-		k.path, err = segments("transactions", cmd.Of, actions[cmd.Kind])
+	case cmd.Kind == KindCapture, cmd.Kind == KindRelease, cmd.Kind == KindReversal:
+		k.path, err = pathOf(o.Path, cmd.Of)
 		k.createsNothing = cmd.ID == cmd.Of
 		k.resources = append(k.resources, transactionPath(cmd.Of))
-	case k.path == "":
-		err = fmt.Errorf("unknown kind of command %q", cmd.Kind)
+	case strings.Contains(o.Path, "{"):
+		k.path, err = pathOf(o.Path, cmd.ID)
+		k.resources = []string{k.path}
 	}
 	return k, err
 }

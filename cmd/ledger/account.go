@@ -60,17 +60,12 @@ func (env *environment) printAccounts(accounts []client.Account, heading bool) e
 
 // accountShowCommand is `ledger account show`.
 func (env *environment) accountShowCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return operation(env, client.GetAccount, &cobra.Command{
 		Use:     "show ACCOUNT",
 		Short:   "Show an account's name, limits and state",
 		Long:    `show prints an account. The read is strongly consistent.`,
 		Example: `  ledger account show jane`,
-	}
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		r, err := env.api.Account(ctx, args[0])
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, r client.Reply[client.Account]) error {
 		return env.printAccount(ctx, r.Value, r.Raw)
 	})
 }

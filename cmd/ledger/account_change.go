@@ -93,7 +93,7 @@ world. Such an account stays unlimited.`,
 		if err != nil {
 			return err
 		}
-		request := client.AccountRequest{ID: args[0], Name: d.name, Profile: p.Profile}
+		request := client.Account{ID: args[0], Name: d.name, Profile: p.Profile}
 		if p.Overdraft != nil {
 			request.Overdraft = *p.Overdraft
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
-	"ledger.example/events"
 )
 
 // assetCommand is `ledger asset` with its commands.
@@ -23,35 +22,19 @@ currency, a share, a good.`,
 
 // assetAddCommand is `ledger asset add`.
 func (env *environment) assetAddCommand() *cobra.Command {
-	var asset client.AssetRequest
-	cmd := &cobra.Command{
-		Use:   "add ASSET",
-		Short: "Register an asset",
+	return operation(env, client.RegisterAsset, &cobra.Command{
+		Use: "add ASSET",
 		Long: `add registers an asset and prints it. If the asset exists with the same
 definition, add succeeds. An asset cannot be changed. --scale is the number of
 decimal places: 2 for most currencies, 0 for an asset that is counted in whole
 units. Without --currency, postings of the asset have no cost.`,
 		Example: `  ledger asset add USD --name 'US dollar' --scale 2
   ledger asset add AAPL --name 'Apple Inc.' --scale 0 --currency USD`,
-	}
-	f := cmd.Flags()
-	f.StringVar(&asset.Name, "name", "", "name, such as 'US dollar'")
-	numberFlag(f, &asset.Scale, "scale", 0, 0, events.ScaleMax, "decimal places")
-	f.StringVar(&asset.Description, flagDescription, "", "description of the asset")
-	idFlag(f, &asset.Currency, "currency", "asset in which its costs are counted (default: no costs)")
-	for _, required := range []string{"name", "scale"} {
-		_ = cmd.MarkFlagRequired(required) // it is defined above
-	}
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		asset.ID = args[0]
-		a, w, err := env.api.RegisterAsset(ctx, asset)
-		if err != nil {
-			return err
+	}, func(ctx context.Context, r client.Reply[client.Asset]) error {
+		if !r.New {
+			fmt.Fprintf(env.err, "asset %s already exists with the same definition\n", r.Value.ID)
 		}
-		if !w.New {
-			fmt.Fprintf(env.err, "asset %s already exists with the same definition\n", args[0])
-		}
-		return env.print(ctx, w.Raw, nil, func() error { return env.printAssets([]client.Asset{a}, true) })
+		return env.print(ctx, r.Raw, nil, func() error { return env.printAssets([]client.Asset{r.Value}, true) })
 	})
 }
 

@@ -154,7 +154,7 @@ func (w demoWeek) freeze(ctx context.Context) error {
 // grant puts the customers into a group, and grants users roles in the group and on single accounts.
 func (w demoWeek) grant(ctx context.Context) error {
 	const branch = "springfield"
-	if _, _, err := w.api.RegisterGroup(ctx, client.GroupRequest{
+	if _, _, err := w.api.RegisterGroup(ctx, client.Group{
 		ID: branch, Name: "Springfield", Description: "Customers of the branch",
 	}); err != nil {
 		return err

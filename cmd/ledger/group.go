@@ -19,58 +19,28 @@ func (env *environment) groupCommand() *cobra.Command {
 the group: see "ledger member grant --group". An account is in at most 10
 groups.`,
 	}, env.groupRegisterCommand(), env.groupListCommand(), env.groupShowCommand(),
-		env.groupPlaceCommand(false), env.groupPlaceCommand(true), env.groupAccountsCommand(),
+		env.groupAddCommand(), env.groupRemoveCommand(), env.groupAccountsCommand(),
 		env.groupMembersCommand(), env.groupBalancesCommand())
 }
 
 // groupRegisterCommand is `ledger group register`.
 func (env *environment) groupRegisterCommand() *cobra.Command {
-	var g client.GroupRequest
-	cmd := &cobra.Command{
-		Use:   "register GROUP",
-		Short: "Register a group",
+	return operation(env, client.RegisterGroup, &cobra.Command{
+		Use: "register GROUP",
 		Long: `register registers a group and prints it. If the group exists with the same
 definition, register succeeds. A group cannot be changed.`,
 		Example: `  ledger group register desk --name "The desk"`,
-	}
-	cmd.Flags().StringVar(&g.Name, "name", "", "name of the group")
-	cmd.Flags().StringVar(&g.Description, flagDescription, "", "description of the group")
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		g.ID = args[0]
-		group, w, err := env.api.RegisterGroup(ctx, g)
-		if err != nil {
-			return err
-		}
-		return env.printGroup(ctx, group, w.Raw)
-	})
+	}, printFields[client.Group](env))
 }
 
 // groupShowCommand is `ledger group show`.
 func (env *environment) groupShowCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return operation(env, client.GetGroup, &cobra.Command{
 		Use:     "show GROUP",
 		Short:   "Show a group's name and description",
 		Long:    `show prints a group. The read is strongly consistent.`,
 		Example: `  ledger group show desk`,
-	}
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		r, err := env.api.Group(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return env.printGroup(ctx, r.Value, r.Raw)
-	})
-}
-
-func (env *environment) printGroup(ctx context.Context, g client.Group, raw []byte) error {
-	return env.print(ctx, raw, nil, func() error {
-		t := newList(env.out)
-		t.row("Group", g.ID)
-		t.row("Name", g.Name)
-		t.row("Description", g.Description)
-		t.row("Registered", g.CreatedAt)
-		return t.flush()
-	})
+	}, printFields[client.Group](env))
 }
 
 // groupListCommand is `ledger group list`.
@@ -96,62 +66,44 @@ the API's answers, one line for each page.`,
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
 		switch {
 		case account != "":
-			return printPages(ctx, env, limit, env.api.AccountGroups(account).Page, noAmounts, env.printGrouped)
+			return printPages(ctx, env, limit, env.api.AccountGroups(account).Page, noAmounts,
+				printItems[client.GroupedAccount](env))
 		case user != "":
 			return printPages(ctx, env, limit, env.api.UserGroups(user).Page, noAmounts, env.printMembers)
 		}
-		return printPages(ctx, env, limit, env.api.Groups(prefix).Page, noAmounts, env.printGroups)
+		return printPages(ctx, env, limit, env.api.Groups(prefix).Page, noAmounts, printItems[client.Group](env))
 	})
 }
 
 // noAmounts is the assets argument of printPages for lists without amounts.
 func noAmounts[T any]([]T) []string { return nil }
 
-func (env *environment) printGroups(groups []client.Group, heading bool) error {
-	t := newPage(env.out, heading, words("GROUP"), words("NAME"), words("DESCRIPTION"), times("REGISTERED (UTC)"))
-	for _, g := range groups {
-		t.row(g.ID, g.Name, g.Description, shortTime(g.CreatedAt))
-	}
-	return t.flush()
-}
-
-func (env *environment) printGrouped(places []client.GroupedAccount, heading bool) error {
-	t := newPage(env.out, heading, words("GROUP"), words("ACCOUNT"))
-	for _, g := range places {
-		t.row(g.Group, g.Account)
-	}
-	return t.flush()
-}
-
-// groupPlaceCommand is `ledger group add` or, with out, `ledger group remove`.
-func (env *environment) groupPlaceCommand(out bool) *cobra.Command {
-	cmd := &cobra.Command{
+// groupAddCommand is `ledger group add`.
+func (env *environment) groupAddCommand() *cobra.Command {
+	return operation(env, client.GroupAccount, &cobra.Command{
 		Use:     "add GROUP ACCOUNT",
-		Short:   "Put an account into a group",
 		Long:    `add puts an account into a group, and prints all groups of the account.`,
 		Example: `  ledger group add desk jane`,
-	}
-	if out {
-		cmd.Use, cmd.Short = "remove GROUP ACCOUNT", "Take an account out of a group"
-		cmd.Long = `remove takes an account out of a group, and prints all groups of the account.`
-		cmd.Example = `  ledger group remove desk jane`
-	}
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		do := env.api.PutInGroup
-		if out {
-			do = env.api.TakeOutOfGroup
+	}, env.printGroupsOf)
+}
+
+// groupRemoveCommand is `ledger group remove`.
+func (env *environment) groupRemoveCommand() *cobra.Command {
+	return operation(env, client.UngroupAccount, &cobra.Command{
+		Use:     "remove GROUP ACCOUNT",
+		Long:    `remove takes an account out of a group, and prints all groups of the account.`,
+		Example: `  ledger group remove desk jane`,
+	}, env.printGroupsOf)
+}
+
+// printGroupsOf prints all groups of an account.
+func (env *environment) printGroupsOf(ctx context.Context, r client.Reply[client.AccountGroups]) error {
+	return env.print(ctx, r.Raw, nil, func() error {
+		places := make([]client.GroupedAccount, len(r.Value.Groups))
+		for i, group := range r.Value.Groups {
+			places[i] = client.GroupedAccount{Group: group, Account: r.Value.Account}
 		}
-		is, w, err := do(ctx, args[0], args[1])
-		if err != nil {
-			return err
-		}
-		return env.print(ctx, w.Raw, nil, func() error {
-			places := make([]client.GroupedAccount, len(is.Groups))
-			for i, group := range is.Groups {
-				places[i] = client.GroupedAccount{Group: group, Account: is.Account}
-			}
-			return env.printGrouped(places, true)
-		})
+		return printItems[client.GroupedAccount](env)(places, true)
 	})
 }
 
@@ -163,7 +115,7 @@ func (env *environment) groupAccountsCommand() *cobra.Command {
 		Long: `accounts prints the accounts of a group by id. The list may be about a second
 behind.`,
 		Example: `  ledger group accounts desk`,
-	}, "accounts", (*client.Client).GroupAccounts, noAmounts, env.printGrouped)
+	}, "accounts", (*client.Client).GroupAccounts, noAmounts, printItems[client.GroupedAccount](env))
 }
 
 // groupMembersCommand is `ledger group members`.

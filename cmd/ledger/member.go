@@ -95,7 +95,8 @@ through groups. The list may be about a second behind.`,
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
 		switch {
 		case m.User != "":
-			return printPages(ctx, env, limit, env.api.UserAccounts(m.User).Page, noAmounts, env.printAccountRoles)
+			return printPages(ctx, env, limit, env.api.UserAccounts(m.User).Page, noAmounts,
+				printItems[client.AccountRole](env))
 		case m.Group != "":
 			return printPages(ctx, env, limit, env.api.GroupMembers(m.Group).Page, noAmounts, env.printMembers)
 		}
@@ -107,14 +108,6 @@ func (env *environment) printMembers(members []client.Member, heading bool) erro
 	t := newPage(env.out, heading, words("USER"), words("ROLE"), words("ACCOUNT"), words("GROUP"))
 	for _, m := range members {
 		t.row(m.User, cmp.Or(m.Role, "none"), cmp.Or(m.Account, "-"), cmp.Or(m.Group, "-"))
-	}
-	return t.flush()
-}
-
-func (env *environment) printAccountRoles(roles []client.AccountRole, heading bool) error {
-	t := newPage(env.out, heading, words("ACCOUNT"), words("ROLE"), words("THROUGH"))
-	for _, r := range roles {
-		t.row(r.Account, r.Role, orNone(r.Through))
 	}
 	return t.flush()
 }

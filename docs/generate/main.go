@@ -43,6 +43,7 @@ var region = regexp.MustCompile(`(?s)(<!-- generated: ([a-z-]+) -->\n)(.*?)(<!--
 
 func main() {
 	log.SetFlags(0)
+	writeOpenAPI()
 	stack, watch := readTemplate("../template.yaml"), readTemplate("../watch.yaml")
 	trades := measureTrades()
 	all := loadsOf(trades, stack)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/access"
 )
@@ -28,7 +29,7 @@ func TestEveryRouteHasAnAccessRule(t *testing.T) {
 
 // If no check was made for a user, the handler's answer is replaced by an error.
 func TestUncheckedAnswersAreWithheld(t *testing.T) {
-	r := &request{caller: access.Caller{User: "ann", Service: "x"}, rule: rule{of: onAnyLeg}}
+	r := &request{caller: access.Caller{User: "ann", Service: "x"}, rule: rule{of: client.OnAnyLeg}}
 	if out, err := r.finishCheck(reply{body: "secret"}, nil); err == nil || out.body != nil {
 		t.Errorf("answered %v, %v", out, err)
 	}

@@ -36,47 +36,32 @@ func showOverdraft(o events.Overdraft) client.Overdraft {
 }
 
 // putAccount opens an account. It answers 201, or 200 if it was opened before with the same body.
-func (a *api) putAccount(r *request) (reply, error) {
-	var in struct {
-		client.AccountRequest
-		fromLedger
-		Version int64  `json:"version" in:"same"`
-		State   string `json:"state" in:"same"`
-	}
-	in.fromLedger.ID = r.ids["account"]
-	r.read(&in)
-	c := ledger.OpenAccount{
-		ID: r.ids["account"], Name: in.Name, Profile: string(in.Profile), Overdraft: events.Overdraft(in.Overdraft),
-		Actor: r.actor,
-	}
-	if err := r.permit(c); err != nil {
-		return reply{}, err
-	}
-	ctx := r.http.Context()
-	if err := r.checkSame(a.stored(ctx, c.ID)); err != nil {
-		return reply{}, err
-	}
-	e, created, err := a.config.Commands.OpenAccount(ctx, c)
-	out := written(created, "/v1/accounts/"+e.ID, showAccount(e))
-	out.tagged, out.tag = true, versionTag(e.Version)
-	return out, err
+func (a *api) putAccount(r *request, in *client.Account) (reply, error) {
+	return answerAccount(answerPut(r, in, func() ledger.OpenAccount {
+		return ledger.OpenAccount{
+			ID: in.ID, Name: in.Name, Profile: string(in.Profile), Overdraft: events.Overdraft(in.Overdraft),
+			Actor: r.actor,
+		}
+	}, a.config.Resources.Account, showAccount, a.config.Commands.OpenAccount))
 }
 
 // getAccount is strongly consistent.
-func (a *api) getAccount(r *request) (reply, error) {
-	out, err := answerResource(r, r.ids["account"], a.config.Resources.Account, showAccount)
+func (a *api) getAccount(r *request, in *client.AccountID) (reply, error) {
+	return answerAccount(answerResource(r, in.Account, a.config.Resources.Account, showAccount))
+}
+
+// answerAccount adds the tag of an account to an answer: its version.
+func answerAccount(out reply, err error) (reply, error) {
 	if err == nil {
-		out.tag = versionTag(out.body.(client.Account).Version)
+		out.tagged = true
+		out.tag = `"` + strconv.FormatInt(out.body.(client.Account).Version, 10) + `"`
 	}
 	return out, err
 }
 
-// versionTag returns the entity tag of a version of an account.
-func versionTag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
-
 // listAccounts lists accounts by id. The index may lag behind openings.
-func (a *api) listAccounts(r *request) (reply, error) {
-	return answerByPrefix(r, a.config.Lists.Accounts, func(h projections.Holder) client.Account {
+func (a *api) listAccounts(r *request, in *client.ByPrefix) (reply, error) {
+	return answerByPrefix(r, in, a.config.Lists.Accounts, func(h projections.Holder) client.Account {
 		return showListedAccount(ledger.NewAccount(*h.Opened, h.Newest))
 	})
 }

@@ -8,6 +8,25 @@ import (
 	"ledger.example/projections"
 )
 
+// answerPut reads the body of a PUT into in, and executes the command that commandOf makes of it. It answers 201 if the
+// command created the resource. read reads the resource as it is stored, and show shows it.
+func answerPut[S, T any, C command](
+	r *request, in *T, commandOf func() C, read func(context.Context, string) (S, error), show func(S) T,
+	execute func(context.Context, C) (stored S, created bool, err error),
+) (reply, error) {
+	r.read(in)
+	c := commandOf()
+	if err := r.permit(c); err != nil {
+		return reply{}, err
+	}
+	ctx := r.http.Context()
+	if err := checkSame(ctx, r, read, show); err != nil {
+		return reply{}, err
+	}
+	stored, created, err := execute(ctx, c)
+	return written(created, r.path(), show(stored)), err
+}
+
 // reading reads a page of a list. of is the id of the account, asset, group or user to which the list belongs, or the
 // prefix of the ids in it.
 type reading[T any] func(ctx context.Context, of string, s projections.Slice) (projections.Page[T], error)
@@ -27,9 +46,8 @@ func answerList[S, T any](
 }
 
 // answerByPrefix answers with a page of the resources whose ids begin with the caller's prefix.
-func answerByPrefix[S, T any](r *request, read reading[S], show func(S) T) (reply, error) {
-	prefix := r.filter(paramPrefix, rulePrefix)
-	return answerList(r, r.list(paramPrefix, prefix), prefix, read, nil, show)
+func answerByPrefix[S, T any](r *request, in *client.ByPrefix, read reading[S], show func(S) T) (reply, error) {
+	return answerList(r, r.list(paramPrefix, in.Prefix), in.Prefix, read, nil, show)
 }
 
 // answerPage answers with a page of l, which read reads.

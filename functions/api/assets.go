@@ -24,47 +24,30 @@ func showListedAsset(e events.AssetRegistered) client.Asset {
 }
 
 // putAsset registers an asset. It answers 201, or 200 if it was registered before with the same body.
-func (a *api) putAsset(r *request) (reply, error) {
-	var in struct {
-		client.AssetRequest
-		fromLedger
-	}
-	in.fromLedger.ID = r.ids["asset"]
-	r.read(&in)
-	c := ledger.RegisterAsset{
-		ID: r.ids["asset"], Name: in.Name, Description: in.Description, Scale: in.Scale, Currency: in.Currency,
-		Actor: r.actor,
-	}
-	if err := r.permit(c); err != nil {
-		return reply{}, err
-	}
-	ctx := r.http.Context()
-	if err := r.checkSame(func() (map[string]string, error) {
-		e, err := a.config.Resources.Asset(ctx, c.ID)
-		return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
-	}); err != nil {
-		return reply{}, err
-	}
-	e, created, err := a.config.Commands.RegisterAsset(ctx, c)
-	return written(created, "/v1/assets/"+e.ID, showAsset(e)), err
+func (a *api) putAsset(r *request, in *client.Asset) (reply, error) {
+	return answerPut(r, in, func() ledger.RegisterAsset {
+		return ledger.RegisterAsset{
+			ID: in.ID, Name: in.Name, Description: in.Description, Scale: in.Scale, Currency: in.Currency, Actor: r.actor,
+		}
+	}, a.config.Resources.Asset, showAsset, a.config.Commands.RegisterAsset)
 }
 
 // getAsset is strongly consistent.
-func (a *api) getAsset(r *request) (reply, error) {
-	return answerResource(r, r.ids["asset"], a.config.Resources.Asset, showAsset)
+func (a *api) getAsset(r *request, in *client.AssetID) (reply, error) {
+	return answerResource(r, in.Asset, a.config.Resources.Asset, showAsset)
 }
 
 // listAssets lists assets by id. The index may lag behind registrations.
-func (a *api) listAssets(r *request) (reply, error) {
-	return answerByPrefix(r, a.config.Lists.Assets, showListedAsset)
+func (a *api) listAssets(r *request, in *client.ByPrefix) (reply, error) {
+	return answerByPrefix(r, in, a.config.Lists.Assets, showListedAsset)
 }
 
 // listHolders lists the balances of all accounts that hold or held an asset.
-func (a *api) listHolders(r *request) (reply, error) {
+func (a *api) listHolders(r *request, in *client.AssetID) (reply, error) {
 	show := func(h projections.Holding) client.Balance {
 		return showBalance(ledger.NewAccount(*h.Opened, h.Newest), eventual)(h.Balance)
 	}
-	return answerList(r, r.list(), r.ids["asset"], a.holders, a.assetExists, show)
+	return answerList(r, r.list(), in.Asset, a.holders, a.assetExists, show)
 }
 
 // holders reads a page of the holders of an asset, with their accounts.

@@ -42,12 +42,12 @@ type batchKind struct {
 
 // batchKinds are the kinds of request in a batch, by their names.
 var batchKinds = map[string]batchKind{
-	"transaction": {operators, "id", ledger.RuleRepeatedID, (*request).transaction},
-	"transfer":    {operators, "id", ledger.RuleRepeatedID, (*request).transfer},
-	"trade":       {operators, "id", ledger.RuleRepeatedID, (*request).trade},
-	"reversal":    {reversalOperators, "id", ledger.RuleRepeatedID, (*request).batchedReversal},
-	"capture":     {holdOperators, "transaction", ledger.RuleRepeatedEnd, (*request).batchedCapture},
-	"release":     {holdOperators, "transaction", ledger.RuleRepeatedEnd, (*request).batchedRelease},
+	"transaction": {ruleOf(client.PostTransaction.May), "id", ledger.RuleRepeatedID, (*request).transaction},
+	"transfer":    {ruleOf(client.PostTransaction.May), "id", ledger.RuleRepeatedID, (*request).transfer},
+	"trade":       {ruleOf(client.PostTransaction.May), "id", ledger.RuleRepeatedID, (*request).trade},
+	"reversal":    {ruleOf(client.ReverseTransaction.May), "id", ledger.RuleRepeatedID, (*request).batchedReversal},
+	"capture":     {ruleOf(client.CaptureHold.May), "transaction", ledger.RuleRepeatedEnd, (*request).batchedCapture},
+	"release":     {ruleOf(client.CaptureHold.May), "transaction", ledger.RuleRepeatedEnd, (*request).batchedRelease},
 }
 
 func (r *request) batchedReversal() ledger.Request {

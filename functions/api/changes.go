@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -22,61 +23,49 @@ const (
 	ruleTag     = `must be ETags of the account, such as "3", or *`
 )
 
-// fromLedger has the fields of an answer that the ledger sets. A body may have them, so that a caller can send an
-// answer back.
-type fromLedger struct {
-	ID        string `path:"id" json:"id" in:"same"`
-	CreatedAt string `json:"created_at" in:"same"`
-	Actor     string `json:"actor" in:"same"`
-}
-
-// checkSame returns the problem of the fields that the ledger sets and that differ from the stored values, which read
-// returns by name. If the resource does not exist, all fields differ.
-func (r *request) checkSame(read func() (map[string]string, error)) error {
+// checkSame returns the problem of the fields that the ledger sets and that differ from the resource as it is stored.
+// If it does not exist, all fields differ.
+func checkSame[S, T any](
+	ctx context.Context, r *request, read func(context.Context, string) (S, error), show func(S) T,
+) error {
 	if len(r.body.same) == 0 {
 		return nil
 	}
-	stored, err := read()
-	if err != nil {
-		if p := problemOf(err, false); p.Status != http.StatusNotFound || r.http.Method != http.MethodPut {
-			return err
-		}
-		stored = nil
+	var stored map[string]string
+	is, err := read(ctx, r.lastID())
+	if err == nil {
+		stored = textsOf(show(is))
+	} else if p := problemOf(err, false); p.Status != http.StatusNotFound || r.http.Method != http.MethodPut {
+		return err
 	}
 	var differ []fieldError
 	for _, f := range r.body.same {
 		if t, ok := events.ReadTime(f.text); ok && f.name == "created_at" {
 			f.text = events.FormatTime(t)
 		}
-		if stored == nil || f.text != stored[f.name] {
+		if is, ok := stored[f.name]; !ok || f.text != is {
 			differ = append(differ, fieldError{Field: f.name, Rule: ruleEqual})
 		}
 	}
 	return r.invalid(differ)
 }
 
-// stored returns a function that reads the fields of an account's answers that a body cannot set.
-func (a *api) stored(ctx context.Context, id string) func() (map[string]string, error) {
-	return func() (map[string]string, error) {
-		account, err := a.config.Resources.Account(ctx, id)
-		return map[string]string{
-			"created_at": events.FormatTime(account.OpenedAt), "actor": account.OpenedBy,
-			"version": strconv.FormatInt(account.Version, 10), "state": string(account.State),
-		}, err
+// textsOf returns the texts of the fields of an answer that the ledger sets, by their names.
+func textsOf(shown any) map[string]string {
+	texts, v := make(map[string]string), reflect.ValueOf(shown)
+	for _, f := range client.FieldsOf(v.Type()) {
+		if f.IsSame() {
+			texts[f.JSON] = fmt.Sprint(v.FieldByIndex(f.Index))
+		}
 	}
+	return texts
 }
 
 // patchAccount changes an account, and answers 200 with the current account.
-func (a *api) patchAccount(r *request) (reply, error) {
-	c := ledger.ChangeAccount{ID: r.ids["account"], Actor: r.actor}
+func (a *api) patchAccount(r *request, in *client.AccountChange) (reply, error) {
+	c := ledger.ChangeAccount{ID: in.ID, Actor: r.actor}
 	versions, any := r.ifMatch()
-	var in struct {
-		client.AccountPatch
-		fromLedger
-		Version int64 `json:"version" in:"same"`
-	}
-	in.ID = c.ID
-	given := r.read(&in)
+	given := r.read(in)
 	c.Name, c.Overdraft = in.Name, (*events.Overdraft)(in.Overdraft)
 	if in.Profile != nil {
 		c.Profile = new(string(in.Profile))
@@ -88,7 +77,7 @@ func (a *api) patchAccount(r *request) (reply, error) {
 		return reply{}, err
 	}
 	ctx := r.http.Context()
-	if err := r.checkSame(a.stored(ctx, c.ID)); err != nil {
+	if err := checkSame(ctx, r, a.config.Resources.Account, showAccount); err != nil {
 		return reply{}, err
 	}
 	if !any {
@@ -99,12 +88,7 @@ func (a *api) patchAccount(r *request) (reply, error) {
 		c.IfMatch = now
 	}
 	account, err := a.config.Commands.ChangeAccount(ctx, c)
-	if err != nil {
-		return reply{}, err
-	}
-	return reply{
-		status: http.StatusOK, body: showAccount(account), tagged: true, tag: versionTag(account.Version),
-	}, nil
+	return answerAccount(reply{status: http.StatusOK, body: showAccount(account)}, err)
 }
 
 // ifMatch reads the If-Match header: the versions in it, and whether it allows any version. A weak tag, or a tag that
@@ -149,8 +133,8 @@ func (a *api) matching(ctx context.Context, id string, versions []int64) (int64,
 }
 
 // listChanges lists the versions of an account, newest first. It is strongly consistent.
-func (a *api) listChanges(r *request) (reply, error) {
-	return answerList(r, r.list().by(isNumber), r.ids["account"], a.config.Lists.Changes, a.accountExists, showChange)
+func (a *api) listChanges(r *request, in *client.AccountID) (reply, error) {
+	return answerList(r, r.list().by(isNumber), in.Account, a.config.Lists.Changes, a.accountExists, showChange)
 }
 
 // showChange shows the fields that changed. For the opening, it shows all fields that are set.

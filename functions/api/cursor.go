@@ -49,12 +49,15 @@ func listOf(path string, filters ...string) list {
 func (l list) by(valid func(position string) bool) list { return list{l.name, valid} }
 
 // list returns the list at the path of the request.
-func (r *request) list(filters ...string) list {
+func (r *request) list(filters ...string) list { return listOf(r.path(), filters...) }
+
+// path returns the path of the request, with its ids as they are.
+func (r *request) path() string {
 	path := r.route.pattern
 	for name, id := range r.ids {
 		path = strings.Replace(path, "{"+name+"}", id, 1)
 	}
-	return listOf(path, filters...)
+	return path
 }
 
 // hash returns the hash of l for its cursors.

@@ -115,7 +115,7 @@ func (r *request) reversal(of string, in client.Reversal) ledger.ReverseRequest 
 }
 
 // listReversals lists the reversals of a transaction, oldest first.
-func (a *api) listReversals(r *request) (reply, error) {
+func (a *api) listReversals(r *request, in *client.TransactionID) (reply, error) {
 	exists := func(ctx context.Context, id string) error {
 		_, err := a.config.Resources.Lifecycle(ctx, id)
 		return err
@@ -133,7 +133,7 @@ func (a *api) listReversals(r *request) (reply, error) {
 		}), err
 	}
 	show := func(v projections.Reversal) transaction { return showTransaction(v.Header) }
-	return answerList(r, r.list().by(isNumber), r.ids["id"], read, exists, show)
+	return answerList(r, r.list().by(isNumber), in.ID, read, exists, show)
 }
 
 // showHold shows a transaction in a list. Lists omit what reversals took back.
@@ -178,7 +178,7 @@ func (a *api) listHolds(r *request) (reply, error) {
 }
 
 // listOpenHolds lists all holds that have not ended, by their expiry.
-func (a *api) listOpenHolds(r *request) (reply, error) {
+func (a *api) listOpenHolds(r *request, _ *struct{}) (reply, error) {
 	return answerPage(r, r.list().by(isOpenHold), showHold,
 		func(ctx context.Context, s projections.Slice) (projections.Page[projections.Hold], error) {
 			listed, err := a.config.Lists.OpenHolds(ctx, s)

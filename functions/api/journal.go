@@ -91,7 +91,11 @@ func showEvent(entry projections.ResolvedEntry) any {
 			Groups:         append([]string{}, e.Groups...),
 		}
 	case events.MemberGranted:
-		return membership{e.Account, e.Group, e.User, orNull(string(e.Role))}
+		role := orNull(string(e.Role)) // null after a revocation
+		if e.Group != "" {
+			return client.RevokedGroupMembership{Group: e.Group, User: e.User, Role: role}
+		}
+		return client.RevokedMembership{Account: e.Account, User: e.User, Role: role}
 	}
 	return nil
 }

@@ -3,9 +3,9 @@ package api
 import (
 	"cmp"
 	"errors"
-	"net/http"
 	"strings"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/access"
 	"ledger.example/internal/store"
@@ -13,38 +13,33 @@ import (
 	"ledger.example/projections"
 )
 
-// membership is a user's role on an account or in a group. The role is null after a revocation.
-type membership struct {
-	Account string  `json:"account,omitempty"`
-	Group   string  `json:"group,omitempty"`
-	User    string  `json:"user"`
-	Role    *string `json:"role"`
+func showMembership(m projections.Membership) client.Membership {
+	return client.Membership{Account: m.Account, User: m.User, Role: string(m.Role)}
 }
 
-func showMembership(m projections.Membership) membership {
-	return membership{m.Account, m.Group, m.User, orNull(string(m.Role))}
+func showGroupMembership(m projections.Membership) client.GroupMembership {
+	return client.GroupMembership{Group: m.Group, User: m.User, Role: string(m.Role)}
 }
 
-// accountRole is an account on which a user has a role. Through is the group, or null for a direct role.
-type accountRole struct {
-	membership
-	Through *string `json:"through"`
+func showAccountRole(m projections.AccountRole) client.AccountRole {
+	return client.AccountRole{Account: m.Account, User: m.User, Role: string(m.Role), Through: orNull(m.Through)}
 }
 
-func showAccountRole(m projections.AccountRole) accountRole {
-	return accountRole{showMembership(m.Membership), orNull(m.Through)}
+// grantMember grants a role on an account.
+func (a *api) grantMember(r *request, in *client.Membership) (reply, error) {
+	return grant(a, r, in, ledger.GrantMember{Account: in.Account, User: in.User}, &in.Role)
 }
 
-// putMember grants a role on an account or in a group. It answers 201 for the user's first role there, otherwise 200.
-func (a *api) putMember(r *request) (reply, error) {
-	var in struct {
-		Role string `json:"role" in:"required"`
-	}
-	r.read(&in)
-	c := ledger.GrantMember{
-		Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Role: events.Role(in.Role),
-		Actor: r.actor,
-	}
+// grantGroupMember grants a role in a group.
+func (a *api) grantGroupMember(r *request, in *client.GroupMembership) (reply, error) {
+	return grant(a, r, in, ledger.GrantMember{Group: in.Group, User: in.User}, &in.Role)
+}
+
+// grant reads the body of a grant into in, and executes c with the role of in. It answers 201 for the user's first role
+// there, otherwise 200.
+func grant[T any](a *api, r *request, in *T, c ledger.GrantMember, role *string) (reply, error) {
+	r.read(in)
+	c.Role, c.Actor = events.Role(*role), r.actor
 	if err := r.permit(c); err != nil {
 		return reply{}, err
 	}
@@ -57,7 +52,7 @@ func (a *api) putMember(r *request) (reply, error) {
 		created, err = a.config.Commands.Grant(r.http.Context(), c)
 		return err
 	})
-	return written(created, "", membership{c.Account, c.Group, c.User, orNull(string(c.Role))}), err
+	return written(created, "", *in), err
 }
 
 // checkNotSelf refuses users who change their own role. Otherwise a user with an owner's role through a group could
@@ -87,30 +82,52 @@ func (r *request) withRight(grant func(by ledger.Authority) error) error {
 	return grant(by())
 }
 
-// deleteMember revokes a role. The answer is the same if the user has no role.
-func (a *api) deleteMember(r *request) (reply, error) {
+// revokeMember revokes a role on an account.
+func (a *api) revokeMember(r *request, in *client.RevokedMembership) (reply, error) {
+	return a.revoke(r, ledger.RevokeMember{Account: in.Account, User: in.User}, *in)
+}
+
+// revokeGroupMember revokes a role in a group.
+func (a *api) revokeGroupMember(r *request, in *client.RevokedGroupMembership) (reply, error) {
+	return a.revoke(r, ledger.RevokeMember{Group: in.Group, User: in.User}, *in)
+}
+
+// revoke revokes a role. The answer is the same if the user has no role.
+func (a *api) revoke(r *request, c ledger.RevokeMember, revoked any) (reply, error) {
 	if err := cmp.Or(r.check(), r.checkNotSelf()); err != nil {
 		return reply{}, err
 	}
-	c := ledger.RevokeMember{Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Actor: r.actor}
+	c.Actor = r.actor
 	err := r.withRight(func(by ledger.Authority) error {
 		c.By = by
 		return a.config.Commands.Revoke(r.http.Context(), c)
 	})
-	return reply{status: http.StatusOK, body: membership{Account: c.Account, Group: c.Group, User: c.User}}, err
+	return written(false, "", revoked), err
 }
 
 // listMembers lists the members of an account by id.
-func (a *api) listMembers(r *request) (reply, error) {
-	return answerList(r, r.list(), r.ids["account"], a.config.Lists.Members, a.accountExists, showMembership)
+func (a *api) listMembers(r *request, in *client.AccountID) (reply, error) {
+	return answerList(r, r.list(), in.Account, a.config.Lists.Members, a.accountExists, showMembership)
+}
+
+// listGroupMembers lists the members of a group by id.
+func (a *api) listGroupMembers(r *request, in *client.GroupID) (reply, error) {
+	return answerList(r, r.list(), in.Group, a.config.Lists.GroupMembers, a.groupExists, showGroupMembership)
+}
+
+// listGroupsOf lists the groups of a user by id. Users see the groups in which they have a role.
+func (a *api) listGroupsOf(r *request, in *client.UserID) (reply, error) {
+	read := shownTo(r, a.config.Lists.GroupsOf, limitMax, r.groupRights,
+		func(m projections.Membership) string { return m.Group })
+	return answerList(r, r.list(), in.User, read, nil, showGroupMembership)
 }
 
 // listAccountsOf lists the accounts on which a user has a role, directly or through groups. Users are not registered,
 // so a user without roles has an empty list. The list omits accounts whose role was revoked but is still projected.
-func (a *api) listAccountsOf(r *request) (reply, error) {
+func (a *api) listAccountsOf(r *request, in *client.UserID) (reply, error) {
 	read := shownTo(r, a.config.Lists.AccountsOf, accountsListed, r.viewerRights,
 		func(m projections.AccountRole) string { return m.Account })
-	return answerList(r, r.list().by(isAccountRolePosition), r.ids["user"], read, nil, showAccountRole)
+	return answerList(r, r.list().by(isAccountRolePosition), in.User, read, nil, showAccountRole)
 }
 
 // isAccountRolePosition reports whether text can be a position in the list of a user's accounts: "account", "#",

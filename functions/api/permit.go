@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/access"
 	"ledger.example/internal/store"
@@ -93,20 +94,20 @@ func (r *request) startCheck() error {
 	switch {
 	case r.caller.Admin, r.isPermitted, r.pendingCheck != nil:
 		return nil
-	case rule.of == undecided:
+	case rule.of == "":
 		return errors.New("a request of a user without a rule")
 	}
 	switch rule.of {
-	case onNothing:
+	case client.OnNothing:
 		r.isPermitted = true
-	case onLedger:
+	case client.OnLedger:
 		return forbidden(access.Administrator, "Only services and administrators may do this.")
-	case onThemselves:
+	case client.OnThemselves:
 		if r.ids["user"] != r.caller.User {
 			return forbidden(access.Administrator, "Users can read only their own accounts and groups.")
 		}
 		r.isPermitted = true
-	case onAccount, onGroup:
+	case client.OnAccount, client.OnGroup:
 		result := make(chan error, 1)
 		r.pendingCheck = result
 		ctx := r.http.Context()
@@ -138,7 +139,7 @@ func (r *request) checkRole(ctx context.Context) (err error) {
 	rights := func() (map[string]access.Right, error) {
 		return r.accountRights(ctx, map[string]access.Role{name: r.rule.role})
 	}
-	if r.rule.of == onGroup {
+	if r.rule.of == client.OnGroup {
 		name, where, absent = r.ids["group"], "in the group", ledger.GroupNotFound
 		rights = func() (map[string]access.Right, error) { return r.groupRights(ctx, name) }
 	}
@@ -189,7 +190,7 @@ func (r *request) permit(c command) error {
 		return err
 	}
 	switch r.rule.of {
-	case onDebited:
+	case client.OnDebited:
 		return r.permitPosting(c)
 	}
 	return nil

@@ -43,6 +43,12 @@ func (r *request) checkPath() {
 	}
 }
 
+// lastID returns the last id of the path.
+func (r *request) lastID() string {
+	path := r.route.pattern
+	return r.ids[strings.TrimSuffix(path[strings.LastIndex(path, "{")+1:], "}")]
+}
+
 // fail records a fault of a field, a parameter or a header.
 func (r *request) fail(field, rule string) {
 	r.faults = append(r.faults, fieldError{Field: field, Rule: rule})

@@ -5,10 +5,11 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"ledger.example/client"
 )
 
-// A route is one operation of the API. Methods other than GET write, and have a JSON object as their body unless
-// hasBody says otherwise.
+// A route is one operation of the API. Methods other than GET write.
 type route struct {
 	method  string
 	pattern string                              // segments in braces are ids
@@ -16,6 +17,9 @@ type route struct {
 	query   []string                            // names of the query parameters
 	summary string                              // one line for people
 	handle  func(*api, *request) (reply, error) // the reply is valid only if the error is nil
+
+	declared  client.Operation // empty if it is public
+	takesBody bool
 }
 
 // The query parameters.
@@ -46,93 +50,74 @@ const (
 	orderDescending = "desc"
 )
 
-// routes returns the table of routes, in the order of the page for people. To add a route, add its line here, its
-// handler to the file of its resource, and its description to openapi.json.
+// routes returns the table of routes, in the order of the page for people. To add a route, declare its operation in
+// package client, add its line here and its handler to the file of its resource, and run go generate ./docs.
 func routes() []route {
-	page := func(more ...string) []string { return append(more, paramLimit, paramCursor) }
-	dry := []string{paramDryRun}
-	history := page(paramAsset, paramFrom, paramTo, paramConsistency)
-	const (
-		asset   = "/v1/assets/{asset}"
-		account = "/v1/accounts/{account}"
-		member  = account + "/members/{user}"
-		posted  = "/v1/transactions/{id}"
-		group   = "/v1/groups/{group}"
-		inGroup = group + "/members/{user}"
-	)
 	return []route{
-		{"GET", "/", public, nil, "Get a page for people", (*api).home},
-		{"GET", "/healthz", public, nil, "Check that the server answers", (*api).health},
-		{"GET", "/openapi.json", public, nil, "Get this API as OpenAPI 3.1", (*api).openapi},
-		{"GET", "/problems", public, nil, "List every problem", (*api).problems},
-		{"GET", problemsPath + "{code}", public, nil, "Get the page of a problem", (*api).problem},
+		public("/", "Get a page for people", (*api).home),
+		public("/healthz", "Check that the server answers", (*api).health),
+		public("/openapi.json", "Get this API as OpenAPI 3.1", (*api).openapi),
+		public("/problems", "List every problem", (*api).problems),
+		public(problemsPath+"{code}", "Get the page of a problem", (*api).problem),
 
-		{"GET", "/v1/me", everyone, nil, "Get the caller's identity", (*api).getMe},
+		serve(client.GetMe, (*api).getMe),
 
-		{"PUT", asset, admins, nil, "Register an asset", (*api).putAsset},
-		{"GET", asset, everyone, nil, "Get an asset", (*api).getAsset},
-		{"GET", "/v1/assets", everyone, page(paramPrefix), "List assets", (*api).listAssets},
-		{"GET", asset + "/holders", admins, page(), "List the holders of an asset", (*api).listHolders},
+		serve(client.RegisterAsset, (*api).putAsset),
+		serve(client.GetAsset, (*api).getAsset),
+		serve(client.ListAssets, (*api).listAssets),
+		serve(client.ListAssetHolders, (*api).listHolders),
 
-		{"PUT", account, admins, nil, "Open an account", (*api).putAccount},
-		{"GET", account, viewers, nil, "Get an account", (*api).getAccount},
-		{"PATCH", account, admins, nil, "Change an account", (*api).patchAccount},
-		{"GET", account + "/changes", viewers, page(), "List an account's changes, newest first", (*api).listChanges},
-		{"GET", "/v1/accounts", admins, page(paramPrefix), "List accounts", (*api).listAccounts},
-		{"GET", account + "/summary", viewers, []string{paramNewest},
-			"Get an account with its balances and newest postings", (*api).getSummary},
-		{"GET", account + "/balances", viewers, page(paramAt, paramConsistency), "List an account's balances",
-			(*api).listBalances},
-		{"GET", account + "/balances/{asset}", viewers, []string{paramAt, paramConsistency}, "Get one balance",
-			(*api).getBalance},
-		{"GET", account + "/statement", viewers, page(paramAsset, paramFrom, paramTo),
-			"Get a statement, oldest posting first", (*api).getStatement},
-		{"GET", account + "/postings", viewers, history, "List an account's postings, newest first",
-			(*api).listPostings},
-		{"GET", account + "/holds", viewersOf("legs of accounts"), page(paramStatus),
-			"List an account's holds, newest first", (*api).listHolds},
-		{"GET", account + "/members", viewers, page(), "List an account's members", (*api).listMembers},
-		{"PUT", member, owners, nil, "Grant a user a role", (*api).putMember},
-		{"DELETE", member, owners, nil, "Revoke a user's role", (*api).deleteMember},
-		{"GET", account + "/groups", viewersOf("groups"), page(), "List an account's groups",
-			(*api).listAccountGroups},
-		{"GET", "/v1/users/{user}/accounts", themselves, page(), "List a user's accounts, direct and through groups",
-			(*api).listAccountsOf},
-		{"GET", "/v1/users/{user}/groups", themselves, page(), "List a user's groups", (*api).listGroupsOf},
+		serve(client.OpenAccount, (*api).putAccount),
+		serve(client.GetAccount, (*api).getAccount),
+		serve(client.ChangeAccount, (*api).patchAccount),
+		serve(client.ListChanges, (*api).listChanges),
+		serve(client.ListAccounts, (*api).listAccounts),
+		routeOf(client.GetAccountSummary, (*api).getSummary),
+		routeOf(client.ListBalances, (*api).listBalances),
+		routeOf(client.GetBalance, (*api).getBalance),
+		routeOf(client.GetStatement, (*api).getStatement),
+		routeOf(client.ListPostings, (*api).listPostings),
+		routeOf(client.ListHolds, (*api).listHolds),
+		serve(client.ListMembers, (*api).listMembers),
+		serve(client.GrantMember, (*api).grantMember),
+		serve(client.RevokeMember, (*api).revokeMember),
+		serve(client.ListAccountGroups, (*api).listAccountGroups),
+		serve(client.ListMemberships, (*api).listAccountsOf),
+		serve(client.ListGroupsOf, (*api).listGroupsOf),
 
-		{"PUT", group, admins, nil, "Register a group", (*api).putGroup},
-		{"GET", group, groupViewers, nil, "Get a group", (*api).getGroup},
-		{"GET", "/v1/groups", admins, page(paramPrefix), "List groups", (*api).listGroups},
-		{"PUT", groupedPath, admins, nil, "Put an account into a group", (*api).putGrouped},
-		{"DELETE", groupedPath, admins, nil, "Take an account out of a group", (*api).deleteGrouped},
-		{"GET", group + "/accounts", groupViewers, page(), "List a group's accounts", (*api).listGroupAccounts},
-		{"PUT", inGroup, groupOwners, nil, "Grant a user a role in a group", (*api).putMember},
-		{"DELETE", inGroup, groupOwners, nil, "Revoke a user's role in a group", (*api).deleteMember},
-		{"GET", group + "/members", groupViewers, page(), "List a group's members", (*api).listGroupMembers},
-		{"GET", group + "/balances", groupViewers, page(), "Get the totals of a group's accounts", (*api).getTotals},
+		serve(client.RegisterGroup, (*api).putGroup),
+		serve(client.GetGroup, (*api).getGroup),
+		serve(client.ListGroups, (*api).listGroups),
+		serve(client.GroupAccount, (*api).putGrouped),
+		serve(client.UngroupAccount, (*api).deleteGrouped),
+		serve(client.ListGroupAccounts, (*api).listGroupAccounts),
+		serve(client.GrantGroupMember, (*api).grantGroupMember),
+		serve(client.RevokeGroupMember, (*api).revokeGroupMember),
+		serve(client.ListGroupMembers, (*api).listGroupMembers),
+		serve(client.GetGroupTotals, (*api).getTotals),
 
-		{"POST", "/v1/transactions", operators, dry, "Post a transaction", (*api).postTransaction},
-		{"POST", "/v1/transfers", operators, dry, "Post a transfer", (*api).postTransfer},
-		{"POST", "/v1/trades", operators, dry, "Post a trade", (*api).postTrade},
-		{"POST", batches, batchOperators, dry, "Post a batch", (*api).postBatch},
-		{"GET", "/v1/transactions", admins, page(paramFrom, paramTo, paramOrder, paramMetadata),
-			"List transactions by time, all or by metadata", (*api).listTransactions},
-		{"GET", posted, legViewers, nil, "Get a transaction with all its postings", (*api).getTransaction},
-		{"POST", posted + "/capture", holdOperators, dry, "Capture a hold", (*api).capture},
-		{"POST", posted + "/release", holdOperators, dry, "Release a hold", (*api).release},
-		{"POST", posted + "/reversals", reversalOperators, dry, "Reverse a transaction", (*api).postReversal},
-		{"GET", posted + "/reversals", legViewers, page(), "List the reversals of a transaction", (*api).listReversals},
-		{"GET", "/v1/holds", admins, page(), "List all open holds", (*api).listOpenHolds},
-		{"GET", "/v1/journal", admins, []string{paramAfter, paramFrom, paramType, paramLimit}, "Read the journal",
-			(*api).listJournal},
+		routeOf(client.PostTransaction, (*api).postTransaction),
+		routeOf(client.PostTransfer, (*api).postTransfer),
+		routeOf(client.PostTrade, (*api).postTrade),
+		routeOf(client.PostBatch, (*api).postBatch),
+		routeOf(client.ListTransactions, (*api).listTransactions),
+		serve(client.GetTransaction, (*api).getTransaction),
+		routeOf(client.CaptureHold, (*api).capture),
+		routeOf(client.ReleaseHold, (*api).release),
+		routeOf(client.ReverseTransaction, (*api).postReversal),
+		serve(client.ListReversals, (*api).listReversals),
+		serve(client.ListOpenHolds, (*api).listOpenHolds),
+		routeOf(client.ListJournal, (*api).listJournal),
 	}
 }
 
-// groupedPath is the path of an account in a group. Its PUT has no body.
-const groupedPath = "/v1/groups/{group}/accounts/{account}"
+// public returns the route of a read that everybody may do. It is not an operation of the ledger.
+func public(path, summary string, handle func(*api, *request) (reply, error)) route {
+	return route{method: http.MethodGet, pattern: path, summary: summary, handle: handle}
+}
 
 // batches is the path of batches. Their bodies may be larger than others.
-const batches = "/v1/batches"
+var batches = client.PostBatch.Path
 
 // bodyBytes returns the most bytes of a body.
 func (r *route) bodyBytes() int64 {
@@ -156,11 +141,8 @@ func (r *route) public() bool { return !strings.HasPrefix(r.pattern, "/v1/") }
 // writes reports whether r changes the ledger, so that an error may leave the outcome unknown.
 func (r *route) writes() bool { return r.method != http.MethodGet }
 
-// hasBody reports whether r needs a JSON object. DELETE, and putting an account into a group, take no body and ignore
-// one.
-func (r *route) hasBody() bool {
-	return r.writes() && r.method != http.MethodDelete && r.pattern != groupedPath
-}
+// hasBody reports whether r needs a JSON object. Other routes ignore a body.
+func (r *route) hasBody() bool { return r.takesBody }
 
 // match finds the route of a request and its ids by their names. HEAD is answered as GET. Without a route, allow lists
 // the methods of the path; it is empty when the path is unknown.

@@ -107,7 +107,7 @@ func showLifecycle(l ledger.Lifecycle) transaction {
 }
 
 // getTransaction is strongly consistent.
-func (a *api) getTransaction(r *request) (reply, error) {
+func (a *api) getTransaction(r *request, in *client.TransactionID) (reply, error) {
 	read := func(ctx context.Context, id string) (transaction, error) {
 		lifecycle, err := a.config.Resources.Lifecycle(ctx, id)
 		if err != nil {
@@ -115,8 +115,8 @@ func (a *api) getTransaction(r *request) (reply, error) {
 		}
 		return showLifecycle(lifecycle), r.permitRead(ctx, lifecycle.Header)
 	}
-	out, err := answerResource(r, r.ids["id"], read, func(t transaction) transaction { return t })
-	out.transaction = r.ids["id"]
+	out, err := answerResource(r, in.ID, read, func(t transaction) transaction { return t })
+	out.transaction = in.ID
 	return out, err
 }
 

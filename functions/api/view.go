@@ -74,7 +74,7 @@ func shownTo[T any](
 // visible returns the answer to a user without what it tells of hidden legs. Every answer to a user passes here. What
 // users post in a body they know, so that is returned whole.
 func (r *request) visible(out reply, err error) (reply, error) {
-	if r.caller.Admin || r.rule.of == onDebited {
+	if r.caller.Admin || r.rule.of == client.OnDebited {
 		return out, err
 	}
 	switch body := out.body.(type) {
@@ -155,7 +155,7 @@ func (a *api) permitEndOrReversal(
 	switch {
 	case !r.seen.any(legs):
 		return 0, ledger.TransactionNotFound()
-	case r.rule.of == onHold && !byUser:
+	case r.rule.of == client.OnHold && !byUser:
 		return len(legs), forbidden(access.Administrator,
 			"A service placed this hold; only services and administrators may end it.")
 	case slices.ContainsFunc(legs, weak):

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,42 +33,15 @@ const (
 	ruleOnce     = "must be given once"
 )
 
-// A wireField is a field of a wire type.
-type wireField struct {
-	name       string
-	index      []int // in the struct
-	isRequired bool
-	isID       bool
-	isSame     bool // the ledger sets it
-	isInPath   bool
-}
-
-// fieldsOf returns the fields that a body may have, of a wire type, which is a struct. The tag json has a field's name.
-// The tag in says that the field is required, or same: the ledger sets it, and a body may have it only with an equal
-// value. A field with the tag path is in the path, and in a body only if it is same. With the tag is:"ID", a string is
-// an id. What else a value must be follows from its type: see value.
-func fieldsOf(t reflect.Type) []wireField {
+// fieldsOf returns the fields that a body may have, of a wire type, which is a struct. A field in the path is in a body
+// only if it is same. What a value must be follows from the field's type and its tags: see value.
+func fieldsOf(t reflect.Type) []client.Field {
 	if known, ok := wireTypes.Load(t); ok {
-		return known.([]wireField)
+		return known.([]client.Field)
 	}
-	var fields []wireField
-	for i := range t.NumField() {
-		tag := t.Field(i).Tag
-		f := wireField{
-			index: []int{i}, isID: tag.Get("is") == "ID", isRequired: tag.Get("in") == "required",
-			isSame: tag.Get("in") == "same", isInPath: tag.Get("path") != "",
-		}
-		f.name, _, _ = strings.Cut(tag.Get("json"), ",")
-		switch {
-		case f.name == "" && t.Field(i).Anonymous:
-			for _, within := range fieldsOf(t.Field(i).Type) {
-				within.index = append([]int{i}, within.index...)
-				fields = append(fields, within)
-			}
-		case f.name != "" && f.name != "-" && (f.isSame || !f.isInPath):
-			fields = append(fields, f)
-		}
-	}
+	fields := slices.DeleteFunc(slices.Clone(client.FieldsOf(t)), func(f client.Field) bool {
+		return f.JSON == "" || f.Path != "" && !f.IsSame()
+	})
 	wireTypes.Store(t, fields)
 	return fields
 }
@@ -80,22 +53,22 @@ func (r *reader) members(to reflect.Value) error {
 	fields, given := fieldsOf(to.Type()), uint64(0)
 	err := r.object(func(name string) error {
 		for i := range fields {
-			if f := &fields[i]; f.name == name {
+			if f := &fields[i]; f.JSON == name {
 				given |= 1 << i
 				r.place(name)
-				if f.isSame {
-					return r.sameAs(to.FieldByIndex(f.index), f)
+				if f.IsSame() {
+					return r.sameAs(to.FieldByIndex(f.Index), f)
 				}
-				return r.value(to.FieldByIndex(f.index), f.isID)
+				return r.value(to.FieldByIndex(f.Index), f.Is() == "ID")
 			}
 		}
 		r.refuse(ruleKnown)
 		return r.skip()
 	})
 	for i, f := range fields {
-		if given&(1<<i) == 0 && f.isRequired && err == nil {
+		if given&(1<<i) == 0 && f.IsRequired() && err == nil {
 			outer := len(r.path)
-			r.path = append(append(r.path, '.'), f.name...)
+			r.path = append(append(r.path, '.'), f.JSON...)
 			r.fail(r.at(), ruleRequired)
 			r.path = r.path[:outer]
 		}
@@ -116,18 +89,18 @@ func (r *reader) place(name string) {
 
 // sameAs reads a field that the ledger sets. If it is in the path, it must be equal to is. Otherwise its text is
 // recorded, for checkSame.
-func (r *reader) sameAs(is reflect.Value, f *wireField) error {
+func (r *reader) sameAs(is reflect.Value, f *client.Field) error {
 	at := r.at()
 	kind, text, err := r.scalar()
 	switch isText := is.Kind() == reflect.String; {
-	case f.isInPath && (kind != '"' || text != is.String()):
+	case f.Path != "" && (kind != '"' || text != is.String()):
 		r.fail(at, rulePath)
 	case isText && kind != '"':
 		r.fail(at, ruleText)
 	case !isText && (kind != '0' || !isNumber(text)):
 		r.fail(at, ruleVersion)
-	case !f.isInPath:
-		r.same = append(r.same, sameField{f.name, text})
+	case f.Path == "":
+		r.same = append(r.same, sameField{f.JSON, text})
 	}
 	return err
 }

@@ -28,7 +28,7 @@ const (
 func (r *Run) prepare(ctx context.Context) error {
 	defer r.watchSilence(ctx)()
 	f := r.fixture
-	for _, a := range []client.AssetRequest{
+	for _, a := range []client.Asset{
 		{ID: f.assets[cash], Name: "Cash", Scale: 2}, {ID: f.assets[share], Name: "Share", Currency: f.assets[cash]},
 	} {
 		if _, _, err := r.observe.RegisterAsset(ctx, a); err != nil {
@@ -41,7 +41,7 @@ func (r *Run) prepare(ctx context.Context) error {
 		}
 	}
 	if _, err := drive(ctx, r.Clients, bound{count: len(f.names)}, func(_, i int) error {
-		_, _, err := r.observe.OpenAccount(ctx, client.AccountRequest{
+		_, _, err := r.observe.OpenAccount(ctx, client.Account{
 			ID: f.names[i], Name: "Account", Overdraft: client.Overdraft{Unlimited: !f.limited(i)},
 		})
 		r.noteSuccess()

@@ -128,8 +128,8 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 		if currency := m.currencies[assetID]; currency != "" {
 			write(m.assets.names[currency])
 		}
-		m.line(Position{}, client.KindAsset, AssetLine{assetID, client.AssetRequest{
-			Name: nameOf(name, assetID), Scale: m.scales[assetID], Currency: m.currencies[assetID]}})
+		m.line(Position{}, client.KindAsset, client.Line[client.Asset]{Request: client.Asset{
+			ID: assetID, Name: nameOf(name, assetID), Scale: m.scales[assetID], Currency: m.currencies[assetID]}})
 	}
 	for _, name := range fresh {
 		write(name)
@@ -183,8 +183,8 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		r, err := m.Ledger.Account(ctx, accountID)
 		switch {
 		case isAbsent(err, "account_not_found"):
-			m.line(m.first[name], client.KindAccount, AccountLine{accountID, client.AccountRequest{
-				Name: nameOf(name, accountID), Overdraft: client.Overdraft{Unlimited: true}}})
+			m.line(m.first[name], client.KindAccount, client.Line[client.Account]{Request: client.Account{
+				ID: accountID, Name: nameOf(name, accountID), Overdraft: client.Overdraft{Unlimited: true}}})
 		case err != nil:
 			return err
 		case !r.Value.Overdraft.Unlimited:

@@ -21,22 +21,6 @@ type Ledger interface {
 	Account(ctx context.Context, id string) (client.Reply[client.Account], error)
 }
 
-// The lines of an import that define assets and accounts: the id, and the members of the client's request.
-type (
-	AssetLine struct {
-		ID string `json:"id"`
-		client.AssetRequest
-	}
-	AccountLine struct {
-		ID string `json:"id"`
-		client.AccountRequest
-	}
-	ChangeLine struct {
-		ID string `json:"id"`
-		client.AccountPatch
-	}
-)
-
 // Options configures the conversion of a book.
 type Options struct {
 	Ledger Ledger

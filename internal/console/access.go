@@ -12,7 +12,7 @@ import (
 const awaitTimeout, awaitInterval = 2 * time.Second, 50 * time.Millisecond
 
 func registerGroup(v *visit, f *form) (string, error) {
-	g, _, err := v.api.RegisterGroup(v.ctx, client.GroupRequest{
+	g, _, err := v.api.RegisterGroup(v.ctx, client.Group{
 		ID: f.value("id"), Name: f.value("name"), Description: f.value("description"),
 	})
 	return pathOf("groups", g.ID), err

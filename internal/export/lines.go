@@ -11,7 +11,6 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/books"
 )
 
 // accountsAtOnce is the number of concurrent reads of accounts.
@@ -38,8 +37,8 @@ func (f *linesFormat) line(kind client.Kind, body any) error {
 }
 
 func (f *linesFormat) asset(a client.Asset) error {
-	return f.line(client.KindAsset, books.AssetLine{ID: a.ID, AssetRequest: client.AssetRequest{
-		Name: a.Name, Description: a.Description, Scale: a.Scale, Currency: a.Currency}})
+	return f.line(client.KindAsset, client.Line[client.Asset]{Request: client.Asset{
+		ID: a.ID, Name: a.Name, Description: a.Description, Scale: a.Scale, Currency: a.Currency}})
 }
 
 func (f *linesFormat) account(ctx context.Context, accounts []client.Account) error {
@@ -65,11 +64,11 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 		return err
 	}
 	for n, a := range accounts {
-		request := client.AccountRequest{Name: a.Name, Profile: profiles[n], Overdraft: a.Overdraft}
+		request := client.Account{ID: a.ID, Name: a.Name, Profile: profiles[n], Overdraft: a.Overdraft}
 		if !a.Overdraft.Unlimited {
 			request.Overdraft = open
 		}
-		if err := f.line(client.KindAccount, books.AccountLine{ID: a.ID, AccountRequest: request}); err != nil {
+		if err := f.line(client.KindAccount, client.Line[client.Account]{Request: request}); err != nil {
 			return err
 		}
 	}
@@ -102,7 +101,8 @@ func (f *linesFormat) end(context.Context) error {
 		if change.Overdraft == nil && change.State == "" {
 			continue
 		}
-		if err := f.line(client.KindChange, books.ChangeLine{ID: a.ID, AccountPatch: change}); err != nil {
+		request := client.AccountChange{ID: a.ID, AccountPatch: change}
+		if err := f.line(client.KindChange, client.Line[client.AccountChange]{Request: request}); err != nil {
 			return err
 		}
 	}

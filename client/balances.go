@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"ledger.example/events"
+)
+
+// Balance is what one account holds of one asset.
+type Balance struct {
+	Account string `json:"account"`
+	Asset   string `json:"asset"`
+	Sums
+	Available   *events.Amount `json:"available"`   // what can be spent, overdraft included; nil for no limit
+	AsOf        *string        `json:"as_of"`       // KSUID of the newest posting included; nil for none
+	AsOfTime    *string        `json:"as_of_time"`  // RFC 3339; the time of that posting
+	Consistency string         `json:"consistency"` // "strong" or "eventual"
+}
+
+// Sums are the sums of postings of one asset. Pending amounts are those of open holds. Debits, credits and pending
+// amounts are not negative.
+type Sums struct {
+	Quantity       events.Amount `json:"quantity" is:"FoldedAmount" example:"350000"`
+	NetExpenditure events.Amount `json:"net_expenditure" is:"FoldedAmount" example:"0"` // in the asset's currency
+	Credits        events.Amount `json:"credits" is:"FoldedAmount" example:"500000"`
+	Debits         events.Amount `json:"debits" is:"FoldedAmount" example:"150000"`
+	PendingDebits  events.Amount `json:"pending_debits" is:"FoldedAmount" example:"0"`
+	PendingCredits events.Amount `json:"pending_credits" is:"FoldedAmount" example:"0"`
+	Postings       int64         `json:"postings" least:"0" example:"3"` // number of postings, those of holds included
+}
+
+// PastBalance is what one account held of one asset at a past time.
+type PastBalance struct {
+	Account string `json:"account"`
+	Asset   string `json:"asset"`
+	Sums
+	AsOf        *string `json:"as_of"`       // KSUID of the newest posting included; nil for none
+	AsOfTime    *string `json:"as_of_time"`  // RFC 3339; the time of that posting
+	At          string  `json:"at"`          // RFC 3339; the requested time
+	Settled     bool    `json:"settled"`     // At is ten seconds past: only postings with an effective date change it
+	Revision    int64   `json:"revision"`    // equal revisions mean equal balances
+	Consistency string  `json:"consistency"` // "strong" or "eventual"
+}
+
+// Summary counts an account's balances.
+type Summary struct {
+	Holdings       int64   `json:"holdings"` // number of balances whose quantity is not zero
+	Assets         int64   `json:"assets"`   // number of balances
+	FirstPostingAt *string `json:"first_posting_at"`
+	LastPostingAt  *string `json:"last_posting_at"`
+}
+
+// AccountPage is an account with its summary, its first balances and its newest postings.
+type AccountPage struct {
+	Account  Account       `json:"account"`
+	Summary  Summary       `json:"summary"`
+	Balances List[Balance] `json:"balances"`
+	Postings List[Posting] `json:"postings"`
+}
+
+// BalancesQuery selects the balances of an account.
+type BalancesQuery struct {
+	AccountID
+	Past
+}
+
+// BalanceQuery selects one balance of an account.
+type BalanceQuery struct {
+	AccountID
+	AssetID
+	Past
+}
+
+// Past selects the time of balances.
+type Past struct {
+	At     time.Time `query:"at"`                                                    // the zero time is now
+	Strong bool      `query:"consistency" parameter:"ReadConsistency" true:"strong"` // see Balances
+}
+
+// AccountPageQuery selects what is on the page of an account.
+type AccountPageQuery struct {
+	AccountID
+	Newest *int `query:"newest"` // how many postings, 0 to 100; nil for 10
+}
+
+// The operations on balances.
+var (
+	// The balances of all accounts that hold or held the asset, by account.
+	ListAssetHolders = Op[AssetID, List[Balance]]{
+		ID: "listAssetHolders", Method: http.MethodGet, Path: assetPath + "/holders",
+		Summary: "List the holders of an asset", May: admins,
+		Tag: assetsTag, OK: "A page of balances.", Refusals: []string{"AssetNotFound"},
+	}
+	// The account, its summary, its balances, and its newest postings of all assets. Each list has a cursor. With
+	// `newest=0`, the cursor of the postings is that of the first page.
+	GetAccountSummary = Op[AccountPageQuery, AccountPage]{
+		ID: "getAccountSummary", Method: http.MethodGet, Path: accountPath + "/summary",
+		Summary: "Get an account with its balances and newest postings", May: viewers,
+		Tag: accountsTag, OK: "The page.", Refusals: []string{"AccountNotFound"},
+	}
+	// A strong read includes assets that are not projected yet. It costs three requests to the table for each asset.
+	// With `at`, assets without a posting at that time are omitted, so a page may be short. Each asset costs two
+	// requests.
+	ListBalances = Op[BalancesQuery, List[Balance]]{
+		ID: "listBalances", Method: http.MethodGet, Path: accountPath + "/balances",
+		Summary: "List an account's balances", May: viewers,
+		Tag: accountsTag, OK: "A page.", Refusals: []string{"AccountNotFound"},
+	}
+	// If the account and the asset exist, so does the balance: it is zero if nothing is posted or projected yet. With
+	// `at`, the balance includes all postings at that time or before.
+	GetBalance = Op[BalanceQuery, Balance]{
+		ID: "getBalance", Method: http.MethodGet, Path: accountPath + "/balances/{asset}", Summary: "Get one balance",
+		May: viewers,
+		Tag: accountsTag, OK: "The balance.", Refusals: []string{"AccountOrAssetNotFound"},
+	}
+)
+
+// Holders lists the balances of all accounts that hold an asset, or once held it, by account.
+func (c *Client) Holders(asset string) Listing[Balance] {
+	return Listing[Balance]{c, ListAssetHolders.request(AssetID{asset})}
+}
+
+// AccountPage reads an account with its summary, its first balances, and its newest postings (0 to 100).
+func (c *Client) AccountPage(ctx context.Context, account string, newest int) (Reply[AccountPage], error) {
+	return GetAccountSummary.Call(ctx, c, AccountPageQuery{AccountID{account}, &newest})
+}
+
+// Balances lists an account's balances, by asset. If strong, they include every transaction that was acknowledged
+// before the request.
+func (c *Client) Balances(account string, strong bool) Listing[Balance] {
+	return Listing[Balance]{c, ListBalances.request(BalancesQuery{AccountID{account}, Past{Strong: strong}})}
+}
+
+// BalancesAt lists what an account held at a past time, by asset. It omits assets that had no posting then.
+func (c *Client) BalancesAt(account string, at time.Time, strong bool) Listing[PastBalance] {
+	return Listing[PastBalance]{c, ListBalances.request(BalancesQuery{AccountID{account}, Past{at, strong}})}
+}
+
+// Balance reads what an account holds of an asset. If strong, it includes every transaction that was acknowledged
+// before the request. Otherwise it is about a second behind. Errors: *Error (account_not_found, asset_not_found).
+func (c *Client) Balance(ctx context.Context, account, asset string, strong bool) (Reply[Balance], error) {
+	return GetBalance.Call(ctx, c, BalanceQuery{AccountID{account}, AssetID{asset}, Past{Strong: strong}})
+}
+
+// BalanceAt reads what an account held of an asset at a past time. It includes every posting at that time or before.
+func (c *Client) BalanceAt(
+	ctx context.Context, account, asset string, at time.Time, strong bool,
+) (Reply[PastBalance], error) {
+	q := BalanceQuery{AccountID{account}, AssetID{asset}, Past{at, strong}}
+	return send[PastBalance](ctx, c, GetBalance.request(q))
+}

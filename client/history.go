@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"time"
+
+	"ledger.example/events"
+)
+
+// Posting is one leg of a transaction. The fields from Transaction on are set only in an account's history.
+type Posting struct {
+	ID       string        `json:"id"` // KSUID
+	Account  string        `json:"account"`
+	Asset    string        `json:"asset"`
+	Quantity events.Amount `json:"quantity"` // signed, in the asset's minor units
+	Cost     events.Amount `json:"cost"`     // signed, in the minor units of the asset's currency
+
+	Transaction string `json:"transaction"`
+	Kind        string `json:"kind"`
+	Description string `json:"description"`
+	PostedAt    string `json:"posted_at"`
+
+	Pending events.Amount `json:"pending"` // signed change of the pending amount; 0 unless it belongs to a hold
+	Status  string        `json:"status"`  // StatusPosted, StatusHeld, or how the hold ended; it never changes
+}
+
+// Leg is one leg of a transaction in a request. It is also used for the part of a posting that was reversed, or can
+// still be.
+type Leg struct {
+	Account  string        `json:"account" is:"ID" in:"required"`
+	Asset    string        `json:"asset" is:"ID" in:"required"`
+	Quantity events.Amount `json:"quantity" in:"required"` // signed
+	Cost     events.Amount `json:"cost"`                   // signed
+}
+
+// Legs returns the legs of a request that posts the same as postings.
+func Legs(postings []Posting) []Leg {
+	legs := make([]Leg, len(postings))
+	for i, p := range postings {
+		legs[i] = Leg{Account: p.Account, Asset: p.Asset, Quantity: p.Quantity, Cost: p.Cost}
+	}
+	return legs
+}
+
+// Statement is one page of a statement: an account's postings of one asset in a period, between its opening and its
+// closing balance. Opening and Closing are those of the whole statement, on every page. Closing is final on the last
+// page; on earlier pages it is as of the read of the first page.
+type Statement struct {
+	Account    string          `json:"account"`
+	Asset      string          `json:"asset"`
+	From       string          `json:"from"` // included
+	To         string          `json:"to"`   // excluded
+	Opening    Sums            `json:"opening"`
+	Closing    Sums            `json:"closing"`
+	Settled    bool            `json:"settled"` // see PastBalance
+	Data       []StatementLine `json:"data"`    // oldest first
+	NextCursor *string         `json:"next_cursor" is:"NextCursor"`
+}
+
+// StatementLine is a posting with the balance after it.
+type StatementLine struct {
+	Posting
+	BalanceAfter events.Amount `json:"balance_after"` // posted quantity
+}
+
+// HistoryQuery selects postings of an account. The zero time is no bound. Strong is like that of Balances.
+type HistoryQuery struct {
+	Asset  string    `query:"asset" parameter:"AssetFilter"`                            // "" for all assets
+	From   time.Time `query:"from" parameter:"From"`                                    // posted at From or later
+	To     time.Time `query:"to" parameter:"To"`                                        // posted before To
+	Strong bool      `query:"consistency" parameter:"HistoryConsistency" true:"strong"` // needs Asset
+}
+
+// PostingsQuery selects postings of an account.
+type PostingsQuery struct {
+	AccountID
+	HistoryQuery
+}
+
+// StatementQuery selects a statement. All fields are required, and both times must be in the past.
+type StatementQuery struct {
+	Account string    `path:"account"`
+	Asset   string    `query:"asset" parameter:"StatementAsset"`
+	From    time.Time `query:"from" parameter:"StatementFrom"` // posted at From or later
+	To      time.Time `query:"to" parameter:"StatementTo"`     // posted before To
+}
+
+// The operations on histories.
+var (
+	// The balance before `from`, each posting until `to` with the balance after it, and the balance before `to`. The
+	// cursor carries the running balance, so the opening and the postings of all pages add up to the closing of the
+	// last page, even if others post in the period. Earlier pages have the closing as of the read of the first page.
+	GetStatement = Op[StatementQuery, Statement]{
+		ID: "getStatement", Method: http.MethodGet, Path: accountPath + "/statement",
+		Summary: "Get a statement, oldest posting first", May: viewers,
+		Tag: accountsTag,
+		OK: "A page. In CSV, only the first page has the header and the opening, and only the last page has the " +
+			"closing, so that all pages together are one file.",
+		Refusals: []string{"AccountOrAssetNotFound"},
+	}
+	// Of all assets, or of one.
+	ListPostings = Op[PostingsQuery, List[Posting]]{
+		ID: "listPostings", Method: http.MethodGet, Path: accountPath + "/postings",
+		Summary: "List an account's postings, newest first", May: viewers,
+		Tag: accountsTag, OK: "A page.", Refusals: []string{"AccountOrAssetNotFound"},
+	}
+)
+
+// Statement reads one page of a statement, with at most limit (1 to PageLimit) postings. cursor is the NextCursor of
+// the previous page, "" for the first. The cursor carries the running balance, so pages stay consistent while others
+// post.
+func (c *Client) Statement(ctx context.Context, s StatementQuery, cursor string, limit int) (Reply[Statement], error) {
+	return send[Statement](ctx, c, GetStatement.request(s).page(cursor, limit))
+}
+
+// StatementPages iterates over the pages of a statement, oldest first. An error ends the iteration.
+func (c *Client) StatementPages(ctx context.Context, s StatementQuery) iter.Seq2[Reply[Statement], error] {
+	return pages(func(cursor string) (Reply[Statement], error) { return c.Statement(ctx, s, cursor, PageLimit) })
+}
+
+func (s Statement) next() *string { return s.NextCursor }
+
+// History lists an account's postings, newest first.
+func (c *Client) History(account string, h HistoryQuery) Listing[Posting] {
+	return Listing[Posting]{c, ListPostings.request(PostingsQuery{AccountID{account}, h})}
+}

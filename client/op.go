@@ -1,0 +1,226 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An Operation declares an operation of the API, once. The server, this client, the command line and openapi.json
+// derive from it what they do.
+//
+// In is a struct with what the operation takes, and Out is the answer. The tag of a field of In is its place: path,
+// query, header, or json for the body. A field may be in the path and in the body. If Out is a page, the operation
+// also takes a limit and a cursor. More tags of a field:
+//
+//	is       its syntax: a schema of openapi.json, such as ID
+//	true     the text of a parameter that is true
+//	in       of a request's body: required; or same: the ledger sets it, and takes it only if it is equal
+//	list     "-" if items of lists do not have it
+//	least, most, enum, example    the same in openapi.json, as JSON
+//	flag     the text of its flag of the command line; without it, there is no flag
+//	label    its name in lists of the command line; by default the name in JSON, and "-" for none
+//
+// The comments above an operation, a type and a field are their descriptions in openapi.json.
+type Operation struct {
+	ID      string // the operationId
+	Method  string
+	Path    string // the ids are in braces
+	Summary string // one line for people
+	May     Permission
+	Dry     bool         // it can be a dry run
+	In, Out reflect.Type // of an Op they are set by its type
+
+	// For openapi.json:
+	Tag         string
+	OK, Created string   // what the answers 200 and 201 mean; "" if there is no 201
+	Refusals    []string // the responses that not every operation has
+	Bodies      []string // examples, in JSON; nil for the one that the fields give
+	Answer      string   // an example, in JSON; "" for the one that the fields give
+	Again       string   // the schema of the answer 200, "" for that of Out
+	Tagged      bool     // the answer has an ETag
+}
+
+// Name returns the name of the operation in Go.
+func (o Operation) Name() string { return strings.ToUpper(o.ID[:1]) + o.ID[1:] }
+
+// HasBody reports whether requests have a body.
+func (o Operation) HasBody() bool {
+	return o.Method != http.MethodGet && o.Method != http.MethodDelete &&
+		slices.ContainsFunc(FieldsOf(o.In), func(f Field) bool { return f.JSON != "" && f.Path == "" })
+}
+
+// IsPage reports whether the answer is a page, so that the operation takes a limit and a cursor.
+func (o Operation) IsPage() bool {
+	return slices.ContainsFunc(FieldsOf(o.Out), func(f Field) bool { return f.Is() == NextCursor })
+}
+
+// Op is an Operation with the types of its In and Out.
+type Op[In, Out any] Operation
+
+// Untyped returns the operation with its types as values.
+func (o Op[In, Out]) Untyped() Operation {
+	untyped := Operation(o)
+	untyped.In, untyped.Out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	return untyped
+}
+
+// Call calls an operation. Errors: those of Send for a write, those of a read for a GET.
+func (o Op[In, Out]) Call(ctx context.Context, c *Client, in In) (Reply[Out], error) {
+	return send[Out](ctx, c, o.request(in))
+}
+
+// request returns the call of an operation. It cannot be sent if an id of the path is invalid.
+func (o Op[In, Out]) request(in In) call {
+	k := call{method: o.Method, path: o.Path, query: url.Values{}, ids: map[string]string{}}
+	v := reflect.ValueOf(in)
+	for _, f := range FieldsOf(v.Type()) {
+		value := v.FieldByIndex(f.Index)
+		switch {
+		case f.Path != "":
+			k.id = value.String() // fields are in the order of the path
+			k.ids[f.Path] = k.id
+			if k.path, k.err = pathOf(k.path, k.id); k.err != nil {
+				return k
+			}
+		case f.Query != "" && f.Type.Kind() == reflect.Map:
+			for key, text := range value.Interface().(map[string]string) {
+				k.query.Set(strings.Replace(f.Query, "KEY", key, 1), text)
+			}
+		case f.Query != "" && !value.IsZero():
+			k.query.Set(f.Query, textOf(f, value))
+		case f.Header != "" && !value.IsZero(): // If-Match
+			k.tag = fmt.Sprintf("%q", fmt.Sprint(value))
+		}
+	}
+	k.resources = []string{k.path}
+	if k.method == http.MethodGet {
+		return k
+	}
+	parts := strings.Split(k.path, "/") // "", "v1", and then collections and ids in turn
+	for i := 2; i+3 < len(parts); i += 2 {
+		k.resources = append(k.resources, strings.Join(parts[:2], "/")+"/"+parts[i]+"/"+parts[i+1])
+	}
+	if o.Untyped().HasBody() {
+		k.body, k.err = bodyOf(v, false)
+	}
+	return k
+}
+
+// Line is a request as a line of an import: its JSON is its body, with the id of its path.
+type Line[In any] struct{ Request In }
+
+// MarshalJSON implements json.Marshaler.
+func (l Line[In]) MarshalJSON() ([]byte, error) { return bodyOf(reflect.ValueOf(l.Request), true) }
+
+// textOf returns the text of a parameter of the query.
+func textOf(f Field, value reflect.Value) string {
+	switch v := reflect.Indirect(value).Interface().(type) {
+	case bool:
+		return f.Tag.Get("true")
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// bodyOf returns the JSON of the body of a request. Fields with zero values are omitted unless they are required.
+func bodyOf(in reflect.Value, withID bool) ([]byte, error) {
+	var members [][]byte
+	for _, f := range FieldsOf(in.Type()) {
+		value := in.FieldByIndex(f.Index)
+		if f.JSON == "" || f.Path != "" && !withID || value.IsZero() && !f.IsRequired() {
+			continue
+		}
+		text, err := json.Marshal(value.Interface())
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, append([]byte(`"`+f.JSON+`":`), text...))
+	}
+	return slices.Concat([]byte("{"), bytes.Join(members, []byte(",")), []byte("}")), nil
+}
+
+// send sends the call of an operation and parses the answer. The answer to a write must have the ids of the path.
+func send[T any](ctx context.Context, c *Client, k call) (Reply[T], error) {
+	if k.err != nil {
+		return Reply[T]{}, k.err
+	}
+	value, r, err := ask(ctx, c, k, func(value T) error {
+		if k.writes() {
+			return k.isAbout(reflect.ValueOf(value))
+		}
+		return nil
+	})
+	return Reply[T]{Value: value, Raw: r.body, New: isNew(k, r)}, err
+}
+
+// isAbout returns an error unless an answer has the ids of the path. The id of a resource is the last of them.
+func (c call) isAbout(answer reflect.Value) error {
+	for _, f := range FieldsOf(answer.Type()) {
+		wanted, isPart := c.ids[f.JSON]
+		if f.JSON == "id" {
+			wanted, isPart = c.id, true
+		}
+		if isPart && answer.FieldByIndex(f.Index).String() != wanted {
+			return fmt.Errorf("it is not about %q", c.path)
+		}
+	}
+	return nil
+}
+
+// Field is a field of a type of an operation.
+type Field struct {
+	Path, Query, Header, JSON string // its names in these places, "" if it is not there
+
+	Name     string // in Go
+	Optional bool   // its JSON is omitted if it is not set
+	Index    []int
+	Type     reflect.Type
+	Tag      reflect.StructTag
+}
+
+// Is returns the syntax of the field.
+func (f Field) Is() string { return f.Tag.Get("is") }
+
+// IsRequired reports whether a request must have the field in its body.
+func (f Field) IsRequired() bool { return f.Tag.Get("in") == "required" }
+
+// IsSame reports whether the ledger sets the field, so that a request may have it only with an equal value.
+func (f Field) IsSame() bool { return f.Tag.Get("in") == "same" }
+
+// IsListed reports whether items of lists have the field.
+func (f Field) IsListed() bool { return f.Tag.Get("list") != "-" }
+
+// fieldsOf has the fields of the types that FieldsOf was called with.
+var fieldsOf sync.Map
+
+// FieldsOf returns the fields of a struct that have a place, in their order. They must not be changed.
+func FieldsOf(t reflect.Type) []Field {
+	if known, ok := fieldsOf.Load(t); ok {
+		return known.([]Field)
+	}
+	var fields []Field
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name = strings.TrimPrefix(name, "-")
+		field := Field{
+			Path: f.Tag.Get("path"), Query: f.Tag.Get("query"), Header: f.Tag.Get("header"), JSON: name,
+			Name: f.Name, Optional: strings.HasPrefix(options, "omit"), Index: f.Index, Type: f.Type, Tag: f.Tag,
+		}
+		if field.Path+field.Query+field.Header+field.JSON != "" {
+			fields = append(fields, field)
+		}
+	}
+	fieldsOf.Store(t, fields)
+	return fields
+}

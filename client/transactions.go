@@ -1,0 +1,194 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// TransactionID names a transaction.
+type TransactionID struct {
+	ID string `path:"id"`
+}
+
+// HoldsQuery selects the holds of an account.
+type HoldsQuery struct {
+	AccountID
+	Status string `query:"status"` // "" for all
+}
+
+// TransactionsQuery selects transactions.
+type TransactionsQuery struct {
+	From        time.Time         `query:"from" parameter:"From"` // posted at From or later; the zero time is no bound
+	To          time.Time         `query:"to" parameter:"To"`     // posted before To; the zero time is no bound
+	OldestFirst bool              `query:"order" true:"asc"`
+	Metadata    map[string]string `query:"metadata.KEY"` // an indexed metadata key and its value, or none
+}
+
+const (
+	transactionsPath, transactionsTag = "/v1/transactions", "transactions"
+	oneTransactionPath                = transactionsPath + "/{id}"
+
+	effectiveNote = "only administrators may set effective_at"
+	replayNote    = "A request with this id and body was posted before. This is the first answer. " + dryNote
+	dryNote       = "With `dry_run`: what would be answered."
+)
+
+// The operations that post transactions, reverse them and end holds. A dry run is one of their parameters.
+var (
+	// All postings are stored, or none. A debit of an account with a limit is refused unless its balance and overdraft
+	// cover it. The net effect of the transaction on each account and asset counts. If an earlier request with the
+	// same id got no answer, it may still succeed: a 422, or a 404 on `GET`, is final only 10 seconds after that
+	// request was sent. With `hold`, the transaction is a hold: nothing is posted until it is captured.
+	PostTransaction = Op[TransactionRequest, Transaction]{
+		ID: "postTransaction", Method: http.MethodPost, Path: transactionsPath, Summary: "Post a transaction",
+		May: operators, Dry: true,
+		Tag: transactionsTag,
+		OK:  replayNote, Created: "Posted.", Again: "AnsweredTransaction",
+		Refusals: []string{"IDReused", "PostingRefused"},
+	}
+	// Posts a transaction of two postings, from and to. If an earlier request with the same id got no answer, it may
+	// still succeed: a 422, or a 404 on `GET`, is final only 10 seconds after that request was sent. With `hold`, the
+	// transaction is a hold: nothing is posted until it is captured.
+	PostTransfer = Op[Transfer, Transaction]{
+		ID: "postTransfer", Method: http.MethodPost, Path: "/v1/transfers", Summary: "Post a transfer",
+		May: operators, Dry: true,
+		Tag: transactionsTag,
+		OK:  replayNote, Created: "Posted.", Again: "AnsweredTransaction",
+		Refusals: []string{"IDReused", "PostingRefused"},
+	}
+	// Posts a transaction of buyer +quantity +cost and seller −quantity −cost, with the cash legs if `settle` is
+	// true. If an earlier request with the same id got no answer, it may still succeed: a 422, or a 404 on `GET`, is
+	// final only 10 seconds after that request was sent. With `hold`, the transaction is a hold: nothing is posted
+	// until it is captured.
+	PostTrade = Op[Trade, Transaction]{
+		ID: "postTrade", Method: http.MethodPost, Path: "/v1/trades", Summary: "Post a trade",
+		May: operators, Dry: true,
+		Tag: transactionsTag,
+		OK:  replayNote, Created: "Posted.", Again: "AnsweredTransaction",
+		Refusals: []string{"IDReused", "PostingRefused"},
+	}
+	// Posts what is held, in whole or in part. The rest becomes available again. A capture needs no funds, because
+	// they are reserved. It needs no id, because a hold ends once; the same capture again gets the first answer. After
+	// `expires_at`, the answer is 504 for 5 seconds: send the same capture again. Later, a capture is refused.
+	CaptureHold = Op[Capture, Transaction]{
+		ID: "captureHold", Method: http.MethodPost, Path: oneTransactionPath + "/capture", Summary: "Capture a hold",
+		May: Permission{OnHold, RoleOperator, "the hold must have been placed by a user"}, Dry: true,
+		Tag:      transactionsTag,
+		OK:       "The hold was captured, by this request or an earlier one. " + dryNote,
+		Refusals: []string{"TransactionNotFound", "HoldEnded", "CaptureRefused"}, Again: "AnsweredTransaction",
+	}
+	// Ends the hold without posting anything, even after its expiry. What it reserves becomes available again. A
+	// second release gets the first answer.
+	ReleaseHold = Op[Release, Transaction]{
+		ID: "releaseHold", Method: http.MethodPost, Path: oneTransactionPath + "/release", Summary: "Release a hold",
+		May: CaptureHold.May, Dry: true,
+		Tag:      transactionsTag,
+		OK:       "The hold was released, by this request or an earlier one. " + dryNote,
+		Refusals: []string{"TransactionNotFound", "HoldEnded", "ReleaseRefused"}, Again: "AnsweredTransaction",
+	}
+	// Posts a transaction of kind `reversal`, which reverses another one, in whole or in part. All reversals of a
+	// transaction together never reverse more than was posted. A reversal needs funds, like every debit.
+	ReverseTransaction = Op[Reversal, Transaction]{
+		ID: "reverseTransaction", Method: http.MethodPost, Path: oneTransactionPath + "/reversals",
+		Summary: "Reverse a transaction", May: Permission{OnReversed, RoleOperator, effectiveNote}, Dry: true,
+		Tag: transactionsTag, OK: replayNote, Created: "Reversed: the reversing transaction.",
+		Refusals: []string{"TransactionNotFound", "IDReused", "ReversalRefused"}, Again: "AnsweredTransaction",
+	}
+)
+
+// BatchResults is the answer to a batch.
+type BatchResults struct {
+	Results []result `json:"results"`
+}
+
+// Up to 100 transactions, transfers, trades and reversals, each with its id, and captures and releases of holds. Each is
+// carried out or refused as if it had been sent alone. With `atomic`, all are carried out or none; if one is refused, the
+// answer is the first refusal. A batch of a user may need roles on at most 200 accounts. Send the same batch again until
+// each request has an answer. None is carried out twice.
+var PostBatch = Op[struct {
+	Requests []map[Kind]json.RawMessage `json:"requests"`
+	Atomic   bool                       `json:"atomic"`
+}, BatchResults]{
+	ID: "postBatch", Method: http.MethodPost, Path: batchesPath, Summary: "Post a batch", Dry: true,
+	May:     Permission{OnDebited, RoleOperator, "each request is checked as on its own route; " + effectiveNote},
+	Tag:     transactionsTag,
+	OK:      "The results, one for each request. For an atomic batch, all requests were carried out before.",
+	Created: "An atomic batch was carried out.", Refusals: []string{"BatchConflict", "BatchRefused"},
+}
+
+// The operations that read transactions.
+var (
+	// By `posted_at`, newest first unless `order` says otherwise. A hold is listed at the time when it was placed. The
+	// list is about a second behind. Each transaction is shown with its current status, but without what was reversed
+	// of it.
+	ListTransactions = Op[TransactionsQuery, List[Transaction]]{
+		ID: "listTransactions", Method: http.MethodGet, Path: transactionsPath,
+		Summary: "List transactions by time, all or by metadata", May: admins,
+		Tag: transactionsTag, OK: "A page of transactions.",
+	}
+	// Strongly consistent. The transaction is shown with its status, its end if it is a hold, and what was reversed of
+	// it.
+	GetTransaction = Op[TransactionID, Transaction]{
+		ID: "getTransaction", Method: http.MethodGet, Path: oneTransactionPath,
+		Summary: "Get a transaction with all its postings", May: legViewers, Tagged: true,
+		Tag: transactionsTag, OK: "The transaction.", Refusals: []string{"TransactionNotFound"},
+	}
+	// Oldest first. Strongly consistent.
+	ListReversals = Op[TransactionID, List[Transaction]]{
+		ID: "listReversals", Method: http.MethodGet, Path: oneTransactionPath + "/reversals",
+		Summary: "List the reversals of a transaction", May: legViewers,
+		Tag: transactionsTag, OK: "A page of reversing transactions.", Refusals: []string{"TransactionNotFound"},
+	}
+	// Holds that debit or credit the account. The list may lag. For a user, a page ends where its transactions name
+	// about 200 accounts.
+	ListHolds = Op[HoldsQuery, List[Transaction]]{
+		ID: "listHolds", Method: http.MethodGet, Path: accountPath + "/holds",
+		Summary: "List an account's holds, newest first", May: viewersOf("legs of accounts"),
+		Tag: accountsTag, OK: "A page of holds.", Refusals: []string{"AccountNotFound"},
+	}
+	// By expiry. A hold that has just ended may still be listed. So may an expired hold, until the ledger ends it.
+	ListOpenHolds = Op[struct{}, List[Transaction]]{
+		ID: "listOpenHolds", Method: http.MethodGet, Path: "/v1/holds", Summary: "List all open holds", May: admins,
+		Tag: transactionsTag, OK: "A page of holds.",
+	}
+)
+
+// Transaction reads a transaction with all its postings, strongly consistent.
+func (c *Client) Transaction(ctx context.Context, id string) (Reply[Transaction], error) {
+	return GetTransaction.Call(ctx, c, TransactionID{id})
+}
+
+// Holds lists the holds that debit or credit an account, newest first. status is StatusHeld, StatusCaptured,
+// StatusReleased, StatusExpired, or "" for all.
+func (c *Client) Holds(account, status string) Listing[Transaction] {
+	return Listing[Transaction]{c, ListHolds.request(HoldsQuery{AccountID{account}, status})}
+}
+
+// OpenHolds lists all holds that have not ended, by their expiry.
+func (c *Client) OpenHolds() Listing[Transaction] {
+	return Listing[Transaction]{c, ListOpenHolds.request(struct{}{})}
+}
+
+// Reversals lists the transactions that reverse a transaction, oldest first.
+func (c *Client) Reversals(transaction string) Listing[Transaction] {
+	return Listing[Transaction]{c, ListReversals.request(TransactionID{transaction})}
+}
+
+// Search selects transactions.
+type Search struct {
+	From, To    time.Time // posted at From or later, and before To; the zero time is no bound
+	Key, Value  string    // an indexed metadata key and its value; an empty Key selects any metadata
+	OldestFirst bool
+}
+
+// Transactions lists transactions by time, newest first unless s says otherwise. Their field Reversed is omitted. The
+// list is about a second behind.
+func (c *Client) Transactions(s Search) Listing[Transaction] {
+	q := TransactionsQuery{From: s.From, To: s.To, OldestFirst: s.OldestFirst}
+	if s.Key != "" {
+		q.Metadata = map[string]string{s.Key: s.Value}
+	}
+	return Listing[Transaction]{c, ListTransactions.request(q)}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ledger.example/client"
+)
+
+// operation completes the command of an operation. Its arguments are the ids of the path, and its flags the fields with
+// the tag flag. print prints the answer.
+func operation[In, Out any](
+	env *environment, o client.Op[In, Out], cmd *cobra.Command,
+	print func(ctx context.Context, answer client.Reply[Out]) error,
+) *cobra.Command {
+	in := new(In)
+	v := reflect.ValueOf(in).Elem()
+	var ids []reflect.Value
+	for _, f := range client.FieldsOf(v.Type()) {
+		switch into := v.FieldByIndex(f.Index); {
+		case f.Path != "":
+			ids = append(ids, into)
+		case f.Tag.Get("flag") != "":
+			fieldFlag(cmd.Flags(), f, into.Addr().Interface())
+			if f.IsRequired() {
+				_ = cmd.MarkFlagRequired(f.JSON) // it is defined above
+			}
+		}
+	}
+	if cmd.Short == "" {
+		cmd.Short = o.Summary
+	}
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		for i, id := range ids {
+			id.SetString(args[i])
+		}
+		answer, err := o.Call(ctx, env.api, *in)
+		if err != nil {
+			return err
+		}
+		return print(ctx, answer)
+	})
+}
+
+// fieldFlag adds the flag of a field.
+func fieldFlag(flags *pflag.FlagSet, f client.Field, target any) {
+	usage := f.Tag.Get("flag")
+	switch target := target.(type) {
+	case *string:
+		if f.Is() == "ID" {
+			idFlag(flags, target, f.JSON, usage)
+		} else {
+			flags.StringVar(target, f.JSON, "", usage)
+		}
+	case *int:
+		bound := func(tag string, otherwise int) int {
+			if n, err := strconv.Atoi(f.Tag.Get(tag)); err == nil {
+				return n
+			}
+			return otherwise
+		}
+		numberFlag(flags, target, f.JSON, 0, bound("least", math.MinInt), bound("most", math.MaxInt), usage)
+	default:
+		panic(fmt.Sprintf("no flag can set a field of type %s", f.Type))
+	}
+}
+
+// labelsOf returns the fields of a type that are printed, with their labels.
+func labelsOf(t reflect.Type, isItem bool) (fields []client.Field, labels []string) {
+	for _, f := range client.FieldsOf(t) {
+		label := f.Tag.Get("label")
+		if label == "" {
+			label = strings.ToUpper(f.JSON[:1]) + strings.ReplaceAll(f.JSON[1:], "_", " ")
+		}
+		if label != "-" && (f.IsListed() || !isItem) {
+			fields, labels = append(fields, f), append(labels, label)
+		}
+	}
+	return fields, labels
+}
+
+// printFields prints the fields of an answer as a list.
+func printFields[T any](env *environment) func(context.Context, client.Reply[T]) error {
+	return func(ctx context.Context, r client.Reply[T]) error {
+		return env.print(ctx, r.Raw, nil, func() error {
+			t := newList(env.out)
+			fields, labels := labelsOf(reflect.TypeFor[T](), false)
+			for i, f := range fields {
+				t.row(labels[i], cell(reflect.ValueOf(r.Value).FieldByIndex(f.Index)))
+			}
+			return t.flush()
+		})
+	}
+}
+
+// printItems returns a function that prints a page of a list as a table.
+func printItems[T any](env *environment) func(items []T, heading bool) error {
+	return func(items []T, heading bool) error {
+		fields, labels := labelsOf(reflect.TypeFor[T](), true)
+		columns := make([]column, len(fields))
+		for i, f := range fields {
+			switch heading := strings.ToUpper(labels[i]); {
+			case f.Is() == "Time":
+				columns[i] = times(heading + " (UTC)")
+			case f.Type.Kind() == reflect.Int:
+				columns[i] = numbers(heading)
+			default:
+				columns[i] = words(heading)
+			}
+		}
+		t := newPage(env.out, heading, columns...)
+		for _, item := range items {
+			cells := make([]string, len(fields))
+			for i, f := range fields {
+				if cells[i] = cell(reflect.ValueOf(item).FieldByIndex(f.Index)); f.Is() == "Time" {
+					cells[i] = shortTime(cells[i])
+				}
+			}
+			t.row(cells...)
+		}
+		return t.flush()
+	}
+}
+
+// cell returns the text of a field.
+func cell(v reflect.Value) string {
+	if text, ok := v.Interface().(*string); ok {
+		return orNone(text)
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log"
+	"slices"
+)
+
+// object is a JSON object that keeps the order of its members.
+type object struct{ members []member }
+
+type member struct {
+	name  string
+	value any
+}
+
+// newObject returns an object of alternating names and values.
+func newObject(namesAndValues ...any) *object {
+	o := &object{}
+	for i := 0; i < len(namesAndValues); i += 2 {
+		o.set(namesAndValues[i].(string), namesAndValues[i+1])
+	}
+	return o
+}
+
+// readObject parses an object. Its values are texts.
+func readObject(text []byte) *object {
+	o, d := &object{}, json.NewDecoder(bytes.NewReader(text))
+	_, err := d.Token()
+	check(err)
+	for d.More() {
+		name, err := d.Token()
+		check(err)
+		var value json.RawMessage
+		check(d.Decode(&value))
+		o.set(name.(string), value)
+	}
+	return o
+}
+
+func (o *object) index(name string) int {
+	return slices.IndexFunc(o.members, func(m member) bool { return m.name == name })
+}
+
+func (o *object) get(name string) (value any, ok bool) {
+	if i := o.index(name); i >= 0 {
+		return o.members[i].value, true
+	}
+	return nil, false
+}
+
+// must is get for a member that has to be there.
+func (o *object) must(name string) any {
+	value, ok := o.get(name)
+	if !ok {
+		log.Fatalf("openapi.json has no %s", name)
+	}
+	return value
+}
+
+// set adds or replaces a member.
+func (o *object) set(name string, value any) {
+	if i := o.index(name); i >= 0 {
+		o.members[i].value = value
+		return
+	}
+	o.members = append(o.members, member{name, value})
+}
+
+// object returns a member that is an object. It adds an empty one if there is none.
+func (o *object) object(name string) *object {
+	value, _ := o.get(name)
+	within, ok := value.(*object)
+	if !ok {
+		within = &object{}
+		if text, isText := value.(json.RawMessage); isText {
+			within = readObject(text)
+		}
+		o.set(name, within)
+	}
+	return within
+}
+
+// add adds what is written by hand. It must not say again what is there, except for examples, which it replaces.
+func (o *object) add(byHand *object, where string) {
+	for _, m := range byHand.members {
+		is, isThere := o.get(m.name)
+		within, isObject := is.(*object)
+		switch {
+		case !isThere || m.name == "examples":
+			o.set(m.name, m.value)
+		case isObject:
+			within.add(byHand.object(m.name), where+" "+m.name)
+		default:
+			log.Fatalf("the hand-written document says again %s %s", where, m.name)
+		}
+	}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o *object) MarshalJSON() ([]byte, error) {
+	var members [][]byte
+	for _, m := range o.members {
+		members = append(members, slices.Concat(textOf(m.name), []byte(":"), textOf(m.value)))
+	}
+	return slices.Concat([]byte("{"), bytes.Join(members, []byte(",")), []byte("}")), nil
+}
+
+// textOf returns a value as JSON, without HTML escaping.
+func textOf(value any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	check(e.Encode(value))
+	return bytes.TrimSpace(b.Bytes())
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"ledger.example/client"
+	"ledger.example/tests/declared"
+)
+
+// The document describes a declared operation with all fields of its request and its answer.
+func TestDeclaredOperation(t *testing.T) {
+	text, err := os.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := declared.PutBoat.Untyped()
+	d := newDocument(text)
+	d.parameters.set("BoatID", newObject("name", "boat", "in", "path"))
+	var is struct {
+		OperationID string
+		Parameters  []map[string]string
+		Responses   map[string]json.RawMessage
+	}
+	read(t, d.operation(o, []client.Operation{o}), &is)
+	if is.OperationID != "putBoat" || is.Parameters[0]["$ref"] != "#/components/parameters/BoatID" ||
+		is.Responses["201"] == nil || is.Responses["409"] == nil || is.Responses["415"] == nil {
+		t.Errorf("described as %+v", is)
+	}
+	var request, answer struct {
+		Required   []string
+		Properties map[string]struct {
+			Ref      string `json:"$ref"`
+			Maximum  int
+			ReadOnly bool
+		}
+		Examples []json.RawMessage
+	}
+	read(t, d.schemas.must("PutBoat"), &request)
+	read(t, d.schemas.must("Boat"), &answer)
+	for _, f := range client.FieldsOf(o.Out) {
+		is, ok := request.Properties[f.JSON]
+		if !ok || is.ReadOnly != f.IsSame() {
+			t.Errorf("the request has %s: %t, read-only: %t", f.JSON, ok, is.ReadOnly)
+		}
+		if _, ok := answer.Properties[f.JSON]; !ok {
+			t.Errorf("the answer has no %s", f.JSON)
+		}
+	}
+	if answer.Properties["masts"].Maximum != 5 || answer.Properties["port"].Ref != "#/components/schemas/ID" {
+		t.Errorf("the fields are %+v", answer.Properties)
+	}
+	if !slices.Equal(request.Required, []string{"name"}) || !slices.Equal(answer.Required, []string{"id", "name", "built_at"}) {
+		t.Errorf("required are %v, and in the answer %v", request.Required, answer.Required)
+	}
+	if example := `{"name":"Ketch","masts":2,"port":"home"}`; string(request.Examples[0]) != example {
+		t.Errorf("the example is %s", request.Examples[0])
+	}
+}
+
+func read(t *testing.T, from, into any) {
+	t.Helper()
+	if err := json.Unmarshal(textOf(from), into); err != nil {
+		t.Fatal(err)
+	}
+}
