@@ -195,7 +195,7 @@ func TestOrderOfOneInstant(t *testing.T) {
 // An asset that is registered during an export is written once, after its currency, and before the postings that use it.
 func TestLateAssets(t *testing.T) {
 	l := sample(t)
-	pages := []client.JournalPage{{NextCursor: "1", Data: []client.JournalEntry{read[client.JournalEntry](t, `{"event":"posted","cursor":"1","transaction":{
+	pages := []client.JournalPage{{NextCursor: "1", Data: []client.JournalEntry{read[client.JournalEntry](t, `{"type":"transaction.posted","cursor":"1","data":{
 		"id":"t","kind":"trade","status":"posted","posted_at":"2026-11-21T00:00:00.000000Z","postings":[
 		{"id":"k1","account":"jane","asset":"LATE","quantity":"1","cost":"5"},{"id":"k2","account":"gone","asset":"LATE","quantity":"-1","cost":"-5"},
 		{"id":"k3","account":"jane","asset":"NEW","quantity":"-5","cost":"0"},{"id":"k4","account":"gone","asset":"NEW","quantity":"5","cost":"0"}]}}`)}}, {NextCursor: "1"}}
