@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -199,4 +200,29 @@ func takeEntries(
 		*next = string(page.ID)
 	}
 	return entries
+}
+
+// Final yields the pages after a page that no page can come before any more: those that the trail leaves behind. It
+// yields void ones, too. After an error it ends.
+func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2[JournalPage, error] {
+	return func(yield func(JournalPage, error) bool) {
+		for {
+			begun := r.now()
+			pages, at, err := r.pages(ctx, string(after), journalPages)
+			if err != nil {
+				yield(JournalPage{}, fmt.Errorf("read the journal after page %q: %w", after, err))
+				return
+			}
+			bound := trailingKSUID(begun, at, JournalTrail)
+			for _, page := range pages {
+				if page.ID >= bound || !yield(page, nil) {
+					return
+				}
+				after = page.ID
+			}
+			if len(pages) == 0 {
+				return
+			}
+		}
+	}
 }

@@ -59,7 +59,7 @@ func TestSharedFlags(t *testing.T) {
 		"group register", "group list", "group show", "group add", "group remove", "group accounts", "group members",
 		"group balances", "member grant", "member revoke", "member list",
 		"account freeze", "account unfreeze", "account close"}
-	printing := append([]string{"verify", "rebuild", "redrive", "up", "pump"}, calling...)
+	printing := append([]string{"verify", "rebuild", "redrive", "digest", "up", "pump"}, calling...)
 	calling = append(calling, "console")
 	each(t, func(cmd *cobra.Command) {
 		for flag, commands := range map[string][]string{

@@ -38,13 +38,18 @@ type operator struct {
 }
 
 func (o *operator) flags(cmd *cobra.Command) {
+	o.tableFlags(cmd)
+	cmd.Flags().StringVar(&o.indexed, flagIndexed, "", "the ledger's indexed metadata keys, separated by commas (default: "+
+		app.VariableIndexed+")")
+}
+
+// tableFlags are the flags that name the table.
+func (o *operator) tableFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	tableFlag(f, &o.table)
 	endpointFlag(f, &o.endpoint, "", "URL of DynamoDB Local (default: DynamoDB in AWS)")
 	f.StringVar(&o.region, "region", "", "AWS region of the table (default: that of the environment or the profile)")
 	f.StringVar(&o.profile, "profile", "", "AWS profile (default: that of the environment)")
-	f.StringVar(&o.indexed, flagIndexed, "", "the ledger's indexed metadata keys, separated by commas (default: "+
-		app.VariableIndexed+")")
 	cmd.MarkFlagsMutuallyExclusive("dynamodb-endpoint", "region")
 	cmd.MarkFlagsMutuallyExclusive("dynamodb-endpoint", "profile")
 }

@@ -120,7 +120,7 @@ messages go to standard error.`,
 			env.upCommand(), env.consoleCommand(), env.dynamodbCommand(), env.pumpCommand(), env.benchCommand(),
 		}},
 		{"Audit and repair a table:", []*cobra.Command{
-			env.verifyCommand(), env.rebuildCommand(), env.redriveCommand(),
+			env.verifyCommand(), env.rebuildCommand(), env.redriveCommand(), env.digestCommand(), env.proveCommand(),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})

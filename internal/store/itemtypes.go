@@ -106,10 +106,14 @@ func ItemTypes() []*Pattern { return slices.Clone(patterns) }
 func IsEvent(sk string) bool { return is(sk, (*Pattern).isEvent) }
 
 // IsProjected reports whether an item with this SK is an event that is projected.
-func IsProjected(sk string) bool { return is(sk, func(p *Pattern) bool { return p.Class == projected }) }
+func IsProjected(sk string) bool {
+	return is(sk, func(p *Pattern) bool { return p.Class == projected })
+}
 
 // IsJournaled reports whether an item with this SK is an event that the journal has.
-func IsJournaled(sk string) bool { return is(sk, func(p *Pattern) bool { return p.isEvent() && !p.Implied }) }
+func IsJournaled(sk string) bool {
+	return is(sk, func(p *Pattern) bool { return p.isEvent() && !p.Implied })
+}
 
 // JournaledTypes returns the types of the events that the journal has.
 func JournaledTypes() (types []string) {

@@ -70,6 +70,8 @@ var importRules = []importRule{
 	{"internal/store", "events internal/retry", sdk},
 	{"internal/store/*", "events internal/store", sdk},
 	{"internal/audit", "internal/store", sdk}, // only its layout: see TestAuditSharesOnlyTheLayout
+	{"internal/proof", "", pure}, // auditors check proofs with it, without the ledger
+	{"internal/digest", "events projections internal/proof internal/store", testsImportAll},
 	{"internal/importer", "client events", pure},
 	{"internal/books", "client events", pure},
 	{"internal/export", "client events internal/books internal/units", pure},
@@ -83,6 +85,7 @@ var importRules = []importRule{
 	{"internal/local/*", ". internal/store internal/retry internal/local/*", sdk | testsImportAll},
 	{"client", "events internal/retry", testsImportAll},
 	{"client/*", "", sdk | testsImportAll},
+	{"cmd/ledger-proof", "events internal/proof", pure},
 	{"cmd/*", everything, sdk},
 	{"docs", "", pure},
 	{"docs/generate", everything, sdk},

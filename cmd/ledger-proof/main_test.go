@@ -1,0 +1,225 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"ledger.example/events"
+	"ledger.example/internal/proof"
+)
+
+// files writes the files of a journal of these entries, with a note of each size, and returns their folder.
+func files(t *testing.T, entries []string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	private, public, err := note.GenerateKey(rand.Reader, "ledger-journal/books")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("key.pub", []byte(public+"\n"))
+	tree, lines, hashes := &proof.Hashes{}, "", []byte(nil)
+	for i, e := range entries {
+		if err := tree.Add(tlog.RecordHash([]byte(e))); err != nil {
+			t.Fatal(err)
+		}
+		root, err := tree.Root(tree.Size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := proof.Note{Size: tree.Size, Root: root, Page: "p"}.Sign(signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(fmt.Sprint("note-", i+1), signed)
+		lines += fmt.Sprintf("{\"index\":%d,\"canonical\":%q}\n", i, e)
+	}
+	write("entries", []byte(lines))
+	for _, h := range tree.Pending {
+		hashes = append(hashes, h[:]...)
+	}
+	write("hashes", hashes)
+	return dir
+}
+
+func moved(id string, at time.Time, n int64) events.TransactionPosted {
+	first, second := events.FirstKSUID(at), events.LastKSUIDBefore(at.Add(time.Microsecond))
+	return events.TransactionPosted{ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "1:x",
+		Actor: "test", Legs: []events.Leg{{ID: first, Account: "jane", Asset: "USD", Quantity: events.NewAmount(-n)},
+			{ID: second, Account: "shop", Asset: "USD", Quantity: events.NewAmount(n)}}}
+}
+
+var begun = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+
+func sample() []string {
+	held := moved("h-1", begun.Add(time.Minute), 50)
+	held.ExpiresAt = begun.Add(time.Hour)
+	ended := events.HoldEnded{Transaction: "h-1", Outcome: events.OutcomeCaptured, Actor: "test",
+		Legs: moved("h-1", begun.Add(2*time.Minute), 20).Legs}
+	var all []string
+	for _, e := range []events.Event{moved("t-1", begun, 7), held, ended, moved("t-1", begun, 7), // the last one is listed twice
+		moved("t-2", begun.Add(time.Hour), 100)} {
+		all = append(all, string(events.AppendCanonical(nil, e)))
+	}
+	return all
+}
+
+// proving runs a command in a folder. %s in an argument is the folder.
+func proving(dir string, args ...string) (string, error) {
+	for i, a := range args {
+		args[i] = strings.ReplaceAll(a, "%s", dir)
+	}
+	var out strings.Builder
+	err := run(args, &out)
+	return out.String(), err
+}
+
+// The sums of a book are those of its distinct events until a time.
+func TestBook(t *testing.T) {
+	dir := files(t, sample())
+	for asOf, want := range map[string]string{
+		"2026-11-21T09:00:00Z": "jane USD -7 0\nshop USD 7 0\n", "2026-11-21T09:02:00Z": "jane USD -27 0\nshop USD 27 0\n",
+		"2026-11-21T08:59:59Z": "", "2027-01-01T00:00:00Z": "jane USD -127 0\nshop USD 127 0\n",
+	} {
+		out, err := proving(dir, "book", "%s/entries", "%s/note-5", "--key", "%s/key.pub", "--as-of", asOf)
+		if err != nil || !strings.HasPrefix(out, want+"\n") {
+			t.Errorf("%s: %s, %v", asOf, out, err)
+		}
+	}
+	out, err := proving(dir, "book", "%s/entries", "%s/note-1", "--key", "%s/key.pub", "--account", "shop")
+	if err != nil || !strings.HasPrefix(out, "shop USD 7 0\n\n") {
+		t.Errorf("of one account: %s, %v", out, err)
+	}
+}
+
+// Entries that were altered, left out, added or exchanged are not those of the note. Two versions of an event are an
+// error, even if the note has both.
+func TestBookIsChecked(t *testing.T) {
+	dir := files(t, sample())
+	path := filepath.Join(dir, "entries")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.TrimSpace(string(whole))+"\n", "\n")
+	for name, text := range map[string]string{
+		"altered":  strings.Replace(string(whole), `Quantity\":\"7`, `Quantity\":\"8`, 1),
+		"left out": strings.Join(lines[1:], ""), "cut off": strings.Join(lines[:4], ""),
+		"exchanged": lines[1] + lines[0] + strings.Join(lines[2:], ""), "no JSON": "x" + string(whole),
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := proving(dir, "book", "%s/entries", "%s/note-5", "--key", "%s/key.pub"); err == nil || text == string(whole) {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+	twice := files(t, append(sample(), string(events.AppendCanonical(nil, moved("t-1", begun, 8)))))
+	if out, err := proving(twice, "book", "%s/entries", "%s/note-6", "--key", "%s/key.pub"); err == nil ||
+		!strings.Contains(err.Error(), "another version") {
+		t.Errorf("two versions: %s, %v", out, err)
+	}
+}
+
+// Notes of one journal are consistent. Those of two journals, or with altered hashes, are not.
+func TestConsistency(t *testing.T) {
+	dir := files(t, sample())
+	for old := 1; old <= 5; old++ {
+		out, err := proving(dir, "consistency", fmt.Sprintf("%s/note-%d", dir, old), "%s/note-5", "%s/hashes", "--key", "%s/key.pub")
+		if err != nil || !strings.Contains(out, "5 entries") {
+			t.Errorf("%d: %s, %v", old, out, err)
+		}
+	}
+	if _, err := proving(dir, "consistency", "%s/note-5", "%s/note-2", "%s/hashes", "--key", "%s/key.pub"); err == nil {
+		t.Error("exchanged notes pass")
+	}
+	hashes, err := os.ReadFile(filepath.Join(dir, "hashes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashes[0]++
+	if err := os.WriteFile(filepath.Join(dir, "hashes"), hashes, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proving(dir, "consistency", "%s/note-1", "%s/note-5", "%s/hashes", "--key", "%s/key.pub"); err == nil {
+		t.Error("altered hashes pass")
+	}
+	other := files(t, sample()[1:])
+	if _, err := proving(dir, "consistency", "%s/note-1", other+"/note-2", "%s/hashes", "--key", "%s/key.pub"); err == nil {
+		t.Error("a note of another key passes")
+	}
+}
+
+// A proof of inclusion passes only whole.
+func TestInclusion(t *testing.T) {
+	dir, all := files(t, sample()), sample()
+	tree := &proof.Hashes{}
+	for _, e := range all {
+		if err := tree.Add(tlog.RecordHash([]byte(e))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signed, err := os.ReadFile(filepath.Join(dir, "note-5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range all {
+		p := proof.Inclusion{Canonical: []byte(e), Index: int64(i), Signed: signed}
+		if p.Path, err = tlog.ProveRecord(5, int64(i), tree); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "proof")
+		for _, c := range []struct {
+			text []byte
+			ok   bool
+		}{{p.Text(), true}, {p.Text()[1:], false}, {[]byte(strings.Replace(string(p.Text()), "index ", "index 1", 1)), false}} {
+			if err := os.WriteFile(path, c.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := proving(dir, "inclusion", "%s/proof", "--key", "%s/key.pub")
+			if (err == nil) != c.ok || c.ok && !strings.HasPrefix(out, e+"\n") {
+				t.Errorf("entry %d: %s, %v", i, out, err)
+			}
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"inclusion"}, {"inclusion", "x"}, {"book", "x", "y"}, {"nothing", "--key", "k"},
+		{"inclusion", "x", "--key"}, {"inclusion", "x", "--key", "missing"}, {"--nothing"}} {
+		if _, err := proving(t.TempDir(), args...); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+	if out, err := proving("", "--help"); err != nil || out != usage {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// Who checks a proof needs no SDK.
+func TestNoSDK(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(out), "aws") || !strings.Contains(string(out), "sumdb/tlog") {
+		t.Errorf("it imports\n%s", out)
+	}
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/events"
+	"ledger.example/internal/digest"
+	"ledger.example/internal/store"
+)
+
+// digestCommand is `ledger digest`. It needs only permissions to read. Package internal/digest implements it.
+func (env *environment) digestCommand() *cobra.Command {
+	var o operator
+	var newKey, check, resume bool
+	var entries string
+	cmd := &cobra.Command{
+		Use:   "digest DIR",
+		Short: "Seal what the journal holds, in a directory outside the table",
+		Long: `digest reads the journal on from the newest note in DIR, and signs a new note:
+the number of entries, and the root of the Merkle tree over their events.
+Whoever keeps the notes can show later that an entry is in the ledger unchanged,
+and that the ledger of today extends that of then. Run it once an hour, from a
+machine that the ledger's operators cannot write to. It reads the table, and
+writes only DIR: key (keep it secret), key.pub, hashes, and notes.
+
+--new-key makes a key in a new directory, and goes on.
+
+--check computes the whole tree again from the events in the table. It names
+each entry that is not what was sealed, and each note that the table does not
+fulfill.
+
+--resume goes on after the table was restored from a backup: from the newest
+note that still holds. The others are kept, with the suffix .lost.
+
+--entries writes the sealed entries to a file, for "ledger-proof book".`,
+		Example: `  ledger digest /audit/books --new-key --dynamodb-endpoint http://127.0.0.1:8000
+  ledger digest /audit/books --table TABLE --region eu-central-1
+  ledger digest /audit/books --table TABLE --check`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := digest.Config{Dir: args[0], Resume: resume}
+			if newKey {
+				if err := digest.NewKey(c.Dir, originOf(o.table)); err != nil {
+					return err
+				}
+			}
+			switch {
+			case check:
+				return env.checkDigest(cmd.Context(), o, c)
+			case entries != "":
+				return env.entries(cmd.Context(), o, c, entries)
+			}
+			return env.digest(cmd.Context(), o, c)
+		},
+	}
+	o.tableFlags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&newKey, "new-key", false, "make a key in DIR first")
+	f.BoolVar(&check, "check", false, "compare all notes with the table")
+	f.BoolVar(&resume, "resume", false, "go on from the newest note that still holds")
+	f.StringVar(&entries, "entries", "", "file to which the sealed entries are written")
+	cmd.MarkFlagsMutuallyExclusive("new-key", "check", "resume", "entries")
+	env.jsonFlag(cmd)
+	return cmd
+}
+
+// originOf is the name of a ledger in its notes.
+func originOf(table string) string { return "ledger-journal/" + table }
+
+// digesting opens the table, and shows the progress of do.
+func (env *environment) digesting(ctx context.Context, o operator, c digest.Config, do func(digest.Config) error) error {
+	client, _, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	var read atomic.Int64
+	c.Table, c.Origin, c.Progress = store.NewTable(client, o.table), originOf(o.table), read.Store
+	status := func(time.Duration) (string, int64) {
+		return counted(read.Load(), "entry", "entries") + " read", read.Load()
+	}
+	return env.watch(-1, status, func() error { return do(c) })
+}
+
+func (env *environment) digest(ctx context.Context, o operator, c digest.Config) error {
+	var r digest.Result
+	err := env.digesting(ctx, o, c, func(c digest.Config) (err error) {
+		r, err = digest.Run(ctx, c)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, size := range r.Lost {
+		env.say(fmt.Sprintf("The note of %s is not fulfilled any more: it is kept as %d.lost.",
+			counted(size, "entry", "entries"), size))
+	}
+	return env.printFigures("entries", r.Note.Size, "new", r.New, "root", r.Note.Root.String(), "page", r.Note.Page)
+}
+
+func (env *environment) checkDigest(ctx context.Context, o operator, c digest.Config) error {
+	var r digest.Report
+	err := env.digesting(ctx, o, c, func(c digest.Config) (err error) {
+		r, err = digest.Check(ctx, c)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	found := int64(len(r.Findings)) + r.More
+	if err := env.printFigures("entries", r.Entries, "notes", r.Notes, "findings", found); err != nil {
+		return err
+	}
+	for _, f := range r.Findings {
+		env.say(printable(f))
+	}
+	if found > 0 {
+		return fmt.Errorf("%s: the ledger is not what was sealed", counted(found, "finding", "findings"))
+	}
+	return nil
+}
+
+func (env *environment) entries(ctx context.Context, o operator, c digest.Config, path string) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names the file
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	out := bufio.NewWriter(f)
+	return env.digesting(ctx, o, c, func(c digest.Config) error {
+		n, err := digest.Entries(ctx, c, out)
+		if err := errors.Join(err, out.Flush()); err != nil {
+			return err
+		}
+		return env.printFigures("entries", n.Size, "root", n.Root.String(), "page", n.Page)
+	})
+}
+
+// proveCommand is `ledger prove`.
+func (env *environment) proveCommand() *cobra.Command {
+	var o operator
+	var event, out string
+	cmd := &cobra.Command{
+		Use:   "prove DIR [ID]",
+		Short: "Prove that a transaction or another event is in the sealed journal",
+		Long: `prove writes a proof that the transaction ID is an entry of the journal of the
+newest note in DIR. The proof is a tlog-proof: a text with the event, its place,
+about 20 hashes, and the signed note. Who has the public key checks it with
+"ledger-proof inclusion", without the ledger.
+
+--event takes the "id" of any entry of the journal, in place of ID.`,
+		Example: `  ledger prove /audit/books order-1001 --out order-1001.tlog-proof
+  ledger prove /audit/books --event "ACCOUNT#jane/CHANGE#000000000002"`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var key store.Key
+			switch parsed, ok := store.ParseKey(event); {
+			case (len(args) == 2) == (event != ""):
+				return usageErrorf("give the ID of a transaction or --event")
+			case event != "" && (!ok || !store.IsJournaled(parsed.SK)):
+				return usageErrorf("--event must be the id of an entry of the journal")
+			case event != "":
+				key = parsed
+			case !events.ValidID(args[1]):
+				return usageErrorf("ID %s", events.IDRule)
+			default:
+				key = store.Transaction.Key(args[1])
+			}
+			return env.prove(cmd.Context(), o, args[0], key, out)
+		},
+	}
+	o.tableFlags(cmd)
+	cmd.Flags().StringVar(&event, "event", "", "id of an entry of the journal")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write, instead of standard output")
+	return cmd
+}
+
+func (env *environment) prove(ctx context.Context, o operator, dir string, event store.Key, out string) error {
+	return env.digesting(ctx, o, digest.Config{Dir: dir}, func(c digest.Config) error {
+		p, err := digest.Prove(ctx, c, event)
+		if err != nil {
+			return err
+		}
+		if out != "" {
+			return os.WriteFile(out, p.Text(), 0o644) //nolint:gosec // a proof is to be given away
+		}
+		if _, err := env.out.Write(p.Text()); err != nil {
+			return err
+		}
+		return env.out.Flush()
+	})
+}

@@ -1,0 +1,411 @@
+package digest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/digest"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/proof"
+	"ledger.example/internal/store"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+const origin = "ledger-journal/books"
+
+// book is a table with a journal, and an auditor's directory.
+type book struct {
+	*testing.T
+	viewstest.Seed
+	Table store.Table
+	now   time.Time
+	dir   string
+	pages []projections.JournalPage
+}
+
+// newBook returns a book with accounts and transactions, whose journal has three pages.
+func newBook(t *testing.T) *book {
+	b := &book{T: t, now: viewstest.Morning, dir: t.TempDir()}
+	db := memdb.New(memdb.Options{Now: func() time.Time { return b.now }, Violation: func(error) {}}) // events are forged
+	b.Seed = viewstest.Seed{Client: db.DynamoDB(), Name: "books"}
+	_, err := dynamolocal.CreateTable(t.Context(), b.Client, b.Name)
+	b.must(err)
+	b.Table = store.NewTable(b.Client, b.Name)
+	b.must(digest.NewKey(b.dir, origin))
+	b.page(opened("jane"), opened("shop"), posted("t-1", 1))
+	b.page(posted("t-2", 2), viewstest.Held("h-1", 3))
+	b.page(viewstest.Ended(viewstest.Held("h-1", 3), events.OutcomeCaptured, 20, 4), posted("t-3", 5))
+	return b
+}
+
+func opened(id string) events.AccountOpened {
+	return events.AccountOpened{ID: id, Name: "A " + id, Actor: "test", At: viewstest.Morning}
+}
+
+func posted(id string, at int) events.TransactionPosted {
+	h := viewstest.Held(id, at)
+	h.ExpiresAt = time.Time{}
+	return h
+}
+
+func (b *book) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// page puts events, and a page of the journal with them.
+func (b *book) page(all ...events.Event) {
+	b.Helper()
+	b.must(b.Put(b.Context(), all...))
+	b.list(all...)
+}
+
+func (b *book) list(all ...events.Event) {
+	b.Helper()
+	b.now = b.now.Add(time.Minute)
+	p := projections.JournalPage{ID: events.FirstKSUID(b.now)}
+	for _, e := range all {
+		p.Entries = append(p.Entries, projections.EntryOf(e))
+	}
+	b.write(p)
+	b.pages = append(b.pages, p)
+	b.now = b.now.Add(time.Minute)
+}
+
+func (b *book) write(p projections.JournalPage) {
+	b.Helper()
+	_, err := b.Table.Write(b.Context(), store.Write{Item: projections.JournalForm.Item(p)})
+	b.must(err)
+}
+
+// forge stores an event, or deletes it, by somebody who may write to the table and computes its checksum.
+func (b *book) forge(e events.Event) { b.put(store.EventItem(e)) }
+
+func (b *book) put(item store.Item) {
+	b.Helper()
+	_, err := b.Table.Write(b.Context(), store.Write{Item: item})
+	b.must(err)
+}
+
+func (b *book) config() digest.Config {
+	return digest.Config{Table: b.Table, Origin: origin, Dir: b.dir, Now: func() time.Time { return b.now }}
+}
+
+func (b *book) run() digest.Result {
+	b.Helper()
+	r, err := digest.Run(b.Context(), b.config())
+	b.must(err)
+	return r
+}
+
+// findings are those of a check.
+func (b *book) findings() string {
+	b.Helper()
+	r, err := digest.Check(b.Context(), b.config())
+	b.must(err)
+	return strings.Join(r.Findings, "\n")
+}
+
+// files returns the contents of the directory.
+func (b *book) files() map[string]string {
+	all := make(map[string]string)
+	b.must(filepath.WalkDir(b.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all[path] = string(text)
+		return err
+	}))
+	return all
+}
+
+func (b *book) key() string {
+	text, err := os.ReadFile(filepath.Join(b.dir, "key.pub"))
+	b.must(err)
+	return string(text)
+}
+
+// Runs go on where the last one ended. A run without new entries changes nothing. A check finds nothing.
+func TestDigestGoesOn(t *testing.T) {
+	b := newBook(t)
+	if r := b.run(); r.Note.Size != 7 || r.New != 7 || r.Note.Page != string(b.pages[2].ID) {
+		t.Fatalf("%+v", r)
+	}
+	before := b.files()
+	if r := b.run(); r.New != 0 {
+		t.Errorf("%+v", r)
+	}
+	if !maps.Equal(before, b.files()) {
+		t.Error("a run without new entries changed the directory")
+	}
+	b.page(posted("t-4", 6))
+	b.now = b.now.Add(-55 * time.Second) // the page is younger than the trail
+	if r := b.run(); r.New != 0 {
+		t.Errorf("a young page was read: %+v", r)
+	}
+	b.now = b.now.Add(time.Minute)
+	if r := b.run(); r.Note.Size != 8 || r.New != 1 {
+		t.Errorf("%+v", r)
+	}
+	if found := b.findings(); found != "" {
+		t.Error(found)
+	}
+	if mode, err := os.Stat(filepath.Join(b.dir, "key")); err != nil || mode.Mode().Perm() != 0o600 {
+		t.Errorf("the key has the mode %v, %v", mode.Mode(), err)
+	}
+}
+
+// Whoever may write to the table, and computes every checksum anew, is found by a check.
+func TestForgeriesAreFound(t *testing.T) {
+	gone := func(keys ...store.Key) func(*book) {
+		return func(b *book) {
+			for _, k := range keys {
+				b.drop(k)
+			}
+		}
+	}
+	rewrite := func(page int, change func(*projections.JournalPage)) func(*book) {
+		return func(b *book) {
+			p := b.pages[page]
+			p.Entries = slices.Clone(p.Entries)
+			change(&p)
+			b.write(p)
+		}
+	}
+	richer := posted("t-2", 2)
+	richer.Legs = slices.Clone(richer.Legs)
+	richer.Legs[0].Quantity, richer.Legs[1].Quantity = events.NewAmount(-100), events.NewAmount(100)
+	renamed := opened("jane")
+	renamed.Overdraft.Unlimited = true
+	for name, c := range map[string]struct {
+		forge func(*book)
+		found string
+	}{
+		"amount":        {func(b *book) { b.forge(richer) }, "entry 3: event TXN#t-2/TXN#t-2 is not what was sealed"},
+		"overdraft":     {func(b *book) { b.forge(renamed) }, "entry 0: event ACCOUNT#jane/ACCOUNT#jane is not what was sealed"},
+		"event deleted": {gone(store.Transaction.Key("t-1")), "entry 2: event TXN#t-1/TXN#t-1 is missing"},
+		"event and entry": {func(b *book) {
+			gone(store.Transaction.Key("t-1"))(b)
+			rewrite(0, func(p *projections.JournalPage) { p.Entries = p.Entries[:2] })(b)
+		}, "7: the journal has 6 entries"},
+		"page deleted": {func(b *book) { b.drop(store.Journal.Key(string(b.pages[1].ID))) }, "7: the journal has 5 entries"},
+		"last page deleted": {func(b *book) { b.drop(store.Journal.Key(string(b.pages[2].ID))) },
+			"7: page " + "", // its KSUID
+		},
+		"page made void":  {rewrite(1, func(p *projections.JournalPage) { p.Void = true }), "7: the journal has 5 entries"},
+		"entries swapped": {rewrite(1, func(p *projections.JournalPage) { slices.Reverse(p.Entries) }), "entry 3: event TXN#h-1/TXN#h-1"},
+		"page in the past": {func(b *book) {
+			e := posted("forged", 9)
+			b.must(b.Put(b.Context(), e))
+			b.write(projections.JournalPage{ID: events.FirstKSUID(b.pages[1].ID.Time().Add(time.Second)),
+				Entries: []projections.JournalEntry{projections.EntryOf(e)}})
+		}, "7: the journal has 8 entries"},
+		"page moved": {func(b *book) {
+			p := b.pages[0]
+			b.drop(store.Journal.Key(string(p.ID)))
+			p.ID = events.FirstKSUID(b.now.Add(-30 * time.Second))
+			b.write(p)
+		}, "7: the journal has 4 entries"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook(t)
+			b.run()
+			c.forge(b)
+			if found := b.findings(); !strings.Contains(found, c.found) || found == "" {
+				t.Errorf("found %q, want %q", found, c.found)
+			}
+		})
+	}
+}
+
+func (b *book) drop(k store.Key) {
+	b.Helper()
+	_, err := b.Client.DeleteItem(b.Context(), &dynamodb.DeleteItemInput{TableName: &b.Name, Key: store.KeyItem(k)})
+	b.must(err)
+}
+
+// An entry without a readable event stops the run. What comes before its page is sealed.
+func TestUnreadableEventStopsTheRun(t *testing.T) {
+	b := newBook(t)
+	b.drop(store.Transaction.Key("t-3"))
+	_, err := digest.Run(t.Context(), b.config())
+	if err == nil || !strings.Contains(err.Error(), "ledger verify") {
+		t.Errorf("error %v", err)
+	}
+	b.forge(posted("t-3", 5))
+	if r := b.run(); r.Note.Size != 7 || r.New != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// After a restore of the table to an earlier time, a run says so. Told to resume, it goes on from the newest note that
+// still holds, and a check goes on reporting what was lost.
+func TestResumeAfterARestore(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	b.page(posted("t-4", 6))
+	b.run()
+	b.drop(store.Transaction.Key("t-4"))
+	b.drop(store.Journal.Key(string(b.pages[3].ID)))
+	b.page(posted("t-5", 7))
+	if _, err := digest.Run(t.Context(), b.config()); err == nil || !strings.Contains(err.Error(), "--resume") {
+		t.Errorf("error %v", err)
+	}
+	c := b.config()
+	c.Resume = true
+	r, err := digest.Run(t.Context(), c)
+	if err != nil || r.Note.Size != 8 || !slices.Equal(r.Lost, []int64{8}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if found := b.findings(); !strings.Contains(found, "8.lost") || strings.Count(found, "\n") > 0 {
+		t.Error(found)
+	}
+}
+
+// What a crash wrote beyond the newest note is cut off. Hashes that are missing are computed again. Altered ones are an
+// error.
+func TestHashesAreChecked(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	path, want := filepath.Join(b.dir, "hashes"), b.files()
+	for name, change := range map[string]func([]byte) []byte{
+		"more": func(h []byte) []byte { return append(h, make([]byte, 100)...) },
+		"less": func(h []byte) []byte { return h[:64] },
+		"none": func([]byte) []byte { return nil },
+	} {
+		b.must(os.WriteFile(path, change([]byte(want[path])), 0o600))
+		b.run()
+		if !maps.Equal(b.files(), want) {
+			t.Errorf("%s: the directory differs", name)
+		}
+	}
+	altered := []byte(want[path])
+	altered[0]++ // of a leaf, which no root needs
+	b.must(os.WriteFile(path, altered, 0o600))
+	if found := b.findings(); found != path+": it was altered. Delete it, and run `ledger digest` again" {
+		t.Errorf("found %q", found)
+	}
+	altered[len(altered)-1]++
+	b.must(os.WriteFile(path, altered, 0o600))
+	if _, err := digest.Run(t.Context(), b.config()); err == nil || !strings.Contains(err.Error(), "delete the file") {
+		t.Errorf("altered hashes: %v", err)
+	}
+}
+
+// Directories of other ledgers, notes by other keys and altered notes are refused, and nothing is written.
+func TestBadDirectories(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	other := newBook(t)
+	other.run()
+	theirs := other.files()[filepath.Join(other.dir, "notes", "7")]
+	path := filepath.Join(b.dir, "notes", "7")
+	ours := b.files()[path]
+	for name, note := range map[string]string{
+		"another key's": theirs, "altered": strings.Replace(ours, "\n7\n", "\n8\n", 1), "empty": "",
+		"renamed": "",
+	} {
+		b.must(os.WriteFile(path, []byte(note), 0o600))
+		before := b.files()
+		if _, err := digest.Run(t.Context(), b.config()); err == nil {
+			t.Errorf("%s note: no error", name)
+		}
+		if !maps.Equal(before, b.files()) {
+			t.Errorf("%s note: something was written", name)
+		}
+	}
+	b.must(os.WriteFile(path, []byte(ours), 0o600))
+	c := b.config()
+	c.Origin = "ledger-journal/others"
+	if _, err := digest.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "directory of") {
+		t.Errorf("another ledger: %v", err)
+	}
+	if err := digest.NewKey(b.dir, origin); err == nil {
+		t.Error("the key was replaced")
+	}
+	c.Dir = t.TempDir()
+	if _, err := digest.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--new-key") {
+		t.Errorf("no key: %v", err)
+	}
+}
+
+// A proof shows an event, and only that.
+func TestProofs(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	for i, k := range []store.Key{store.Account.Key("jane"), store.Account.Key("shop"), store.Transaction.Key("t-1"),
+		store.Transaction.Key("t-2"), store.Transaction.Key("h-1"), store.Outcome.Key("h-1"), store.Transaction.Key("t-3")} {
+		p, err := digest.Prove(t.Context(), b.config(), k)
+		b.must(err)
+		read, err := proof.ParseInclusion(p.Text())
+		if n, check := read.Check(b.key()); err != nil || check != nil || n.Size != 7 || read.Index != int64(i) {
+			t.Fatalf("%s: %+v, %v, %v", k.ID(), read, err, check)
+		}
+		for name, change := range map[string]func(*proof.Inclusion){
+			"event": func(p *proof.Inclusion) { p.Canonical = append(slices.Clone(p.Canonical), ' ') },
+			"index": func(p *proof.Inclusion) { p.Index = (p.Index + 1) % 7 },
+			"hash":  func(p *proof.Inclusion) { p.Path = slices.Clone(p.Path); p.Path[0][0]++ },
+			"note":  func(p *proof.Inclusion) { p.Signed = []byte(strings.Replace(string(p.Signed), "7", "8", 1)) },
+			"inner": func(p *proof.Inclusion) { // two hashes offered as an event
+				p.Canonical, p.Path = append(slices.Clone(p.Path[0][:]), p.Path[1][:]...), p.Path[1:]
+			},
+		} {
+			forged := read
+			if change(&forged); true {
+				if _, err := forged.Check(b.key()); err == nil {
+					t.Errorf("%s: an altered %s passes", k.ID(), name)
+				}
+			}
+		}
+	}
+	if _, err := digest.Prove(t.Context(), b.config(), store.Transaction.Key("none")); err == nil {
+		t.Error("an event that does not exist was proved")
+	}
+	for cut := range 60 {
+		p, err := digest.Prove(t.Context(), b.config(), store.Transaction.Key("t-1"))
+		b.must(err)
+		text := p.Text()
+		if read, err := proof.ParseInclusion(text[:len(text)*cut/60]); err == nil {
+			if _, err := read.Check(b.key()); err == nil {
+				t.Errorf("a proof that is cut off passes: %s", text[:len(text)*cut/60])
+			}
+		}
+	}
+}
+
+// The entries are all those of the newest note.
+func TestEntries(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	b.page(posted("t-4", 6)) // not sealed
+	var out strings.Builder
+	n, err := digest.Entries(t.Context(), b.config(), &out)
+	if err != nil || n.Size != 7 || strings.Count(out.String(), "\n") != 7 {
+		t.Errorf("%+v, %v\n%s", n, err, out.String())
+	}
+	first := fmt.Sprintf(`{"index":0,"canonical":%q}`, events.AppendCanonical(nil, opened("jane")))
+	if !strings.HasPrefix(out.String(), first+"\n") {
+		t.Error(out.String())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := digest.Entries(ctx, b.config(), io.Discard); err == nil {
+		t.Error("no error after the end of the context")
+	}
+}
