@@ -103,10 +103,10 @@ type BatchResults struct {
 	Results []result `json:"results"`
 }
 
-// Up to 100 transactions, transfers, trades and reversals, each with its id, and captures and releases of holds. Each is
-// carried out or refused as if it had been sent alone. With `atomic`, all are carried out or none; if one is refused, the
-// answer is the first refusal. A batch of a user may need roles on at most 200 accounts. Send the same batch again until
-// each request has an answer. None is carried out twice.
+// Up to 100 transactions, transfers, trades and reversals, each with its id, and captures and releases of holds. Each
+// is carried out or refused as if it had been sent alone. With `atomic`, all are carried out or none; if one is
+// refused, the answer is the first refusal. A batch of a user may need roles on at most 200 accounts. Send the same
+// batch again until each request has an answer. None is carried out twice.
 var PostBatch = Op[struct {
 	Requests []map[Kind]json.RawMessage `json:"requests"`
 	Atomic   bool                       `json:"atomic"`

@@ -122,7 +122,8 @@ func isNew(k call, r attemptResult) bool {
 var operations = map[Kind]Operation{
 	KindTransaction: Operation(PostTransaction), KindTransfer: Operation(PostTransfer), KindTrade: Operation(PostTrade),
 	KindAsset: Operation(RegisterAsset), KindAccount: Operation(OpenAccount), KindChange: Operation(ChangeAccount),
-	KindCapture: Operation(CaptureHold), KindRelease: Operation(ReleaseHold), KindReversal: Operation(ReverseTransaction),
+	KindCapture: Operation(CaptureHold), KindRelease: Operation(ReleaseHold),
+	KindReversal: Operation(ReverseTransaction),
 }
 
 func callOf(r Request) (call, error) {

@@ -103,6 +103,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice, kind string) (Page[R
 	if len(entries) == 0 {
 		return listed, nil
 	}
+	entries = slices.DeleteFunc(entries, func(e placedEntry) bool { return !canBe(e.Event, kind) })
 	listed.Items, err = r.resolve(ctx, entries, kind)
 	return listed, err
 }
@@ -119,7 +120,8 @@ func (r *JournalReader) resolve(ctx context.Context, entries []placedEntry, kind
 			found[of] = nil
 		}
 	}
-	err = forEach(ctx, r.table, slices.Collect(maps.Keys(found)), store.Strong, func(k store.Key, item store.Item) error {
+	keys := slices.Collect(maps.Keys(found))
+	err = forEach(ctx, r.table, keys, store.Strong, func(k store.Key, item store.Item) error {
 		e, err := store.DecodeEvent(item)
 		found[k] = e
 		return err

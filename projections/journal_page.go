@@ -68,11 +68,38 @@ func describe(e events.Event) (kind string, at time.Time) {
 	return "", at
 }
 
-// JournalTypes are the types of events in the journal.
-var JournalTypes = []string{
-	"asset.registered", "account.opened", "account.changed", "member.granted", "member.revoked", "group.registered",
-	"group.member_granted", "group.member_revoked", "account.grouped", "account.ungrouped", "transaction.posted",
-	"hold.placed", "hold.captured", "hold.released", "hold.expired",
+// typesOf are the types that the events with keys of a pattern can have.
+var typesOf = []struct {
+	*store.Pattern
+	types []string
+}{
+	{store.Asset.Pattern, []string{"asset.registered"}},
+	{store.Account.Pattern, []string{"account.opened"}},
+	{store.Change.Pattern, []string{"account.changed"}},
+	{store.Grant.Pattern, []string{"member.granted", "member.revoked"}},
+	{store.Group.Pattern, []string{"group.registered"}},
+	{store.GroupGrant.Pattern, []string{"group.member_granted", "group.member_revoked"}},
+	{store.Grouping.Pattern, []string{"account.grouped", "account.ungrouped"}},
+	{store.Transaction.Pattern, []string{"transaction.posted", "hold.placed"}},
+	{store.Outcome.Pattern, []string{"hold.captured", "hold.released", "hold.expired"}},
+}
+
+// JournalTypes returns the types of events in the journal.
+func JournalTypes() (all []string) {
+	for _, p := range typesOf {
+		all = append(all, p.types...)
+	}
+	return all
+}
+
+// canBe reports whether the event with a key can have a type. Every event has the type "".
+func canBe(k store.Key, kind string) bool {
+	for _, p := range typesOf {
+		if _, ok := p.Parts(k); ok {
+			return kind == "" || slices.Contains(p.types, kind)
+		}
+	}
+	return false
 }
 
 // Checksum returns the checksum that is stored with p: the first 16 bytes of the SHA-256 of its ID and its entries in
@@ -90,13 +117,20 @@ func (p JournalPage) Checksum() string {
 // store.ClockTolerance off the store's.
 const pageSkew = time.Minute
 
+// uncheckedSkew is the same for events that are neither transactions nor ends of holds: commands take their times from
+// their own clocks without a check.
+const uncheckedSkew = 24 * time.Hour
+
 // Misplaced reports whether no lister can have written p under its ID: the ID is later than now, or earlier than the
-// transactions and ends of holds that p lists. The times of other events prove nothing: commands take them from their own
-// clocks without a check.
+// events that p lists.
 func (p JournalPage) Misplaced(now time.Time) bool {
 	at := p.ID.Time()
 	return at.After(now.Add(pageSkew)) || slices.ContainsFunc(p.Entries, func(e JournalEntry) bool {
-		return (store.Transaction.Is(e.Event.SK) || store.Outcome.Is(e.Event.SK)) && at.Before(e.At.Add(-pageSkew))
+		skew := pageSkew
+		if !store.Transaction.Is(e.Event.SK) && !store.Outcome.Is(e.Event.SK) {
+			skew = uncheckedSkew
+		}
+		return at.Before(e.At.Add(-skew))
 	})
 }
 
@@ -137,7 +171,8 @@ func decodeJournal(item store.Item) (JournalPage, error) {
 
 func decodeJournalEntry(element store.Item) (e JournalEntry, err error) {
 	r, ok := store.Read(element), false
-	if e.Event, ok = store.ParseKey(r.Text(store.AttrEvent)); !ok || !store.IsJournaled(e.Event.SK) {
+	e.Event, ok = store.ParseKey(r.Text(store.AttrEvent))
+	if !ok || !store.IsJournaled(e.Event.SK) || !store.IsEventKey(e.Event) {
 		r.Fail(store.AttrEvent, "is not the key of an event of the journal")
 	}
 	if e.At, err = events.ParseTime(r.Text(store.AttrAt)); err != nil {

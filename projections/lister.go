@@ -56,8 +56,8 @@ type listing struct {
 }
 
 // List applies a batch. For each header it puts the entries of its transaction into the lists. Then it writes the
-// journal entries of the whole batch. It skips records of items that the journal does not have. Applying a batch again is safe: it puts the same
-// list entries, and adds another page to the journal.
+// journal entries of the whole batch. It skips records of items that the journal does not have. Applying a batch again
+// is safe: it puts the same list entries, and adds another page to the journal.
 //
 // One failed record does not stop the others. List returns the sequence number of the first record that failed, "" if
 // none did; all records before it are done. If that is the batch's first record, or the journal could not be written,

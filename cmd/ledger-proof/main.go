@@ -108,9 +108,11 @@ func inclusion(file, key string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	_, err = fmt.Fprintf(out, "%s\n\nThis event is entry %d of the %d entries that the journal of %s had when the note was "+
-		"signed.\nThat does not prove that it is true, or that no later event changed what it says.\n", p.Canonical, p.Index,
-		n.Size, n.Origin)
+	_, err = fmt.Fprintf(out, `%s
+
+This event is entry %d of the %d entries that the journal of %s had when the note was signed.
+That does not prove that it is true, or that no later event changed what it says.
+`, p.Canonical, p.Index, n.Size, n.Origin)
 	return err
 }
 
@@ -140,12 +142,13 @@ func consistency(older, newer, hashes, key string, out io.Writer) error {
 		case err != nil:
 			return fmt.Errorf("%s: %w", hashes, err)
 		case root != n.Root:
-			return fmt.Errorf("the hashes are not those of the note of %d entries: the notes contradict each other, or the file "+
-				"is of another journal", n.Size)
+			return fmt.Errorf("the hashes are not those of the note of %d entries: the notes contradict each other, or "+
+				"the file is of another journal", n.Size)
 		}
 	}
-	_, err = fmt.Fprintf(out, "The journal of %s with %d entries begins with the %d entries of the older note.\nThat does not "+
-		"prove what the entries say.\n", after.Origin, after.Size, before.Size)
+	_, err = fmt.Fprintf(out, `The journal of %s with %d entries begins with the %d entries of the older note.
+That does not prove what the entries say.
+`, after.Origin, after.Size, before.Size)
 	return err
 }
 
@@ -191,7 +194,8 @@ func book(entries, signed, key string, at time.Time, account string, out io.Writ
 			return fmt.Errorf("%s: it ends or breaks off after %d of %d entries: %w", entries, tree.Size, n.Size, err)
 		}
 		if line.Index != tree.Size {
-			return fmt.Errorf("%s: entry %d follows where %d must: the entries are out of order", entries, line.Index, tree.Size)
+			return fmt.Errorf("%s: entry %d follows where %d must: the entries are out of order", entries, line.Index,
+				tree.Size)
 		}
 		leaf := tlog.RecordHash([]byte(line.Canonical))
 		if err := tree.Add(leaf); err != nil {
@@ -219,9 +223,10 @@ func book(entries, signed, key string, at time.Time, account string, out io.Writ
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "\nThese are the quantities and costs, in minor units, that all %d entries of %s make until %s.\n"+
-		"Nothing in the note is left out. What was posted after the note is not in it.\n", n.Size, n.Origin,
-		at.UTC().Format(time.RFC3339Nano))
+	_, err = fmt.Fprintf(out, `
+These are the quantities and costs, in minor units, that all %d entries of %s make until %s.
+Nothing in the note is left out. What was posted after the note is not in it.
+`, n.Size, n.Origin, at.UTC().Format(time.RFC3339Nano))
 	return err
 }
 

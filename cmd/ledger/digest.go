@@ -76,7 +76,8 @@ note that still holds. The others are kept, with the suffix .lost.
 func originOf(table string) string { return "ledger-journal/" + table }
 
 // digesting opens the table, and shows the progress of do.
-func (env *environment) digesting(ctx context.Context, o operator, c digest.Config, do func(digest.Config) error) error {
+func (env *environment) digesting(ctx context.Context, o operator, c digest.Config, do func(digest.Config) error,
+) error {
 	client, _, err := o.open(ctx)
 	if err != nil {
 		return err

@@ -39,8 +39,8 @@ type operator struct {
 
 func (o *operator) flags(cmd *cobra.Command) {
 	o.tableFlags(cmd)
-	cmd.Flags().StringVar(&o.indexed, flagIndexed, "", "the ledger's indexed metadata keys, separated by commas (default: "+
-		app.VariableIndexed+")")
+	cmd.Flags().StringVar(&o.indexed, flagIndexed, "", "the ledger's indexed metadata keys, separated by commas "+
+		"(default: "+app.VariableIndexed+")")
 }
 
 // tableFlags are the flags that name the table.

@@ -59,7 +59,11 @@ func (env *environment) tail(ctx context.Context, from client.JournalFrom) (err 
 	defer func() {
 		refused, ok := errors.AsType[*client.Error](err)
 		if from.After != "" && (!ok || refused.Code != "invalid_cursor") {
-			fmt.Fprintf(env.err, "To continue, run: ledger tail --after %s\n", from.After)
+			kind := ""
+			if from.Type != "" {
+				kind = " --type " + from.Type
+			}
+			fmt.Fprintf(env.err, "To continue, run: ledger tail --after %s%s\n", from.After, kind)
 		}
 	}()
 	for isDown, heading := false, true; ctx.Err() == nil; {

@@ -27,7 +27,8 @@ func showListedAsset(e events.AssetRegistered) client.Asset {
 func (a *api) putAsset(r *request, in *client.Asset) (reply, error) {
 	return answerPut(r, in, func() ledger.RegisterAsset {
 		return ledger.RegisterAsset{
-			ID: in.ID, Name: in.Name, Description: in.Description, Scale: in.Scale, Currency: in.Currency, Actor: r.actor,
+			ID: in.ID, Name: in.Name, Description: in.Description, Scale: in.Scale, Currency: in.Currency,
+			Actor: r.actor,
 		}
 	}, a.config.Resources.Asset, showAsset, a.config.Commands.RegisterAsset)
 }

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -32,8 +34,8 @@ type journalEntry struct {
 
 // journalPage is a page of the journal. It always has a next cursor, because the journal has no end.
 type journalPage struct {
-	Data []journalEntry `json:"data"`
-	Next string         `json:"next_cursor"`
+	Data []json.RawMessage `json:"data"` // of journalEntry
+	Next string            `json:"next_cursor"`
 }
 
 // listJournal lists entries of the journal: after a cursor, from a time on, or from the beginning.
@@ -47,8 +49,8 @@ func (a *api) listJournal(r *request) (reply, error) {
 		s.After = projections.JournalFrom(wholeMicros(from))
 	}
 	kind, given := r.query[paramType]
-	if given && !slices.Contains(projections.JournalTypes, kind) {
-		r.failOnce(paramType, "must be one of "+strings.Join(projections.JournalTypes, ", "))
+	if given && !slices.Contains(projections.JournalTypes(), kind) {
+		r.failOnce(paramType, "must be one of "+strings.Join(projections.JournalTypes(), ", "))
 	}
 	if err := r.check(); err != nil {
 		return reply{}, err
@@ -57,15 +59,27 @@ func (a *api) listJournal(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	listed = cutPage(listed, func(e projections.ResolvedEntry) (string, int) { return e.Position, entryBytes(e) })
-	page := journalPage{Data: make([]journalEntry, len(listed.Items)), Next: l.cursor(listed.Next)}
+	page := journalPage{Data: make([]json.RawMessage, len(listed.Items))}
 	for i, e := range listed.Items {
-		page.Data[i] = journalEntry{
+		if page.Data[i], err = marshal(journalEntry{
 			ID: e.Event.ID(), Type: e.Type, At: events.FormatTime(e.At), Cursor: l.cursor(e.Position),
 			Data: showEvent(e), Canonical: string(events.AppendCanonical(nil, e.Recorded)),
+		}); err != nil {
+			return reply{}, err
 		}
 	}
+	shown := 0
+	listed = cutPage(listed, func(e projections.ResolvedEntry) (string, int) {
+		shown++
+		return e.Position, escapedBytes(page.Data[shown-1])
+	})
+	page.Data, page.Next = page.Data[:len(listed.Items)], l.cursor(listed.Next)
 	return ok(page)
+}
+
+// escapedBytes returns how many bytes a JSON text takes in the answer of a Lambda function, where it is in a string.
+func escapedBytes(text []byte) int {
+	return len(text) + bytes.Count(text, []byte(`"`)) + bytes.Count(text, []byte(`\\`))
 }
 
 // showEvent shows what an event made, as a GET of it would right after the event.
@@ -98,21 +112,6 @@ func showEvent(entry projections.ResolvedEntry) any {
 		return client.RevokedMembership{Account: e.Account, User: e.User, Role: role}
 	}
 	return nil
-}
-
-// entryBytes returns the most bytes that an entry takes in the answer of a Lambda function.
-func entryBytes(e projections.ResolvedEntry) int {
-	const ofAByte = 7 // see maxBytes
-	canonical := len(events.AppendCanonical(nil, e.Recorded))
-	h := projections.Hold{}
-	switch of := e.Recorded.(type) {
-	case events.TransactionPosted:
-		h.Header = of
-	case events.HoldEnded:
-		h.Header, _ = e.Of.(events.TransactionPosted)
-		h.Ended = &of
-	}
-	return maxBytes(h) + 2*ofAByte*canonical
 }
 
 // isJournalPosition reports whether text can be a position in the journal.

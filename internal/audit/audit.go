@@ -213,5 +213,8 @@ func (a *Audit) sleep(ctx context.Context, d time.Duration) {
 
 // isYoung reports whether an event of that time need not be projected yet. The age decides, and not another look after
 // the settle time: a busy item always lacks some event, and only the age tells whether that is a new one. So an audit
-// need not wait, or remember what to look at again.
-func (a *Audit) isYoung(at time.Time) bool { return at.After(a.Now().Add(-a.Settle)) }
+// need not wait, or remember what to look at again. An event of a far future is not young: its time is wrong.
+func (a *Audit) isYoung(at time.Time) bool {
+	now := a.Now()
+	return at.After(now.Add(-a.Settle)) && at.Before(now.Add(uncheckedSkew))
+}

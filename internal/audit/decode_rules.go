@@ -57,7 +57,7 @@ var (
 	anEventKey = &rule[store.Key]{typ: aString, wanted: "the key of an event of the journal",
 		parse: func(s string) (store.Key, bool) {
 			key, ok := store.ParseKey(s)
-			return key, ok && store.IsJournaled(key.SK)
+			return key, ok && store.IsJournaled(key.SK) && store.IsEventKey(key)
 		}}
 	// aTrueFlag is for optional booleans: false must not be stored.
 	aTrueFlag = &rule[bool]{typ: aFlag, wanted: "true, or no such attribute",

@@ -20,6 +20,8 @@ const (
 	windowEntries = 1 << 20
 	// clockSkew bounds how far the clocks that stamp pages may be off the store's, and off those that stamp events.
 	clockSkew = time.Minute
+	// uncheckedSkew is the same for the clocks that stamp events which are neither transactions nor ends of holds.
+	uncheckedSkew = 24 * time.Hour
 	// missingMax bounds the entries that are searched for, in up to 20 MB. It is more than a rescan examines.
 	missingMax = 2 * rescanItems
 )
@@ -36,8 +38,12 @@ func (a *Audit) checkPage(ctx context.Context, p journalPage, key store.Key) {
 	var newest time.Time
 	for _, e := range p.entries {
 		text += e.event.ID() + " " + e.at.Format(instantForm) + "\n"
-		if e.subject() != e.event.ID() && e.at.After(newest) { // others have the time of an unchecked clock
-			newest = e.at
+		at := e.at
+		if e.subject() == e.event.ID() { // neither a transaction nor an end: its time is of an unchecked clock
+			at = at.Add(-uncheckedSkew)
+		}
+		if at.After(newest) {
+			newest = at
 		}
 	}
 	hash := sha256.Sum256([]byte(text))
@@ -220,7 +226,7 @@ func (c *reconciler) searchJournal(ctx context.Context) {
 	if len(c.missingFromJournal) == 0 {
 		return
 	}
-	from := c.audit.Now()
+	from := c.audit.started // pages that were written before were scanned
 	for _, e := range c.missingFromJournal {
 		if e.at.Before(from) {
 			from = e.at

@@ -55,8 +55,8 @@ func Check(ctx context.Context, c Config) (r Report, err error) {
 	return r, err
 }
 
-// judge computes the tree again in a file of its own. It reports which notes the table fulfills, and into r, unless that
-// is nil, what differs.
+// judge computes the tree again in a file of its own. It reports which notes the table fulfills, and into r, unless
+// that is nil, what differs.
 func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err error) {
 	file, err := os.CreateTemp(d.path, "check-")
 	if err != nil {
@@ -106,8 +106,8 @@ func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err
 		case !isThere:
 			report.find("%s: page %s of the journal is missing", note, n.Page)
 		case end != n.Size:
-			report.find("%s: the journal has %d entries up to page %s, not %d: entries or pages were added or removed", note,
-				end, n.Page, n.Size)
+			report.find("%s: the journal has %d entries up to page %s, not %d: entries or pages were added or removed",
+				note, end, n.Page, n.Size)
 		case root != n.Root:
 			report.find("%s: the entries are not those of the note", note)
 		}

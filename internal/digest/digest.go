@@ -1,9 +1,10 @@
-// Package digest keeps the Merkle tree over a ledger's journal outside its table: in a directory of an auditor. A digest
-// reads the journal on from the last note, adds a leaf for each entry, and signs a new note. A check computes everything
-// again from the events in the table, and compares it with all notes that were kept. Nothing is written to the table.
+// Package digest keeps the Merkle tree over a ledger's journal outside its table: in a directory of an auditor. A
+// digest reads the journal on from the last note, adds a leaf for each entry, and signs a new note. A check computes
+// everything again from the events in the table, and compares it with all notes that were kept. Nothing is written to
+// the table.
 //
-// What a digest covers cannot be altered, removed or reordered unnoticed, not even by somebody who may write to the table
-// and computes every checksum anew. Package proof has the notes and the proofs.
+// What a digest covers cannot be altered, removed or reordered unnoticed, not even by somebody who may write to the
+// table and computes every checksum anew. Package proof has the notes and the proofs.
 package digest
 
 import (
@@ -68,9 +69,9 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 			return r, err
 		}
 		if page == nil {
-			return r, fmt.Errorf("page %s of the journal, the last one of the note of %d entries, is missing: run with "+
-				"--check, which names what differs. If the table was restored from a backup, go on with --resume", before.Page,
-				before.Size)
+			return r, fmt.Errorf("page %s of the journal, the last one of the note of %d entries, is missing: run "+
+				"with --check, which names what differs. If the table was restored from a backup, go on with --resume",
+				before.Page, before.Size)
 		}
 	}
 	if !isWhole {
@@ -99,8 +100,8 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 	case err != nil:
 		return r, err
 	case d.hashes.Size < before.Size:
-		return r, fmt.Errorf("the journal has %d entries, and the note of page %s has %d: entries are missing. Check the "+
-			"table with --check. If it was restored from a backup, go on with --resume", d.hashes.Size, before.Page,
+		return r, fmt.Errorf("the journal has %d entries, and the note of page %s has %d: entries are missing. Check "+
+			"the table with --check. If it was restored from a backup, go on with --resume", d.hashes.Size, before.Page,
 			before.Size)
 	case d.hashes.Size > d.newest().Size:
 		if err := d.note(page); err != nil {
@@ -121,8 +122,8 @@ func (d *dir) agrees(page string) error {
 			return err
 		}
 		if n.Page == page && n.Size != d.hashes.Size || root != n.Root {
-			return fmt.Errorf("the journal up to page %s differs from the note of %d entries: run with --check, which names "+
-				"what differs. If the table was restored from a backup, go on with --resume", page, n.Size)
+			return fmt.Errorf("the journal up to page %s differs from the note of %d entries: run with --check, which "+
+				"names what differs. If the table was restored from a backup, go on with --resume", page, n.Size)
 		}
 	}
 	return nil
@@ -257,8 +258,8 @@ func Prove(ctx context.Context, c Config, event store.Key) (p proof.Inclusion, e
 	})
 	switch {
 	case err == nil:
-		return p, fmt.Errorf("the journal of the note of %d entries does not have %s: run `ledger digest` first", n.Size,
-			event.ID())
+		return p, fmt.Errorf("the journal of the note of %d entries does not have %s: run `ledger digest` first",
+			n.Size, event.ID())
 	case !errors.Is(err, errEnd):
 		return p, err
 	}

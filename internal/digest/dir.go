@@ -73,8 +73,8 @@ func open(path, origin string) (*dir, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(path, fileKey), err)
 	}
 	if name := d.signer.Name(); name != origin {
-		return nil, fmt.Errorf("%s is the directory of %q, and the table is that of %q: give its own directory", path, name,
-			origin)
+		return nil, fmt.Errorf("%s is the directory of %q, and the table is that of %q: give its own directory", path,
+			name, origin)
 	}
 	public, err := os.ReadFile(filepath.Join(path, filePublic))
 	if err != nil {
@@ -162,8 +162,8 @@ func (d *dir) load() (ok bool, err error) {
 			return false, err
 		}
 		if root != newest.Root {
-			return false, fmt.Errorf("%s was altered, as its hashes differ from the note of %d entries: delete the file, and "+
-				"run again, which reads the whole journal", filepath.Join(d.path, fileHashes), newest.Size)
+			return false, fmt.Errorf("%s was altered, as its hashes differ from the note of %d entries: delete the file, "+
+				"and run again, which reads the whole journal", filepath.Join(d.path, fileHashes), newest.Size)
 		}
 	}
 	return ok, d.file.Truncate(count * tlog.HashSize)

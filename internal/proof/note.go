@@ -1,6 +1,6 @@
 // Package proof has the signed notes of a journal's Merkle tree, and the proofs that an entry is in it. It needs files
-// only: neither the ledger nor its table. The tree is that of RFC 6962. Its leaves are the canonical forms of events, in
-// the order of the journal.
+// only: neither the ledger nor its table. The tree is that of RFC 6962. Its leaves are the canonical forms of events,
+// in the order of the journal.
 package proof
 
 import (
@@ -43,8 +43,8 @@ func OpenNote(signed []byte, key string) (Note, error) {
 	opened, err := note.Open(signed, note.VerifierList(verifier))
 	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
 		origin, _, _ := strings.Cut(unverified.Note.Text, "\n")
-		return Note{}, fmt.Errorf("the note is of %q, and is not signed by the key of %q: it is of another ledger, or of "+
-			"another auditor", origin, verifier.Name())
+		return Note{}, fmt.Errorf("the note is of %q, and is not signed by the key of %q: it is of another ledger, or "+
+			"of another auditor", origin, verifier.Name())
 	}
 	if err != nil {
 		return Note{}, fmt.Errorf("the note was altered: %w", err)
@@ -110,7 +110,8 @@ func ParseInclusion(file []byte) (p Inclusion, err error) {
 		return p, errors.New("its second line must have the event as extra data, in base64")
 	}
 	index, isIndex := strings.CutPrefix(lines[1], "index ")
-	if p.Index, err = strconv.ParseInt(index, 10, 64); !isIndex || err != nil || strconv.FormatInt(p.Index, 10) != index {
+	p.Index, err = strconv.ParseInt(index, 10, 64)
+	if !isIndex || err != nil || strconv.FormatInt(p.Index, 10) != index {
 		return p, errors.New("its third line must have the index of the entry")
 	}
 	for i, line := range lines[2:] {
@@ -134,8 +135,8 @@ func (p Inclusion) Check(key string) (Note, error) {
 		return n, fmt.Errorf("the index %d is not in a journal of %d entries", p.Index, n.Size)
 	}
 	if err := tlog.CheckRecord(p.Path, n.Size, n.Root, p.Index, tlog.RecordHash(p.Canonical)); err != nil {
-		return n, errors.New("the event is not this entry of the note's journal: the event, the index, a hash or the note " +
-			"was altered, or the note is of another proof")
+		return n, errors.New("the event is not this entry of the note's journal: the event, the index, a hash or the " +
+			"note was altered, or the note is of another proof")
 	}
 	return n, nil
 }

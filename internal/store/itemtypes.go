@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ledger.example/events"
 )
 
 // An ItemType declares one kind of item. This is the only place that says how its keys are built, parsed and
@@ -126,11 +128,12 @@ func JournaledTypes() (types []string) {
 	return slices.Compact(types) // grants on accounts and in groups have the same
 }
 
-// IsEventKey reports whether an event can have this key.
+// IsEventKey reports whether an event can have this key. Each of its ids must be valid.
 func IsEventKey(k Key) bool {
 	return slices.ContainsFunc(patterns, func(p *Pattern) bool {
-		_, ok := p.parse(k)
-		return ok && p.isEvent()
+		parts, ok := p.Parts(k)
+		isInvalid := func(part string) bool { return !events.ValidID(part) }
+		return ok && p.isEvent() && !slices.ContainsFunc(parts, isInvalid)
 	})
 }
 

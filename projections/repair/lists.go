@@ -31,7 +31,7 @@ type lists struct {
 	mu      sync.Mutex
 	journal map[uint64]bool                     // by the hash of an entry: whether its event was found
 	newest  events.KSUID                        // of the right pages that were read
-	altered []events.KSUID                      // pages that cannot be decoded, or that no lister wrote under their keys
+	altered []events.KSUID                      // pages that cannot be decoded, or not written by a lister
 	missing map[uint64]projections.JournalEntry // by its hash
 }
 

@@ -182,6 +182,10 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 				return err
 			}
 			stored, err := store.DecodeEvent(item)
+			if item != nil && err != nil {
+				l.run.report(Report{Err: fmt.Errorf("page %s of the journal: event %s: %w", p.ID, e.Event.ID(), err)})
+				return nil // nothing proves that the entry is wrong
+			}
 			isRight = err == nil && projections.EntryOf(stored) == e
 		}
 		if isRight {

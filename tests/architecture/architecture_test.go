@@ -70,7 +70,7 @@ var importRules = []importRule{
 	{"internal/store", "events internal/retry", sdk},
 	{"internal/store/*", "events internal/store", sdk},
 	{"internal/audit", "internal/store", sdk}, // only its layout: see TestAuditSharesOnlyTheLayout
-	{"internal/proof", "", pure}, // auditors check proofs with it, without the ledger
+	{"internal/proof", "", pure},              // auditors check proofs with it, without the ledger
 	{"internal/digest", "events projections internal/proof internal/store", testsImportAll},
 	{"internal/importer", "client events", pure},
 	{"internal/books", "client events", pure},

@@ -11,6 +11,8 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/audit"
 	"ledger.example/internal/store"
+	"ledger.example/projections/repair"
+	"ledger.example/tests/system"
 )
 
 // listCodes are the codes of findings about lists of transactions and about the journal.
@@ -92,5 +94,25 @@ func TestLongAuditFindsWhatWasYoung(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, report, append(b.checksumFindings(), c.wanted...))
+	}
+}
+
+// A rebuild of lists does not take an event that cannot be read for one that does not exist: its entry stays.
+func TestEntryOfAnUnreadableEventStays(t *testing.T) {
+	b := copyOfBook(t)
+	b.set(store.Asset.Key("AAPL"), store.AttrChecksum, store.String("AAAAAAAAAAAAAAAAAAAAAA"))
+	client := b.client(t)
+	failed := 0
+	err := list(t, client, nil, repair.Scope{}, func(r repair.Report) {
+		if r.Err != nil {
+			failed++
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := book(system.Contents(t, client, books))
+	if page, _ := after.findEntry(store.Asset.Key("AAPL")); failed == 0 || after[page][store.AttrVoid] != nil {
+		t.Errorf("%d failures reported; the page is %v", failed, after[page])
 	}
 }

@@ -3,7 +3,8 @@
 // file.
 //
 // Redrive uses only the key of a record. It reads the item of that key. Events of the journal go to the lister, and
-// events with other projections to the projector. So redrive is idempotent, and it does not matter which of the two had the record.
+// events with other projections to the projector. So redrive is idempotent, and it does not matter which of the two had
+// the record.
 package redrive
 
 import (
