@@ -34,6 +34,13 @@ type reader struct {
 	depth int      // the number of objects and lists around the current value
 	lists int      // the number of lists around it
 	quiet bool     // unknown and repeated members are not recorded
+
+	unread bytes.Buffer // of json
+	room   struct {     // enough for most bodies, in one allocation
+		path   [64]byte
+		names  [fewMembers]string
+		places [8]place
+	}
 }
 
 // read reads a text that is one JSON object into the value of a wire type to which into points: see value. It rejects
@@ -62,11 +69,13 @@ func read(text []byte, into any) (body, error) {
 
 // newReader returns a reader at the beginning of text. It changes text.
 func newReader(text []byte) *reader {
-	r := &reader{text: string(text), path: make([]byte, 0, 64), names: make([]string, 0, fewMembers)}
-	r.places = make([]place, 0, 8) // the sizes are enough for most bodies
-	r.json = jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	r := &reader{text: string(text), unread: *bytes.NewBuffer(text)}
+	r.path, r.names, r.places = r.room.path[:0], r.room.names[:0], r.room.places[:0]
+	r.json = jsontext.NewDecoder(&r.unread, options)
 	return r
 }
+
+var options = jsontext.AllowDuplicateNames(true)
 
 // explain returns the error of a text that cannot be read. Of several errors, it returns the one that comes first here.
 func (r *reader) explain(err error) error {

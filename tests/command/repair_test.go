@@ -121,7 +121,7 @@ func TestRedrive(t *testing.T) {
 			headers++
 		}
 	}
-	want := redriven{Files: 1, Records: 8 + headers, Balances: 5, Memberships: 1, Listed: headers}
+	want := redriven{Files: 1, Records: 8 + headers, Balances: 5, Memberships: 1, Listed: headers + 2}
 	for _, step := range []struct {
 		name              string
 		flags             []string
