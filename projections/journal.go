@@ -215,9 +215,9 @@ func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2
 				yield(JournalPage{}, fmt.Errorf("read the journal after page %q: %w", after, err))
 				return
 			}
-			bound := trailingKSUID(begun, at, JournalTrail)
+			final := trailingKSUID(begun, at, JournalTrail)
 			for _, page := range pages {
-				if page.ID >= bound || !yield(page, nil) {
+				if page.ID >= final || !yield(page, nil) {
 					return
 				}
 				after = page.ID
