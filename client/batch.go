@@ -250,6 +250,8 @@ func (c *Client) sendOnce(ctx context.Context, items []*item, areFresh bool) (at
 func (c *Client) settle(it *item, a attemptResult) {
 	it.err, it.isPending = a.err, false
 	switch {
+	case a.verdict == answered && it.maybeApplied && c.mayLackRole(a.err):
+		it.end(a.err) // an earlier attempt may have been applied before the role was revoked
 	case a.verdict == answered && a.err == nil:
 		it.outcome, it.isDone = Outcome{Written: Written{New: isNew(it.call, a), Raw: a.body}}, true
 	case a.verdict == answered && isRefusal(a.err) && c.unanswered.remaining(it.resources, c.now()) > 0:

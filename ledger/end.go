@@ -77,10 +77,11 @@ func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) 
 	return taken, nil
 }
 
-// isLate reports whether the request captures a hold after the time of expiry, by the clock or by the KSUIDs.
+// isLate reports whether the request captures a hold after the time of expiry, by the clock or by the KSUIDs, now or
+// when it was last asked.
 func (r *request) isLate(now time.Time, ids []events.KSUID) bool {
 	expires := r.header.ExpiresAt
-	return r.outcome == events.OutcomeCaptured && (!now.Before(expires) || !ids[0].Time().Before(expires))
+	return r.outcome == events.OutcomeCaptured && (r.late || !now.Before(expires) || !ids[0].Time().Before(expires))
 }
 
 // buildEnd returns the end of an open hold. ids are newly minted, one for each leg, or empty in a dry run. A capture

@@ -25,11 +25,19 @@ import (
 // batchReserve is how long before its deadline a batch starts its last write. It keeps unknown outcomes rare.
 const batchReserve = time.Second
 
+// jointTries is after how many further attempts that wrote nothing a joint write is given up. It has more items than a
+// single request, so it conflicts more often.
+const jointTries = 3
+
 // errTogether ends a joint write that a guard refused.
 var errTogether = errors.New("the requests cannot be written together")
 
 // postChain posts independent requests that share guards, in their order, and answers each.
+//
+// A request that ends or reverses a transaction is not judged while it is not known what became of an earlier request
+// for that transaction: it is not tried.
 func (l *Ledger) postChain(c *command, chain []*request) {
+	open := make(map[string]bool) // transactions of which an earlier request may be sent again
 	for len(chain) > 0 {
 		n := l.fitting(chain)
 		joint := &attempts{funding: funding{ledger: l}, pending: chain[:n], joint: true}
@@ -37,8 +45,20 @@ func (l *Ledger) postChain(c *command, chain []*request) {
 			_ = joint.carryOut(c) // the error is of no request: those that it leaves pending are posted alone
 		}
 		for _, r := range joint.pending {
-			if err := joint.only(r).postAlone(c); err != nil {
-				r.refused = asError(err)
+			var err error = notTried("An earlier request for the same transaction has no final answer")
+			if !open[r.other()] {
+				err = joint.only(r).postAlone(c)
+			}
+			if err == nil {
+				continue
+			}
+			r.refused = asError(err)
+			switch r.refused.Code {
+			case CodeUnavailable, CodeThrottled, CodeContention, CodeOutcomeUnknown:
+				open[r.ID] = true
+				if other := r.other(); other != "" {
+					open[other] = true
+				}
 			}
 		}
 		chain = chain[n:]
@@ -89,8 +109,12 @@ func (a *attempts) postAlone(c *command) error {
 	case a.unknown:
 		return unknownError(a.pending[0].ID, context.DeadlineExceeded)
 	}
+	return notTried("The batch took too long")
+}
+
+func notTried(why string) *Error {
 	return &Error{
 		Code: CodeUnavailable, RetryAfter: retryAfter, Err: context.DeadlineExceeded,
-		Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
+		Detail: why + ": this request was not tried. Nothing was written for it.",
 	}
 }

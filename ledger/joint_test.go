@@ -189,6 +189,39 @@ func TestUnknownOutcomeOfAJointWrite(t *testing.T) {
 	})
 }
 
+// A joint write that keeps conflicting is given up, and its requests are tried alone.
+func TestJointWriteThatConflicts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.journal.forever = func(ctx context.Context, c commit) error {
+			if c.heads > 1 {
+				return cancelled(head(0, store.CauseConflict))(ctx, c)
+			}
+			return c.apply(ctx)
+		}
+		r.results(false, "posted posted posted", transfers("t", 3)...)
+	})
+}
+
+// A request that ends or reverses a transaction is not judged while an earlier one for it may be sent again.
+func TestEndsWaitForEarlierRequests(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		place := transfer("h-1", "jane", "shop", "1")
+		place.Hold = &ledger.HoldRequest{}
+		of := ledger.Annotation{ID: "r-1", Actor: "tester"}
+		r.journal.forever = answers(errThrottled)
+		results := r.results(false, "throttled unavailable unavailable", place,
+			ledger.CaptureRequest{Transaction: "h-1", Actor: "tester"}, ledger.ReverseRequest{Annotation: of, Transaction: "h-1"})
+		if detail := results[1].Err.Detail; !strings.Contains(detail, "not tried") {
+			t.Error(detail)
+		}
+		r.journal.forever = nil
+		r.results(false, "posted posted posted", place, ledger.CaptureRequest{Transaction: "h-1", Actor: "tester"},
+			ledger.ReverseRequest{Annotation: of, Transaction: "h-1"})
+	})
+}
+
 // The credits of a limit do not fall between a joint write and the attempts of its requests alone, even if the cache
 // entry expires. Their refusals rely on it.
 func TestCreditsNeverFallAfterAJointWrite(t *testing.T) {

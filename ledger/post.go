@@ -145,7 +145,7 @@ func (a *attempts) run(c *command) error {
 		if len(a.pending) == 0 {
 			return nil
 		}
-		if !a.again(c, err) {
+		if a.joint && !a.unknown && a.failed == jointTries || !a.again(c, err) {
 			return a.fail(c, asError(err))
 		}
 		if slices.ContainsFunc(a.pending, isOutdated) {
@@ -191,6 +191,7 @@ func (a *attempts) commit(ctx context.Context, requests []*request) (c commit, m
 	for _, r := range requests {
 		n := r.ksuidsNeeded()
 		if len(requests) > 1 && r.isLate(now, ids) {
+			r.late = true // also if the clock goes back
 			return a.commit(ctx, []*request{r})
 		}
 		if err := r.addTo(ctx, a.ledger, &c, now, ids[:n]); err != nil {

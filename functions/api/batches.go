@@ -261,7 +261,7 @@ func (b *batched) read(r *request, text rawText, note func(kind, id string)) err
 		}
 		in.quiet = true
 		err := in.object(func(name string) error {
-			if name != batchKinds[kind].id || in.json.PeekKind() != '"' {
+			if id := batchKinds[kind].id; id == "" || name != id || in.json.PeekKind() != '"' {
 				return in.skip()
 			}
 			_, id, err := in.scalar()
