@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,25 +192,25 @@ func TestUnknownOutcomeOfABatchOfEnds(t *testing.T) {
 		"late":    {late(20 * time.Second), "replayed replayed replayed"},
 		"lost":    {func(context.Context, commit) error { return errUnknown }, "posted posted posted"},
 	} {
-		for _, atomic := range []bool{true, false} {
-			t.Run(fmt.Sprint(name, ", atomic ", atomic), func(t *testing.T) {
+		for _, isAtomic := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", atomic ", isAtomic), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, r *rig) {
 					r.holding(2, time.Hour)
 					r.mustPost(transfer("t-1", "bank", "shop", "10"))
 					requests := []ledger.Request{capture("h-0", ledger.Part{}), release("h-1"), reversal("r-1", "t-1", some("4"))}
-					broken := false
+					var broken atomic.Bool
 					r.journal.forever = func(ctx context.Context, commit commit) error {
-						broken = true
+						broken.Store(true)
 						return c.step(ctx, commit)
 					}
 					r.journal.fail = func(string) error { // after the first attempt nothing can be read
-						if broken {
+						if broken.Load() {
 							return errUnavailable
 						}
 						return nil
 					}
-					results, err := r.batch(atomic, requests...)
-					if atomic {
+					results, err := r.batch(isAtomic, requests...)
+					if isAtomic {
 						r.refused(err, ledger.CodeOutcomeUnknown)
 					}
 					for i, result := range results {
@@ -219,7 +220,7 @@ func TestUnknownOutcomeOfABatchOfEnds(t *testing.T) {
 					}
 					unknown := len(r.journal.sent) > 0
 					time.Sleep(time.Minute)
-					if r.journal.fail, r.journal.forever = nil, nil; atomic && unknown {
+					if r.journal.fail, r.journal.forever = nil, nil; isAtomic && unknown {
 						r.results(true, c.want, requests...)
 					}
 				})
