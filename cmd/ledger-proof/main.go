@@ -142,8 +142,8 @@ func consistency(older, newer, hashes, key string, out io.Writer) error {
 		case err != nil:
 			return fmt.Errorf("%s: %w", hashes, err)
 		case root != n.Root:
-			return fmt.Errorf("the hashes are not those of the note of %d entries: the notes contradict each other, or "+
-				"the file is of another journal", n.Size)
+			return fmt.Errorf("the hashes are not those of the note of %d entries: the notes contradict each "+
+				"other, or the file is of another journal", n.Size)
 		}
 	}
 	_, err = fmt.Fprintf(out, `The journal of %s with %d entries begins with the %d entries of the older note.

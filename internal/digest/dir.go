@@ -162,8 +162,8 @@ func (d *dir) load() (ok bool, err error) {
 			return false, err
 		}
 		if root != newest.Root {
-			return false, fmt.Errorf("%s was altered, as its hashes differ from the note of %d entries: delete the file, "+
-				"and run again, which reads the whole journal", filepath.Join(d.path, fileHashes), newest.Size)
+			return false, fmt.Errorf("%s was altered, as its hashes differ from the note of %d entries: delete the "+
+				"file, and run again, which reads the whole journal", filepath.Join(d.path, fileHashes), newest.Size)
 		}
 	}
 	return ok, d.file.Truncate(count * tlog.HashSize)
