@@ -54,6 +54,7 @@ type Import struct {
 	posted map[string][]string // transaction of the file to its accounts; used only by read
 
 	backdates atomic.Bool // a line has an effective time
+	unknowns  atomic.Bool // a line is of a transaction of an earlier file
 
 	mu       sync.Mutex // also held while OnFailure is called
 	counts   Counts
@@ -176,6 +177,9 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 		i.window.Release(weight - j.weight)
 		if j.effective != "" {
 			i.backdates.Store(true)
+		}
+		if isUnknown {
+			i.unknowns.Store(true)
 		}
 		afterChange, afterUnknown = isChange, isUnknown
 		holds, waitsFor := i.keys(ctx, j.command)

@@ -113,3 +113,40 @@ func TestCancelledImportDoesNotWait(t *testing.T) {
 		}
 	})
 }
+
+// Lines that end or reverse a deferred line are deferred, too.
+func TestEndsOfDeferredHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := lagging(5 * time.Second)
+		file := opening + `{"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"10","effective_at":"2020-01-01T00:00:00Z"}}
+{"transfer":{"id":"h","from":"jane","to":"bank","asset":"USD","quantity":"10","hold":{}}}
+{"capture":{"transaction":"h"}}
+`
+		c, f, err := run(t.Context(), b, 4, strings.NewReader(file))
+		if err != nil || c.Failed > 0 || b.moved["h"].state != client.StatusCaptured {
+			t.Errorf("%+v, %v, %v, %+v", c, f.lines(), err, b.moved["h"])
+		}
+	})
+}
+
+// Ends and reversals of transactions of an earlier file may depend on each other.
+func TestEndsOfAnEarlierFile(t *testing.T) {
+	for n := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBook()
+			b.moved["old-0"], b.moved["old-1"] = moved{"jane", "joe", "USD", "held", 3}, moved{"bank", "jane", "USD", "posted", 3}
+			b.before = func(_ context.Context, c client.Command) error {
+				if c.Kind == client.KindRelease {
+					time.Sleep(5 * time.Millisecond) // the reversal's request is quicker
+				}
+				return nil
+			}
+			file := opening + `{"account":{"id":"joe"}}` + strings.Repeat("\n", n+1) + `{"release":{"transaction":"old-0"}}
+{"reversal":{"id":"r-1","transaction":"old-1"}}
+`
+			if c, f, err := run(t.Context(), b, 4, strings.NewReader(file)); err != nil || c.Failed > 0 {
+				t.Errorf("%+v, %v, %v", c, f.lines(), err)
+			}
+		})
+	}
+}
