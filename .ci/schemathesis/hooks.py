@@ -25,7 +25,7 @@ NOT_IN_SCHEMA = [
     (r"requests\[\d+\]\.\w+\.id", "is required"),
     ("If-Match", 'must be ETags of the account, such as "3", or *'),
     (r"hold\.expires_at", "must be after now and at most 31 days ahead"),
-    ("quantity", "is required with cost"),
+    (r"(requests\[\d+\]\.\w+\.)?quantity", "is required with cost"),
     ("id|Idempotency-Key", "must be the same in id and Idempotency-Key"),
     ("profile", "must have at most 4096 bytes as compact JSON"),
     ("metadata", "must have at most 4096 bytes in all"),

@@ -20,5 +20,5 @@ def nothing_for_nobody(ctx, response, case):
     assert status != 422 or response.json()["code"] in CODES, "reveals what exists"
 
 
-# Codes of a 422 that reveal nothing: an unknown account has the same code, or the body itself is invalid.
-CODES = {"account_not_found", "invalid_transaction"}
+# Codes of a 422 that reveal nothing: an unknown account or transaction has the same code, or the body itself is invalid.
+CODES = {"account_not_found", "transaction_not_found", "invalid_transaction"}
