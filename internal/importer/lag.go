@@ -47,7 +47,8 @@ func (i *Import) deferRetry(j *job, refusal error) bool {
 }
 
 // retryDeferred retries the deferred lines in the order of the file, until all are posted, or until none was posted for
-// lagTime, after which refusals are final. Without backdated lines, they are final once no line was posted. The caller must have acquired the whole window, and has it again afterwards.
+// lagTime, after which refusals are final. Without backdated lines, they are final once no line was posted. The caller
+// must have acquired the whole window, and has it again afterwards.
 func (i *Import) retryDeferred(ctx context.Context) {
 	for progress, isStuck := time.Now(), false; len(i.deferred) > 0; {
 		jobs, lags := i.deferred, i.backdates.Load()
