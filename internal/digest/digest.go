@@ -9,6 +9,7 @@ package digest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -108,7 +109,7 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 			return r, err
 		}
 	}
-	return Result{Note: d.newest(), New: d.newest().Size - before.Size, Lost: r.Lost}, nil
+	return Result{Note: d.newest().Note, New: d.newest().Size - before.Size, Lost: r.Lost}, nil
 }
 
 // agrees compares the tree, which has the journal up to a page, with the notes of its size and of that page.
@@ -194,14 +195,17 @@ func Entries(ctx context.Context, c Config, to io.Writer) (n proof.Note, err err
 		return n, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	n = d.newest()
-	index, err := int64(0), nil
+	n = d.newest().Note
+	lines, index := json.NewEncoder(to), int64(0)
+	lines.SetEscapeHTML(false)
 	err = c.walk(ctx, "", func(_ store.Key, canonical []byte, err error) error {
 		if index++; err != nil || index > n.Size {
 			return err
 		}
-		_, err = fmt.Fprintf(to, "{\"index\":%d,\"canonical\":%s}\n", index-1, strconv.Quote(string(canonical)))
-		return err
+		return lines.Encode(struct {
+			Index     int64  `json:"index"`
+			Canonical string `json:"canonical"`
+		}{index - 1, string(canonical)})
 	}, func(id events.KSUID) error {
 		if string(id) == n.Page {
 			return errEnd
@@ -246,21 +250,8 @@ func Prove(ctx context.Context, c Config, event store.Key) (p proof.Inclusion, e
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
 	n := d.newest()
-	index := int64(0)
-	err = c.walkPages(ctx, func(page projections.JournalPage) error {
-		for _, e := range page.Entries {
-			if index < n.Size && e.Event == event {
-				return errEnd
-			}
-			index++
-		}
-		return nil
-	})
-	switch {
-	case err == nil:
-		return p, fmt.Errorf("the journal of the note of %d entries does not have %s: run `ledger digest` first",
-			n.Size, event.ID())
-	case !errors.Is(err, errEnd):
+	index, err := c.indexOf(ctx, event, n.Size)
+	if err != nil {
 		return p, err
 	}
 	item, _, err := c.Table.Get(ctx, event, store.Strong)
@@ -271,7 +262,7 @@ func Prove(ctx context.Context, c Config, event store.Key) (p proof.Inclusion, e
 	if err != nil {
 		return p, fmt.Errorf("event %s: %w", event.ID(), err)
 	}
-	p = proof.Inclusion{Canonical: events.AppendCanonical(nil, e), Index: index, Signed: d.signed[len(d.signed)-1]}
+	p = proof.Inclusion{Canonical: events.AppendCanonical(nil, e), Index: index, Signed: n.signed}
 	if p.Path, err = tlog.ProveRecord(n.Size, index, d.hashes); err != nil {
 		return p, err
 	}
@@ -281,20 +272,25 @@ func Prove(ctx context.Context, c Config, event store.Key) (p proof.Inclusion, e
 	return p, nil
 }
 
-// walkPages calls do for the pages of the journal that are not void.
-func (c Config) walkPages(ctx context.Context, do func(projections.JournalPage) error) error {
+// indexOf returns the index of the first entry of an event among the first entries of the journal.
+func (c Config) indexOf(ctx context.Context, event store.Key, size int64) (int64, error) {
+	index := int64(0)
 	for page, err := range projections.NewJournalReader(c.Table, c.Now).Final(ctx, "") {
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if page.Void {
-			continue
-		}
-		if err := do(page); err != nil {
-			return err
+		for _, e := range page.Entries {
+			switch {
+			case page.Void:
+				continue
+			case index < size && e.Event == event:
+				return index, nil
+			}
+			index++
 		}
 	}
-	return ctx.Err()
+	return 0, fmt.Errorf("the journal of the note of %d entries does not have %s: run `ledger digest` first", size,
+		event.ID())
 }
 
 // resume reads the journal anew, and sets the notes aside that it does not fulfill.
@@ -306,7 +302,7 @@ func (d *dir) resume(ctx context.Context, c Config) (lost []int64, err error) {
 	keep := 0
 	for i, n := range d.notes {
 		if holds[i] {
-			d.notes[keep], d.signed[keep] = d.notes[i], d.signed[i]
+			d.notes[keep] = n
 			keep++
 			continue
 		}
@@ -316,7 +312,7 @@ func (d *dir) resume(ctx context.Context, c Config) (lost []int64, err error) {
 			return nil, err
 		}
 	}
-	d.notes, d.signed = d.notes[:keep], d.signed[:keep]
+	d.notes = d.notes[:keep]
 	if len(lost) > 0 { // the hashes beyond may be those of lost entries
 		return lost, d.file.Truncate(0)
 	}

@@ -34,10 +34,15 @@ type dir struct {
 	signer note.Signer
 	public string
 	file   *os.File      // fileHashes, locked
-	notes  []proof.Note  // ascending by size
-	signed [][]byte      // of notes
+	notes  []kept        // ascending by size
 	lost   []string      // files of lost notes
 	hashes *proof.Hashes // of file
+}
+
+// kept is a note with its signed text.
+type kept struct {
+	proof.Note
+	signed []byte
 }
 
 // NewKey makes a key in a directory, which it creates. origin names the ledger. Error: the directory has a key.
@@ -119,24 +124,15 @@ func (d *dir) readNotes() error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
-			d.notes, d.signed = append(d.notes, n), append(d.signed, signed)
+			d.notes = append(d.notes, kept{n, signed})
 		}
 	}
-	order := make([]int, len(d.notes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(d.notes[i].Size, d.notes[j].Size) })
-	notes, signed := make([]proof.Note, len(order)), make([][]byte, len(order))
-	for i, at := range order {
-		notes[i], signed[i] = d.notes[at], d.signed[at]
-	}
-	d.notes, d.signed = notes, signed
+	slices.SortFunc(d.notes, func(a, b kept) int { return cmp.Compare(a.Size, b.Size) })
 	return nil
 }
 
-// newest returns the newest note, the zero Note if there is none.
-func (d *dir) newest() (n proof.Note) {
+// newest returns the newest note, a zero one if there is none.
+func (d *dir) newest() (n kept) {
 	if len(d.notes) > 0 {
 		n = d.notes[len(d.notes)-1]
 	}
@@ -153,7 +149,7 @@ func (d *dir) load() (ok bool, err error) {
 	}
 	count := tlog.StoredHashCount(newest.Size)
 	if ok = info.Size() >= count*tlog.HashSize; !ok {
-		newest, count = proof.Note{}, 0
+		newest, count = kept{}, 0
 	}
 	d.hashes = &proof.Hashes{File: d.file, Written: count, Size: newest.Size}
 	if newest.Size > 0 {
@@ -204,7 +200,7 @@ func (d *dir) note(page string) error {
 	if err := writeFile(path, signed, 0o644); err != nil {
 		return err
 	}
-	d.notes, d.signed = append(d.notes, n), append(d.signed, signed)
+	d.notes = append(d.notes, kept{n, signed})
 	return nil
 }
 

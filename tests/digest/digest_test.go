@@ -3,6 +3,7 @@ package digest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -390,15 +391,23 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// The entries are all those of the newest note.
+// The entries are all those of the newest note. Each line is JSON, whatever characters the event has.
 func TestEntries(t *testing.T) {
 	b := newBook(t)
+	odd := opened("odd")
+	odd.Name = "\x7f\u0085\u2028\U000e0001<\\\""
+	b.page(odd)
 	b.run()
 	b.page(posted("t-4", 6)) // not sealed
 	var out strings.Builder
 	n, err := digest.Entries(t.Context(), b.config(), &out)
-	if err != nil || n.Size != 7 || strings.Count(out.String(), "\n") != 7 {
+	if err != nil || n.Size != 8 || strings.Count(out.String(), "\n") != 8 {
 		t.Errorf("%+v, %v\n%s", n, err, out.String())
+	}
+	var last struct{ Canonical string }
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if err := json.Unmarshal([]byte(lines[7]), &last); err != nil || last.Canonical != string(events.AppendCanonical(nil, odd)) {
+		t.Errorf("%s: %v", lines[7], err)
 	}
 	first := fmt.Sprintf(`{"index":0,"canonical":%q}`, events.AppendCanonical(nil, opened("jane")))
 	if !strings.HasPrefix(out.String(), first+"\n") {
