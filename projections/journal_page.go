@@ -171,8 +171,7 @@ func decodeJournal(item store.Item) (JournalPage, error) {
 
 func decodeJournalEntry(element store.Item) (e JournalEntry, err error) {
 	r, ok := store.Read(element), false
-	e.Event, ok = store.ParseKey(r.Text(store.AttrEvent))
-	if !ok || !store.IsJournaled(e.Event.SK) || !store.IsEventKey(e.Event) {
+	if e.Event, ok = store.ParseJournaled(r.Text(store.AttrEvent)); !ok {
 		r.Fail(store.AttrEvent, "is not the key of an event of the journal")
 	}
 	if e.At, err = events.ParseTime(r.Text(store.AttrAt)); err != nil {

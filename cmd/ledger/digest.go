@@ -162,10 +162,10 @@ about 20 hashes, and the signed note. Who has the public key checks it with
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var key store.Key
-			switch parsed, ok := store.ParseKey(event); {
+			switch parsed, ok := store.ParseJournaled(event); {
 			case (len(args) == 2) == (event != ""):
 				return usageErrorf("give the ID of a transaction or --event")
-			case event != "" && (!ok || !store.IsJournaled(parsed.SK)):
+			case event != "" && !ok:
 				return usageErrorf("--event must be the id of an entry of the journal")
 			case event != "":
 				key = parsed

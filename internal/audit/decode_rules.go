@@ -55,10 +55,7 @@ var (
 		return at, isInstant(s)
 	}}
 	anEventKey = &rule[store.Key]{typ: aString, wanted: "the key of an event of the journal",
-		parse: func(s string) (store.Key, bool) {
-			key, ok := store.ParseKey(s)
-			return key, ok && store.IsJournaled(key.SK) && store.IsEventKey(key)
-		}}
+		parse: store.ParseJournaled}
 	// aTrueFlag is for optional booleans: false must not be stored.
 	aTrueFlag = &rule[bool]{typ: aFlag, wanted: "true, or no such attribute",
 		parse: func(s string) (bool, bool) { return s == "true", s == "true" }}

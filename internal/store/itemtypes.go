@@ -117,6 +117,12 @@ func IsJournaled(sk string) bool {
 	return is(sk, func(p *Pattern) bool { return p.isEvent() && !p.Implied })
 }
 
+// ParseJournaled parses the ID of an event's key, if the journal has such events.
+func ParseJournaled(id string) (k Key, ok bool) {
+	k, ok = ParseKey(id)
+	return k, ok && IsJournaled(k.SK) && IsEventKey(k)
+}
+
 // JournaledTypes returns the types of the events that the journal has.
 func JournaledTypes() (types []string) {
 	for _, p := range patterns {
