@@ -37,7 +37,7 @@ type benchOptions struct {
 	clients, seconds, count, rounds, accounts int
 	seed                                      uint64
 	memory, noPump, quick                     bool
-	endpoint, table, confirmed, plots         string
+	endpoint, table, confirmed                string
 }
 
 // benchCommand is `ledger bench`. Package internal/bench does the work; the report is printed here.
@@ -98,8 +98,6 @@ stream.
 for microseconds, _ms for milliseconds. The list "failed" is empty if every
 check passed.
 
---plot draws rates.svg, latencies.svg and, if a projector runs, lag.svg.
-
 Ctrl-C ends the load. bench also ends it if no request succeeds for 20 s. Then
 it checks the transactions that were posted, and the report says that it was cut
 short.`,
@@ -115,9 +113,6 @@ short.`,
 			}
 			if len(workloads) == 0 {
 				workloads = bench.Workloads()
-			}
-			if err := checkPlotFolder(o.plots); err != nil {
-				return err
 			}
 			return env.bench(cmd.Context(), o, workloads, isElsewhere)
 		},
@@ -136,7 +131,6 @@ short.`,
 	f.BoolVar(&o.noPump, "no-pump", false, "do not run the projector")
 	f.BoolVar(&o.quick, "quick", false, fmt.Sprintf("%d requests of each workload on --memory: a test of a few "+
 		"seconds", quickCount))
-	plotFlag(f, &o.plots, "rates, latencies and lag")
 	cmd.MarkFlagsMutuallyExclusive("memory", "dynamodb-endpoint", "quick")
 	cmd.MarkFlagsMutuallyExclusive("count", "seconds", "quick")
 	for _, other := range []string{"rounds", "accounts", "table", "no-pump"} {
@@ -250,8 +244,7 @@ func (env *environment) bench(ctx context.Context, o benchOptions, workloads []s
 	case report == nil:
 		return ended
 	}
-	// The report is printed before the plots are written, so that a failed plot does not lose it.
-	defer func() { err = errors.Join(err, ended, env.plot(o.plots, report.Plots())) }()
+	defer func() { err = errors.Join(err, ended) }()
 	printReport := env.printBenchTable
 	if env.json {
 		printReport = func(r *bench.Report) error { return env.printJSON(r) }

@@ -255,8 +255,7 @@ func TestBenchFindsRefusals(t *testing.T) {
 
 // With a ledger in this process, bench also reports requests to the store, and the ceilings.
 func TestBenchQuick(t *testing.T) {
-	folder := t.ArtifactDir()
-	code, out, problems := ledger(t, "http://ledger.example", "bench", "--quick", "--json", "--plot", folder, bench.HotReceiver, bench.Read, bench.Import)
+	code, out, problems := ledger(t, "http://ledger.example", "bench", "--quick", "--json", bench.HotReceiver, bench.Read, bench.Import)
 	var r bench.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitDone || len(r.Workloads) != 3 || len(r.Warnings) != 0 {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, problems)
@@ -273,9 +272,6 @@ func TestBenchQuick(t *testing.T) {
 			f["projection_writes_per_posting"] == 0 || f["projection_writes_per_posting"] > 2 || f["lag_postings"] == 0):
 			t.Errorf("%+v", w)
 		}
-	}
-	for name, each := range map[string]string{"rates": ": the ledger ", "latencies": ": p50 ", "lag": ": p50 "} {
-		says(t, plotted(t, folder, name), bench.HotReceiver+each, bench.Import+each)
 	}
 	if !r.Projected || r.WindowMS <= 0 {
 		t.Errorf("projected %v, window %d", r.Projected, r.WindowMS)

@@ -27,7 +27,6 @@ func (env *environment) verifyCommand() *cobra.Command {
 	var o operator
 	var options audit.Options
 	var rate int
-	var plots string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Audit the table: recompute all projections with separate code",
@@ -41,10 +40,7 @@ func (env *environment) verifyCommand() *cobra.Command {
 				return usageErrorf("--settle must not be negative")
 			}
 			options.Rate = float64(rate)
-			if err := checkPlotFolder(plots); err != nil {
-				return err
-			}
-			return env.verify(cmd.Context(), o, options, plots)
+			return env.verify(cmd.Context(), o, options)
 		},
 	}
 	f := cmd.Flags()
@@ -56,7 +52,6 @@ func (env *environment) verifyCommand() *cobra.Command {
 	numberFlag(f, &options.Findings, "max", audit.DefaultFindings, 0, math.MaxInt,
 		"maximum number of findings to print; all are counted")
 	numberFlag(f, &rate, "rate", 0, 0, math.MaxInt, "maximum number of read units in a second (default: no limit)")
-	plotFlag(f, &plots, "the items and the findings")
 	env.jsonFlag(cmd)
 	return cmd
 }
@@ -97,15 +92,13 @@ items that were read), "counts" (items, transactions, postings, accounts,
 findings, unsettled, overdue_holds), and the first --max findings (code, pk, sk,
 attribute, stored, recomputed). A finding about a whole item has no attribute.
 
---plot writes items.svg, the items by kind, and findings.svg, if there are any.
-
 The exit status is 0 if the table is sound. It is 1 if the table is not sound,
 or if verify could not read all of it: it then says how much it read. It is 2
 after a usage error.`
 }
 
 // verify audits the table. An audit that did not read all of it is an error, because it proves nothing.
-func (env *environment) verify(ctx context.Context, o operator, options audit.Options, plots string) error {
+func (env *environment) verify(ctx context.Context, o operator, options audit.Options) error {
 	debug.SetMemoryLimit(verifyMemoryBytes)
 	client, keys, err := o.open(ctx)
 	if err != nil {
@@ -132,7 +125,7 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 			"of the table to the end", err, counted(n.Items, "item", "items"),
 			counted(n.Findings, "finding", "findings"), n.Parts, a.Segments)
 	}
-	err = errors.Join(env.printReport(report, o), env.plot(plots, auditPlots(report)))
+	err = env.printReport(report, o)
 	if n := report.Counts.Findings; n > 0 {
 		err = errors.Join(err, fmt.Errorf("the table is not sound: %s", counted(n, "finding", "findings")))
 	}

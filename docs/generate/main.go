@@ -4,8 +4,8 @@
 //	| price | of | …
 //	<!-- end -->
 //
-// It measures the requests of the ledger to a store in memory, and reads the templates. It also draws plots of tables
-// that were measured by hand. go generate runs it in the folder docs.
+// It measures the requests of the ledger to a store in memory, and reads the templates. go generate runs it in the
+// folder docs.
 package main
 
 import (
@@ -64,12 +64,9 @@ func main() {
 		"dollars-month":  dollarTable(all, stack),
 		"restored-table": stack.restored(),
 	}
-	for name, plot := range plots() {
-		regions[name] = plot
-	}
 	used := make(map[string]bool)
 	for _, document := range []string{
-		"access.md", "capacity.md", "cost.md", "deployment.md", "design.md", "operations.md", performance,
+		"access.md", "capacity.md", "cost.md", "deployment.md", "design.md", "operations.md", "performance.md",
 	} {
 		before, err := os.ReadFile(document)
 		check(err)

@@ -77,7 +77,6 @@ var importRules = []importRule{
 	{"internal/export", "client events internal/books internal/units", pure},
 	{"internal/units", "client events", pure},
 	{"internal/console", "client events internal/units", pure},
-	{"internal/plot", "", pure},
 	{"internal/bench", everything, sdk},
 	{"internal/meter", "internal/store", sdk | testsImportAll},
 	{"internal/price", "", pure},
