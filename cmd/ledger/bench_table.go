@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"ledger.example/internal/bench"
 )
@@ -41,15 +38,6 @@ func (env *environment) printBenchTable(r *bench.Report) error {
 		return err
 	}
 	fmt.Fprintln(env.out)
-	for _, w := range r.Workloads {
-		var codes []string
-		for _, code := range slices.Sorted(maps.Keys(w.Errors)) {
-			codes = append(codes, fmt.Sprintf("%d %s", w.Errors[code], code))
-		}
-		if len(codes) > 0 {
-			fmt.Fprintf(env.out, "%s: errors: %s\n", w.Workload, strings.Join(codes, ", "))
-		}
-	}
 	if r.WindowMS > 0 {
 		fmt.Fprintf(env.out, "The batching window of the stream is %d ms.\n", r.WindowMS)
 	}

@@ -2,8 +2,8 @@
 // client of the HTTP API, so it measures everything that a caller waits for. It adds up the acknowledged transactions
 // in a book, and compares all balances with the book at the end. A run with a wrong balance fails.
 //
-// A run consists of rounds. In each round, every workload has a slice of load. Right after a slice, its ceilings are
-// measured: the same load without a part of the work.
+// A run consists of rounds. In each round, every workload has a slice of load. Right after a slice, its ceiling is
+// measured: the same transactions, sent by the SDK alone. The first request that fails ends the load.
 package bench
 
 import (
@@ -11,12 +11,19 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"ledger.example/client"
+	"ledger.example/internal/retry"
+)
+
+const (
+	// After the end of the load, finishTimeout bounds the requests in flight, and checkTimeout the checks. Together
+	// with the shutdown of the API, Ctrl-C takes at most about 20 s.
+	finishTimeout = 5 * time.Second
+	checkTimeout  = 12 * time.Second
 )
 
 // Config configures a run.
@@ -42,28 +49,20 @@ type Config struct {
 // Run is one run. Its method Run may be called once.
 type Run struct {
 	Config
-	fixture *fixture
-	book    *book
-	pool    *http.Transport
-	load    *endpoint      // for requests whose outcomes are counted
-	inside  *inside        // nil with URL
-	isEcho  bool           // this is the HTTP ceiling of another run
-	observe *client.Client // for all other requests
-	// balanceOf reads a balance for the checks. It is that of observe.
-	balanceOf func(ctx context.Context, account, asset string, strong bool) (client.Reply[client.Balance], error)
+	fixture       *fixture
+	book          *book
+	load, observe *client.Client // of the workloads, and of everything else
+	inside        *inside        // nil with URL
 
-	began   time.Time
-	end     context.CancelCauseFunc // ends the run
-	success atomic.Int64            // time of the last request that succeeded, in nanoseconds since began
-
-	warming, resolving counts     // requests outside of slices
-	spenders           []spending // state of the clients of hot-spender, for the whole run
-	warnings           []string
+	end      context.CancelCauseFunc // ends the load
+	spenders []spending              // state of the clients of hot-spender, for the whole run
+	warnings []string
+	uniform  round // the latest round of uniform
 
 	mu      sync.Mutex
-	pending []draft // transactions of unknown outcome
+	pending []request // transactions of unknown outcome
+	failed  []Failed  // requests
 
-	uniform  round // the latest round of uniform
 	slices   atomic.Int64
 	requests atomic.Int64 // of all slices, so far
 	current  atomic.Pointer[string]
@@ -75,8 +74,7 @@ func New(c Config) *Run {
 		c.Period = 0
 	}
 	f := newFixture(runName(time.Now(), rand.Uint64()), c.Accounts)
-	return &Run{Config: c, fixture: f, book: newBook(len(f.names)), pool: newPool(c.Clients),
-		spenders: make([]spending, c.Clients)}
+	return &Run{Config: c, fixture: f, book: newBook(len(f.names)), spenders: make([]spending, c.Clients)}
 }
 
 // Total returns the number of slices.
@@ -91,17 +89,11 @@ func (r *Run) Progress() (text string, slices int64) {
 	return fmt.Sprintf("%s: %d requests", *workload, r.requests.Load()), r.slices.Load()
 }
 
-// Run executes the run. The load ends when ctx ends, or when no request succeeds any more. The transactions that were
-// posted are still checked, and the report says that it was cut short. An error without a report means that the ledger
-// could not be reached, rejected the caller, or lost its store. An error with a report means that the ledger did not
-// stop cleanly.
+// Run executes the run. The load ends when ctx ends, or when a request fails. The transactions that were posted are
+// still checked, and the report says that it was cut short. An error without a report means that the ledger could not
+// be reached, rejected the caller, or lost its store. An error with a report means that the ledger did not stop
+// cleanly.
 func (r *Run) Run(ctx context.Context) (report *Report, err error) {
-	inPart(ctx, partLoad, func(ctx context.Context) { report, err = r.run(ctx) })
-	return report, err
-}
-
-func (r *Run) run(ctx context.Context) (report *Report, err error) {
-	r.began = time.Now()
 	ctx, r.end = context.WithCancelCause(ctx)
 	defer r.end(nil)
 	if r.Local != nil && r.Local.Watch != nil {
@@ -117,7 +109,6 @@ func (r *Run) run(ctx context.Context) (report *Report, err error) {
 	if lost := storeLost(ctx); lost != nil { // every other error follows from it
 		report, err = nil, lost
 	}
-	r.pool.CloseIdleConnections()
 	if r.inside != nil {
 		err = errors.Join(err, r.inside.stop())
 	}
@@ -133,13 +124,10 @@ func (r *Run) open(ctx context.Context) (err error) {
 		}
 		url, observeURL = r.inside.url, r.inside.observeURL
 	}
-	if r.load, err = newEndpoint(r.pool, url, r.Sign); err != nil {
+	if r.load, err = client.New(client.Config{URL: url, Sign: r.Sign, Connections: r.Clients}); err != nil {
 		return err
 	}
 	r.observe, err = client.New(client.Config{URL: observeURL, Sign: r.Sign, Connections: r.Clients + probesMax})
-	if err == nil {
-		r.balanceOf = r.observe.Balance
-	}
 	return err
 }
 
@@ -150,15 +138,15 @@ func (r *Run) loadAndCheck(ctx context.Context) (*Report, error) {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = r.warmUp(ctx)
 	}
-	if err := r.warmUp(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	workloads := make([]*measured, len(r.Workloads))
 	for i, name := range r.Workloads {
-		workloads[i] = &measured{workload: name}
+		workloads[i] = newMeasured(name)
 	}
 	for round := 1; round <= r.Rounds; round++ {
 		for _, m := range workloads {
@@ -171,8 +159,31 @@ func (r *Run) loadAndCheck(ctx context.Context) (*Report, error) {
 			r.slices.Add(1)
 		}
 	}
-	cut := context.Cause(ctx)
-	report := r.report(workloads, cut != nil)
-	r.check(checking, report, workloads, cut)
+	report := r.report(workloads, ctx.Err() != nil)
+	r.check(checking, report)
 	return report, nil
+}
+
+// storeError ends a run whose store has stopped.
+type storeError struct{ error }
+
+// storeLost returns the error of a store that has stopped, or nil while it runs.
+func storeLost(ctx context.Context) error {
+	lost, _ := errors.AsType[storeError](context.Cause(ctx))
+	return lost.error
+}
+
+// outlasting returns a context that ends the given time after ctx, with the same cause, so that requests in flight can
+// finish. If the store has stopped, it ends together with ctx.
+func outlasting(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if storeLost(ctx) != nil || retry.Sleep(longer, by) == nil {
+			cancel(context.Cause(ctx))
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel(nil)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"ledger.example/internal/meter"
 	"ledger.example/internal/price"
 )
 
@@ -17,41 +18,65 @@ type Figure struct {
 }
 
 // Figures returns all figures in the order in which they are shown, without values.
-func Figures() []Figure { return new(measured).figures() }
+func Figures() []Figure { return newMeasured("").figures() }
 
 // absent is the value of a figure that cannot be computed.
 var absent = math.NaN()
 
+// measured has the sums of all slices of one workload.
+type measured struct {
+	workload string
+	own      measurement
+	postings int64 // acknowledged
+
+	command, projection meter.Tally
+
+	lags   *times
+	unseen int64 // watched postings that were not projected in time
+
+	rounds []round
+	store  measurement
+}
+
+func newMeasured(workload string) *measured {
+	return &measured{workload: workload, own: measurement{times: newTimes()}, lags: newTimes(),
+		store: measurement{times: newTimes()}}
+}
+
+// round has the figures of one slice that are compared with other slices. Those that were not measured are 0 or absent.
+type round struct {
+	rate, p99               float64
+	uniformRate, uniformP99 float64 // of the latest slice of uniform
+	store                   float64 // rate of the ceiling
+}
+
 // figures returns everything that a run reports of a workload. The JSON and the table are made from it. Figures of the
-// store and of the process are divided by the number of successful requests, unless noted otherwise.
+// store and of the process are divided by the number of requests, unless noted otherwise.
 func (m *measured) figures() []Figure {
-	n, projected, followed := float64(m.counts.done), float64(m.postings), float64(m.counts.done)
+	done := m.own.times.count()
+	n, projected := float64(done), float64(m.postings)
 	if m.projection.Total() == 0 { // without a projector
-		projected, followed = 0, 0
+		projected = 0
 	}
-	watched, unseen := float64(len(m.lags)+m.unseen), float64(m.unseen)
+	watched, unseen := float64(m.lags.count()+m.unseen), float64(m.unseen)
 	if watched == 0 {
 		watched, unseen = absent, absent
 	}
 	return []Figure{
 		// Seen by the clients. A latency is the time from the first attempt to the last answer.
 		{"succeeded", "DONE", 0, false, n},
-		{"per_second", "PER S", 0, false, over(m.counts.done, m.own.elapsed.Seconds())},
-		{"p50_ms", "P50 ms", 1, false, percentile(m.own.latencies, 50)},
-		{"p99_ms", "P99 ms", 1, false, percentile(m.own.latencies, 99)},
-		{"max_ms", "MAX ms", 1, false, percentile(m.own.latencies, 100)},
-		{"errors", "ERRORS", 0, false, float64(m.counts.failed())},
-		{"retries", "RETRIES", 0, false, float64(m.counts.retries)},
+		{"per_second", "PER S", 0, false, m.own.perSecond()},
+		{"p50_ms", "P50 ms", 1, false, m.own.times.ms(50)},
+		{"p99_ms", "P99 ms", 1, false, m.own.times.ms(99)},
+		{"max_ms", "MAX ms", 1, false, m.own.times.ms(100)},
 
-		// The rate or latency divided by that of uniform or of a ceiling in the same round: the median of all rounds.
+		// The rate or latency divided by that of uniform or of the ceiling in the same round: the median of all rounds.
 		{"uniform_ratio", "÷ UNIFORM", 2, false, m.median(func(r round) float64 { return r.rate / r.uniformRate })},
 		{"uniform_p99_ratio", "P99 ÷ UNIFORM", 2, false, m.median(func(r round) float64 {
 			return r.p99 / r.uniformP99
 		})},
 		{"store_ratio", "÷ STORE", 2, true, m.median(func(r round) float64 { return r.rate / r.store })},
-		{"http_ratio", "÷ HTTP", 2, true, m.median(func(r round) float64 { return r.rate / r.http })},
 		{"store_per_second", "STORE PER S", 0, true, m.store.perSecond()},
-		{"http_per_second", "HTTP PER S", 0, true, m.http.perSecond()},
 
 		// Requests to the store, by the API and by the projector.
 		{"requests", "STORE REQUESTS", 2, true, over(m.command.Total()+m.projection.Total(), n)},
@@ -62,18 +87,14 @@ func (m *measured) figures() []Figure {
 		{"projection_read_units_per_posting", "PROJECTED READS", 3, true, over(m.projection.ReadHalves, 2*projected)},
 		{"dollars_per_million", "$ A MILLION", 2, true, m.dollars() * over(1_000_000, n)},
 
-		// Resources of this process: clients, API and projector. The HTTP ceiling has the same clients, so the
-		// difference is the cost of the ledger. The projection's time lasts until it has caught up.
+		// Resources of this process: clients, API and projector.
 		{"cpu_us", "CPU µs", 0, true, over(m.own.cpu.Microseconds(), n)},
-		{"projection_cpu_us", "PROJECTION CPU µs", 0, true, over(m.projectionCPU.Microseconds(), followed)},
 		{"allocations", "ALLOCATIONS", 0, true, over(m.own.allocations, n)},
-		{"http_cpu_us", "HTTP CPU µs", 0, true, over(m.http.cpu.Microseconds(), float64(m.http.count()))},
-		{"http_allocations", "HTTP ALLOCATIONS", 0, true, over(m.http.allocations, float64(m.http.count()))},
 
 		// The time from the acknowledgement of a posting until a polling reader finds it in the projection.
-		{"lag_p50_ms", "LAG P50 ms", 0, false, percentile(m.lags, 50)},
-		{"lag_p99_ms", "LAG P99 ms", 0, false, percentile(m.lags, 99)},
-		{"lag_max_ms", "LAG MAX ms", 0, false, percentile(m.lags, 100)},
+		{"lag_p50_ms", "LAG P50 ms", 0, false, m.lags.ms(50)},
+		{"lag_p99_ms", "LAG P99 ms", 0, false, m.lags.ms(99)},
+		{"lag_max_ms", "LAG MAX ms", 0, false, m.lags.ms(100)},
 		{"lag_postings", "POSTINGS WATCHED", 0, false, watched},
 		{"lag_unseen", "NEVER SEEN", 0, false, unseen},
 	}

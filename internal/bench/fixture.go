@@ -1,10 +1,14 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"ledger.example/client"
+	"ledger.example/events"
 )
 
 // The assets of a run: cash, and a share that is traded for it.
@@ -14,7 +18,17 @@ const (
 	assets
 )
 
-const makers = 4
+const (
+	makers = 4
+	// Each limited account gets deposit of each asset, deposits times. It cannot spend that much in a run, so every
+	// debit is covered.
+	deposit  = 1_000_000_000_000
+	deposits = 5
+	// A deposit credits accountsAtOnce accounts, and depositsAtOnce deposits are in flight: large transactions are slow
+	// in DynamoDB Local.
+	accountsAtOnce = 20
+	depositsAtOnce = 2
+)
 
 // fixture has the ids of the accounts and assets of a run. Accounts are identified by an index: first those with a
 // limit and a deposit, then those with a role in a workload. All ids begin with the name of the run, so runs never
@@ -64,26 +78,77 @@ type leg struct {
 }
 
 // sums has the sums of the postings of one account and asset.
-type sums struct {
-	quantity, cost, postings atomic.Int64
+type sums struct{ quantity, cost, postings atomic.Int64 }
+
+// agrees reports whether a balance equals the sums.
+func (s *sums) agrees(b client.Balance) bool {
+	return b.Quantity == events.NewAmount(s.quantity.Load()) && b.NetExpenditure == events.NewAmount(s.cost.Load()) &&
+		b.Postings == s.postings.Load()
 }
 
 // book adds up the acknowledged transactions: the balances that the ledger must have at the end. It is safe for
 // concurrent use. No request of a run moves more than 10^13, so int64 suffices.
-type book struct {
-	sums []sums // by account, then asset
-}
+type book []sums // by account, then asset
 
-func newBook(accounts int) *book { return &book{make([]sums, accounts*assets)} }
+func newBook(accounts int) *book { b := make(book, accounts*assets); return &b }
 
-func (b *book) at(account, asset int) *sums { return &b.sums[account*assets+asset] }
+func (b book) at(account, asset int) *sums { return &b[account*assets+asset] }
 
 // post adds a transaction.
-func (b *book) post(legs []leg) {
+func (b book) post(legs []leg) {
 	for _, l := range legs {
 		f := b.at(l.account, l.asset)
 		f.quantity.Add(l.quantity)
 		f.cost.Add(l.cost)
 		f.postings.Add(1)
 	}
+}
+
+// prepare registers the assets, opens the accounts and makes the deposits.
+func (r *Run) prepare(ctx context.Context) error {
+	f := r.fixture
+	for _, a := range []client.Asset{
+		{ID: f.assets[cash], Name: "Cash", Scale: 2}, {ID: f.assets[share], Name: "Share", Currency: f.assets[cash]},
+	} {
+		if _, _, err := r.observe.RegisterAsset(ctx, a); err != nil {
+			return err
+		}
+	}
+	if r.inside != nil {
+		if err := r.inside.beginTwin(ctx); err != nil {
+			return err
+		}
+	}
+	if err := drive(ctx, r.Clients, bound{count: len(f.names)}, nil, func(_, i int) error {
+		_, _, err := r.observe.OpenAccount(ctx, client.Account{
+			ID: f.names[i], Name: "Account", Overdraft: client.Overdraft{Unlimited: !f.limited(i)},
+		})
+		return err
+	}); err != nil {
+		return err
+	}
+	groups := (f.people + accountsAtOnce - 1) / accountsAtOnce
+	return drive(ctx, depositsAtOnce, bound{count: deposits * assets * groups}, nil, func(_, n int) error {
+		first := n / assets % groups * accountsAtOnce
+		d := f.deposit(f.id("deposit", n), first, min(first+accountsAtOnce, f.people), n%assets)
+		_, _, err := r.observe.Post(ctx, d.post)
+		if err == nil {
+			r.book.post(d.legs)
+		}
+		return err
+	})
+}
+
+// deposit is a transaction in which the issuer pays a deposit to each account from first to last, excluding last.
+func (f *fixture) deposit(id string, first, last, asset int) request {
+	legs := []leg{{f.issuer(), asset, -deposit * int64(last-first), 0}}
+	for account := first; account < last; account++ {
+		legs = append(legs, leg{account, asset, deposit, 0})
+	}
+	t := client.TransactionRequest{ID: id}
+	for _, l := range legs {
+		t.Postings = append(t.Postings, client.Leg{Account: f.names[l.account], Asset: f.assets[l.asset],
+			Quantity: events.NewAmount(l.quantity)})
+	}
+	return request{post: t, legs: legs}
 }

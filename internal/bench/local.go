@@ -65,14 +65,16 @@ func (l Local) open(ctx context.Context) (i *inside, err error) {
 	// The projection outlives ctx, because the checks wait for it.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	var projecting errgroup.Group
-	projecting.Go(func() (err error) {
-		inPart(ctx, partProjection, func(ctx context.Context) {
-			err = l.Project(ctx, projector.Stream(), lister.List())
-		})
-		return err
-	})
+	projecting.Go(func() error { return l.Project(ctx, projector.Stream(), lister.List()) })
 	i.stops = append(i.stops, func() error { end(); return projecting.Wait() })
 	return i, nil
+}
+
+// reset forgets what was counted and captured so far.
+func (i *inside) reset() {
+	i.command.Take()
+	i.projection.Take()
+	i.captured.take()
 }
 
 // service returns a service with a new client.

@@ -1,9 +1,6 @@
 package bench
 
-import (
-	"maps"
-	"math"
-)
+import "math"
 
 // Report is the result of a run.
 type Report struct {
@@ -28,7 +25,6 @@ type Report struct {
 type Workload struct {
 	Workload string             `json:"workload"`
 	Figures  map[string]float64 `json:"figures"` // by the names of Figures, without unknown ones
-	Errors   map[string]int64   `json:"errors"`  // failed requests by the code of their last answer
 }
 
 // report returns the report of the workloads that were started. check completes it.
@@ -45,8 +41,7 @@ func (r *Run) report(workloads []*measured, isCut bool) *Report {
 		if len(m.rounds) == 0 {
 			continue
 		}
-		w := Workload{Workload: m.workload, Figures: make(map[string]float64), Errors: make(map[string]int64)}
-		maps.Copy(w.Errors, m.counts.errors)
+		w := Workload{Workload: m.workload, Figures: make(map[string]float64)}
 		for _, f := range m.figures() {
 			if !math.IsNaN(f.value) && (r.inside != nil || !f.inside) {
 				w.Figures[f.Name] = math.Round(f.value*1000) / 1000

@@ -17,28 +17,6 @@ import (
 	"ledger.example/internal/store"
 )
 
-// ceilings measures both ceilings of a slice with what was recorded of it. A ceiling that fails is left out with a
-// warning.
-func (r *Run) ceilings(ctx context.Context, s slot, m *measured, out *round, answers *sync.Map) {
-	add := func(name string, sum *measurement, rate *float64, ceiling measurement, err error) {
-		if err != nil {
-			r.warnings = append(r.warnings, fmt.Sprintf("%s, round %d: the %s ceiling was not measured: %v",
-				s.workload, s.round, name, err))
-			return
-		}
-		sum.add(ceiling)
-		*rate = ceiling.perSecond()
-	}
-	if captured := r.inside.captured.take(); len(captured) > 0 {
-		ceiling, err := r.storeCeiling(ctx, captured)
-		add("STORE", &m.store, &out.store, ceiling, err)
-	}
-	if out.rate > 0 {
-		ceiling, err := r.httpCeiling(ctx, s, answers)
-		add("HTTP", &m.http, &out.http, ceiling, err)
-	}
-}
-
 // beginTwin writes the first record of the twin's stream, right after that of the ledger's table. On every write,
 // DynamoDB Local scans all records of the store up to the first record of the table's stream. If the twin's stream
 // began later, the twin would be many times slower than the ledger's table.
@@ -117,9 +95,8 @@ func (r *Run) storeCeiling(ctx context.Context, inputs []*dynamodb.TransactWrite
 		}
 	})
 	const failedShare = 100 // at most one in 100 may fail its condition, because failures are faster than successes
-	if err == nil && int(failed.Load())*failedShare > out.count() {
-		err = fmt.Errorf("%d of %d transactions failed, so the rate means nothing", failed.Load(),
-			out.count())
+	if err == nil && failed.Load()*failedShare > out.times.count() {
+		err = fmt.Errorf("%d of %d transactions failed, so the rate means nothing", failed.Load(), out.times.count())
 	}
 	return out, err
 }
