@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"log"
 	"maps"
 	"os"
 	"slices"
@@ -12,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// template is template.yaml or watch.yaml. Intrinsic functions in short form are parsed as their arguments.
+// template is template.yaml. Intrinsic functions in short form are parsed as their arguments.
 type template struct {
 	tree       map[string]any
 	parameters []string // in the order of the file
@@ -42,31 +41,6 @@ func (t template) at(names ...string) any {
 	return found
 }
 
-// number returns a number that the template must have.
-func (t template) number(names ...string) float64 {
-	n, ok := t.at(names...).(int)
-	if !ok {
-		log.Fatalf("the template has no number %s", strings.Join(names, "."))
-	}
-	return float64(n)
-}
-
-// limit returns the default of a parameter.
-func (t template) limit(name string) float64 { return t.number("Parameters", name, "Default") }
-
-// memory returns the memory of a function in MB.
-func (t template) memory(function string) float64 {
-	if t.at("Resources", function, "Properties", "MemorySize") == nil {
-		return t.number("Globals", "Function", "MemorySize")
-	}
-	return t.number("Resources", function, "Properties", "MemorySize")
-}
-
-// mapping returns a number in the event source mapping of the projector.
-func (t template) mapping(name string) float64 {
-	return t.number("Resources", "ProjectorFunction", "Properties", "Events", "Postings", "Properties", name)
-}
-
 // resources returns the names of the resources of a type, sorted.
 func (t template) resources(kind string) (names []string) {
 	all, _ := t.at("Resources").(map[string]any)
@@ -76,22 +50,6 @@ func (t template) resources(kind string) (names []string) {
 		}
 	}
 	return names
-}
-
-// alarmMetrics counts the metrics of alarms. AWS charges for each.
-func (t template) alarmMetrics() (n int) {
-	for _, alarm := range t.resources("AWS::CloudWatch::Alarm") {
-		stats := slices.DeleteFunc(listOf(t.at("Resources", alarm, "Properties", "Metrics")),
-			func(query any) bool { return query.(map[string]any)["MetricStat"] == nil })
-		n += max(1, len(stats))
-	}
-	return n
-}
-
-// rules counts the rules of Contributor Insights: one for partition keys and one for full keys, of the table and of
-// each index.
-func (t template) rules() int {
-	return 2 * (1 + len(listOf(t.at("Resources", "LedgerTable", "Properties", "GlobalSecondaryIndexes"))))
 }
 
 // listOf returns a copy of a list. Any other value becomes a list of one, and nil an empty list.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"ledger.example/internal/meter"
-	"ledger.example/internal/price"
 )
 
 // Figure is one reported number of a workload.
@@ -108,10 +107,16 @@ func over(amount int64, by float64) float64 {
 	return float64(amount) / by
 }
 
+// Dollars for a unit on demand, as in docs/cost.md.
+const (
+	writeUnitDollars = 0.625 / 1_000_000
+	readUnitDollars  = 0.125 / 1_000_000
+)
+
 // dollars returns the on-demand price of all capacity units.
 func (m *measured) dollars() float64 {
-	return price.WriteUnits.Dollars(float64(m.command.WriteUnits+m.projection.WriteUnits)) +
-		price.ReadUnits.Dollars(float64(m.command.ReadHalves+m.projection.ReadHalves)/2)
+	return writeUnitDollars*float64(m.command.WriteUnits+m.projection.WriteUnits) +
+		readUnitDollars*float64(m.command.ReadHalves+m.projection.ReadHalves)/2
 }
 
 // median returns the median of a ratio over the rounds in which both of its parts were measured.

@@ -79,7 +79,6 @@ var importRules = []importRule{
 	{"internal/console", "client events internal/units", pure},
 	{"internal/bench", everything, sdk},
 	{"internal/meter", "internal/store", sdk | testsImportAll},
-	{"internal/price", "", pure},
 	{"internal/local/stack", "functions/api internal/store internal/retry internal/local/*", sdk},
 	{"internal/local/*", ". internal/store internal/retry internal/local/*", sdk | testsImportAll},
 	{"client", "events internal/retry", testsImportAll},

@@ -142,15 +142,6 @@ func OldPostings(account, asset string, n int) []events.PostingRecorded {
 	return all
 }
 
-// KeysOf returns the keys of postings.
-func KeysOf(postings []events.PostingRecorded) []store.Key {
-	all := make([]store.Key, len(postings))
-	for i, p := range postings {
-		all[i] = store.Posting.Key(p.Account, p.Asset, string(p.ID))
-	}
-	return all
-}
-
 // DeadLetter returns the object that Lambda puts into the bucket for a batch that keeps failing, as its Developer Guide
 // describes it. The event is a JSON string in it.
 func DeadLetter(t testing.TB, keys ...store.Key) string {
