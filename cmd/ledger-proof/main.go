@@ -27,8 +27,8 @@ const usage = `ledger-proof checks proofs of a ledger's journal. It reads files 
   ledger-proof consistency OLD NEW HASHES --key KEY
   ledger-proof book ENTRIES NOTE --key KEY --as-of TIME [--account ACCOUNT]
 
-KEY is the file key.pub of the auditor, whom you must trust for it. The exit status is 0 if the proof holds, and 1 if it
-does not.
+KEY is the file key.pub of the auditor, whom you must trust for it. --key may be repeated, for the notes of two auditors.
+The exit status is 0 if the proof holds, and 1 if it does not.
 `
 
 func main() {
@@ -42,7 +42,12 @@ func main() {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("ledger-proof", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	keyFile := flags.String("key", "", "")
+	var keys []string
+	flags.Func("key", "", func(file string) error {
+		text, err := os.ReadFile(file) //nolint:gosec // the user names the file
+		keys = append(keys, string(text))
+		return err
+	})
 	asOf := flags.String("as-of", "", "")
 	account := flags.String("account", "", "")
 	var files []string
@@ -60,42 +65,38 @@ func run(args []string, out io.Writer) error {
 		files, args = append(files, flags.Arg(0)), flags.Args()[1:]
 	}
 	wanted := map[string]int{"inclusion": 2, "consistency": 4, "book": 3}
-	if len(files) == 0 || wanted[files[0]] != len(files) || *keyFile == "" {
+	if len(files) == 0 || wanted[files[0]] != len(files) || keys == nil {
 		return errors.New("a command, its files and --key are needed\n\n" + usage)
 	}
-	text, err := os.ReadFile(*keyFile)
-	if err != nil {
-		return err
-	}
-	key := strings.TrimSpace(string(text))
 	switch files[0] {
 	case "inclusion":
-		return inclusion(files[1], key, out)
+		return inclusion(files[1], keys, out)
 	case "consistency":
-		return consistency(files[1], files[2], files[3], key, out)
+		return consistency(files[1], files[2], files[3], keys, out)
 	}
 	at := time.Now()
 	if *asOf != "" {
+		var err error
 		if at, err = time.Parse(time.RFC3339Nano, *asOf); err != nil {
 			return errors.New("--as-of must be a time such as 2026-11-30T23:59:59Z")
 		}
 	}
-	return book(files[1], files[2], key, at, *account, out)
+	return book(files[1], files[2], keys, at, *account, out)
 }
 
-func openNote(file, key string) (proof.Note, error) {
+func openNote(file string, keys []string) (proof.Note, error) {
 	signed, err := os.ReadFile(file) //nolint:gosec // the user names the file
 	if err != nil {
 		return proof.Note{}, err
 	}
-	n, err := proof.OpenNote(signed, key)
+	n, err := proof.OpenNote(signed, keys...)
 	if err != nil {
 		return n, fmt.Errorf("%s: %w", file, err)
 	}
 	return n, nil
 }
 
-func inclusion(file, key string, out io.Writer) error {
+func inclusion(file string, keys []string, out io.Writer) error {
 	text, err := os.ReadFile(file) //nolint:gosec // the user names the file
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func inclusion(file, key string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	n, err := p.Check(key)
+	n, err := p.Check(keys...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -116,12 +117,12 @@ That does not prove that it is true, or that no later event changed what it says
 	return err
 }
 
-func consistency(older, newer, hashes, key string, out io.Writer) error {
-	before, err := openNote(older, key)
+func consistency(older, newer, hashes string, keys []string, out io.Writer) error {
+	before, err := openNote(older, keys)
 	if err != nil {
 		return err
 	}
-	after, err := openNote(newer, key)
+	after, err := openNote(newer, keys)
 	if err != nil {
 		return err
 	}
@@ -133,17 +134,15 @@ func consistency(older, newer, hashes, key string, out io.Writer) error {
 		return err
 	}
 	defer file.Close()
-	tree := &proof.Hashes{File: file, Written: tlog.StoredHashCount(after.Size), Size: after.Size}
-	for _, n := range []proof.Note{before, after} {
-		if n.Size == 0 {
-			continue
-		}
-		switch root, err := tree.Root(n.Size); {
+	for _, n := range []proof.Note{after, before} {
+		switch root, err := tlog.TreeHash(n.Size, proof.HashFile{ReaderAt: file}); {
 		case err != nil:
-			return fmt.Errorf("%s: %w", hashes, err)
+			return fmt.Errorf("%s has not all hashes of the note of %d entries: %w", hashes, n.Size, err)
+		case root != n.Root && n == after:
+			return fmt.Errorf("%s has not the hashes of %s: it was altered, or is of another journal", hashes, newer)
 		case root != n.Root:
-			return fmt.Errorf("the hashes are not those of the note of %d entries: the notes contradict each "+
-				"other, or the file is of another journal", n.Size)
+			return fmt.Errorf("the notes contradict each other: the journal of %s does not begin with that of %s. An "+
+				"entry was altered, removed or reordered, or the two were shown different ledgers", newer, older)
 		}
 	}
 	_, err = fmt.Fprintf(out, `The journal of %s with %d entries begins with the %d entries of the older note.
@@ -174,8 +173,8 @@ func (e event) identity() string {
 }
 
 // book checks that the entries are all those of a note, and adds up the postings until a time.
-func book(entries, signed, key string, at time.Time, account string, out io.Writer) error {
-	n, err := openNote(signed, key)
+func book(entries, signed string, keys []string, at time.Time, account string, out io.Writer) error {
+	n, err := openNote(signed, keys)
 	if err != nil {
 		return err
 	}
@@ -184,7 +183,7 @@ func book(entries, signed, key string, at time.Time, account string, out io.Writ
 		return err
 	}
 	defer file.Close()
-	tree, known, sums := &proof.Hashes{}, make(map[string]tlog.Hash), make(map[string][2]*big.Int)
+	tree, known, sums := proof.Tree{}, make(map[string]tlog.Hash), make(map[string][2]*big.Int)
 	for in := json.NewDecoder(bufio.NewReader(file)); tree.Size < n.Size; {
 		var line struct {
 			Index     int64  `json:"index"`
@@ -198,9 +197,7 @@ func book(entries, signed, key string, at time.Time, account string, out io.Writ
 				tree.Size)
 		}
 		leaf := tlog.RecordHash([]byte(line.Canonical))
-		if err := tree.Add(leaf); err != nil {
-			return err
-		}
+		tree.Add(leaf)
 		var e event
 		if err := json.Unmarshal([]byte(line.Canonical), &e); err != nil {
 			return fmt.Errorf("%s: entry %d: %w", entries, line.Index, err)
@@ -215,7 +212,7 @@ func book(entries, signed, key string, at time.Time, account string, out io.Writ
 		}
 		known[e.identity()] = leaf
 	}
-	if root, err := tree.Root(n.Size); n.Size > 0 && (err != nil || root != n.Root) {
+	if tree.Root() != n.Root {
 		return fmt.Errorf("%s: the entries are not those of the note: one was altered, added or left out", entries)
 	}
 	for _, of := range slices.Sorted(maps.Keys(sums)) {

@@ -35,16 +35,12 @@ func files(t *testing.T, entries []string) string {
 		t.Fatal(err)
 	}
 	write("key.pub", []byte(public+"\n"))
-	tree, lines, hashes := &proof.Hashes{}, "", []byte(nil)
+	tree, lines, hashes := &proof.Tree{}, "", []byte(nil)
 	for i, e := range entries {
-		if err := tree.Add(tlog.RecordHash([]byte(e))); err != nil {
-			t.Fatal(err)
+		for _, h := range tree.Add(tlog.RecordHash([]byte(e))) {
+			hashes = append(hashes, h[:]...)
 		}
-		root, err := tree.Root(tree.Size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		signed, err := proof.Note{Size: tree.Size, Root: root, Page: "p"}.Sign(signer)
+		signed, err := proof.Note{Size: tree.Size, Root: tree.Root(), Page: "p"}.Sign(signer)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,9 +48,6 @@ func files(t *testing.T, entries []string) string {
 		lines += fmt.Sprintf("{\"index\":%d,\"canonical\":%q}\n", i, e)
 	}
 	write("entries", []byte(lines))
-	for _, h := range tree.Pending {
-		hashes = append(hashes, h[:]...)
-	}
 	write("hashes", hashes)
 	return dir
 }
@@ -167,22 +160,38 @@ func TestConsistency(t *testing.T) {
 	}
 }
 
+// Two auditors compare their notes, of whatever sizes, by the hashes of one of them. A split view shows.
+func TestTwoAuditors(t *testing.T) {
+	ours, theirs := files(t, sample()), files(t, sample())
+	shown := sample()
+	shown[3] = string(events.AppendCanonical(nil, moved("t-9", begun, 9)))
+	fork := files(t, shown)
+	for size := 1; size <= 5; size++ {
+		for other, isSplit := range map[string]bool{theirs: false, fork: size > 3} {
+			out, err := proving(ours, "consistency", fmt.Sprint(other, "/note-", size), "%s/note-5", "%s/hashes",
+				"--key", "%s/key.pub", "--key", other+"/key.pub")
+			if isSplit != (err != nil) || isSplit && !strings.Contains(err.Error(), "contradict") {
+				t.Errorf("size %d, split %v: %s, %v", size, isSplit, out, err)
+			}
+		}
+	}
+}
+
 // A proof of inclusion passes only whole.
 func TestInclusion(t *testing.T) {
 	dir, all := files(t, sample()), sample()
-	tree := &proof.Hashes{}
-	for _, e := range all {
-		if err := tree.Add(tlog.RecordHash([]byte(e))); err != nil {
-			t.Fatal(err)
-		}
+	hashes, err := os.Open(filepath.Join(dir, "hashes"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer hashes.Close()
 	signed, err := os.ReadFile(filepath.Join(dir, "note-5"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, e := range all {
 		p := proof.Inclusion{Canonical: []byte(e), Index: int64(i), Signed: signed}
-		if p.Path, err = tlog.ProveRecord(5, int64(i), tree); err != nil {
+		if p.Path, err = tlog.ProveRecord(5, int64(i), proof.HashFile{ReaderAt: hashes}); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, "proof")

@@ -91,54 +91,53 @@ func (env *environment) digesting(ctx context.Context, o operator, c digest.Conf
 }
 
 func (env *environment) digest(ctx context.Context, o operator, c digest.Config) error {
-	var r digest.Result
-	err := env.digesting(ctx, o, c, func(c digest.Config) (err error) {
-		r, err = digest.Run(ctx, c)
-		return err
+	return env.digesting(ctx, o, c, func(c digest.Config) error {
+		r, err := digest.Run(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, size := range r.Lost {
+			env.say(fmt.Sprintf("The note of %s does not hold any more: it is kept as %d.lost.",
+				counted(size, "entry", "entries"), size))
+		}
+		return env.printFigures("entries", r.Note.Size, "new", r.New, "root", r.Note.Root.String(), "page", r.Note.Page)
 	})
-	if err != nil {
-		return err
-	}
-	for _, size := range r.Lost {
-		env.say(fmt.Sprintf("The note of %s is not fulfilled any more: it is kept as %d.lost.",
-			counted(size, "entry", "entries"), size))
-	}
-	return env.printFigures("entries", r.Note.Size, "new", r.New, "root", r.Note.Root.String(), "page", r.Note.Page)
 }
 
 func (env *environment) checkDigest(ctx context.Context, o operator, c digest.Config) error {
-	var r digest.Report
-	err := env.digesting(ctx, o, c, func(c digest.Config) (err error) {
-		r, err = digest.Check(ctx, c)
+	return env.digesting(ctx, o, c, func(c digest.Config) error {
+		r, err := digest.Check(ctx, c)
+		if err != nil {
+			return err
+		}
+		found := int64(len(r.Findings)) + r.More
+		if env.json {
+			err = env.printJSON(map[string]any{"entries": r.Entries, "notes": r.Notes, "findings": found,
+				"found": append([]string{}, r.Findings...)})
+		} else {
+			err = env.printFigures("entries", r.Entries, "notes", r.Notes, "findings", found)
+			for _, f := range r.Findings {
+				fmt.Fprintln(env.out, printable(f))
+			}
+		}
+		if found > 0 {
+			err = errors.Join(err, fmt.Errorf("%s: the ledger is not what was sealed",
+				counted(found, "finding", "findings")))
+		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	found := int64(len(r.Findings)) + r.More
-	if err := env.printFigures("entries", r.Entries, "notes", r.Notes, "findings", found); err != nil {
-		return err
-	}
-	for _, f := range r.Findings {
-		env.say(printable(f))
-	}
-	if found > 0 {
-		return fmt.Errorf("%s: the ledger is not what was sealed", counted(found, "finding", "findings"))
-	}
-	return nil
 }
 
-func (env *environment) entries(ctx context.Context, o operator, c digest.Config, path string) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names the file
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	out := bufio.NewWriter(f)
+func (env *environment) entries(ctx context.Context, o operator, c digest.Config, path string) error {
 	return env.digesting(ctx, o, c, func(c digest.Config) error {
-		n, err := digest.Entries(ctx, c, out)
-		if err := errors.Join(err, out.Flush()); err != nil {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names it
+		if err != nil {
 			return err
+		}
+		out := bufio.NewWriter(f)
+		n, err := digest.Entries(ctx, c, out)
+		if err = errors.Join(err, out.Flush(), f.Close()); err != nil {
+			return errors.Join(err, os.Remove(path))
 		}
 		return env.printFigures("entries", n.Size, "root", n.Root.String(), "page", n.Page)
 	})

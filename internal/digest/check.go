@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -34,14 +33,17 @@ func (r *Report) find(format string, args ...any) {
 	r.Findings = append(r.Findings, fmt.Sprintf(format, args...))
 }
 
-// Check computes the whole tree again from the events in the table, and compares it with the stored leaves, which name
-// what was altered, and with all notes.
+// Check computes the whole tree again from the events in the table, and compares it with all notes, and with the stored
+// leaves, which name what was altered. Without those it names only the notes that do not hold.
 func Check(ctx context.Context, c Config) (r Report, err error) {
-	d, err := openLoaded(c)
+	d, err := open(c)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
+	if len(d.notes) == 0 {
+		return r, d.errNoNote()
+	}
 	for _, path := range d.lost {
 		r.find("%s: its journal was lost by a restore", path)
 	}
@@ -55,63 +57,96 @@ func Check(ctx context.Context, c Config) (r Report, err error) {
 	return r, err
 }
 
-// judge computes the tree again in a file of its own. It reports which notes the table fulfills, and into r, unless
-// that is nil, what differs.
+// judge computes the tree again. It reports which notes the table fulfills, and into r what differs.
 func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err error) {
-	file, err := os.CreateTemp(d.path, "check-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
-	report := r
-	if report == nil {
-		report = &Report{}
-	}
-	scratch := &dir{path: d.path, file: file, hashes: &proof.Hashes{File: file}}
-	ends := make(map[string]int64) // the number of entries up to a page
+	var tree proof.Tree
+	var moved bool
+	sealed := sealedLeaves{dir: d}
+	isThere := make([]bool, len(d.notes))
+	holds = make([]bool, len(d.notes))
 	err = c.walk(ctx, "", func(id store.Key, canonical []byte, missing error) error {
 		leaf := tlog.RecordHash(canonical)
-		index := scratch.hashes.Size
-		if missing != nil {
+		switch is, err := sealed.has(tree.Size, leaf); {
+		case missing != nil:
 			leaf = tlog.Hash{} // no event has it
-			report.find("entry %d: event %s is missing or cannot be read", index, id.ID())
-		} else if r != nil && index < d.hashes.Size {
-			sealed, err := d.hashes.Leaf(index)
-			if err != nil {
-				return err
-			}
-			if sealed != leaf {
-				report.find("entry %d: event %s is not what was sealed", index, id.ID())
-			}
+			r.find("entry %d: event %s is missing or cannot be read", tree.Size, id.ID())
+		case err != nil:
+			return err
+		case is == altered:
+			r.find("entry %d: event %s is not what was sealed", tree.Size, id.ID())
+		case is == elsewhere && !moved:
+			moved = true
+			r.find("entry %d: event %s was sealed at another place, and others perhaps, too", tree.Size, id.ID())
 		}
-		return scratch.hashes.Add(leaf)
+		tree.Add(leaf)
+		return nil
 	}, func(id events.KSUID) error {
-		ends[string(id)] = scratch.hashes.Size
-		return scratch.flush()
-	})
-	if err != nil {
-		return nil, err
-	}
-	report.Entries = scratch.hashes.Size
-	for _, n := range d.notes {
-		end, isThere := ends[n.Page]
-		root := tlog.Hash{}
-		if n.Size <= scratch.hashes.Size {
-			if root, err = scratch.hashes.Root(n.Size); err != nil {
-				return nil, err
+		for i, n := range d.notes {
+			if n.Page != string(id) {
+				continue
+			}
+			isThere[i], holds[i] = true, n.Size == tree.Size && n.Root == tree.Root()
+			switch {
+			case n.Size != tree.Size:
+				r.find("%s: the journal has %d entries up to page %s, not %d: entries or pages were added or removed",
+					d.noteFile(n.Size), tree.Size, n.Page, n.Size)
+			case !holds[i]:
+				r.find("%s: the entries are not those of the note", d.noteFile(n.Size))
 			}
 		}
-		note := filepath.Join(d.path, folder, fmt.Sprint(n.Size))
-		switch {
-		case !isThere:
-			report.find("%s: page %s of the journal is missing", note, n.Page)
-		case end != n.Size:
-			report.find("%s: the journal has %d entries up to page %s, not %d: entries or pages were added or removed",
-				note, end, n.Page, n.Size)
-		case root != n.Root:
-			report.find("%s: the entries are not those of the note", note)
+		return nil
+	})
+	for i, n := range d.notes {
+		if err == nil && !isThere[i] {
+			r.find("%s: page %s of the journal is missing", d.noteFile(n.Size), n.Page)
 		}
-		holds = append(holds, isThere && end == n.Size && root == n.Root)
 	}
-	return holds, nil
+	r.Entries = tree.Size
+	return holds, err
+}
+
+// sealedLeaves compares leaves with those that were sealed.
+type sealedLeaves struct {
+	*dir
+	all map[tlog.Hash]bool // read at the first difference
+}
+
+// How a leaf differs from the sealed ones. It does not if none is known at its place.
+const (
+	asSealed  = iota
+	altered   // it was not sealed
+	elsewhere // it was sealed at another place
+)
+
+// has compares the leaf of an entry.
+func (s *sealedLeaves) has(index int64, leaf tlog.Hash) (int, error) {
+	before, err := s.leaf(index)
+	if before == leaf || before == (tlog.Hash{}) || err != nil {
+		return asSealed, err
+	}
+	if s.all == nil {
+		s.all = make(map[tlog.Hash]bool)
+		for i := range s.newest().Size {
+			if before, err = s.leaf(i); err != nil {
+				return asSealed, err
+			}
+			s.all[before] = true
+		}
+	}
+	if s.all[leaf] {
+		return elsewhere, nil
+	}
+	return altered, nil
+}
+
+// leaf returns the stored leaf of an entry, a zero one if there is none.
+func (d *dir) leaf(index int64) (tlog.Hash, error) {
+	if index >= d.stored {
+		return tlog.Hash{}, nil
+	}
+	found, err := proof.HashFile{ReaderAt: d.file}.ReadHashes([]int64{tlog.StoredHashIndex(0, index)})
+	if err != nil {
+		return tlog.Hash{}, err
+	}
+	return found[0], nil
 }

@@ -9,13 +9,9 @@ package digest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -27,7 +23,7 @@ import (
 )
 
 // notesEvery is the number of entries after which a long run writes a note, so that it can be continued from there.
-const notesEvery = 50_000
+const notesEvery = 10_000
 
 // Config says which ledger is digested, and where.
 type Config struct {
@@ -46,10 +42,17 @@ type Result struct {
 	Lost []int64    // sizes of the notes that Resume gave up
 }
 
+// whatToDo ends the errors of a journal that is not the one of the notes.
+const whatToDo = "run with --check, which names what differs. If the table was restored from a backup, go on with " +
+	"--resume"
+
+// errEnd ends a walk early.
+var errEnd = errors.New("end")
+
 // Run reads on from the newest note, and signs a new note if there are new entries. It may be interrupted at any point.
 // Error: also an entry whose event is missing or cannot be read. Its page is not sealed.
 func Run(ctx context.Context, c Config) (r Result, err error) {
-	d, err := open(c.Dir, c.Origin)
+	d, err := open(c)
 	if err != nil {
 		return r, err
 	}
@@ -59,75 +62,106 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 			return r, err
 		}
 	}
-	isWhole, err := d.load()
+	tree, err := d.tree()
 	if err != nil {
 		return r, err
 	}
-	before, from := d.newest(), d.newest().Page
-	if before.Page != "" {
-		page, _, err := c.Table.Get(ctx, store.Journal.Key(before.Page), store.Strong)
-		if err != nil {
+	before, page := d.newest(), ""
+	if tree.Size == before.Size && before.Size > 0 {
+		page = before.Page
+		if err := d.stands(ctx, c); err != nil {
 			return r, err
 		}
-		if page == nil {
-			return r, fmt.Errorf("page %s of the journal, the last one of the note of %d entries, is missing: run "+
-				"with --check, which names what differs. If the table was restored from a backup, go on with --resume",
-				before.Page, before.Size)
-		}
 	}
-	if !isWhole {
-		from = ""
-	}
-	atPage, page := d.hashes.Size, from // the tree up to the last whole page
-	err = c.walk(ctx, events.KSUID(from), func(_ store.Key, canonical []byte, err error) error {
-		if err != nil {
-			return err
-		}
-		return d.hashes.Add(tlog.RecordHash(canonical))
-	}, func(id events.KSUID) error {
-		if err := d.agrees(string(id)); err != nil {
-			return err
-		}
-		atPage, page = d.hashes.Size, string(id)
-		if err := d.flush(); err != nil || atPage < d.newest().Size+notesEvery {
-			return err
-		}
-		return d.note(page)
-	})
-	d.hashes.Size, d.hashes.Pending = atPage, nil
-	switch {
-	case err != nil && atPage > d.newest().Size: // what was read before is sealed
-		return r, errors.Join(err, d.note(page))
-	case err != nil:
+	if err := d.file.Truncate(tlog.StoredHashCount(tree.Size) * tlog.HashSize); err != nil { // what a crash wrote
 		return r, err
-	case d.hashes.Size < before.Size:
-		return r, fmt.Errorf("the journal has %d entries, and the note of page %s has %d: entries are missing. Check "+
-			"the table with --check. If it was restored from a backup, go on with --resume", d.hashes.Size, before.Page,
-			before.Size)
-	case d.hashes.Size > d.newest().Size:
-		if err := d.note(page); err != nil {
-			return r, err
-		}
 	}
-	return Result{Note: d.newest().Note, New: d.newest().Size - before.Size, Lost: r.Lost}, nil
+	sealed, pending := tree, []byte(nil) // the tree up to the last whole page, and the hashes of the next one
+	err = c.walk(ctx, events.KSUID(page), func(_ store.Key, canonical []byte, err error) error {
+		if err != nil {
+			return err
+		}
+		for _, hash := range tree.Add(tlog.RecordHash(canonical)) {
+			pending = append(pending, hash[:]...)
+		}
+		return nil
+	}, func(id events.KSUID) error {
+		if err := d.agrees(&tree, string(id)); err != nil {
+			return err
+		}
+		if _, err := d.file.WriteAt(pending, tlog.StoredHashCount(sealed.Size)*tlog.HashSize); err != nil {
+			return err
+		}
+		sealed, page, pending = tree, string(id), pending[:0]
+		if sealed.Size < d.newest().Size+notesEvery {
+			return nil
+		}
+		return d.note(&sealed, page)
+	})
+	switch {
+	case sealed.Size > d.newest().Size: // also before an error
+		err = errors.Join(err, d.note(&sealed, page))
+	case err == nil && sealed.Size < before.Size:
+		err = fmt.Errorf("the journal has %d entries, and the note of page %s has %d: entries are missing: %s",
+			sealed.Size, before.Page, before.Size, whatToDo)
+	}
+	r.Note, r.New = d.newest().Note, d.newest().Size-before.Size
+	return r, err
+}
+
+// stands returns an error unless the journal still has the page of the newest note, and begins with what was sealed.
+func (d *dir) stands(ctx context.Context, c Config) error {
+	newest, first := d.newest(), tlog.Hash{}
+	page, _, err := c.Table.Get(ctx, store.Journal.Key(newest.Page), store.Strong)
+	if err != nil {
+		return err
+	}
+	if page == nil {
+		return fmt.Errorf("page %s of the journal, the last one of the note of %d entries, is missing: %s", newest.Page,
+			newest.Size, whatToDo)
+	}
+	err = c.walk(ctx, "", func(_ store.Key, canonical []byte, _ error) error {
+		first = tlog.RecordHash(canonical)
+		return errEnd
+	}, func(events.KSUID) error { return nil })
+	if err != nil && !errors.Is(err, errEnd) {
+		return err
+	}
+	if sealed, err := d.leaf(0); err != nil || first != sealed {
+		return errors.Join(err, fmt.Errorf("the journal does not begin with what was sealed: %s", whatToDo))
+	}
+	return nil
 }
 
 // agrees compares the tree, which has the journal up to a page, with the notes of its size and of that page.
-func (d *dir) agrees(page string) error {
+func (d *dir) agrees(tree *proof.Tree, page string) error {
 	for _, n := range d.notes {
-		if n.Page != page && n.Size != d.hashes.Size {
-			continue
-		}
-		root, err := d.hashes.Root(min(n.Size, d.hashes.Size))
-		if err != nil {
-			return err
-		}
-		if n.Page == page && n.Size != d.hashes.Size || root != n.Root {
-			return fmt.Errorf("the journal up to page %s differs from the note of %d entries: run with --check, which "+
-				"names what differs. If the table was restored from a backup, go on with --resume", page, n.Size)
+		if n.Page == page && n.Size != tree.Size || n.Size == tree.Size && n.Root != tree.Root() {
+			return fmt.Errorf("the journal up to page %s differs from the note of %d entries: %s", page, n.Size, whatToDo)
 		}
 	}
 	return nil
+}
+
+// resume reads the journal anew, and sets the notes aside that it does not fulfill.
+func (d *dir) resume(ctx context.Context, c Config) (lost []int64, err error) {
+	holds, err := d.judge(ctx, c, &Report{})
+	if err != nil {
+		return nil, err
+	}
+	var keep []kept
+	for i, n := range d.notes {
+		if holds[i] {
+			keep = append(keep, n)
+			continue
+		}
+		lost = append(lost, n.Size)
+		if err := os.Rename(d.noteFile(n.Size), d.noteFile(n.Size)+lostSuffix); err != nil {
+			return nil, err
+		}
+	}
+	d.notes = keep
+	return lost, d.load()
 }
 
 // walk calls leaf for each entry of the journal after a page, with the canonical form of its event or an error, and
@@ -140,9 +174,9 @@ func (c Config) walk(ctx context.Context, after events.KSUID,
 		if err != nil {
 			return err
 		}
-		forms := make(map[store.Key][]byte, len(page.Entries))
 		if !page.Void {
-			if err := c.read(ctx, page, forms); err != nil {
+			forms, err := c.read(ctx, page)
+			if err != nil {
 				return err
 			}
 			for _, e := range page.Entries {
@@ -167,154 +201,22 @@ func (c Config) walk(ctx context.Context, after events.KSUID,
 	return ctx.Err()
 }
 
-// read reads the events of a page.
-func (c Config) read(ctx context.Context, page projections.JournalPage, forms map[store.Key][]byte) error {
+// read returns the canonical forms of the events of a page. Those that are missing or cannot be read are nil.
+func (c Config) read(ctx context.Context, page projections.JournalPage) (map[store.Key][]byte, error) {
+	forms, keys := make(map[store.Key][]byte, len(page.Entries)), make([]store.Key, 0, len(page.Entries))
 	for _, e := range page.Entries {
-		forms[e.Event] = nil
-	}
-	keys := make([]store.Key, 0, len(forms))
-	for k := range forms {
-		keys = append(keys, k)
+		if _, isKnown := forms[e.Event]; !isKnown {
+			forms[e.Event], keys = nil, append(keys, e.Event)
+		}
 	}
 	items, _, err := c.Table.BatchGet(ctx, keys, store.Strong)
 	if err != nil {
-		return fmt.Errorf("read the events of page %s: %w", page.ID, err)
+		return nil, fmt.Errorf("read the events of page %s: %w", page.ID, err)
 	}
 	for _, item := range items {
 		if e, err := store.DecodeEvent(item); err == nil {
 			forms[store.ItemKey(item)] = events.AppendCanonical(nil, e)
 		}
 	}
-	return nil
-}
-
-// Entries writes the entries of the newest note for the verifier: a JSON line each.
-func Entries(ctx context.Context, c Config, to io.Writer) (n proof.Note, err error) {
-	d, err := openLoaded(c)
-	if err != nil {
-		return n, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	n = d.newest().Note
-	lines, index := json.NewEncoder(to), int64(0)
-	lines.SetEscapeHTML(false)
-	err = c.walk(ctx, "", func(_ store.Key, canonical []byte, err error) error {
-		if index++; err != nil || index > n.Size {
-			return err
-		}
-		return lines.Encode(struct {
-			Index     int64  `json:"index"`
-			Canonical string `json:"canonical"`
-		}{index - 1, string(canonical)})
-	}, func(id events.KSUID) error {
-		if string(id) == n.Page {
-			return errEnd
-		}
-		return nil
-	})
-	if errors.Is(err, errEnd) {
-		err = nil
-	}
-	return n, err
-}
-
-// errEnd ends a walk at the newest note.
-var errEnd = errors.New("end")
-
-// openLoaded opens a directory that has a note and all its hashes.
-func openLoaded(c Config) (*dir, error) {
-	d, err := open(c.Dir, c.Origin)
-	if err != nil {
-		return nil, err
-	}
-	isWhole, err := d.load()
-	switch {
-	case err != nil:
-	case d.newest().Size == 0:
-		err = fmt.Errorf("%s has no note yet: run `ledger digest` first", c.Dir)
-	case !isWhole:
-		err = fmt.Errorf("%s lacks hashes: run `ledger digest` again, which reads the whole journal",
-			filepath.Join(c.Dir, fileHashes))
-	}
-	if err != nil {
-		return nil, errors.Join(err, d.close())
-	}
-	return d, nil
-}
-
-// Prove returns the proof that an event is in the journal of the newest note, at its first entry.
-func Prove(ctx context.Context, c Config, event store.Key) (p proof.Inclusion, err error) {
-	d, err := openLoaded(c)
-	if err != nil {
-		return p, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	n := d.newest()
-	index, err := c.indexOf(ctx, event, n.Size)
-	if err != nil {
-		return p, err
-	}
-	item, _, err := c.Table.Get(ctx, event, store.Strong)
-	if err != nil {
-		return p, err
-	}
-	e, err := store.DecodeEvent(item)
-	if err != nil {
-		return p, fmt.Errorf("event %s: %w", event.ID(), err)
-	}
-	p = proof.Inclusion{Canonical: events.AppendCanonical(nil, e), Index: index, Signed: n.signed}
-	if p.Path, err = tlog.ProveRecord(n.Size, index, d.hashes); err != nil {
-		return p, err
-	}
-	if _, err := p.Check(d.public); err != nil {
-		return p, fmt.Errorf("event %s is not what was sealed: run `ledger digest %s --check`", event.ID(), c.Dir)
-	}
-	return p, nil
-}
-
-// indexOf returns the index of the first entry of an event among the first entries of the journal.
-func (c Config) indexOf(ctx context.Context, event store.Key, size int64) (int64, error) {
-	index := int64(0)
-	for page, err := range projections.NewJournalReader(c.Table, c.Now).Final(ctx, "") {
-		if err != nil {
-			return 0, err
-		}
-		for _, e := range page.Entries {
-			switch {
-			case page.Void:
-				continue
-			case index < size && e.Event == event:
-				return index, nil
-			}
-			index++
-		}
-	}
-	return 0, fmt.Errorf("the journal of the note of %d entries does not have %s: run `ledger digest` first", size,
-		event.ID())
-}
-
-// resume reads the journal anew, and sets the notes aside that it does not fulfill.
-func (d *dir) resume(ctx context.Context, c Config) (lost []int64, err error) {
-	holds, err := d.judge(ctx, c, nil)
-	if err != nil {
-		return nil, err
-	}
-	keep := 0
-	for i, n := range d.notes {
-		if holds[i] {
-			d.notes[keep] = n
-			keep++
-			continue
-		}
-		lost = append(lost, n.Size)
-		path := filepath.Join(d.path, folder, strconv.FormatInt(n.Size, 10))
-		if err := os.Rename(path, path+lostSuffix); err != nil {
-			return nil, err
-		}
-	}
-	d.notes = d.notes[:keep]
-	if len(lost) > 0 { // the hashes beyond may be those of lost entries
-		return lost, d.file.Truncate(0)
-	}
-	return nil, nil
+	return forms, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ const (
 	fileKey    = "key"     // private, mode 600
 	filePublic = "key.pub" // to give away
 	fileHashes = "hashes"  // of the tree
+	fileNew    = "new"     // one of the others, until it is complete
 	folder     = "notes"   // a note in each file, named by its size
 	lostSuffix = ".lost"   // of a note that a restored table does not fulfill any more
 )
@@ -33,10 +35,11 @@ type dir struct {
 	path   string
 	signer note.Signer
 	public string
-	file   *os.File      // fileHashes, locked
-	notes  []kept        // ascending by size
-	lost   []string      // files of lost notes
-	hashes *proof.Hashes // of file
+	lock   *os.File // fileKey
+	file   *os.File // fileHashes
+	notes  []kept   // ascending by size
+	lost   []string // files of lost notes
+	stored int64    // number of entries whose hashes file has
 }
 
 // kept is a note with its signed text.
@@ -58,47 +61,70 @@ func NewKey(path, origin string) error {
 	if _, err := os.Stat(key); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s has a key: leave out --new-key, or take another directory", path)
 	}
-	if err := writeFile(filepath.Join(path, filePublic), []byte(public+"\n"), 0o644); err != nil {
+	if err := write(path, filePublic, []byte(public+"\n"), 0o644); err != nil {
 		return err
 	}
-	return writeFile(key, []byte(private+"\n"), 0o600)
+	return write(path, fileKey, []byte(private+"\n"), 0o600)
 }
 
-// open opens a directory. origin is that of the ledger that the command reads. Errors say what to do.
-func open(path, origin string) (*dir, error) {
-	private, err := os.ReadFile(filepath.Join(path, fileKey))
+// open opens the directory of the ledger that the command reads, with the hashes of its newest note. Errors say what to
+// do.
+func open(c Config) (*dir, error) {
+	lock, err := os.Open(filepath.Join(c.Dir, fileKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no key: make one with --new-key, or give the directory of earlier digests", path)
+		return nil, fmt.Errorf("%s has no key: make one with --new-key, or give the directory of earlier digests", c.Dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d := &dir{path: path}
-	if d.signer, err = note.NewSigner(strings.TrimSpace(string(private))); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(path, fileKey), err)
-	}
-	if name := d.signer.Name(); name != origin {
-		return nil, fmt.Errorf("%s is the directory of %q, and the table is that of %q: give its own directory", path,
-			name, origin)
-	}
-	public, err := os.ReadFile(filepath.Join(path, filePublic))
-	if err != nil {
-		return nil, err
-	}
-	d.public = strings.TrimSpace(string(public))
-	if d.file, err = os.OpenFile(filepath.Join(path, fileHashes), os.O_RDWR|os.O_CREATE, 0o640); err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(d.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another digest uses %s: wait until it ends", path), d.file.Close())
-	}
-	if err := d.readNotes(); err != nil {
-		return nil, errors.Join(err, d.file.Close())
+	d := &dir{path: c.Dir, lock: lock}
+	if err := d.read(c.Origin); err != nil {
+		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
 
-func (d *dir) close() error { return d.file.Close() }
+func (d *dir) read(origin string) (err error) {
+	if err := syscall.Flock(int(d.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("another digest uses %s: wait until it ends", d.path)
+	}
+	if err := d.readKeys(origin); err != nil {
+		return err
+	}
+	if err := d.readNotes(); err != nil {
+		return err
+	}
+	if d.file, err = os.OpenFile(filepath.Join(d.path, fileHashes), os.O_RDWR|os.O_CREATE, 0o640); err != nil {
+		return err
+	}
+	return d.load()
+}
+
+// close closes the files, of which hashes may not be open yet.
+func (d *dir) close() error {
+	if d.file == nil {
+		return d.lock.Close()
+	}
+	return errors.Join(d.file.Close(), d.lock.Close())
+}
+
+// readKeys reads both keys, which must be those of a ledger.
+func (d *dir) readKeys(origin string) error {
+	private, err := io.ReadAll(d.lock)
+	if err != nil {
+		return err
+	}
+	if d.signer, err = note.NewSigner(strings.TrimSpace(string(private))); err != nil {
+		return fmt.Errorf("%s: %w: take it from a copy, or begin in another directory", d.lock.Name(), err)
+	}
+	if name := d.signer.Name(); name != origin {
+		return fmt.Errorf("%s is the directory of %q, and the table is that of %q: give its own directory", d.path, name,
+			origin)
+	}
+	public, err := os.ReadFile(filepath.Join(d.path, filePublic))
+	d.public = strings.TrimSpace(string(public))
+	return err
+}
 
 // readNotes reads all notes and checks their signatures.
 func (d *dir) readNotes() error {
@@ -139,88 +165,58 @@ func (d *dir) newest() (n kept) {
 	return n
 }
 
-// load prepares the hashes of the newest note. What a crash wrote beyond is cut off. ok is false if hashes are missing:
-// then the tree begins anew. Error: the hashes were altered.
-func (d *dir) load() (ok bool, err error) {
+// load checks that the file of hashes has those of the newest note. If some are missing, it counts as empty. Error: they
+// were altered.
+func (d *dir) load() error {
 	newest := d.newest()
 	info, err := d.file.Stat()
-	if err != nil {
-		return false, err
-	}
-	count := tlog.StoredHashCount(newest.Size)
-	if ok = info.Size() >= count*tlog.HashSize; !ok {
-		newest, count = kept{}, 0
-	}
-	d.hashes = &proof.Hashes{File: d.file, Written: count, Size: newest.Size}
-	if newest.Size > 0 {
-		root, err := d.hashes.Root(newest.Size)
-		if err != nil {
-			return false, err
-		}
-		if root != newest.Root {
-			return false, fmt.Errorf("%s was altered, as its hashes differ from the note of %d entries: delete the "+
-				"file, and run again, which reads the whole journal", filepath.Join(d.path, fileHashes), newest.Size)
-		}
-	}
-	return ok, d.file.Truncate(count * tlog.HashSize)
-}
-
-// flush writes the pending hashes.
-func (d *dir) flush() error {
-	text := make([]byte, 0, len(d.hashes.Pending)*tlog.HashSize)
-	for _, hash := range d.hashes.Pending {
-		text = append(text, hash[:]...)
-	}
-	if _, err := d.file.WriteAt(text, d.hashes.Written*tlog.HashSize); err != nil {
+	if err != nil || info.Size() < tlog.StoredHashCount(newest.Size)*tlog.HashSize {
 		return err
 	}
-	d.hashes.Written += int64(len(d.hashes.Pending))
-	d.hashes.Pending = d.hashes.Pending[:0]
+	d.stored = newest.Size
+	if tree, err := d.tree(); err != nil || newest.Size > 0 && tree.Root() != newest.Root {
+		return errors.Join(err, fmt.Errorf("%s was altered, as its hashes differ from the note of %d entries: delete the "+
+			"file, and run again, which reads the whole journal", d.file.Name(), newest.Size))
+	}
 	return nil
 }
 
-// note signs and writes a note of all entries, up to a page of the journal. The hashes are on the disk before it is.
-func (d *dir) note(page string) error {
-	root, err := d.hashes.Root(d.hashes.Size)
-	if err != nil {
-		return err
-	}
-	n := proof.Note{Origin: d.signer.Name(), Size: d.hashes.Size, Root: root, Page: page}
+// tree returns the tree whose hashes are stored.
+func (d *dir) tree() (proof.Tree, error) {
+	return proof.TreeOf(d.stored, proof.HashFile{ReaderAt: d.file})
+}
+
+func (d *dir) noteFile(size int64) string {
+	return filepath.Join(d.path, folder, strconv.FormatInt(size, 10))
+}
+
+// note signs and writes a note of a tree, up to a page of the journal. The hashes are on the disk before it is.
+func (d *dir) note(tree *proof.Tree, page string) error {
+	n := proof.Note{Origin: d.signer.Name(), Size: tree.Size, Root: tree.Root(), Page: page}
 	signed, err := n.Sign(d.signer)
 	if err != nil {
-		return err
-	}
-	if err := d.flush(); err != nil {
 		return err
 	}
 	if err := d.file.Sync(); err != nil {
 		return err
 	}
-	path := filepath.Join(d.path, folder, strconv.FormatInt(n.Size, 10))
-	if err := writeFile(path, signed, 0o644); err != nil {
+	if err := write(d.path, filepath.Join(folder, strconv.FormatInt(n.Size, 10)), signed, 0o644); err != nil {
 		return err
 	}
 	d.notes = append(d.notes, kept{n, signed})
 	return nil
 }
 
-// writeFile writes a file completely or not at all.
-func writeFile(path string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "new-")
+// write writes a file completely or not at all. What a crash leaves is overwritten by the next one.
+func write(path, name string, text []byte, mode fs.FileMode) error {
+	unfinished := filepath.Join(path, fileNew)
+	f, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode) //nolint:gosec // the user names it
 	if err != nil {
 		return err
 	}
-	for _, step := range []func() error{
-		func() error { _, err := f.Write(text); return err },
-		func() error { return f.Chmod(mode) },
-		f.Sync,
-	} {
-		if err := step(); err != nil {
-			return errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(unfinished))
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return os.Rename(unfinished, filepath.Join(path, name))
 }

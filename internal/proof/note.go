@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,24 +35,30 @@ func (n Note) Sign(by note.Signer) ([]byte, error) {
 	return note.Sign(&note.Note{Text: n.text()}, by)
 }
 
-// OpenNote checks the signature of a note, and parses it. key is the public key in the form of sumdb/note.
-func OpenNote(signed []byte, key string) (Note, error) {
-	verifier, err := note.NewVerifier(strings.TrimSpace(key))
-	if err != nil {
-		return Note{}, fmt.Errorf("the public key: %w", err)
+// OpenNote checks that a note is signed by one of the keys, and parses it. A key is a public one in the form of
+// sumdb/note.
+func OpenNote(signed []byte, keys ...string) (Note, error) {
+	var verifiers []note.Verifier
+	for _, key := range keys {
+		verifier, err := note.NewVerifier(strings.TrimSpace(key))
+		if err != nil {
+			return Note{}, fmt.Errorf("the public key: %w", err)
+		}
+		verifiers = append(verifiers, verifier)
 	}
-	opened, err := note.Open(signed, note.VerifierList(verifier))
+	opened, err := note.Open(signed, note.VerifierList(verifiers...))
 	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
 		origin, _, _ := strings.Cut(unverified.Note.Text, "\n")
 		return Note{}, fmt.Errorf("the note is of %q, and is not signed by the key of %q: it is of another ledger, or "+
-			"of another auditor", origin, verifier.Name())
+			"of another auditor", origin, verifiers[0].Name())
 	}
 	if err != nil {
-		return Note{}, fmt.Errorf("the note was altered: %w", err)
+		return Note{}, fmt.Errorf("the note was altered, or cut off: %w", err)
 	}
 	n, err := parseNote(opened.Text)
-	if err == nil && n.Origin != verifier.Name() {
-		err = fmt.Errorf("it is of %q, and its key of %q", n.Origin, verifier.Name())
+	isOrigin := func(s note.Signature) bool { return s.Name == n.Origin }
+	if err == nil && !slices.ContainsFunc(opened.Sigs, isOrigin) {
+		err = fmt.Errorf("it is of %q, and its key of %q", n.Origin, opened.Sigs[0].Name)
 	}
 	if err != nil {
 		return Note{}, fmt.Errorf("the note: %w", err)
@@ -126,8 +133,8 @@ func ParseInclusion(file []byte) (p Inclusion, err error) {
 }
 
 // Check checks the proof and the signature of its note, which it returns.
-func (p Inclusion) Check(key string) (Note, error) {
-	n, err := OpenNote(p.Signed, key)
+func (p Inclusion) Check(keys ...string) (Note, error) {
+	n, err := OpenNote(p.Signed, keys...)
 	if err != nil {
 		return n, err
 	}
