@@ -15,6 +15,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/audit"
 	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
 )
 
 //go:embed testdata/corruptions.txt
@@ -284,7 +285,7 @@ func (b book) seal(k store.Key, path string) {
 	default:
 		item[store.AttrType] = store.String("AccountChanged")
 	}
-	b.set(k, path+store.AttrChecksum, store.String(checksumOf(item)))
+	b.set(k, path+store.AttrChecksum, store.String(storetest.Checksum(item)))
 }
 
 // addChange adds a change of an account to the book, makes it the current account, and sets its number in the guard.
