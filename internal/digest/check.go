@@ -57,10 +57,11 @@ func Check(ctx context.Context, c Config) (r Report, err error) {
 	return r, err
 }
 
-// judge computes the tree again. It reports which notes the table fulfills, and into r what differs.
+// judge computes the tree again. It reports which notes the table fulfills, and into r what differs: first the events,
+// as each event that differs makes every later note fail.
 func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err error) {
 	var tree proof.Tree
-	var moved bool
+	var changed, moved, notes Report
 	sealed := sealedLeaves{dir: d}
 	isThere := make([]bool, len(d.notes))
 	holds = make([]bool, len(d.notes))
@@ -69,14 +70,13 @@ func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err
 		switch is, err := sealed.has(tree.Size, leaf); {
 		case missing != nil:
 			leaf = tlog.Hash{} // no event has it
-			r.find("entry %d: event %s is missing or cannot be read", tree.Size, id.ID())
+			changed.find("entry %d: event %s is missing or cannot be read", tree.Size, id.ID())
 		case err != nil:
 			return err
 		case is == altered:
-			r.find("entry %d: event %s is not what was sealed", tree.Size, id.ID())
-		case is == elsewhere && !moved:
-			moved = true
-			r.find("entry %d: event %s was sealed at another place, and others perhaps, too", tree.Size, id.ID())
+			changed.find("entry %d: event %s is not what was sealed", tree.Size, id.ID())
+		case is == elsewhere:
+			moved.find("entry %d: event %s was sealed at another place", tree.Size, id.ID())
 		}
 		tree.Add(leaf)
 		return nil
@@ -88,18 +88,24 @@ func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err
 			isThere[i], holds[i] = true, n.Size == tree.Size && n.Root == tree.Root()
 			switch {
 			case n.Size != tree.Size:
-				r.find("%s: the journal has %d entries up to page %s, not %d: entries or pages were added or removed",
+				notes.find("%s: the journal has %d entries up to page %s, not %d: entries or pages were added or removed",
 					d.noteFile(n.Size), tree.Size, n.Page, n.Size)
 			case !holds[i]:
-				r.find("%s: the entries are not those of the note", d.noteFile(n.Size))
+				notes.find("%s: the entries are not those of the note", d.noteFile(n.Size))
 			}
 		}
 		return nil
 	})
 	for i, n := range d.notes {
 		if err == nil && !isThere[i] {
-			r.find("%s: page %s of the journal is missing", d.noteFile(n.Size), n.Page)
+			notes.find("%s: page %s of the journal is missing", d.noteFile(n.Size), n.Page)
 		}
+	}
+	for _, some := range []Report{changed, moved, notes} {
+		for _, f := range some.Findings {
+			r.find("%s", f)
+		}
+		r.More += some.More
 	}
 	r.Entries = tree.Size
 	return holds, err

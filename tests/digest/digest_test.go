@@ -173,69 +173,6 @@ func TestDigestGoesOn(t *testing.T) {
 	}
 }
 
-// Whoever may write to the table, and computes every checksum anew, is found by a check.
-func TestForgeriesAreFound(t *testing.T) {
-	gone := func(keys ...store.Key) func(*book) {
-		return func(b *book) {
-			for _, k := range keys {
-				b.drop(k)
-			}
-		}
-	}
-	rewrite := func(page int, change func(*projections.JournalPage)) func(*book) {
-		return func(b *book) {
-			p := b.pages[page]
-			p.Entries = slices.Clone(p.Entries)
-			change(&p)
-			b.write(p)
-		}
-	}
-	richer := posted("t-2", 2)
-	richer.Legs = slices.Clone(richer.Legs)
-	richer.Legs[0].Quantity, richer.Legs[1].Quantity = events.NewAmount(-100), events.NewAmount(100)
-	renamed := opened("jane")
-	renamed.Overdraft.Unlimited = true
-	for name, c := range map[string]struct {
-		forge func(*book)
-		found string
-	}{
-		"amount":        {func(b *book) { b.forge(richer) }, "entry 3: event TXN#t-2/TXN#t-2 is not what was sealed"},
-		"overdraft":     {func(b *book) { b.forge(renamed) }, "entry 0: event ACCOUNT#jane/ACCOUNT#jane is not what was sealed"},
-		"event deleted": {gone(store.Transaction.Key("t-1")), "entry 2: event TXN#t-1/TXN#t-1 is missing"},
-		"event and entry": {func(b *book) {
-			gone(store.Transaction.Key("t-1"))(b)
-			rewrite(0, func(p *projections.JournalPage) { p.Entries = p.Entries[:2] })(b)
-		}, "7: the journal has 6 entries"},
-		"page deleted": {func(b *book) { b.drop(store.Journal.Key(string(b.pages[1].ID))) }, "7: the journal has 5 entries"},
-		"last page deleted": {func(b *book) { b.drop(store.Journal.Key(string(b.pages[2].ID))) },
-			"7: page " + "", // its KSUID
-		},
-		"page made void":  {rewrite(1, func(p *projections.JournalPage) { p.Void = true }), "7: the journal has 5 entries"},
-		"entries swapped": {rewrite(1, func(p *projections.JournalPage) { slices.Reverse(p.Entries) }), "entry 3: event TXN#h-1/TXN#h-1"},
-		"page in the past": {func(b *book) {
-			e := posted("forged", 9)
-			b.must(b.Put(b.Context(), e))
-			b.write(projections.JournalPage{ID: events.FirstKSUID(b.pages[1].ID.Time().Add(time.Second)),
-				Entries: []projections.JournalEntry{projections.EntryOf(e)}})
-		}, "7: the journal has 8 entries"},
-		"page moved": {func(b *book) {
-			p := b.pages[0]
-			b.drop(store.Journal.Key(string(p.ID)))
-			p.ID = events.FirstKSUID(b.now.Add(-30 * time.Second))
-			b.write(p)
-		}, "7: the journal has 4 entries"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBook(t)
-			b.run()
-			c.forge(b)
-			if found := b.findings(); !strings.Contains(found, c.found) || found == "" {
-				t.Errorf("found %q, want %q", found, c.found)
-			}
-		})
-	}
-}
-
 func (b *book) drop(k store.Key) {
 	b.Helper()
 	_, err := b.Client.DeleteItem(b.Context(), &dynamodb.DeleteItemInput{TableName: &b.Name, Key: store.KeyItem(k)})
@@ -280,8 +217,8 @@ func TestResumeAfterARestore(t *testing.T) {
 	}
 }
 
-// What a crash wrote beyond the newest note is cut off. Hashes that are missing are computed again. Altered ones are an
-// error.
+// What a crash wrote beyond the newest note is cut off. Hashes that are missing are computed again. A check that does
+// not need the altered ones says so.
 func TestHashesAreChecked(t *testing.T) {
 	b := newBook(t)
 	b.run()
@@ -303,53 +240,16 @@ func TestHashesAreChecked(t *testing.T) {
 	if found := b.findings(); found != path+": it was altered. Delete it, and run `ledger digest` again" {
 		t.Errorf("found %q", found)
 	}
-	altered[len(altered)-1]++
-	b.must(os.WriteFile(path, altered, 0o600))
-	if _, err := digest.Run(t.Context(), b.config()); err == nil || !strings.Contains(err.Error(), "delete the file") {
-		t.Errorf("altered hashes: %v", err)
-	}
-}
-
-// Directories of other ledgers, notes by other keys and altered notes are refused, and nothing is written.
-func TestBadDirectories(t *testing.T) {
-	b := newBook(t)
-	b.run()
-	other := newBook(t)
-	other.run()
-	theirs := other.files()[filepath.Join(other.dir, "notes", "7")]
-	path := filepath.Join(b.dir, "notes", "7")
-	ours := b.files()[path]
-	for name, note := range map[string]string{
-		"another key's": theirs, "altered": strings.Replace(ours, "\n7\n", "\n8\n", 1), "empty": "",
-		"renamed": "",
-	} {
-		b.must(os.WriteFile(path, []byte(note), 0o600))
-		before := b.files()
-		if _, err := digest.Run(t.Context(), b.config()); err == nil {
-			t.Errorf("%s note: no error", name)
-		}
-		if !maps.Equal(before, b.files()) {
-			t.Errorf("%s note: something was written", name)
-		}
-	}
-	b.must(os.WriteFile(path, []byte(ours), 0o600))
-	c := b.config()
-	c.Origin = "ledger-journal/others"
-	if _, err := digest.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "directory of") {
-		t.Errorf("another ledger: %v", err)
-	}
-	if err := digest.NewKey(b.dir, origin); err == nil {
-		t.Error("the key was replaced")
-	}
-	c.Dir = t.TempDir()
-	if _, err := digest.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--new-key") {
-		t.Errorf("no key: %v", err)
-	}
 }
 
 // A proof shows an event, and only that.
 func TestProofs(t *testing.T) {
 	b := newBook(t)
+	last := b.pages[2]
+	b.drop(store.Journal.Key(string(last.ID)))
+	b.run()
+	older := []byte(b.files()[filepath.Join(b.dir, "notes", "5")]) // of which some of the proofs could be
+	b.write(last)
 	b.run()
 	for i, k := range []store.Key{store.Account.Key("jane"), store.Account.Key("shop"), store.Transaction.Key("t-1"),
 		store.Transaction.Key("t-2"), store.Transaction.Key("h-1"), store.Outcome.Key("h-1"), store.Transaction.Key("t-3")} {
@@ -364,6 +264,7 @@ func TestProofs(t *testing.T) {
 			"index": func(p *proof.Inclusion) { p.Index = (p.Index + 1) % 7 },
 			"hash":  func(p *proof.Inclusion) { p.Path = slices.Clone(p.Path); p.Path[0][0]++ },
 			"note":  func(p *proof.Inclusion) { p.Signed = []byte(strings.Replace(string(p.Signed), "7", "8", 1)) },
+			"size":  func(p *proof.Inclusion) { p.Signed = older },
 			"inner": func(p *proof.Inclusion) { // two hashes offered as an event
 				p.Canonical, p.Path = append(slices.Clone(p.Path[0][:]), p.Path[1][:]...), p.Path[1:]
 			},

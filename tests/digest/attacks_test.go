@@ -1,0 +1,189 @@
+package digest
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"ledger.example/events"
+	"ledger.example/internal/audit"
+	"ledger.example/internal/digest"
+	"ledger.example/internal/proof"
+	"ledger.example/internal/store"
+	"ledger.example/projections"
+	"ledger.example/projections/repair"
+)
+
+// Whoever may write to the table, and computes every checksum anew, is found by a check. What is a harm to readers
+// only, such as a page that is moved, is found as well.
+func TestForgeriesAreFound(t *testing.T) {
+	gone := func(keys ...store.Key) func(*book) {
+		return func(b *book) {
+			for _, k := range keys {
+				b.drop(k)
+			}
+		}
+	}
+	rewrite := func(page int, change func(*projections.JournalPage)) func(*book) {
+		return func(b *book) {
+			p := b.pages[page]
+			p.Entries = slices.Clone(p.Entries)
+			change(&p)
+			b.write(p)
+		}
+	}
+	richer := posted("t-2", 2)
+	richer.Legs = slices.Clone(richer.Legs)
+	richer.Legs[0].Quantity, richer.Legs[1].Quantity = events.NewAmount(-100), events.NewAmount(100)
+	limited, noted, other := opened("jane"), posted("t-1", 1), posted("t-2", 2)
+	limited.Overdraft.Unlimited = true
+	noted.Metadata = map[string]string{"order": "8"}
+	other.Legs = slices.Clone(other.Legs)
+	other.Legs[0].Account = "mallory"
+	for name, c := range map[string]struct {
+		forge func(*book)
+		found string
+	}{
+		"amount":        {func(b *book) { b.forge(richer) }, "entry 3: event TXN#t-2/TXN#t-2 is not what was sealed"},
+		"note":          {func(b *book) { b.forge(noted) }, "entry 2: event TXN#t-1/TXN#t-1 is not what was sealed"},
+		"replaced":      {func(b *book) { b.forge(other) }, "entry 3: event TXN#t-2/TXN#t-2 is not what was sealed"},
+		"overdraft":     {func(b *book) { b.forge(limited) }, "entry 0: event ACCOUNT#jane/ACCOUNT#jane is not what was sealed"},
+		"event deleted": {gone(store.Transaction.Key("t-1")), "entry 2: event TXN#t-1/TXN#t-1 is missing"},
+		"event and entry": {func(b *book) {
+			gone(store.Transaction.Key("t-1"))(b)
+			rewrite(0, func(p *projections.JournalPage) { p.Entries = p.Entries[:2] })(b)
+		}, "7: the journal has 6 entries"},
+		"page dropped":    {func(b *book) { b.rollback(1, 2) }, "7: the journal has 5 entries"},
+		"rollback":        {func(b *book) { b.rollback(1, 3) }, "of the journal is missing"},
+		"page made void":  {rewrite(1, func(p *projections.JournalPage) { p.Void = true }), "7: the journal has 5 entries"},
+		"entries swapped": {rewrite(1, func(p *projections.JournalPage) { slices.Reverse(p.Entries) }), "entry 3: event TXN#h-1/TXN#h-1 was sealed at another place"},
+		"page in the past": {func(b *book) {
+			e := posted("forged", 9)
+			b.must(b.Put(b.Context(), e))
+			b.write(projections.JournalPage{ID: events.FirstKSUID(b.pages[1].ID.Time().Add(time.Second)),
+				Entries: []projections.JournalEntry{projections.EntryOf(e)}})
+		}, "7: the journal has 8 entries"},
+		"page moved": {func(b *book) {
+			p := b.pages[0]
+			b.drop(store.Journal.Key(string(p.ID)))
+			p.ID = events.FirstKSUID(b.now.Add(-30 * time.Second))
+			b.write(p)
+		}, "7: the journal has 4 entries"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook(t)
+			b.run()
+			c.forge(b)
+			if found := b.findings(); !strings.Contains(found, c.found) {
+				t.Errorf("found %q, want %q", found, c.found)
+			}
+		})
+	}
+}
+
+// rollback deletes pages of the journal, and their events.
+func (b *book) rollback(from, to int) {
+	b.Helper()
+	for _, p := range b.pages[from:to] {
+		b.drop(store.Journal.Key(string(p.ID)))
+		for _, e := range p.Entries {
+			b.drop(e.Event)
+		}
+	}
+}
+
+// An event without an entry is in no digest. The audit finds it.
+func TestUnlistedEventIsFoundByTheAudit(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	b.forge(posted("forged", 9))
+	if found := b.findings(); found != "" {
+		t.Error(found)
+	}
+	r, err := audit.New(audit.Options{Store: b.Client, Table: b.Name, Findings: 1000, Pause: func(context.Context, time.Duration) error { return nil }}).Run(t.Context())
+	b.must(err)
+	if !slices.ContainsFunc(r.Findings, func(f audit.Finding) bool {
+		return f.Code == audit.JournalBehind && f.Key == store.Transaction.Key("forged")
+	}) {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// An altered event that is listed again does not pass as a later entry.
+func TestAlteredDuplicate(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	altered := posted("t-1", 1)
+	altered.Description = "other"
+	b.forge(altered)
+	b.list(altered)
+	b.run()
+	if found := b.findings(); !strings.HasPrefix(found, "entry 2: event TXN#t-1/TXN#t-1 was sealed at another place\n") {
+		t.Error(found)
+	}
+	if _, err := digest.Entries(t.Context(), b.config(), io.Discard); err == nil {
+		t.Error("the entries pass as those of the note")
+	}
+}
+
+// Two auditors who are shown different ledgers find nothing, each by itself. Their notes of one size differ, and the
+// hashes of one contradict the notes of the other.
+func TestSplitViewShows(t *testing.T) {
+	ours := newBook(t)
+	theirs := *ours
+	theirs.dir = t.TempDir()
+	ours.must(digest.NewKey(theirs.dir, origin))
+	if ours.run().Note.Root != theirs.run().Note.Root {
+		t.Fatal("one ledger has two roots")
+	}
+	ours.page(posted("t-4", 6))
+	a, found := ours.run().Note, ours.findings()
+	ours.rollback(3, 4)
+	theirs.page(posted("t-5", 6))
+	b, found2 := theirs.run().Note, theirs.findings()
+	if found+found2 != "" || a.Size != b.Size || a.Root == b.Root {
+		t.Errorf("%+v, %+v, %s%s", a, b, found, found2)
+	}
+	hashes, err := os.Open(filepath.Join(ours.dir, "hashes"))
+	ours.must(err)
+	defer hashes.Close()
+	if root, err := tlog.TreeHash(b.Size, proof.HashFile{ReaderAt: hashes}); err != nil || root == b.Root {
+		t.Errorf("%v, %v", root, err)
+	}
+}
+
+// A page that turns up below a sealed position is reported. Once it is void and its entries are listed again, nothing
+// is: they are later leaves.
+func TestLatePage(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	late := posted("late", 7)
+	b.must(b.Put(t.Context(), late))
+	page := projections.JournalPage{ID: events.FirstKSUID(b.pages[0].ID.Time().Add(time.Second)),
+		Entries: []projections.JournalEntry{projections.EntryOf(late)}}
+	b.write(page)
+	if found := b.findings(); !strings.Contains(found, "entry 3: event TXN#late/TXN#late is not what was sealed\n") ||
+		!strings.Contains(found, "7: the journal has 8 entries") {
+		t.Error(found)
+	}
+	page.Void = true
+	b.write(page)
+	b.now = b.now.Add(time.Minute)
+	c := repair.Config{Table: b.Table, ListsOnly: true, Report: func(repair.Report) {},
+		Append: projections.NewLister(b.Table, nil, func() time.Time { return b.now }, nil).Append}
+	b.must(repair.New(c).Run(t.Context()))
+	b.now = b.now.Add(time.Minute)
+	if found := b.findings(); found != "" {
+		t.Error(found)
+	}
+	if r := b.run(); r.Note.Size != 8 {
+		t.Errorf("%+v", r)
+	}
+}
