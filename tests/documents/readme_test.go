@@ -67,15 +67,19 @@ func readSnippets(t *testing.T, document string) []snippet {
 // projectionTime is how long a projection may take on a busy machine.
 const projectionTime = 30 * time.Second
 
+// transactionID matches the id of a transaction of the command line.
+var transactionID = regexp.MustCompile(` --id (\S+)`)
+
 // serve matches a block that runs `ledger up`.
 var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
 
-// TestSnippets runs every snippet of five documents in order, each document on its own `up`, in the short run on `up
+// TestSnippets runs every snippet of six documents in order, each document on its own `up`, in the short run on `up
 // --memory`. A shell block must succeed. A JSON block must equal the answer of the last command before it ("…" matches
 // any text). A JSONL block is imported. A block with `up` and flags must become ready. Plain `up` is already running.
 // `go test` runs this test.
 func TestSnippets(t *testing.T) {
-	for _, document := range []string{"README.md", "docs/api.md", "docs/closing.md", "docs/access.md", "docs/console.md"} {
+	for _, document := range []string{"README.md", "docs/api.md", "docs/closing.md", "docs/access.md", "docs/console.md",
+		"docs/proof.md"} {
 		t.Run(document, func(t *testing.T) {
 			if document != "README.md" {
 				full.Only(t, "starts another ledger on DynamoDB Local")
@@ -91,6 +95,7 @@ func TestSnippets(t *testing.T) {
 			}
 			ledger := process.Start(t, up...)
 			var answer []byte
+			var newest string // the id of the last transaction of the command line
 			for _, s := range snippets {
 				where := fmt.Sprintf("%s line %d", document, s.line)
 				switch s.language {
@@ -106,10 +111,16 @@ func TestSnippets(t *testing.T) {
 						if strings.Contains(s.text, "ledger rebuild ") {
 							waitForProjection(t, ledger)
 						}
+						if strings.Contains(s.text, "ledger digest ") {
+							waitForJournal(t, ledger, newest)
+						}
+						if id := transactionID.FindStringSubmatch(s.text); id != nil {
+							newest = id[1]
+						}
 						answer = shell(t, ledger, where, s.text)
 					}
 				case "json":
-					if !matches(t, answer, []byte(s.text)) {
+					if !matches(t, lastLine(answer), []byte(s.text)) {
 						t.Errorf("%s: the command before it answered %s", where, answer)
 					}
 				case "jsonl":
@@ -119,6 +130,14 @@ func TestSnippets(t *testing.T) {
 					}
 					shell(t, ledger, where, "go run ./cmd/ledger import "+file)
 				case "console": // needs an AWS account or SAM
+				case "json policy": // package digest compares it with the requests
+				case "text": // what the commands before it print, in part
+					for line := range strings.Lines(s.text) {
+						begins, _, _ := strings.Cut(strings.TrimSpace(line), "…")
+						if !bytes.Contains(answer, []byte(begins)) {
+							t.Errorf("%s: the commands before it printed no %q, but %s", where, line, answer)
+						}
+					}
 				default:
 					t.Errorf("%s: the test does not support blocks of %q", where, s.language)
 				}
@@ -138,7 +157,16 @@ func waitForProjection(t *testing.T, ledger *process.Process) {
 	})
 }
 
-// shell runs a block as a reader would, against this process, and returns the standard output of its last line.
+// waitForJournal waits until a digest reads a transaction.
+func waitForJournal(t *testing.T, ledger *process.Process, id string) {
+	t.Helper()
+	caller.Eventually(t, projectionTime, "the journal has "+id, func() bool {
+		journal := caller.New(t, ledger.URL).Must(200, "GET", "/v1/journal?limit=100", "").Body
+		return strings.Contains(string(journal), `"`+id+`"`)
+	})
+}
+
+// shell runs a block as a reader would, against this process, and returns its standard output.
 func shell(t *testing.T, l *process.Process, where, text string) []byte {
 	t.Helper()
 	aside := ".ledger/set-aside.jsonl"
@@ -151,6 +179,8 @@ func shell(t *testing.T, l *process.Process, where, text string) []byte {
 		}
 	}
 	script := strings.NewReplacer(
+		"go run ./cmd/ledger-proof", "go run ./cmd/ledger-proof",
+		" /audit", " "+filepath.Join(process.Folder, "audit"),
 		"go run ./cmd/ledger", process.Binary(t),
 		".ledger/set-aside.jsonl", aside,
 		"http://127.0.0.1:8000", l.Store(),
@@ -167,12 +197,15 @@ func shell(t *testing.T, l *process.Process, where, text string) []byte {
 	if err := command.Run(); err != nil {
 		t.Fatalf("%s: %v: %s%s", where, err, out.Bytes(), problems.Bytes())
 	}
-	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
-	answer := lines[len(lines)-1]
-	if strings.Contains(text, "curl ") && !json.Valid(answer) {
+	if strings.Contains(text, "curl ") && !json.Valid(lastLine(out.Bytes())) {
 		t.Fatalf("%s: the answer is no JSON: %s", where, out.Bytes())
 	}
-	return answer
+	return out.Bytes()
+}
+
+func lastLine(text []byte) []byte {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return lines[len(lines)-1]
 }
 
 // matches compares JSON. The text "…" in want stands for any text.

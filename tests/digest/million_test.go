@@ -1,0 +1,170 @@
+package digest
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"ledger.example/events"
+	"ledger.example/internal/digest"
+	"ledger.example/internal/store"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+	"ledger.example/tests/full"
+)
+
+// largeTable computes the journal of many transactions, a page a second. It only reads, and counts requests.
+type largeTable struct {
+	store.Table
+	pages    int
+	requests map[string]int
+}
+
+func (l *largeTable) page(n int) store.Item {
+	page := projections.JournalPage{ID: l.id(n)}
+	for i := range pageEntries {
+		page.Entries = append(page.Entries, projections.EntryOf(l.event(n*pageEntries+i)))
+	}
+	return projections.JournalForm.Item(page)
+}
+
+func (l *largeTable) id(n int) events.KSUID {
+	return events.FirstKSUID(viewstest.Morning.Add(time.Duration(n) * time.Second))
+}
+
+// event is the same whenever it is asked for.
+func (l *largeTable) event(i int) events.Event {
+	at := l.id(i / pageEntries).Time().Add(-time.Second)
+	quantity, ids := int64(1+i), [2]events.KSUID{events.FirstKSUID(at), events.LastKSUIDBefore(at.Add(time.Microsecond))}
+	return events.TransactionPosted{ID: "t-" + strconv.Itoa(i), Kind: events.KindTransfer, Metadata: map[string]string{},
+		Fingerprint: "1:" + strings.Repeat("0", 64), Actor: "test", Legs: []events.Leg{
+			{ID: ids[0], Account: "jane", Asset: "USD", Quantity: events.NewAmount(-quantity)},
+			{ID: ids[1], Account: "shop", Asset: "USD", Quantity: events.NewAmount(quantity)},
+		}}
+}
+
+func (l *largeTable) now() time.Time { return viewstest.Morning.AddDate(1, 0, 0) }
+
+func (l *largeTable) Get(_ context.Context, k store.Key, _ store.Consistency) (store.Item, time.Time, error) {
+	l.requests["Get"]++
+	if id, ok := store.Journal.Parse(k); ok {
+		return l.page(int(events.KSUID(id).Time().Sub(viewstest.Morning) / time.Second)), l.now(), nil
+	}
+	items, at, err := l.BatchGet(context.Background(), []store.Key{k}, store.Strong)
+	return items[0], at, err
+}
+
+func (l *largeTable) BatchGet(_ context.Context, keys []store.Key, _ store.Consistency) ([]store.Item, time.Time, error) {
+	l.requests["BatchGet"]++
+	items := make([]store.Item, len(keys))
+	for i, k := range keys {
+		id, _ := store.Transaction.Parse(k)
+		n, err := strconv.Atoi(strings.TrimPrefix(id, "t-"))
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		items[i] = store.EventItem(l.event(n))
+	}
+	return items, l.now(), nil
+}
+
+func (l *largeTable) Query(_ context.Context, q store.Query) (p store.Page, err error) {
+	l.requests["Query"]++
+	first := 0
+	if after := strings.TrimSuffix(strings.TrimPrefix(q.Within.From, "ENTRIES#"), "!"); after != "" {
+		first = int(events.KSUID(after).Time().Sub(viewstest.Morning)/time.Second) + 1
+	}
+	for n := first; n < min(first+q.Limit, l.pages); n++ {
+		p.Items = append(p.Items, l.page(n))
+	}
+	p.At = l.now()
+	return p, nil
+}
+
+// processorTime is that of this process.
+func processorTime(t *testing.T) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// Sealing and checking make the requests of reading alone. The directory has 64 bytes for each entry, and a proof the
+// logarithm of their number.
+func TestLargeJournal(t *testing.T) {
+	entries := full.Count(20_000, 1_000_000)
+	table := &largeTable{pages: entries / pageEntries}
+	b := &book{T: t, dir: t.TempDir()}
+	b.must(digest.NewKey(b.dir, origin))
+	c := digest.Config{Table: table, Origin: origin, Dir: b.dir, Now: table.now}
+	measure := func(what string, do func()) (time.Duration, string) {
+		table.requests = make(map[string]int)
+		begun := processorTime(t)
+		do()
+		used := processorTime(t) - begun
+		t.Logf("%s: %.1f µs of the processor for each entry, %v", what, float64(used.Microseconds())/float64(entries),
+			table.requests)
+		return used, fmt.Sprint(table.requests)
+	}
+	reading, requests := measure("read", func() {
+		for page, err := range projections.NewJournalReader(table, table.now).Final(t.Context(), "") {
+			b.must(err)
+			keys := make([]store.Key, len(page.Entries))
+			for i, e := range page.Entries {
+				keys[i] = e.Event
+			}
+			items, _, err := table.BatchGet(t.Context(), keys, store.Strong)
+			b.must(err)
+			for _, item := range items {
+				_, err := store.DecodeEvent(item)
+				b.must(err)
+			}
+		}
+	})
+	sealing, sealed := measure("seal", func() {
+		r, err := digest.Run(t.Context(), c)
+		b.must(err)
+		if r.Note.Size != int64(entries) {
+			t.Errorf("%+v", r)
+		}
+	})
+	checking, checked := measure("check", func() {
+		r, err := digest.Check(t.Context(), c)
+		b.must(err)
+		if len(r.Findings) > 0 || r.Entries != int64(entries) || r.Notes < entries/10_000 {
+			t.Errorf("%+v", r)
+		}
+	})
+	if sealed != requests || checked != requests {
+		t.Errorf("requests of reading %s, of sealing %s, of checking %s", requests, sealed, checked)
+	}
+	t.Logf("sealing is %.2f, checking %.2f of reading", sealing.Seconds()/reading.Seconds(), checking.Seconds()/reading.Seconds())
+	if full.Enabled() && sealing > 2*reading {
+		t.Error("sealing takes more than twice the time of reading")
+	}
+	size := 0
+	for name, text := range b.files() {
+		if size += len(text); strings.HasSuffix(name, "/hashes") &&
+			int64(len(text)) != tlog.StoredHashCount(int64(entries))*tlog.HashSize {
+			t.Errorf("%d bytes of hashes", len(text))
+		}
+	}
+	if t.Logf("%d bytes in the directory", size); size > 70*entries {
+		t.Errorf("the directory has %d bytes", size)
+	}
+	measure("prove", func() {
+		p, err := digest.Prove(t.Context(), c, store.EventKey(table.event(entries/3)))
+		b.must(err)
+		if t.Logf("a proof has %d hashes, %d bytes", len(p.Path), len(p.Text())); len(p.Path) > bits.Len(uint(entries-1)) {
+			t.Error("that is too many")
+		}
+	})
+}
