@@ -209,7 +209,7 @@ func TestPolicyOfTheAuditor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := regexp.MustCompile("(?s)```json\n(\\{\\s*\"Version\".*?)```").FindSubmatch(page)
+	text := regexp.MustCompile("(?s)```json policy\n(\\{\\s*\"Version\".*?)```").FindSubmatch(page)
 	if text == nil {
 		t.Fatal("docs/proof.md has no policy")
 	}
