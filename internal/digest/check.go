@@ -88,8 +88,8 @@ func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err
 			isThere[i], holds[i] = true, n.Size == tree.Size && n.Root == tree.Root()
 			switch {
 			case n.Size != tree.Size:
-				notes.find("%s: the journal has %d entries up to page %s, not %d: entries or pages were added or removed",
-					d.noteFile(n.Size), tree.Size, n.Page, n.Size)
+				notes.find("%s: the journal has %d entries up to page %s, not %d: entries or pages were added or "+
+					"removed", d.noteFile(n.Size), tree.Size, n.Page, n.Size)
 			case !holds[i]:
 				notes.find("%s: the entries are not those of the note", d.noteFile(n.Size))
 			}

@@ -137,7 +137,8 @@ func (d *dir) stands(ctx context.Context, c Config) error {
 func (d *dir) agrees(tree *proof.Tree, page string) error {
 	for _, n := range d.notes {
 		if n.Page == page && n.Size != tree.Size || n.Size == tree.Size && n.Root != tree.Root() {
-			return fmt.Errorf("the journal up to page %s differs from the note of %d entries: %s", page, n.Size, whatToDo)
+			return fmt.Errorf("the journal up to page %s differs from the note of %d entries: %s", page, n.Size,
+				whatToDo)
 		}
 	}
 	return nil

@@ -72,7 +72,8 @@ func NewKey(path, origin string) error {
 func open(c Config) (*dir, error) {
 	lock, err := os.Open(filepath.Join(c.Dir, fileKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no key: make one with --new-key, or give the directory of earlier digests", c.Dir)
+		return nil, fmt.Errorf("%s has no key: make one with --new-key, or give the directory of earlier digests",
+			c.Dir)
 	}
 	if err != nil {
 		return nil, err
@@ -118,8 +119,8 @@ func (d *dir) readKeys(origin string) error {
 		return fmt.Errorf("%s: %w: take it from a copy, or begin in another directory", d.lock.Name(), err)
 	}
 	if name := d.signer.Name(); name != origin {
-		return fmt.Errorf("%s is the directory of %q, and the table is that of %q: give its own directory", d.path, name,
-			origin)
+		return fmt.Errorf("%s is the directory of %q, and the table is that of %q: give its own directory", d.path,
+			name, origin)
 	}
 	public, err := os.ReadFile(filepath.Join(d.path, filePublic))
 	d.public = strings.TrimSpace(string(public))
@@ -165,8 +166,8 @@ func (d *dir) newest() (n kept) {
 	return n
 }
 
-// load checks that the file of hashes has those of the newest note. If some are missing, it counts as empty. Error: they
-// were altered.
+// load checks that the file of hashes has those of the newest note. If some are missing, it counts as empty. Error:
+// they were altered.
 func (d *dir) load() error {
 	newest := d.newest()
 	info, err := d.file.Stat()
@@ -175,8 +176,8 @@ func (d *dir) load() error {
 	}
 	d.stored = newest.Size
 	if tree, err := d.tree(); err != nil || newest.Size > 0 && tree.Root() != newest.Root {
-		return errors.Join(err, fmt.Errorf("%s was altered, as its hashes differ from the note of %d entries: delete the "+
-			"file, and run again, which reads the whole journal", d.file.Name(), newest.Size))
+		return errors.Join(err, fmt.Errorf("%s was altered, as its hashes differ from the note of %d entries: delete "+
+			"the file, and run again, which reads the whole journal", d.file.Name(), newest.Size))
 	}
 	return nil
 }
