@@ -142,7 +142,7 @@ func readProblem(resp *http.Response, text []byte) (*Error, bool) {
 	if err := json.Unmarshal(text, problem); err != nil || problem.Code == "" {
 		return nil, false
 	}
-	problem.Status = resp.StatusCode
+	problem.Status, problem.Raw = resp.StatusCode, text
 	return problem, true
 }
 

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"ledger.example/events"
@@ -28,6 +30,8 @@ type Error struct {
 	Version       int64  `json:"version"`        // with version_mismatch: the current version of the account
 	Role          string `json:"role"`           // with forbidden: the weakest role that suffices
 	TransactionID string `json:"transaction_id"` // with outcome_unknown: the id to send again
+
+	Raw json.RawMessage `json:"-"` // the problem as the API answered it
 }
 
 // Codes that callers often handle.
@@ -53,17 +57,39 @@ type FieldError struct {
 
 // Error returns the code and the detail, then one indented line for each field at fault. Amounts are in minor units.
 func (e *Error) Error() string {
-	return e.text(func(_ string, a events.Amount) string { return a.String() },
-		func(_ string, a events.Amount) string { return a.String() }, " (minor units)")
+	minor := func(_ string, a events.Amount) string { return a.String() }
+	return e.text(minor, minor, FieldError.inMinorUnits, " (minor units)")
 }
 
-// Text returns the text of Error with its amounts formatted by quantity and cost. Amounts in the rules of fields are
-// not reformatted.
-func (e *Error) Text(quantity, cost func(asset string, a events.Amount) string) string {
-	return e.text(quantity, cost, "")
+// Text returns the text of Error with its amounts formatted by quantity and cost, and the rules of fields by rule.
+func (e *Error) Text(quantity, cost func(asset string, a events.Amount) string, rule func(FieldError) string) string {
+	return e.text(quantity, cost, rule, "")
 }
 
-func (e *Error) text(quantity, cost func(asset string, a events.Amount) string, unit string) string {
+// ruleWithAmount matches the rules of fields that end in an amount.
+var ruleWithAmount = regexp.MustCompile(`^(?:the (quantities|costs) of (\S+) must sum to 0, not to|must not exceed) (-?[0-9]+)$`)
+
+// Amount returns the amount at the end of the rule, in minor units. isCost says whether it is a cost. asset is "" if the
+// rule does not name it: it is the asset of the field then. ok is false if there is none.
+func (f FieldError) Amount() (amount events.Amount, asset string, isCost, ok bool) {
+	m := ruleWithAmount.FindStringSubmatch(f.Rule)
+	if m == nil {
+		return amount, "", false, false
+	}
+	amount, err := events.ParseAmount(m[3], events.FoldedDigits)
+	return amount, m[2], m[1] == "costs" || strings.HasSuffix(f.Field, "cost"), err == nil
+}
+
+func (f FieldError) inMinorUnits() string {
+	if _, _, _, ok := f.Amount(); ok {
+		return f.Rule + " (minor units)"
+	}
+	return f.Rule
+}
+
+func (e *Error) text(
+	quantity, cost func(asset string, a events.Amount) string, rule func(FieldError) string, unit string,
+) string {
 	var b strings.Builder
 	b.WriteString(e.Code + ": " + e.Detail)
 	if e.Status >= http.StatusInternalServerError && e.RequestID != "" {
@@ -77,12 +103,8 @@ func (e *Error) text(quantity, cost func(asset string, a events.Amount) string, 
 		fmt.Fprintf(&b, "\n  left: %s of %s at %s, cost %s%s", quantity(l.Asset, l.Quantity), l.Asset, l.Account,
 			cost(l.Asset, l.Cost), unit)
 	}
-	ruleUnit := ""
-	if e.Code == CodeExceedsHold || e.Code == CodeExceedsReversible { // their rules contain amounts
-		ruleUnit = " (minor units)"
-	}
 	for _, f := range e.Fields {
-		b.WriteString("\n  " + f.Field + ": " + f.Rule + ruleUnit)
+		b.WriteString("\n  " + f.Field + ": " + rule(f))
 	}
 	return b.String()
 }

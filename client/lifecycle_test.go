@@ -129,7 +129,7 @@ func TestErrorTextsOfHoldsAndReversals(t *testing.T) {
 	shown := func(suffix string) func(string, events.Amount) string {
 		return func(asset string, a events.Amount) string { return a.String() + suffix + asset }
 	}
-	if got, want := e.Text(shown("q"), shown("c")), "exceeds_reversible: Too much.\n  left: -1qAAPL of AAPL at jane, cost -150cAAPL"; got != want {
+	if got, want := e.Text(shown("q"), shown("c"), func(f FieldError) string { return f.Rule }), "exceeds_reversible: Too much.\n  left: -1qAAPL of AAPL at jane, cost -150cAAPL"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }

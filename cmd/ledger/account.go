@@ -44,7 +44,7 @@ func (env *environment) accountListCommand() *cobra.Command {
 }
 
 func (env *environment) printAccounts(accounts []client.Account, heading bool) error {
-	t := newPage(env.out, heading, words("ACCOUNT"), words("NAME"), words("STATE"), words("OVERDRAFT"),
+	t := env.newPage(heading, words("ACCOUNT"), words("NAME"), words("STATE"), words("OVERDRAFT"),
 		times("OPENED (UTC)"))
 	for _, a := range accounts {
 		overdraft := "none"
@@ -73,7 +73,7 @@ func (env *environment) accountShowCommand() *cobra.Command {
 // printAccount prints an account: raw, the JSON of the API, with --json, else a list for people.
 func (env *environment) printAccount(ctx context.Context, a client.Account, raw []byte) error {
 	return env.print(ctx, raw, slices.Collect(maps.Keys(a.Overdraft.Limits)), func() error {
-		t := newList(env.out)
+		t := env.newList()
 		env.accountRows(t, a)
 		return t.flush()
 	})
@@ -117,7 +117,7 @@ func assetsOfChanges(changes []client.Change) (assets []string) {
 }
 
 func (env *environment) printChanges(changes []client.Change, heading bool) error {
-	t := newPage(env.out, heading, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("SET"))
+	t := env.newPage(heading, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("SET"))
 	for _, c := range changes {
 		var parts []string
 		to := c.Changed

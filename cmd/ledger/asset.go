@@ -43,7 +43,7 @@ func (env *environment) assetListCommand() *cobra.Command {
 }
 
 func (env *environment) printAssets(assets []client.Asset, heading bool) error {
-	t := newPage(env.out, heading, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"),
+	t := env.newPage(heading, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"),
 		words("DESCRIPTION"))
 	for _, a := range assets {
 		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), cmp.Or(a.Currency, "-"), a.Description)

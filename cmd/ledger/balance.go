@@ -25,16 +25,17 @@ credits are the amounts of open holds. Available is the amount that can be
 spent: the quantity plus the overdraft, minus the pending debits.
 
 With --at, balance prints the balance at that time, which includes all postings
-up to that time. --at takes a time (2026-01-31T12:00:00Z) or a day (2026-01-31,
-which begins at midnight UTC). The revision is the number of postings that were
-counted: while it stays the same, the balance does too. Settled is "yes" if the
-time is at least ten seconds ago. Then only late or backdated postings can
-change the balance.`,
+up to that time. The revision is the number of postings that were counted: while
+it stays the same, the balance does too. Settled is "yes" if the time is at
+least ten seconds ago. Then only late or backdated postings can change the
+balance.
+
+` + dayHelp,
 		Example: `  ledger balance jane USD
   ledger balance jane USD --at 2026-03-01
   ledger balance jane AAPL --strong --json`,
 	}
-	timeFlag(cmd.Flags(), &at, "at", timeFormats(), "print the balance at this time")
+	atFlag(cmd.Flags(), &at, "print the balance at this time, or at the end of this day")
 	env.strongFlag(cmd, "include every acknowledged transaction")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		if !at.IsZero() {
@@ -46,7 +47,7 @@ change the balance.`,
 		}
 		b, u := r.Value, env.units
 		return env.print(ctx, r.Raw, []string{b.Asset}, func() error {
-			t := newList(env.out)
+			t := env.newList()
 			t.row("Account", b.Account)
 			t.row("Asset", b.Asset)
 			env.sumRows(t, b.Asset, b.Sums)
@@ -66,7 +67,7 @@ func (env *environment) balanceAt(ctx context.Context, account, asset string, at
 	}
 	b := r.Value
 	return env.print(ctx, r.Raw, []string{b.Asset}, func() error {
-		t := newList(env.out)
+		t := env.newList()
 		t.row("Account", b.Account)
 		t.row("Asset", b.Asset)
 		t.row("At", b.At)

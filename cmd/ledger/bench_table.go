@@ -20,7 +20,7 @@ func (env *environment) printBenchTable(r *bench.Report) error {
 	for _, w := range r.Workloads {
 		columns = append(columns, numbers(w.Workload))
 	}
-	t := newTable(env.out, columns...)
+	t := env.newTable(columns...)
 	for _, f := range bench.Figures() {
 		cells, isKnown := []string{f.Heading}, false
 		for _, w := range r.Workloads {

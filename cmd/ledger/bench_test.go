@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -254,7 +254,7 @@ func TestBenchQuick(t *testing.T) {
 // The table has a line for each figure and a column for each workload.
 func TestBenchTable(t *testing.T) {
 	var out bytes.Buffer
-	env := &environment{out: bufio.NewWriter(&out), err: io.Discard}
+	env := newEnvironment(nil, &out, io.Discard, os.Getenv)
 	r := &bench.Report{Ledger: "at home", Workloads: []bench.Workload{
 		{Workload: bench.Uniform, Figures: map[string]float64{"succeeded": 40, "p99_ms": 2.25, "store_ratio": 0.777}},
 		{Workload: bench.Read, Figures: map[string]float64{"succeeded": 7, "p99_ms": 12}},

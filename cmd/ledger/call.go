@@ -59,6 +59,7 @@ func (env *environment) apiCommand(
 		cmd.Args = argsOfUse
 	}
 	env.apiFlags(cmd)
+	env.completeIDs(cmd)
 	cmd.Flags().BoolVar(&env.minor, "minor", false, "read and print amounts in minor units")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if env.api, err = env.dial(0, units.LoadingAtOnce); err != nil {

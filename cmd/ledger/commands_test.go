@@ -71,7 +71,10 @@ func TestHoldsAndReversals(t *testing.T) {
 		{"transfer jane hotel 3100.01 USD --dry-run", 1, []string{"jane has 3100.00 of USD available"}},
 		{"reverse t-1 2 --cost 300 --dry-run", 0, []string{"Kind reversal", "jane AAPL -2 -300.00 USD"}},
 		{"balance jane USD --strong", 0, []string{"Quantity 3500.00", "Pending debits 400.00"}},
-		{"capture stay-7 400.01", 1, []string{"exceeds_hold"}},
+		{"capture stay-7 400.01", 1, []string{"exceeds_hold", "quantity: must not exceed 400.00"}},
+		{"capture stay-7 40001 --minor", 1, []string{"must not exceed 40000 (minor units)"}},
+		{"reverse t-1 2 --cost 1500.01", 1, []string{"cost: must not exceed 1500.00 USD"}},
+		{"post --debit jane:USD:5 --credit hotel:USD:4", 1, []string{"the quantities of USD must sum to 0, not to -1.00"}},
 		{"capture stay-7 400.005", 2, []string{"3 decimal places"}},
 		{"capture stay-7 0", 1, []string{"nothing_captured"}},
 		{"capture stay-7 1 --cost 1", 1, []string{"invalid_transaction"}},
@@ -86,7 +89,7 @@ func TestHoldsAndReversals(t *testing.T) {
 			"stay-7 (transfer, held) USD 0.00 - -400.00"}},
 		{"history jane --asset USD --csv", 0, []string{",pending,status ", ",-312.50,0,,,400.00,captured "}},
 
-		{"trade --asset AAPL --buyer jane --seller market --quantity 4 --cost 600 --settle --hold --id t-2", 0,
+		{"trade jane market 4 AAPL 600 --settle --hold --id t-2", 0,
 			[]string{"Status held"}},
 		{"release t-2 --description Cancelled", 0, []string{"Status released", "Why it ended Cancelled"}},
 		{"release t-2", 0, []string{"Status released"}},
@@ -170,6 +173,27 @@ func TestGroupsAndMembers(t *testing.T) {
 	})
 }
 
+// A trial balance has all accounts with their sums. It is zero at the foot, at any time. The shell completes ids.
+func TestTrialBalanceAndCompletion(t *testing.T) {
+	take(t, newLedger(t), []step{
+		{"transfer bank shop 10 USD --id b-1 --effective-at 2020-02-29T12:00:00Z", 0, nil},
+		{"transfer shop jane 2 USD --id b-2 --effective-at 2020-03-01T12:00:00Z", 0, nil},
+		{"trial-balance", 0, []string{"ACCOUNT ASSET DEBITS CREDITS BALANCE", "jane USD 1500.00 5002.00 3502.00", "shop USD 2.00 10.00 8.00", "Total AAPL 10 10 0", "Total USD"}},
+		{"trial-balance --at 2020-02-29 --format csv", 0, []string{"account,asset,debits,credits,balance bank,USD,10.00,0.00,-10.00 shop,USD,0.00,10.00,10.00 ,USD,10.00,10.00,0.00"}},
+		{"trial-balance --at 2020-02-28", 0, []string{"ACCOUNT ASSET DEBITS CREDITS BALANCE"}},
+		{"trial-balance --prefix sh --at 2020-02-29 --json", 0, []string{`{"at":"2020-02-29T23:59:59.999999Z","settled":true,"data":[{"account":"shop","asset":"USD","debits":"0","credits":"1000","balance":"1000"}],"totals":[`}},
+		{"trial-balance --prefix sh --at 2020-03-01 --minor", 0, []string{"shop USD 200 1000 800 Total USD 200 1000 800"}},
+		{"group register desk --name Desk", 0, nil},
+		{"group add desk jane", 0, nil},
+		{"trial-balance --group desk --at 2020-03-01", 0, []string{"jane USD 0.00 2.00 2.00 Total USD"}},
+		{"trial-balance --group none", 1, []string{"group_not_found"}},
+		{"__complete transfer j", 0, []string{"jane Jane Doe"}},
+		{"__complete transfer jane shop 1 U", 0, []string{"USD US dollar"}},
+		{"__complete group show d", 0, []string{"desk Desk"}},
+		{"__complete history jane --asset A", 0, []string{"AAPL Apple Inc."}},
+	})
+}
+
 // Transactions are found by time and by indexed metadata.
 func TestFind(t *testing.T) {
 	const first = "2020-01-02 09:00:00 f-1 (transfer) A\uFFFD[31mbook bank USD -25.00 jane USD 25.00"
@@ -183,7 +207,7 @@ func TestFind(t *testing.T) {
 		{"find --metadata order=10=01", 0, []string{"QUANTITY " + first}},
 		{"find --metadata order=2", 0, []string{"f-4 (transfer, captured) jane USD -20.00"}},
 		{"find --day 2020-01-02 --oldest-first --all", 0, []string{first + " 2020-01-02 10:00:00 f-2"}},
-		{"find --from 2020-01-03 --to 2020-01-04 --metadata order=1", 0, []string{"QUANTITY 2020-01-03 00:00:00 f-3"}},
+		{"find --from 2020-01-03 --to 2020-01-03 --metadata order=1", 0, []string{"QUANTITY 2020-01-03 00:00:00 f-3"}},
 		{"find --json", 0, []string{`"id":"f-1"`}},
 		{"find --minor", 0, []string{"-2500"}},
 		{"find --metadata colour=red", 1, []string{"invalid_request"}},
@@ -192,7 +216,7 @@ func TestFind(t *testing.T) {
 		{"find --metadata order=", 2, []string{"KEY=VALUE"}},
 		{"find --day today", 2, []string{"--day"}},
 		{"find --day 2020-01-02 --from 2020-01-02", 2, []string{"[day from] were all set"}},
-		{"find --from 2020-01-03 --to 2020-01-02", 2, []string{"--from is later than --to"}},
+		{"find --from 2020-01-03 --to 2020-01-02", 2, []string{"--from must be earlier than --to"}},
 		{"find x", 2, []string{"expected no arguments"}},
 	})
 }
@@ -203,7 +227,7 @@ func TestStatement(t *testing.T) {
 	const (
 		posted  = "2020-03-02 10:00:00 s-2 (transfer) =1+1 -2.50 7.50 "
 		columns = "line,posted_at,transaction,kind,posting,account,asset,quantity,cost,currency,description,pending,status,balance_after "
-		march   = " --from=2020-03-01 --to=2020-04-01"
+		march   = " --from=2020-03-01 --to=2020-03-31"
 	)
 	take(t, s, []step{
 		{"transfer bank shop 10 USD --id s-1 --effective-at 2020-02-29T12:00:00Z", 0, nil},
@@ -212,18 +236,18 @@ func TestStatement(t *testing.T) {
 		{"statement shop USD --month=2020-03", 0, []string{"POSTED AT (UTC) TRANSACTION QUANTITY BALANCE " +
 			"2020-03-01 00:00:00 Opening balance 10.00 " + posted +
 			"2020-04-01 00:00:00 Closing balance 7.50 Total: 1 posting, 0.00 in, 2.50 out -2.50"}},
-		{"statement shop USD --to=2999-01-01", 0, []string{"Opening balance 0.00 ", " 0.00 7.50 "}},
-		{"statement shop USD", 0, []string{"Opening balance 0.00 ", "s-3 (transfer, held, pending 0.25) 0.00 7.50 "}},
+		{"statement shop USD --to=2999-01-01", 0, []string{"2020-02-29 12:00:00 Opening balance 0.00 ", " 0.00 7.50 "}},
+		{"statement shop USD", 0, []string{"2020-02-29 12:00:00 Opening balance 0.00 ", "s-3 (transfer, held, pending 0.25) 0.00 7.50 "}},
 		{"statement shop USD --csv" + march, 0, []string{columns + "opening,2020-03-01T00:00:00.000000Z,,,,shop,USD,,,,,,,10.00 " +
 			"posting,2020-03-02T10:00:00.000000Z,s-2,transfer,", ",shop,USD,-2.50,0,,=1+1,0.00,posted,7.50 closing,2020-04-01T00:00:00.000000Z,,,,shop,USD,,,,,,,7.50"}},
 		{"statement shop USD --csv --minor" + march, 0, []string{",shop,USD,-250,0,,=1+1,0,posted,750 closing,"}},
 		{"statement shop USD --month=2020-03 --from=2020-03-01", 2, []string{"[from month] were all set"}},
 		{"statement shop USD --month=2020-03 --to=2020-03-01", 2, []string{"[month to] were all set"}},
 		{"statement shop USD --month=2020", 2, []string{"--month"}},
-		{"statement shop USD --from=2020-04-01 --to=2020-03-01", 2, []string{"--from is later than --to"}},
+		{"statement shop USD --from=2020-04-01 --to=2020-03-01", 2, []string{"--from must be earlier than --to"}},
 		{"statement shop USD --csv --json", 2, []string{"[csv json] were all set"}},
 		{"statement shop USD --from=yesterday", 2, []string{"--from"}},
-		{"balance shop USD --at 2020-03-01 --strong", 0, []string{"At 2020-03-01T00:00:00.000000Z Quantity 10.00",
+		{"balance shop USD --at 2020-02-29 --strong", 0, []string{"At 2020-02-29T23:59:59.999999Z Quantity 10.00",
 			"Newest posting 2020-02-29T12:00:00.000000Z Revision 1 Settled yes"}},
 	})
 	var file strings.Builder

@@ -149,7 +149,7 @@ func (env *environment) proveCommand() *cobra.Command {
 	var event, out string
 	cmd := &cobra.Command{
 		Use:   "prove DIR [ID]",
-		Short: "Prove that a transaction or another event is in the sealed journal",
+		Short: "Prove that an event is in the sealed journal",
 		Long: `prove writes a proof that the transaction ID is an entry of the journal of the
 newest note in DIR. The proof is a tlog-proof: a text with the event, its place,
 about 20 hashes, and the signed note. Who has the public key checks it with

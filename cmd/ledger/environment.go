@@ -22,9 +22,11 @@ import (
 // environment holds the state that the commands share: the standard streams, and the flags that most commands have.
 // Each run of the program has one. Commands are its methods. It is not safe for concurrent use.
 type environment struct {
-	in  io.Reader
-	out *bufio.Writer // data, and nothing else
-	err io.Writer     // messages for people
+	in     io.Reader
+	out    *bufio.Writer // data, and nothing else
+	err    io.Writer     // messages for people
+	screen               // tables on out
+	getenv func(string) string
 
 	// isRunning is set after the command line is validated. Errors before that are usage errors.
 	isRunning bool
@@ -35,13 +37,20 @@ type environment struct {
 	token         string // a secret
 	user          string // for whom a service or an administrator acts; "" for nobody
 	json          bool
-	minor, strong bool // of commands that print amounts, and of those that read balances
-	isDryRun      bool // of commands that post
+	minor, strong bool     // of commands that print amounts, and of those that read balances
+	isDryRun      bool     // of commands that post
+	legs          []string // the asset of each posting of the transaction that a part is taken of
 
 	api   *client.Client // of commands that are made by apiCommand
 	units *units.Units
 
 	progress *progress // of commands that call watch
+}
+
+func newEnvironment(in io.Reader, out, errs io.Writer, getenv func(string) string) *environment {
+	env := &environment{in: in, out: bufio.NewWriter(out), err: errs, getenv: getenv}
+	env.screen = screenOf(env.out, out, getenv)
+	return env
 }
 
 func (env *environment) jsonFlag(cmd *cobra.Command) {
@@ -118,7 +127,7 @@ func (env *environment) printJSON(value any) error { return json.NewEncoder(env.
 // one line for each, with spaces for the underscores in names.
 func (env *environment) printFigures(namesAndValues ...any) error {
 	object := make(map[string]any)
-	t := newList(env.out)
+	t := env.newList()
 	for i := 0; i < len(namesAndValues); i += 2 {
 		name, value := namesAndValues[i].(string), namesAndValues[i+1]
 		object[name] = value

@@ -24,15 +24,14 @@ func (env *environment) findCommand() *cobra.Command {
 with a metadata value. Only metadata keys that the ledger indexes can be
 searched.
 
---from is inclusive and --to is exclusive. Both take a time
-(2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
+` + dayHelp + `
 --day takes one day, in UTC.
 
 The list may be about a second behind. --json prints the API's answers, one line
 for each page.`,
 		Example: `  ledger find --metadata order=1001
   ledger find --day 2026-11-22 --all
-  ledger find --from 2026-11-01 --to 2026-12-01 --oldest-first`,
+  ledger find --from 2026-11-01 --to 2026-11-30 --oldest-first`,
 	}
 	f := cmd.Flags()
 	var metadata string
@@ -43,8 +42,7 @@ for each page.`,
 		}
 		return text, nil
 	}}, "metadata", "only transactions with this metadata, KEY=VALUE")
-	timeFlag(f, &by.From, "from", timeFormats(), "posted at this time or later")
-	timeFlag(f, &by.To, "to", timeFormats(), "posted before this time")
+	periodFlags(f, &by.From, &by.To)
 	timeFlag(f, &day, "day", []string{time.DateOnly}, "posted on this day")
 	f.BoolVar(&by.OldestFirst, "oldest-first", false, "print the oldest first")
 	limitFlags(cmd, &limit, "transactions")
@@ -54,8 +52,8 @@ for each page.`,
 		if !day.IsZero() {
 			by.From, by.To = day, day.AddDate(0, 0, 1)
 		}
-		if !by.To.IsZero() && by.From.After(by.To) {
-			return usageErrorf("--from is later than --to")
+		if !by.To.IsZero() && !by.From.Before(by.To) {
+			return usageErrorf("--from must be earlier than --to")
 		}
 		return printPages(ctx, env, limit, env.api.Transactions(by).Page, assetsOfAll, env.printTransactions)
 	})
@@ -76,7 +74,7 @@ func (env *environment) printTransactions(transactions []client.Transaction, hea
 
 // legTable returns a table of transactions with a line for each leg.
 func (env *environment) legTable(when string, heading bool) *grid {
-	return newPage(env.out, heading, times(when), words("TRANSACTION"), words("ACCOUNT"), words("ASSET"),
+	return env.newPage(heading, times(when), words("TRANSACTION"), words("ACCOUNT"), words("ASSET"),
 		numbers("QUANTITY"))
 }
 

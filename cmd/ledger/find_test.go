@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,7 +63,8 @@ func TestTail(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out, problems strings.Builder
-			env := &environment{out: bufio.NewWriter(&out), err: &problems, json: asJSON, api: api, units: units.New(api, false)}
+			env := newEnvironment(nil, &out, &problems, os.Getenv)
+			env.json, env.api, env.units = asJSON, api, units.New(api, false)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- env.tail(ctx, client.JournalFrom{}) }()

@@ -104,8 +104,35 @@ func limitFlags(cmd *cobra.Command, limit *int, items string) {
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 }
 
+// dayHelp is the help of commands with times.
+const dayHelp = `Times have a zone (2026-01-31T12:00:00Z). A day (2026-01-31) means the whole day
+in UTC: --from begins with it, --to and --at include it.`
+
 // timeFormats returns the formats of most time flags: a time with its zone, or a day, which begins at midnight UTC.
 func timeFormats() []string { return []string{time.RFC3339, time.DateOnly} }
+
+// periodFlags adds --from and --to, the period in which something was posted. to is exclusive; a day is included.
+func periodFlags(f *pflag.FlagSet, from, to *time.Time) {
+	timeFlag(f, from, "from", timeFormats(), "posted at this time or later")
+	endFlag(f, to, "to", 0, "posted before this time, or until the end of this day")
+}
+
+// atFlag adds --at, which includes what was posted at that time.
+func atFlag(f *pflag.FlagSet, target *time.Time, usage string) {
+	endFlag(f, target, "at", time.Microsecond, usage)
+}
+
+// endFlag adds a flag for a time. A day means the time that is last before its end.
+func endFlag(f *pflag.FlagSet, target *time.Time, name string, last time.Duration, usage string) {
+	f.Var(checked[time.Time]{target, "time", func(text string) (time.Time, error) {
+		at, err := parseTime(text, timeFormats())
+		if _, noDay := time.Parse(time.DateOnly, strings.TrimSpace(text)); noDay == nil && err == nil {
+			at = at.AddDate(0, 0, 1).Add(-last)
+		}
+		return at, err
+	}}, name, usage)
+	f.Lookup(name).DefValue = ""
+}
 
 // timeFlag adds a flag for a time in one of the given formats. The help shows no default.
 func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string, usage string) {
@@ -178,7 +205,7 @@ func noEmptyFlags(flags *pflag.FlagSet) error {
 }
 
 // argsOfUse checks the arguments against those in the Use of a command. Arguments in brackets are optional. All
-// arguments except QUANTITY are ids.
+// arguments except QUANTITY and COST are ids.
 func argsOfUse(cmd *cobra.Command, args []string) error {
 	names := strings.Fields(cmd.Use)[1:] // the first word is the command
 	required := slices.IndexFunc(names, func(name string) bool { return name[0] == '[' })
@@ -191,7 +218,7 @@ func argsOfUse(cmd *cobra.Command, args []string) error {
 	}
 	for i, arg := range args {
 		name := strings.Trim(names[i], "[]")
-		if name == "QUANTITY" {
+		if name == "QUANTITY" || name == "COST" {
 			continue
 		}
 		if err := checkID(arg); err != nil {

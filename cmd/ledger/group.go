@@ -163,9 +163,9 @@ counted on one side only.`,
 // printTotals prints totals as a table, and pending amounts, if there are any, as a second one.
 func (env *environment) printTotals(totals []client.GroupTotal) error {
 	u := env.units
-	t := newPage(env.out, true, words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
+	t := env.newPage(true, words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
 		numbers("DEBITS"), numbers("ACCOUNTS"))
-	pending := newTable(env.out, words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
+	pending := env.newTable(words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
 	for _, total := range totals {
 		t.row(total.Asset, u.Quantity(total.Asset, total.Quantity), u.CostCell(total.Asset, total.NetExpenditure),
 			u.Quantity(total.Asset, total.Credits), u.Quantity(total.Asset, total.Debits), fmt.Sprint(total.Accounts))

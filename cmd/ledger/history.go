@@ -26,8 +26,7 @@ func (env *environment) historyCommand() *cobra.Command {
 hold has one entry when it is placed and one when it ends. PENDING is the change
 of the pending amount.
 
---from is inclusive and --to is exclusive. Both take a time
-(2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
+` + dayHelp + `
 
 --csv prints comma-separated values with a heading. Texts are printed exactly as
 they were posted. Note that spreadsheets may run texts that begin with = + - or
@@ -35,19 +34,18 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 
 --json prints the API's answers, one line for each page.`,
 		Example: `  ledger history jane
-  ledger history jane --asset USD --from 2026-01-01 --to 2026-02-01 --all
+  ledger history jane --asset USD --from 2026-01-01 --to 2026-01-31 --all
   ledger history jane --csv --all > jane.csv`,
 	}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")
-	timeFlag(f, &q.From, "from", timeFormats(), "posted at this time or later")
-	timeFlag(f, &q.To, "to", timeFormats(), "posted before this time")
+	periodFlags(f, &q.From, &q.To)
 	limitFlags(cmd, &limit, "postings")
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
 	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")
 	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		if !q.To.IsZero() && q.From.After(q.To) {
-			return usageErrorf("--from is later than --to")
+		if !q.To.IsZero() && !q.From.Before(q.To) {
+			return usageErrorf("--from must be earlier than --to")
 		}
 		q.Strong = env.strong
 		show := env.printPostings
@@ -102,7 +100,7 @@ func (env *environment) printPostings(postings []client.Posting, heading bool) e
 	if hasPending {
 		columns = append(columns, numbers("PENDING"))
 	}
-	t := newTable(env.out, columns...)
+	t := env.newTable(columns...)
 	t.isHeaded = heading || hasPending
 	for _, p := range postings {
 		what := p.Kind

@@ -78,7 +78,7 @@ func (env *environment) printHolds(holds []client.Transaction, account string, h
 	if account == "" {
 		third = "ACCOUNT"
 	}
-	t := newPage(env.out, heading, times("UNTIL (UTC)"), words("TRANSACTION"), words(third), words("ASSET"),
+	t := env.newPage(heading, times("UNTIL (UTC)"), words("TRANSACTION"), words(third), words("ASSET"),
 		numbers("QUANTITY"))
 	for _, h := range holds {
 		until := h.ExpiresAt

@@ -94,7 +94,7 @@ func TestInterruptedImport(t *testing.T) {
 	}))
 	defer s.Close()
 	code, out, problems := ledgerIn(ctx, nil, strings.NewReader(`{"asset":{"id":"USD"}}`), "import", "-", "--json", "--url", s.URL)
-	const want = "interrupted: 1 line cut off without an answer; run the command again to continue\n"
+	const want = `{"code":"failed","detail":"interrupted: 1 line cut off without an answer; run the command again to continue"}` + "\n"
 	if code != exitFailed || problems != want || out != `{"cut_off":1,"failed":0,"new":0,"replayed":0}`+"\n" {
 		t.Errorf("exit %d, %s, %s", code, out, problems)
 	}

@@ -31,7 +31,7 @@ may do everything, or as a user, who may do what their roles allow.`,
 			_, err := env.out.Write(me.Raw)
 			return err
 		}
-		t := newList(env.out)
+		t := env.newList()
 		t.row("as", me.Value.As)
 		if me.Value.User != nil {
 			t.row("user", *me.Value.User)

@@ -105,7 +105,7 @@ through groups. The list may be about a second behind.`,
 }
 
 func (env *environment) printMembers(members []client.Member, heading bool) error {
-	t := newPage(env.out, heading, words("USER"), words("ROLE"), words("ACCOUNT"), words("GROUP"))
+	t := env.newPage(heading, words("USER"), words("ROLE"), words("ACCOUNT"), words("GROUP"))
 	for _, m := range members {
 		t.row(m.User, cmp.Or(m.Role, "none"), cmp.Or(m.Account, "-"), cmp.Or(m.Group, "-"))
 	}

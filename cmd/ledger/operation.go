@@ -90,7 +90,7 @@ func labelsOf(t reflect.Type, isItem bool) (fields []client.Field, labels []stri
 func printFields[T any](env *environment) func(context.Context, client.Reply[T]) error {
 	return func(ctx context.Context, r client.Reply[T]) error {
 		return env.print(ctx, r.Raw, nil, func() error {
-			t := newList(env.out)
+			t := env.newList()
 			fields, labels := labelsOf(reflect.TypeFor[T](), false)
 			for i, f := range fields {
 				t.row(labels[i], cell(reflect.ValueOf(r.Value).FieldByIndex(f.Index)))
@@ -115,7 +115,7 @@ func printItems[T any](env *environment) func(items []T, heading bool) error {
 				columns[i] = words(heading)
 			}
 		}
-		t := newPage(env.out, heading, columns...)
+		t := env.newPage(heading, columns...)
 		for _, item := range items {
 			cells := make([]string, len(fields))
 			for i, f := range fields {

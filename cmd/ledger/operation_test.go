@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -26,7 +26,7 @@ func TestDeclaredOperation(t *testing.T) {
 	t.Cleanup(server.Close)
 	execute := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		env := &environment{out: bufio.NewWriter(&out), err: io.Discard}
+		env := newEnvironment(nil, &out, io.Discard, os.Getenv)
 		cmd := operation(env, declared.PutBoat, &cobra.Command{Use: "put BOAT"}, printFields[declared.Boat](env))
 		cmd.SetArgs(append(args, "--url", server.URL))
 		cmd.SetOut(io.Discard)
@@ -52,7 +52,7 @@ func TestDeclaredOperation(t *testing.T) {
 		}
 	}
 	var table bytes.Buffer
-	env := &environment{out: bufio.NewWriter(&table)}
+	env := newEnvironment(nil, &table, io.Discard, os.Getenv)
 	if err := printItems[declared.Boat](env)([]declared.Boat{{ID: "ketch", Name: "Ketch", Masts: 2}}, true); err != nil {
 		t.Fatal(err)
 	}

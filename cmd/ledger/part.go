@@ -46,6 +46,7 @@ func (p *partFlags) read(ctx context.Context, env *environment, id string, quant
 	if err != nil {
 		return client.Part{}, err
 	}
+	env.legs = assets
 	if p.postings != nil {
 		return p.readPostings(ctx, env, id, assets)
 	}

@@ -130,7 +130,7 @@ func (env *environment) post(ctx context.Context, request client.Request, retryA
 	if env.isDryRun {
 		r, err := env.api.DryRun(ctx, request)
 		if err != nil {
-			return env.units.InDecimals(ctx, err)
+			return env.units.InDecimals(ctx, err, env.legs...)
 		}
 		fmt.Fprintln(env.err, "dry run: nothing was written")
 		return env.printTransaction(ctx, r.Value, r.Raw)
@@ -141,7 +141,7 @@ func (env *environment) post(ctx context.Context, request client.Request, retryA
 		return fmt.Errorf("%w\n%s", err, retryAdvice)
 	}
 	if err != nil {
-		return env.units.InDecimals(ctx, err)
+		return env.units.InDecimals(ctx, err, env.legs...)
 	}
 	if !w.New {
 		fmt.Fprintf(env.err, "%s was already %s with the same content: nothing was written\n", t.ID,

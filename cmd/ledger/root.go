@@ -1,8 +1,9 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ const (
 //
 // An error before the command starts its work is a usage error. So are errors of usageErrorf.
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errs io.Writer) int {
-	env := &environment{in: in, out: bufio.NewWriter(out), err: errs}
+	env := newEnvironment(in, out, errs, getenv)
 	root := rootCommand(env, getenv)
 	root.SetArgs(args)
 	used, err := root.ExecuteContextC(ctx)
@@ -43,6 +44,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	switch {
 	case err == nil:
 		return exitDone
+	case env.json:
+		fmt.Fprintf(errs, "%s\n", problemOf(err, failed))
 	case failed:
 		fmt.Fprintln(errs, err)
 		if _, ok := errors.AsType[*client.UnreachableError](err); ok {
@@ -52,11 +55,44 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 			fmt.Fprintf(errs, "To sign requests, give --sign or set %s=true. To send a token, set %s.\n", signVariable,
 				tokenVariable)
 		}
+	default:
+		fmt.Fprintln(errs, strings.TrimRight(err.Error(), "\n"))
+		fmt.Fprintf(errs, "Try '%s --help'.\n", used.CommandPath())
+	}
+	if failed {
 		return exitFailed
 	}
-	fmt.Fprintln(errs, strings.TrimRight(err.Error(), "\n"))
-	fmt.Fprintf(errs, "Try '%s --help'.\n", used.CommandPath())
 	return exitUsage
+}
+
+// problemOf returns the problem object (RFC 9457) of an error, on one line: that of the API, or one with the same
+// members code and detail.
+func problemOf(err error, failed bool) []byte {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Raw != nil {
+		var line bytes.Buffer
+		if json.Compact(&line, refused.Raw) == nil {
+			return line.Bytes()
+		}
+	}
+	problem := struct {
+		Code          string `json:"code"`
+		Detail        string `json:"detail"`
+		TransactionID string `json:"transaction_id,omitempty"`
+	}{Code: "usage", Detail: strings.TrimSpace(err.Error())}
+	if failed {
+		problem.Code = "failed"
+	}
+	if _, ok := errors.AsType[*client.UnreachableError](err); ok {
+		problem.Code = "unreachable"
+	}
+	if unknown, ok := errors.AsType[*client.UnknownError](err); ok {
+		problem.Code, problem.TransactionID = "outcome_unknown", unknown.ID
+	}
+	line, err := json.Marshal(problem)
+	if err != nil {
+		panic(err) // it has only strings
+	}
+	return line
 }
 
 // rootCommand returns `ledger` with all its commands. getenv reads environment variables. To add a command, write its
@@ -106,6 +142,7 @@ messages go to standard error.`,
 	}{
 		{"Read and post, through the API:", []*cobra.Command{
 			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.statementCommand(),
+			env.trialBalanceCommand(),
 			env.transactionCommand(), env.findCommand(), env.tailCommand(),
 			env.transferCommand(), env.tradeCommand(), env.postCommand(), env.reverseCommand(),
 			env.importCommand(), env.exportCommand(),

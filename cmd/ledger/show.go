@@ -124,7 +124,7 @@ func withBalances(page []byte, balances client.List[client.Balance]) ([]byte, er
 
 // printPageHead prints the fields of an account, and its summary.
 func (env *environment) printPageHead(p client.AccountPage) {
-	t := newList(env.out)
+	t := env.newList()
 	env.accountRows(t, p.Account)
 	t.row("Holdings", fmt.Sprintf("%d, of %d assets ever held", p.Summary.Holdings, p.Summary.Assets))
 	t.row("Postings", fmt.Sprintf("first %s, last %s", orNone(p.Summary.FirstPostingAt),
@@ -145,8 +145,8 @@ func (env *environment) printBalances(balances []client.Balance) error {
 	if hasAvailable {
 		columns = append(columns, numbers("AVAILABLE"))
 	}
-	t := newTable(env.out, columns...)
-	pending := newTable(env.out, words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
+	t := env.newTable(columns...)
+	pending := env.newTable(words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
 	for _, b := range balances {
 		cells := []string{b.Asset, u.Quantity(b.Asset, b.Quantity), u.CostCell(b.Asset, b.NetExpenditure),
 			u.Quantity(b.Asset, b.Credits), u.Quantity(b.Asset, b.Debits), fmt.Sprint(b.Postings)}

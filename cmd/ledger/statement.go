@@ -29,9 +29,8 @@ the period with the balance after it, oldest first, and the closing balance. The
 total is the sum of the postings: opening balance plus total is the closing
 balance.
 
---from is inclusive and --to is exclusive. Both take a time
-(2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
-Without --from, the statement begins before the first posting. Without --to, it
+` + dayHelp + `
+Without --from, the statement begins with the first posting. Without --to, it
 ends now. --month 2026-01 is that month in UTC, until now if the month is not
 over.
 
@@ -41,12 +40,11 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 
 --json prints the API's answers, one line for each page.`,
 		Example: `  ledger statement jane USD --month 2026-03
-  ledger statement jane USD --from 2026-01-01 --to 2026-02-01 --csv > jane.csv`,
+  ledger statement jane USD --from 2026-01-01 --to 2026-01-31 --csv > jane.csv`,
 	}
 	f := cmd.Flags()
-	q.From, q.To = events.Epoch(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now
-	timeFlag(f, &q.From, "from", timeFormats(), "posted at this time or later")
-	timeFlag(f, &q.To, "to", timeFormats(), "posted before this time")
+	q.To = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now
+	periodFlags(f, &q.From, &q.To)
 	timeFlag(f, &month, "month", []string{"2006-01"}, "posted in this month")
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
 	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
@@ -54,8 +52,13 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 		if !month.IsZero() {
 			q.From, q.To = month, month.AddDate(0, 1, 0)
 		}
-		if q.From.After(q.To) {
-			return usageErrorf("--from is later than --to")
+		if !q.From.Before(q.To) {
+			return usageErrorf("--from must be earlier than --to")
+		}
+		if q.From.IsZero() {
+			if err := env.fromFirst(ctx, &q); err != nil {
+				return err
+			}
 		}
 		return env.statement(ctx, q, asCSV)
 	})
@@ -63,6 +66,25 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 	cmd.MarkFlagsMutuallyExclusive("month", "from")
 	cmd.MarkFlagsMutuallyExclusive("month", "to")
 	return cmd
+}
+
+// fromFirst sets the beginning of a statement to the time of the first posting, or to its end if there is none.
+func (env *environment) fromFirst(ctx context.Context, q *client.StatementQuery) (err error) {
+	q.From = events.Epoch()
+	for r, err := range env.api.StatementPages(ctx, *q) {
+		if err != nil {
+			return err
+		}
+		first := r.Value.To
+		if len(r.Value.Data) > 0 {
+			first = r.Value.Data[0].PostedAt
+		}
+		if len(r.Value.Data) > 0 || r.Value.NextCursor == nil {
+			q.From, err = time.Parse(time.RFC3339, first)
+			return err
+		}
+	}
+	return nil
 }
 
 func (env *environment) statement(ctx context.Context, q client.StatementQuery, asCSV bool) error {
@@ -92,7 +114,7 @@ func (env *environment) statement(ctx context.Context, q client.StatementQuery, 
 // printStatement prints a page of a statement as a table for people. Each page is a separate table, as in a history.
 func (env *environment) printStatement(s client.Statement, isFirst bool) error {
 	u := env.units
-	t := newTable(env.out, times("POSTED AT (UTC)"), words("TRANSACTION"), numbers("QUANTITY"), numbers("BALANCE"))
+	t := env.newTable(times("POSTED AT (UTC)"), words("TRANSACTION"), numbers("QUANTITY"), numbers("BALANCE"))
 	if t.isHeaded = isFirst; isFirst {
 		t.row(shortTime(s.From), "Opening balance", "", u.Quantity(s.Asset, s.Opening.Quantity))
 	}

@@ -3,21 +3,44 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
 )
 
 const (
-	// columnsMax is the maximum width of help and tables: the default width of a terminal.
+	// columnsMax is the maximum width of help, and of tables on a terminal that does not say its width.
 	columnsMax = 80
 	// columnGap is the number of spaces between columns.
 	columnGap = 2
 	// textMin is the minimum width of a column of texts that is narrowed to make a table fit.
 	textMin = 12
 )
+
+// screen is where tables are printed.
+type screen struct {
+	out     io.Writer
+	columns int // 0 if it is no terminal: no text is wrapped then, so that each row is a line
+	isColor bool
+}
+
+// screenOf returns the screen that writes to out, and prints on terminal.
+func screenOf(out, terminal io.Writer, getenv func(string) string) screen {
+	s := screen{out: out}
+	if !isTerminal(terminal) {
+		return s
+	}
+	s.columns = columnsMax
+	if width, _, err := term.GetSize(int(terminal.(*os.File).Fd())); err == nil && width > 0 {
+		s.columns = width
+	}
+	s.isColor = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	return s
+}
 
 // column is one column of a table.
 type column struct {
@@ -31,28 +54,38 @@ func words(heading string) column   { return column{heading: heading} }
 func times(heading string) column   { return column{heading: heading, noWrap: true} }
 func numbers(heading string) column { return column{heading: heading, isNumber: true, noWrap: true} }
 
-// grid is a table for people. Long texts are wrapped. A table that still does not fit is printed as records, one cell
-// on each line.
+// grid is a table for people. On a terminal, long texts are wrapped between words. A table that still does not fit is
+// printed as records, one cell on each line.
 type grid struct {
-	out      io.Writer
-	columns  []column
+	screen
+	of       []column
 	isHeaded bool
+	isList   bool        // names and values
 	rows     []table.Row // of strings
 }
 
 // newTable returns a table with a heading.
-func newTable(out io.Writer, columns ...column) *grid {
-	return &grid{out: out, columns: columns, isHeaded: true}
+func (s screen) newTable(columns ...column) *grid {
+	return &grid{screen: s, of: columns, isHeaded: true}
 }
 
 // newPage returns a table of one page of a list, whose heading is optional.
-func newPage(out io.Writer, isHeaded bool, columns ...column) *grid {
-	return &grid{out: out, columns: columns, isHeaded: isHeaded}
+func (s screen) newPage(isHeaded bool, columns ...column) *grid {
+	return &grid{screen: s, of: columns, isHeaded: isHeaded}
 }
 
 // newList returns a table of names and values, without a heading.
-func newList(out io.Writer) *grid {
-	return &grid{out: out, columns: []column{words(""), words("")}}
+func (s screen) newList() *grid {
+	return &grid{screen: s, of: []column{words(""), words("")}, isList: true}
+}
+
+// color returns a cell in color: negative numbers are red.
+func (c column) color(cell any) string {
+	shown := cell.(string)
+	if c.isNumber && strings.HasPrefix(shown, "-") && len(shown) > 1 {
+		return text.FgRed.Sprint(shown)
+	}
+	return shown
 }
 
 // row adds a row with a cell for each column. Control characters are replaced.
@@ -73,11 +106,15 @@ func (g *grid) flush() error {
 	w := table.NewWriter()
 	w.SetStyle(table.Style{Box: table.BoxStyle{PaddingRight: strings.Repeat(" ", columnGap)}})
 	w.SuppressTrailingSpaces()
-	configs, heading := make([]table.ColumnConfig, len(g.columns)), make(table.Row, len(g.columns))
-	for i, c := range g.columns {
+	configs, heading := make([]table.ColumnConfig, len(g.of)), make(table.Row, len(g.of))
+	for i, c := range g.of {
 		configs[i] = table.ColumnConfig{Number: i + 1, WidthMax: widths[i], WidthMaxEnforcer: wrap}
 		if c.isNumber {
 			configs[i].Align, configs[i].AlignHeader = text.AlignRight, text.AlignRight
+		}
+		if g.isColor {
+			configs[i].ColorsHeader = text.Colors{text.Bold}
+			configs[i].Transformer = c.color
 		}
 		heading[i] = c.heading
 	}
@@ -112,19 +149,22 @@ func wrap(s string, columns int) string {
 // widths returns the width of each column, and whether the table fits. It narrows the widest column of texts until the
 // table fits.
 func (g *grid) widths() (widths []int, fits bool) {
-	widths = make([]int, len(g.columns))
-	total := columnGap * (len(g.columns) - 1)
-	for i, c := range g.columns {
+	widths = make([]int, len(g.of))
+	total := columnGap * (len(g.of) - 1)
+	for i, c := range g.of {
 		widths[i] = text.StringWidth(c.heading)
 		for _, cells := range g.rows {
 			widths[i] = max(widths[i], text.StringWidth(cells[i].(string)))
 		}
 		total += widths[i]
 	}
-	for ; total > columnsMax; total-- {
+	if g.columns == 0 {
+		return widths, true
+	}
+	for ; total > g.columns; total-- {
 		widest := -1
-		for i, c := range g.columns {
-			if !c.noWrap && widths[i] > textMin && (widest < 0 || widths[i] > widths[widest]) {
+		for i, c := range g.of {
+			if !c.noWrap && widths[i] > g.least(i) && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -136,14 +176,29 @@ func (g *grid) widths() (widths []int, fits bool) {
 	return widths, true
 }
 
+// least returns the width below which a column is not narrowed: that of its longest word, so that ids stay whole. A list
+// has no other form, so its words may be broken.
+func (g *grid) least(i int) int {
+	least := textMin
+	if g.isList {
+		return least
+	}
+	for _, cells := range g.rows {
+		for word := range strings.FieldsSeq(cells[i].(string)) {
+			least = max(least, text.StringWidth(word))
+		}
+	}
+	return least
+}
+
 // printRecords prints each row as a list of headings and cells.
 func (g *grid) printRecords() error {
 	for n, cells := range g.rows {
 		if n > 0 {
 			fmt.Fprintln(g.out)
 		}
-		record := newList(g.out)
-		for i, c := range g.columns {
+		record := g.newList()
+		for i, c := range g.of {
 			record.row(c.heading, cells[i].(string))
 		}
 		if err := record.flush(); err != nil {

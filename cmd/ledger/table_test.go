@@ -31,7 +31,7 @@ func TestTables(t *testing.T) {
 		},
 		"wide characters wrapped": {
 			[]column{words("WHAT"), numbers("N")},
-			[][]string{{strings.Repeat("a", 64) + strings.Repeat("数", 8), strings.Repeat("9", 13)}},
+			[][]string{{strings.Repeat("a", 64) + " " + strings.Repeat("数", 8), strings.Repeat("9", 13)}},
 			"WHAT" + strings.Repeat(" ", 75) + "N\n" + strings.Repeat("a", 64) + "   9999999999999\n" + strings.Repeat("数", 8) + "\n",
 		},
 		"numbers that don't fit": {
@@ -42,7 +42,7 @@ func TestTables(t *testing.T) {
 		},
 	} {
 		var out bytes.Buffer
-		g := newTable(&out, c.columns...)
+		g := screen{out: &out, columns: columnsMax}.newTable(c.columns...)
 		for _, row := range c.rows {
 			g.row(row...)
 		}
@@ -52,12 +52,32 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// Where there is no terminal, each row is one line with whole cells. Colors are only on a terminal.
+func TestPipesGetWholeRows(t *testing.T) {
+	for _, c := range []struct {
+		screen screen
+		want   string
+	}{
+		{screen{}, "ID" + strings.Repeat(" ", 67) + "N\n" + strings.Repeat("a", 64) + " b  -1\n"},
+		{screen{columns: 200, isColor: true},
+			"\x1b[1mID" + strings.Repeat(" ", 66) + "\x1b[0m\x1b[1m N  \x1b[0m\n" + strings.Repeat("a", 64) + " b  \x1b[31m-1\x1b[0m\n"},
+	} {
+		var out bytes.Buffer
+		c.screen.out = &out
+		g := c.screen.newTable(words("ID"), numbers("N"))
+		g.row(strings.Repeat("a", 64)+" b", "-1")
+		if err := g.flush(); err != nil || out.String() != c.want {
+			t.Errorf("%v: got\n%q\nwant\n%q", err, out.String(), c.want)
+		}
+	}
+}
+
 // Every table fits the width, as a table or as records. No line ends in spaces, and no number is wrapped.
 func TestTablesFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer
 		columns := []column{words("ACCOUNT"), numbers("QUANTITY"), words("DESCRIPTION"), numbers("COST"), words("ASSET")}
-		g := newTable(&out, columns...)
+		g := screen{out: &out, columns: columnsMax}.newTable(columns...)
 		var all []string
 		for range rapid.IntRange(1, 4).Draw(t, "rows") {
 			cells := []string{

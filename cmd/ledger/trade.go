@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -14,18 +15,31 @@ func (env *environment) tradeCommand() *cobra.Command {
 	var t client.Trade
 	var quantity, cost string
 	var p postFlags
+	names := []string{"buyer", "seller", "quantity", "asset", "cost"}
 	cmd := &cobra.Command{
-		Use:   "trade --asset A --buyer B --seller S --quantity N --cost N",
+		Use:   "trade [BUYER SELLER QUANTITY ASSET COST]",
 		Short: "Move a quantity of an asset from a seller to a buyer at a cost",
-		Long: `trade posts a trade and prints the transaction. The cost is in the currency of
-the asset, and is recorded with the postings of the asset. With --settle, the
-same transaction also moves the cash.` + holdHelp + idHelp,
-		Example: `  ledger trade --asset AAPL --buyer jane --seller market \
-    --quantity 10 --cost 1500.00 --settle --id t-1
-  ledger trade --asset AAPL --buyer jane --seller market --quantity 1 --cost 0
+		Long: `trade posts a trade and prints the transaction. COST is the price of the whole
+quantity, in the currency of the asset: 0 if it is free. It is recorded with the
+postings of the asset. With --settle, the same transaction also moves the cash.
+The arguments may also be given as flags.` + holdHelp + idHelp,
+		Example: `  ledger trade jane market 10 AAPL 1500.00 --settle --id t-1
+  ledger trade jane market 1 AAPL 0
   ledger trade --asset AAPL --buyer jane --seller market \
     --quantity 10 --cost 1600.00 --settle --hold --expires 2026-12-24T17:00:00Z`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			given := 0
+			for _, name := range names {
+				if cmd.Flags().Changed(name) {
+					given++
+				}
+			}
+			switch {
+			case len(args) == 0 && given == len(names), len(args) == len(names) && given == 0:
+				return argsOfUse(cmd, args)
+			}
+			return errors.New("give BUYER SELLER QUANTITY ASSET COST, or each of --buyer, --seller, --quantity, --asset and --cost")
+		},
 	}
 	f := cmd.Flags()
 	idFlag(f, &t.Asset, "asset", "asset that is traded")
@@ -34,15 +48,14 @@ same transaction also moves the cash.` + holdHelp + idHelp,
 	f.StringVar(&quantity, "quantity", "", "quantity of the asset")
 	f.StringVar(&cost, "cost", "", "price of the whole quantity, in the currency of the asset; 0 if it is free")
 	f.BoolVar(&t.Settle, "settle", false, "move the cash as well")
-	// Cobra names all missing flags in one message.
-	for _, required := range []string{"asset", "buyer", "seller", "quantity", "cost"} {
-		_ = cmd.MarkFlagRequired(required) // it fails only for a flag that does not exist
-	}
 	p.holdFlags(f)
-	return env.postingCommand(cmd, &p, func(ctx context.Context, _ []string) (_ client.Request, err error) {
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (_ client.Request, err error) {
+		if len(args) > 0 {
+			t.Buyer, t.Seller, quantity, t.Asset, cost = args[0], args[1], args[2], args[3], args[4]
+		}
 		t.ID, t.Description, t.Metadata, t.Hold, t.EffectiveAt = p.id, p.description, p.metadata, p.hold, p.effective
-		if t.Quantity, err = env.units.Parse(ctx, "--quantity", t.Asset, quantity); err == nil {
-			t.Cost, err = env.units.ParseCost(ctx, "--cost", t.Asset, cost)
+		if t.Quantity, err = env.units.Parse(ctx, "QUANTITY", t.Asset, quantity); err == nil {
+			t.Cost, err = env.units.ParseCost(ctx, "COST", t.Asset, cost)
 		}
 		return t, err
 	})

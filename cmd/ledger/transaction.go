@@ -38,7 +38,7 @@ func (env *environment) printTransaction(ctx context.Context, t client.Transacti
 		recorded = "" // not backdated
 	}
 	return env.print(ctx, raw, assetsOf(t.Postings), func() error {
-		head := newList(env.out)
+		head := env.newList()
 		head.row("Transaction", t.ID)
 		head.row("Kind", t.Kind)
 		for _, f := range [][2]string{
@@ -72,7 +72,7 @@ func (env *environment) printLegs(title string, legs []client.Leg) error {
 	if title != "" {
 		fmt.Fprintln(env.out, title)
 	}
-	t := newTable(env.out, words("ACCOUNT"), words("ASSET"), numbers("QUANTITY"), numbers("COST"))
+	t := env.newTable(words("ACCOUNT"), words("ASSET"), numbers("QUANTITY"), numbers("COST"))
 	for _, l := range legs {
 		t.row(l.Account, l.Asset, env.units.Quantity(l.Asset, l.Quantity), env.units.CostCell(l.Asset, l.Cost))
 	}

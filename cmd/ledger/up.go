@@ -18,6 +18,7 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/internal/app"
 	"ledger.example/internal/console"
+	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/stack"
 	"ledger.example/internal/units"
 	"ledger.example/projections"
@@ -48,12 +49,13 @@ func (env *environment) upCommand() *cobra.Command {
 		Short: "Run a whole ledger: store, table, API, stream pump, console",
 		Long: `up runs a ledger on this machine. It starts DynamoDB Local, creates the table of
 template.yaml, serves the API on 127.0.0.1, and passes the table's stream to the
-projector and the lister. It downloads DynamoDB Local once, and it needs Java 17
-or newer.
+projector and the lister. It downloads DynamoDB Local once. DynamoDB Local needs
+Java 17 or newer. If it cannot run here, up says so and uses the built-in store,
+unless you gave --data or --no-pump.
 
---memory uses the built-in store instead, which needs neither Java nor a
-download. It is as strict as DynamoDB and much faster, but all data is lost on
-exit: use it to try the ledger. Other processes cannot reach its table, so
+--memory uses the built-in store, which needs neither Java nor a download. It is
+as strict as DynamoDB and much faster, but all data is lost on exit: use it to
+try the ledger. Other processes cannot reach its table, so
 "ledger pump", "verify", "rebuild" and "redrive" do not work with it.
 
 When the ledger is ready, up prints the address of the API on standard output.
@@ -90,10 +92,6 @@ immediately.`,
 
 // up runs until ctx ends, which is success, or a part fails.
 func (env *environment) up(ctx context.Context, o upOptions) (err error) {
-	// The limit leaves memory for DynamoDB Local on a small machine. The built-in store needs its heap.
-	if !o.memory {
-		debug.SetMemoryLimit(memoryBytes)
-	}
 	// Listen first: if the port is in use, nothing has been started yet.
 	listener, err := stack.Listen("127.0.0.1", o.port)
 	if err != nil {
@@ -101,6 +99,12 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 	}
 	defer listener.Close()
 	s, err := env.openStore(ctx, stack.Options{Memory: o.memory, Endpoint: o.endpoint, DataDir: o.data})
+	if reason := withoutDynamoDBLocal(err); reason != "" && o.data == "" && !o.noPump {
+		fmt.Fprintf(env.err, "%s, so this ledger uses the built-in store: all data is lost on exit. %s\n", reason,
+			"`ledger up --data DIR` keeps data, and says what is missing.")
+		o.memory = true
+		s, err = env.openStore(ctx, stack.Options{Memory: true})
+	}
 	if err != nil {
 		return unlessDone(ctx, err)
 	}
@@ -108,6 +112,10 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 	stream, err := s.CreateTable(ctx, o.table)
 	if err != nil {
 		return unlessDone(ctx, err)
+	}
+	// The limit leaves memory for DynamoDB Local on a small machine. The built-in store needs its heap.
+	if !o.memory {
+		debug.SetMemoryLimit(memoryBytes)
 	}
 	log := env.logger(verbosity(o.isVerbose))
 	ledger, err := openLedger(s, o.table, o.indexed, log)
@@ -141,6 +149,17 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 	parts.Go(func() error { return s.Watch(partsCtx) })
 	parts.Go(func() error { return unlessDone(partsCtx, env.welcome(partsCtx, listener.Addr().String(), s, o)) })
 	return parts.Wait()
+}
+
+// withoutDynamoDBLocal returns why DynamoDB Local cannot run on this machine, "" for other errors.
+func withoutDynamoDBLocal(err error) string {
+	switch {
+	case errors.Is(err, dynamolocal.ErrNoJava):
+		return "DynamoDB Local needs Java 17 or newer"
+	case errors.Is(err, dynamolocal.ErrNoDownload):
+		return "DynamoDB Local cannot be downloaded"
+	}
+	return ""
 }
 
 // openLedger returns the ledger on a table of a local store.

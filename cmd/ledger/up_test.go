@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"ledger.example/client"
@@ -41,4 +46,30 @@ func compact(t *testing.T, text []byte) string {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return b.String()
+}
+
+// Without Java, up goes on with the built-in store and says so. It does not where data must outlive it.
+func TestUpNeedsNoJava(t *testing.T) {
+	t.Setenv("JAVA_HOME", "")
+	t.Setenv("PATH", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, ready := io.Pipe()
+	go func() {
+		defer cancel() // ends up, which answers by now
+		url, _ := bufio.NewReader(out).ReadString('\n')
+		if resp, err := http.Get(strings.TrimSpace(url) + "/v1/me"); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("%v, %v", resp, err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, out) }()
+	}()
+	var problems strings.Builder
+	code := run(ctx, []string{"up", "--port", "0"}, func(string) string { return "" }, nil, ready, &problems)
+	want := "DynamoDB Local needs Java 17 or newer, so this ledger uses the built-in store: all data is lost on exit."
+	if code != exitDone || !strings.Contains(problems.String(), want) {
+		t.Errorf("exit %d: %s", code, problems.String())
+	}
+	if code, _, problems := ledgerIn(t.Context(), nil, nil, "up", "--port", "0", "--data", t.TempDir()); code != exitFailed || !strings.Contains(problems, "apt-get install") {
+		t.Errorf("exit %d: %s", code, problems)
+	}
 }

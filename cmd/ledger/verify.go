@@ -59,7 +59,7 @@ func (env *environment) verifyCommand() *cobra.Command {
 // verifyHelp returns the help, which lists the codes of findings.
 func verifyHelp() string {
 	var codes strings.Builder
-	t := newList(&codes)
+	t := screen{out: &codes, columns: columnsMax}.newList()
 	for _, code := range audit.Codes() {
 		t.row(string(code.Code), code.Meaning)
 	}
@@ -178,7 +178,7 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 	}
 	if !r.Sound() {
 		fmt.Fprintln(env.out)
-		t := newTable(env.out, words("FINDING"), numbers("COUNT"))
+		t := env.newTable(words("FINDING"), numbers("COUNT"))
 		for _, code := range slices.Sorted(maps.Keys(r.ByCode)) {
 			t.row(string(code), fmt.Sprint(r.ByCode[code]))
 		}

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -125,9 +127,19 @@ func (u *Units) Available(b client.Balance) string {
 	return u.Quantity(b.Asset, *b.Available)
 }
 
-// InDecimals returns an error with the amounts of a *client.Error as decimal numbers. If an asset cannot be read, it
-// returns err, whose text says that amounts are in minor units.
-func (u *Units) InDecimals(ctx context.Context, err error) error {
+// errorInDecimals is a *client.Error with another text.
+type errorInDecimals struct {
+	error
+	text string
+}
+
+func (e errorInDecimals) Error() string { return e.text }
+func (e errorInDecimals) Unwrap() error { return e.error }
+
+// InDecimals returns an error with the amounts of a *client.Error as decimal numbers. legs is the asset of each leg of
+// the transaction that the request is about, if it is known. If an asset cannot be read, it returns err, whose text
+// says that amounts are in minor units.
+func (u *Units) InDecimals(ctx context.Context, err error, legs ...string) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok || u.minor {
 		return err
@@ -139,10 +151,45 @@ func (u *Units) InDecimals(ctx context.Context, err error) error {
 	for _, l := range refused.Left {
 		assets = append(assets, l.Asset)
 	}
+	for _, f := range refused.Fields {
+		if asset := assetOf(f, legs); asset != "" {
+			assets = append(assets, asset)
+		}
+	}
 	if len(assets) == 0 || u.Load(ctx, assets...) != nil {
 		return err
 	}
-	return errors.New(refused.Text(u.Quantity, u.CostCell))
+	return errorInDecimals{err, refused.Text(u.Quantity, u.CostCell, func(f client.FieldError) string {
+		amount, _, isCost, ok := f.Amount()
+		asset := assetOf(f, legs)
+		if !ok || asset == "" {
+			return f.Rule
+		}
+		shown := u.Quantity(asset, amount)
+		if isCost {
+			shown = u.CostCell(asset, amount)
+		}
+		return strings.TrimSuffix(f.Rule, amount.String()) + shown
+	})}
+}
+
+// leg matches the number of the leg that a field is in.
+var leg = regexp.MustCompile(`^postings\[([0-9]+)\]`)
+
+// assetOf returns the asset of the amount in a field's rule, "" if it is not known.
+func assetOf(f client.FieldError, legs []string) string {
+	_, asset, _, ok := f.Amount()
+	if !ok || asset != "" || len(legs) == 0 {
+		return asset
+	}
+	n := 0 // quantity and cost of a whole transfer or trade are those of the first leg
+	if m := leg.FindStringSubmatch(f.Field); m != nil {
+		n, _ = strconv.Atoi(m[1])
+	}
+	if n >= len(legs) {
+		return ""
+	}
+	return legs[n]
 }
 
 // Parse parses a decimal amount of an asset. what names the argument or flag, for errors. Errors: AmountError, wrapped,

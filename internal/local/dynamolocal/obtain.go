@@ -39,8 +39,11 @@ func sources() []source {
 	}
 }
 
+// ErrNoDownload means that no source has DynamoDB Local. The error that wraps it has the cause for each.
+var ErrNoDownload = errors.New("DynamoDB Local could not be downloaded:")
+
 // obtain returns the directory of DynamoDB Local in the cache. If necessary it downloads DynamoDB Local, from the first
-// source that works. Concurrent processes download it once. The error has the cause for each source.
+// source that works. Concurrent processes download it once. Errors: ErrNoDownload.
 func obtain(ctx context.Context, log *slog.Logger, cache string, sources []source) (string, error) {
 	dir := filepath.Join(cache, cacheVersion)
 	if isInstalled(dir) {
@@ -59,7 +62,7 @@ func obtain(ctx context.Context, log *slog.Logger, cache string, sources []sourc
 	if err := removeScratch(cache); err != nil {
 		return "", err
 	}
-	failures := []error{errors.New("DynamoDB Local could not be downloaded:")}
+	failures := []error{ErrNoDownload}
 	for _, w := range sources {
 		log.Info("downloading DynamoDB Local for the first time, about 50 MB", "way", w.name)
 		start := time.Now()

@@ -81,7 +81,7 @@ type Server struct {
 }
 
 // Start starts DynamoDB Local and returns when it answers. It downloads it first if the cache does not have it. The
-// server ends with Stop or with this process. Errors: ErrNoJava, ErrDataInUse, or the cause of a failed download. They
+// server ends with Stop or with this process. Errors: ErrNoJava, ErrNoDownload, ErrDataInUse. They
 // say what to do.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	log := o.Log
