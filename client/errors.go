@@ -67,10 +67,11 @@ func (e *Error) Text(quantity, cost func(asset string, a events.Amount) string, 
 }
 
 // ruleWithAmount matches the rules of fields that end in an amount.
-var ruleWithAmount = regexp.MustCompile(`^(?:the (quantities|costs) of (\S+) must sum to 0, not to|must not exceed) (-?[0-9]+)$`)
+var ruleWithAmount = regexp.MustCompile(
+	`^(?:the (quantities|costs) of (\S+) must sum to 0, not to|must not exceed) (-?[0-9]+)$`)
 
-// Amount returns the amount at the end of the rule, in minor units. isCost says whether it is a cost. asset is "" if the
-// rule does not name it: it is the asset of the field then. ok is false if there is none.
+// Amount returns the amount at the end of the rule, in minor units. isCost says whether it is a cost. asset is "" if
+// the rule does not name it: it is the asset of the field then. ok is false if there is none.
 func (f FieldError) Amount() (amount events.Amount, asset string, isCost, ok bool) {
 	m := ruleWithAmount.FindStringSubmatch(f.Rule)
 	if m == nil {

@@ -176,8 +176,8 @@ func (g *grid) widths() (widths []int, fits bool) {
 	return widths, true
 }
 
-// least returns the width below which a column is not narrowed: that of its longest word, so that ids stay whole. A list
-// has no other form, so its words may be broken.
+// least returns the width below which a column is not narrowed: that of its longest word, so that ids stay whole. A
+// list has no other form, so its words may be broken.
 func (g *grid) least(i int) int {
 	least := textMin
 	if g.isList {

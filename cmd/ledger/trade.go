@@ -38,7 +38,8 @@ The arguments may also be given as flags.` + holdHelp + idHelp,
 			case len(args) == 0 && given == len(names), len(args) == len(names) && given == 0:
 				return argsOfUse(cmd, args)
 			}
-			return errors.New("give BUYER SELLER QUANTITY ASSET COST, or each of --buyer, --seller, --quantity, --asset and --cost")
+			return errors.New("give BUYER SELLER QUANTITY ASSET COST, or each of " +
+				"--buyer, --seller, --quantity, --asset and --cost")
 		},
 	}
 	f := cmd.Flags()

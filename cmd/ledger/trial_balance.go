@@ -217,7 +217,8 @@ func (env *environment) printTrial(ctx context.Context, format string, t trial) 
 			}
 			return csv.NewWriter(env.out).WriteAll(rows)
 		}
-		table := env.newTable(words("ACCOUNT"), words("ASSET"), numbers("DEBITS"), numbers("CREDITS"), numbers("BALANCE"))
+		table := env.newTable(words("ACCOUNT"), words("ASSET"), numbers("DEBITS"), numbers("CREDITS"),
+			numbers("BALANCE"))
 		for _, l := range lines {
 			l.Account = cmp.Or(l.Account, "Total")
 			table.row(cells(l)...)
