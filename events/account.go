@@ -60,7 +60,7 @@ func (AccountChanged) EventName() string { return "AccountChanged" }
 
 func (e AccountChanged) check() (field, rule string) {
 	if e.Closing && e.State != StateFrozen {
-		return "Closing", ruleState
+		return "Closing", "does not fit the state"
 	}
 	if field, rule := checkLimits("Overdraft", e.Overdraft.Limits); rule != "" {
 		return field, rule

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"errors"
 	"math/bits"
 	"strconv"
@@ -118,28 +119,17 @@ func (a Amount) magnitude() (hi, lo uint64) {
 }
 
 // Sign returns -1, 0 or 1.
-func (a Amount) Sign() int {
-	switch {
-	case a.hi < 0:
-		return -1
-	case a == Amount{}:
-		return 0
-	}
-	return 1
-}
+func (a Amount) Sign() int { return a.Cmp(Amount{}) }
 
 // IsZero reports whether a is 0.
 func (a Amount) IsZero() bool { return a == Amount{} }
 
 // Cmp returns -1, 0 or 1 as a is less than, equal to or greater than b.
 func (a Amount) Cmp(b Amount) int {
-	switch {
-	case a == b:
-		return 0
-	case a.hi < b.hi, a.hi == b.hi && a.lo < b.lo:
-		return -1
+	if a.hi != b.hi {
+		return cmp.Compare(a.hi, b.hi)
 	}
-	return 1
+	return cmp.Compare(a.lo, b.lo)
 }
 
 // String returns the canonical decimal form.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The canonical form of an event can be computed by any program from what is stored, with a library for RFC 8785 (JCS):
@@ -119,35 +121,15 @@ func appendValue(b []byte, f *Field) []byte {
 	return append(b, f.Text...) // true
 }
 
-// appendQuoted appends a JSON string.
+// appendQuoted appends a JSON string. Most texts need no escapes. One that is not UTF-8 is refused by its field's rule.
 func appendQuoted(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
 	for i := range len(s) {
-		if s[i] >= ' ' && s[i] != '"' && s[i] != '\\' {
-			continue
-		}
-		b = append(append(b, s[from:i]...), '\\')
-		from = i + 1
-		switch s[i] {
-		case '"', '\\':
-			b = append(b, s[i])
-		case '\b':
-			b = append(b, 'b')
-		case '\t':
-			b = append(b, 't')
-		case '\n':
-			b = append(b, 'n')
-		case '\f':
-			b = append(b, 'f')
-		case '\r':
-			b = append(b, 'r')
-		default:
-			const hex = "0123456789abcdef"
-			b = append(b, 'u', '0', '0', hex[s[i]>>4], hex[s[i]&15])
+		if s[i] < ' ' || s[i] == '"' || s[i] == '\\' {
+			b, _ = jsontext.AppendQuote(b, s)
+			return b
 		}
 	}
-	return append(append(b, s[from:]...), '"')
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // compareUTF16 compares two texts in UTF-8 by their UTF-16 code units. This is the order of their bytes but for

@@ -1,97 +1,89 @@
 package events
 
-import "fmt"
-
-// The stored names of the fields in StoredPosting that are not in a posting's keys.
-const (
-	FigureQuantity    = "Quantity"
-	FigureCost        = "Cost"
-	FigureTransaction = "Transaction"
-	FigureKind        = "Kind"
-	FigurePending     = "Pending"
-	FigurePhase       = "Phase"
-	FigureDescription = "Description"
-	FigureBackdated   = "Backdated"
+import (
+	"fmt"
+	"slices"
 )
 
-// StoredPosting has the fields of a stored PostingRecorded that DecodeFigures reads. An absent text or number is "".
+// A StoredPosting has the part of a stored PostingRecorded that DecodeFigures does not ask for.
 type StoredPosting struct {
 	Name     string
 	Version  int
 	Checksum string
 
-	Account, Asset, ID             string // as the posting's keys have them
-	Quantity, Cost, Pending        Number // Pending is absent, as Phase is, from all but the postings of holds
-	Transaction, Kind, Description string
-	Phase                          string
-	Backdated                      bool
+	Account, Asset, ID string // as the posting's keys have them
 }
 
-// DecodeFigures reads the figures of a PostingRecorded as strictly as Decode. It allocates nothing: a fold goes through
-// a million postings. Errors: those of Decode.
-func DecodeFigures(s StoredPosting) (Figures, error) {
-	f := Figures{Phase: Phase(s.Phase), Backdated: s.Backdated}
-	if s.Name != postingRecorded { // the ledger never writes another name under such a key
-		return Figures{}, fmt.Errorf("%w: %q, version %d, where a posting should be", ErrUnknownEvent,
-			s.Name, s.Version)
+// The fields of a posting, by their place in postingFields.
+const (
+	atAccount = iota
+	atAsset
+	atBackdated
+	atCost
+	_ // Description
+	atID
+	_ // Kind
+	atPending
+	atPhase
+	atQuantity
+	atTransaction
+)
+
+// postingFields are the fields of a posting without their texts, in order.
+var postingFields = func() (all [atTransaction + 1]Field) {
+	for i, f := range kinds[postingRecorded].plan {
+		all[i] = Field{Name: f.name, Type: f.stored}
 	}
-	if err := checkVersion(s.Name, s.Version); err != nil {
-		return Figures{}, err
-	}
-	var err error
-	if f.Quantity, err = figure(FigureQuantity, s.Quantity); err != nil {
-		return Figures{}, err
-	}
-	if f.Cost, err = figure(FigureCost, s.Cost); err != nil {
-		return Figures{}, err
-	}
-	if s.Phase != "" {
-		f.Hold = s.Transaction
-		if f.Pending, err = figure(FigurePending, s.Pending); err != nil {
-			return Figures{}, err
+	return all
+}()
+
+// FigureFields returns the names of the fields that DecodeFigures asks for.
+func FigureFields() (names []string) {
+	for i, f := range postingFields {
+		if i != atAccount && i != atAsset && i != atID {
+			names = append(names, f.Name)
 		}
 	}
-	known := f.Phase == "" && s.Pending == "" || f.Phase == PhasePlaced || f.Phase.Ends()
-	if !known || !f.valid() {
-		return Figures{}, fmt.Errorf("%w: %s: %s %s", ErrMalformedEvent, postingRecorded, FigurePhase, ruleSign)
+	return names
+}
+
+// DecodeFigures reads the figures of a PostingRecorded as strictly as Decode. text returns what is stored in a field: a
+// text, the digits of a number, or "true". It is "" if the field is absent or of another type. DecodeFigures allocates
+// nothing: a fold goes through a million postings. Errors: those of Decode.
+func DecodeFigures(s StoredPosting, text func(name string, t FieldType) string) (f Figures, err error) {
+	if s.Name != postingRecorded { // the ledger never writes another name under such a key
+		return f, fmt.Errorf("%w: %q, version %d, where a posting should be", ErrUnknownEvent, s.Name, s.Version)
 	}
-	var room [11]Field
-	if err := compareChecksum(s.Name, s.fields(room[:0]), s.Checksum); err != nil {
+	if err := checkVersion(s.Name, s.Version); err != nil {
+		return f, err
+	}
+	all, keys := postingFields, [len(postingFields)]string{atAccount: s.Account, atAsset: s.Asset, atID: s.ID}
+	for i := range all {
+		if all[i].Text = keys[i]; keys[i] == "" {
+			all[i].Text = text(all[i].Name, all[i].Type)
+		}
+	}
+	phase, pending, backdated := Phase(all[atPhase].Text), all[atPending].Text, all[atBackdated].Text
+	f.Phase, f.Backdated = phase, backdated != ""
+	figures := [...]*Amount{atCost: &f.Cost, atPending: &f.Pending, atQuantity: &f.Quantity}
+	for at, to := range figures {
+		if to == nil || at == atPending && phase == "" {
+			continue
+		}
+		if *to, err = ParseAmount(all[at].Text, PostedDigits); err != nil {
+			return Figures{}, fmt.Errorf("%w: %s: %s: %w", ErrMalformedEvent, postingRecorded, all[at].Name, err)
+		}
+	}
+	if phase != "" {
+		f.Hold = all[atTransaction].Text
+	}
+	isKnown := phase == "" && pending == "" || phase == PhasePlaced || phase.Ends()
+	if !isKnown || !f.valid() || f.Backdated && backdated != storedTrue {
+		return Figures{}, fmt.Errorf("%w: %s: %s %s", ErrMalformedEvent, postingRecorded, all[atPhase].Name, ruleSign)
+	}
+	present := slices.DeleteFunc(all[:], func(f Field) bool { return f.Text == "" })
+	if err := compareChecksum(s.Name, present, s.Checksum); err != nil {
 		return Figures{}, err
 	}
 	return f, nil
-}
-
-func figure(name string, stored Number) (Amount, error) {
-	a, err := ParseAmount(string(stored), PostedDigits)
-	if err != nil {
-		return Amount{}, fmt.Errorf("%w: %s: %s: %w", ErrMalformedEvent, postingRecorded, name, err)
-	}
-	return a, nil
-}
-
-// fields appends the stored fields in their order.
-func (s StoredPosting) fields(f Fields) Fields {
-	backdated := ""
-	if s.Backdated {
-		backdated = storedTrue
-	}
-	for _, one := range [...]Field{
-		{Name: "Account", Type: TextField, Text: s.Account},
-		{Name: "Asset", Type: TextField, Text: s.Asset},
-		{Name: FigureBackdated, Type: FlagField, Text: backdated},
-		{Name: FigureCost, Type: NumberField, Text: string(s.Cost)},
-		{Name: FigureDescription, Type: TextField, Text: s.Description},
-		{Name: "ID", Type: TextField, Text: s.ID},
-		{Name: FigureKind, Type: TextField, Text: s.Kind},
-		{Name: FigurePending, Type: NumberField, Text: string(s.Pending)},
-		{Name: FigurePhase, Type: TextField, Text: s.Phase},
-		{Name: FigureQuantity, Type: NumberField, Text: string(s.Quantity)},
-		{Name: FigureTransaction, Type: TextField, Text: s.Transaction},
-	} {
-		if one.Text != "" {
-			f = append(f, one)
-		}
-	}
-	return f
 }

@@ -16,6 +16,3 @@ func ChecksumOf(name string, f Fields) string {
 	f.sort()
 	return string(appendChecksum(nil, name, f))
 }
-
-// Fields returns the stored fields of a posting.
-func (s StoredPosting) Fields() Fields { return s.fields(nil) }

@@ -43,7 +43,7 @@ func (e AccountGrouped) check() (field, rule string) {
 		}
 	}
 	if e.Added != "" && !e.Has(e.Added) || e.Removed != "" && e.Has(e.Removed) {
-		return "Groups", ruleAgree
+		return "Groups", "does not match the added or removed group"
 	}
 	return either("Added", e.Added, "Removed", e.Removed)
 }
@@ -60,7 +60,7 @@ func either(first, one, second, other string) (field, rule string) {
 	case one == "" && other == "":
 		return first, ruleMissing
 	case one != "" && other != "":
-		return second, ruleBoth
+		return second, "must not be present together with its alternative"
 	}
 	return "", ""
 }

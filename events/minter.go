@@ -45,13 +45,12 @@ func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) { return m.MintAfter(""
 // MintAfter is Mint for KSUIDs that are also greater than after, which another process may have minted.
 func (m *Minter) MintAfter(after KSUID, n int) ([]KSUID, time.Time, error) {
 	m.follow(after)
-	n = max(n, 0)
-	var few [PostingsMax * stepBytes]byte
-	instant, last, steps, err := m.advance(n, few[:0])
+	var room [PostingsMax]tail
+	instant, tails, err := m.advance(max(n, 0), room[:0])
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	return spell(instant, last, steps), time.UnixMicro(instant).UTC(), nil
+	return spell(instant, tails), time.UnixMicro(instant).UTC(), nil
 }
 
 // MintAt returns n increasing KSUIDs of the instant t, cut to microseconds. It is for postings with an effective date.
@@ -75,20 +74,19 @@ func (m *Minter) MintAt(t time.Time, n int) ([]KSUID, error) {
 	m.past = max(m.past+1, uint64(now.UnixMicro()-epochSecond*1e6))
 	last.hi = 1<<39 | m.past>>16
 	last.lo = m.past<<48 | last.lo>>17 // 47 random bits, and room for the steps
-	return spell(t.UnixMicro(), last, steps), nil
+	var room [PostingsMax]tail
+	tails, _ := last.climb(steps, room[:0])
+	return spell(t.UnixMicro(), tails), nil
 }
 
-// spell formats the KSUIDs of an instant whose tails follow last by the steps.
-func spell(instant int64, last tail, steps []byte) []KSUID {
+// spell formats the KSUIDs of an instant with these tails.
+func spell(instant int64, tails []tail) []KSUID {
 	var buffer [PostingsMax * ksuidChars]byte
 	text := buffer[:0] // of all KSUIDs: one allocation
-	minted := make([]KSUID, len(steps)/stepBytes)
-	for range minted {
-		last, _ = last.plus(steps)
-		steps = steps[stepBytes:]
-		text = appendKSUID(text, instant, last)
+	for _, t := range tails {
+		text = appendKSUID(text, instant, t)
 	}
-	all := KSUID(text)
+	all, minted := KSUID(text), make([]KSUID, len(tails))
 	for i := range minted {
 		minted[i] = all[i*ksuidChars : (i+1)*ksuidChars]
 	}
@@ -111,37 +109,34 @@ func (m *Minter) follow(k KSUID) {
 	}
 }
 
-// advance reserves the next n tails of an instant: those that follow last by the steps, which it appends to buffer. It
-// holds the lock. Formatting takes longer, and is done without it.
-func (m *Minter) advance(n int, buffer []byte) (instant int64, last tail, steps []byte, err error) {
+// advance reserves the next n tails of an instant, and appends them to room. It holds the lock. Formatting takes
+// longer, and is done without it.
+func (m *Minter) advance(n int, room []tail) (instant int64, tails []tail, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
 	if !hasKSUID(now) {
-		return 0, tail{}, nil, ErrTime
+		return 0, nil, ErrTime
 	}
-	fresh, drawn, err := m.draw(n)
+	fresh, steps, err := m.draw(n)
 	if err != nil {
-		return 0, tail{}, nil, err
+		return 0, nil, err
 	}
-	steps = append(buffer, drawn...)
-
-	instant, last = now.UnixMicro(), fresh
+	instant, last := now.UnixMicro(), fresh
 	if instant <= m.newest {
 		instant, last = m.newest, m.tail
 	}
-	newest, fits := last.after(steps)
+	tails, fits := last.climb(steps, room)
 	if !fits {
 		if instant++; instant/1e6 > lastSecond {
-			return 0, tail{}, nil, ErrTime
+			return 0, nil, ErrTime
 		}
-		last = fresh
-		newest, _ = last.after(steps)
+		tails, _ = fresh.climb(steps, room)
 	}
 	if n > 0 {
-		m.newest, m.tail = instant, newest
+		m.newest, m.tail = instant, tails[n-1]
 	}
-	return instant, last, steps, nil
+	return instant, tails, nil
 }
 
 // draw returns a random tail and n random steps, which are valid until the next draw. The caller holds m.mu.
@@ -172,17 +167,12 @@ func newTail(random []byte) tail {
 	return tail{hi: hi, lo: binary.BigEndian.Uint64(random[5:])}
 }
 
-// plus returns t and one step, read from the first stepBytes of random, and whether 104 bits hold it.
-func (t tail) plus(random []byte) (tail, bool) {
-	lo, carry := bits.Add64(t.lo, uint64(binary.BigEndian.Uint32(random))+1, 0)
-	next := tail{hi: t.hi + carry, lo: lo}
-	return next, next.hi < 1<<40
-}
-
-// after returns t and all steps, and whether 104 bits hold it.
-func (t tail) after(steps []byte) (last tail, fits bool) {
-	for fits = true; fits && len(steps) > 0; steps = steps[stepBytes:] {
-		t, fits = t.plus(steps)
+// climb appends the tails that follow t by the steps, and reports whether 104 bits hold them.
+func (t tail) climb(steps []byte, room []tail) (all []tail, fits bool) {
+	for ; len(steps) > 0; steps = steps[stepBytes:] {
+		lo, carry := bits.Add64(t.lo, uint64(binary.BigEndian.Uint32(steps))+1, 0)
+		t = tail{hi: t.hi + carry, lo: lo}
+		room = append(room, t)
 	}
-	return t, fits
+	return room, t.hi < 1<<40
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A plan is how a struct is stored: its fields in the order of their names. It follows from the struct's tags, which
@@ -26,7 +27,8 @@ type plan []field
 // field is a stored field of a struct, or what the elements of a list or a map have in common.
 type field struct {
 	rule
-	form
+	form     form
+	stored   FieldType // of a policy: that of its limits
 	name     string
 	index    []int
 	with     reflect.StructField // the field that decides whether it is stored; without a name if none does
@@ -36,34 +38,70 @@ type field struct {
 	plan     plan   // of a struct
 }
 
+// A form is how the values of some Go types are stored.
+type form uint8
+
+const (
+	textForm form = iota
+	integerForm
+	flagForm
+	amountForm
+	timeForm
+	structForm
+	listForm
+	mapForm
+	policyForm
+)
+
+// formOf returns the form of a type, and the type of what is stored.
+func formOf(t reflect.Type) (form, FieldType) {
+	switch t {
+	case reflect.TypeFor[Amount]():
+		return amountForm, NumberField
+	case reflect.TypeFor[time.Time]():
+		return timeForm, TextField
+	case reflect.TypeFor[Overdraft]():
+		return policyForm, MapField
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return textForm, TextField
+	case reflect.Int, reflect.Int64:
+		return integerForm, NumberField
+	case reflect.Bool:
+		return flagForm, FlagField
+	case reflect.Struct:
+		return structForm, MapField
+	case reflect.Slice:
+		return listForm, ListField
+	case reflect.Map:
+		return mapForm, MapField
+	}
+	panic(fmt.Sprintf("events: %s has no stored form", t))
+}
+
 // compile returns the plan of a struct. It panics if a tag is missing or wrong, when the program starts.
-func compile(t reflect.Type) plan {
-	var p plan
+func compile(t reflect.Type) (p plan) {
 	for _, s := range reflect.VisibleFields(t) {
 		tag := s.Tag.Get("stored")
 		if tag == "-" || s.Anonymous {
 			continue
 		}
 		options := strings.Split(tag, ",")
-		r, known := rules[options[0]]
-		if !known {
-			panic(fmt.Sprintf("events: %s.%s has no rule in its tag %q", t, s.Name, tag))
-		}
+		r, isKnown := rules[options[0]]
 		f := fieldOf(s.Type, r)
 		f.name, f.index = s.Name, s.Index
 		for _, option := range options[1:] {
 			with, isWith := strings.CutPrefix(option, "with ")
-			other, exists := t.FieldByName(with)
-			switch {
-			case isWith && exists:
-				f.with = other
-			case option == "optional":
-				f.optional = true
-			case option == "unlisted":
-				f.unlisted = true
-			default:
-				panic(fmt.Sprintf("events: %s.%s has the option %q", t, s.Name, option))
+			f.optional = f.optional || option == "optional"
+			f.unlisted = f.unlisted || option == "unlisted"
+			if isWith {
+				f.with, isWith = t.FieldByName(with)
 			}
+			isKnown = isKnown && (isWith || option == "optional" || option == "unlisted")
+		}
+		if !isKnown {
+			panic(fmt.Sprintf("events: %s.%s has the tag %q", t, s.Name, tag))
 		}
 		p = append(p, *f)
 	}
@@ -74,11 +112,13 @@ func compile(t reflect.Type) plan {
 // fieldOf returns a field of a type. Elements obey the rule of their list or map.
 func fieldOf(t reflect.Type, r rule) *field {
 	f := &field{rule: r, optional: t.Kind() == reflect.Bool}
-	var elements reflect.Type
-	if f.form, elements = formOf(t); elements != nil {
-		f.element = fieldOf(elements, r)
-	} else if f.form.stored == MapField {
+	switch f.form, f.stored = formOf(t); f.form {
+	case structForm:
 		f.plan = compile(t)
+	case listForm, mapForm:
+		f.element = fieldOf(t.Elem(), r)
+	case policyForm:
+		f.element = fieldOf(reflect.TypeFor[Amount](), r)
 	}
 	return f
 }
@@ -96,7 +136,7 @@ func (p plan) encode(c *Encoder, v reflect.Value) Fields {
 		if f.with.Name != "" && v.FieldByIndex(f.with.Index).IsZero() {
 			continue
 		}
-		if stored := f.encode(c, f, v.FieldByIndex(f.index)); stored.Type != 0 {
+		if stored := f.encode(c, v.FieldByIndex(f.index)); stored.Type != 0 {
 			stored.Name = f.name
 			all = append(all, stored)
 		}
@@ -105,61 +145,38 @@ func (p plan) encode(c *Encoder, v reflect.Value) Fields {
 }
 
 // decode sets the fields of a struct to those in stored, which is sorted. It returns the first invalid field, such as
-// "Legs[1].ID", and the rule that it breaks; both are empty if all are valid. An unknown field is reported last. listed
-// leaves unlisted fields empty.
+// "Legs[1].ID", and the rule that it breaks; both are empty if all are valid. listed leaves unlisted fields empty.
 func (p plan) decode(stored Fields, v reflect.Value, listed bool) (broken, rule string) {
-	unknown, rest := "", stored
+	rest := stored
 	for i := range p {
 		f := &p[i]
-		for len(rest) > 0 && rest[0].Name < f.name {
-			unknown = cmp.Or(unknown, strconv.Quote(rest[0].Name))
-			rest = rest[1:]
+		if len(rest) > 0 && rest[0].Name < f.name {
+			break // it is unknown
 		}
-		to, isRequired, isAllowed := v.FieldByIndex(f.index), !f.optional && !(listed && f.unlisted), true
+		to, isHidden := v.FieldByIndex(f.index), listed && f.unlisted
+		isAllowed, isRequired := !isHidden, !isHidden && !f.optional
 		if f.with.Name != "" {
 			isRequired = stored.has(f.with.Name)
 			isAllowed = isRequired
 		}
 		switch isStored := len(rest) > 0 && rest[0].Name == f.name; {
 		case isStored && isAllowed:
-			if where, rule := f.read(&rest[0], to); rule != "" {
+			if where, rule := f.decode(&rest[0], to); rule != "" {
 				return f.name + where, rule
 			}
 			rest = rest[1:]
 		case isRequired:
 			return f.name, ruleMissing
+		case f.absent != "" && !isHidden:
+			to.SetString(f.absent)
+		case f.neverNil:
+			to.Set(reflect.MakeMap(to.Type()))
 		default:
-			f.clear(to)
-		}
-		if listed && f.unlisted {
 			to.SetZero()
 		}
 	}
 	if len(rest) > 0 {
-		unknown = cmp.Or(unknown, strconv.Quote(rest[0].Name))
-	}
-	if unknown != "" {
-		return unknown, ruleNoSuchField
+		return strconv.Quote(rest[0].Name), "is an unknown field"
 	}
 	return "", ""
-}
-
-// read sets v to a stored value. It returns the rule that the value breaks, or that its part at where breaks.
-func (f *field) read(s *Field, v reflect.Value) (where, rule string) {
-	if f.stored != 0 && s.Type != f.stored {
-		return "", ruleType
-	}
-	return f.decode(f, s, v)
-}
-
-// clear sets v to the value of an absent field.
-func (f *field) clear(v reflect.Value) {
-	switch {
-	case f.absent != "":
-		v.SetString(f.absent)
-	case f.neverNil:
-		v.Set(reflect.MakeMap(v.Type()))
-	default:
-		v.SetZero()
-	}
 }

@@ -8,26 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// What a field breaks, in errors.
+// What a field breaks, in errors: the rules of more than one place.
 const (
-	ruleAgree       = "does not match the added or removed group"
-	ruleBoth        = "must not be present together with its alternative"
-	ruleEmpty       = "is empty and should be absent"
-	ruleFalse       = "is not true and should be absent"
-	ruleID          = "is not an id"
-	ruleIncrease    = "is not greater than the previous one"
-	ruleInstant     = "does not have the instant of the first one"
-	ruleMissing     = "is missing"
-	ruleNoSuchField = "is an unknown field"
-	ruleNumber      = "is not a whole number in canonical form"
-	ruleRecorded    = "is not after the time of the legs, or that of a hold"
-	ruleRange       = "is out of range"
-	ruleSign        = "does not fit the phase, the quantity and the date"
-	ruleState       = "does not fit the state"
-	ruleText        = "is not text of the allowed length"
-	ruleTime        = "is not a time in UTC with six decimals"
-	ruleType        = "has the wrong type"
-	ruleUnknown     = "has an unknown value"
+	ruleID       = "is not an id"
+	ruleIncrease = "is not greater than the previous one"
+	ruleMissing  = "is missing"
+	ruleNumber   = "is not a whole number in canonical form"
+	ruleRange    = "is out of range"
+	ruleSign     = "does not fit the phase, the quantity and the date"
+	ruleText     = "is not text of the allowed length"
+	ruleType     = "has the wrong type"
+	ruleUnknown  = "has an unknown value"
 )
 
 // A rule is that of one field: of a text, or of a number, or of the size of a list or a map.
@@ -82,17 +73,6 @@ func textOf(most int) rule {
 // oneOf is the rule of a text that is one of the given.
 func oneOf[S ~string](known ...S) rule {
 	return rule{broken: ruleUnknown, valid: func(s string) bool { return slices.Contains(known, S(s)) }}
-}
-
-// size returns the rule that the size of a list or a map breaks.
-func (f *field) size(all Fields) string {
-	switch n := int64(len(all)); {
-	case n == 0 && f.optional:
-		return ruleEmpty
-	case n < f.least, n > f.most:
-		return ruleRange
-	}
-	return ""
 }
 
 func validKSUID(s string) bool {

@@ -30,9 +30,6 @@ const (
 	ListField
 )
 
-// Number is a whole number in canonical decimal form. It is stored as a number, and never converted to a float.
-type Number string
-
 // sort puts the fields of a map in order, and those of the maps in it.
 func (f Fields) sort() {
 	slices.SortFunc(f, func(a, b Field) int { return compareUTF16(a.Name, b.Name) })

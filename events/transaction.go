@@ -90,7 +90,7 @@ func (t TransactionPosted) check() (field, rule string) {
 	case size > MetadataBytes:
 		return "Metadata", ruleRange
 	case t.IsBackdated() && (t.IsHold() || !t.RecordedAt.After(t.PostedAt())):
-		return "RecordedAt", ruleRecorded
+		return "RecordedAt", "is not after the time of the legs, or that of a hold"
 	case (t.Kind == KindReversal) != (t.Reverses != ""):
 		return "Reverses", ruleMissing
 	}
@@ -105,7 +105,7 @@ func checkLegs(legs []Leg) (field, rule string) {
 		case legs[i].ID <= legs[i-1].ID:
 			rule = ruleIncrease
 		case !legs[i].ID.Time().Equal(legs[0].ID.Time()):
-			rule = ruleInstant
+			rule = "does not have the instant of the first one"
 		default:
 			continue
 		}

@@ -165,7 +165,7 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 	undecodable := func(err error) error { return fmt.Errorf("read postings: %w: Quantity", err) }
 	name := events.PostingRecorded{}.EventName()
 	of := func(name string, version int) error {
-		_, err := events.DecodeFigures(events.StoredPosting{Name: name, Version: version})
+		_, err := events.DecodeFigures(events.StoredPosting{Name: name, Version: version}, nil)
 		return undecodable(err)
 	}
 	a1, a2, b1, b2, c1 := posting("A", 1), posting("A", 2), posting("B", 1), posting("B", 2), posting("C", 1)

@@ -159,8 +159,8 @@ func FuzzDecodePosting(f *testing.F) {
 		key := events.Pair{Account: "jane", Asset: "USD"}
 		figures := store.Item{
 			store.AttrSK: store.String(sk), store.AttrType: store.String(kind), store.AttrForm: store.Digits(version),
-			events.FigureQuantity: store.Digits(quantity), events.FigureCost: store.Digits(cost),
-			events.FigureTransaction: store.String("t-1"), events.FigureKind: store.String("transfer"),
+			"Quantity": store.Digits(quantity), "Cost": store.Digits(cost),
+			"Transaction": store.String("t-1"), "Kind": store.String("transfer"),
 		}
 		_, asset, id, _ := store.Posting.Parse(store.Key{PK: "ACCOUNT#jane", SK: sk})
 		sound := events.PostingRecorded{Transaction: "t-1", Kind: events.KindTransfer,

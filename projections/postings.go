@@ -13,11 +13,7 @@ import (
 const postingsPage = 1000
 
 // figures are the attributes of a posting's figures, and those that their checksum covers.
-var figures = []string{
-	store.AttrSK, store.AttrType, store.AttrForm, store.AttrChecksum, events.FigureQuantity, events.FigureCost,
-	events.FigureTransaction, events.FigureKind, events.FigureDescription, events.FigurePending, events.FigurePhase,
-	events.FigureBackdated,
-}
+var figures = append(events.FigureFields(), store.AttrSK, store.AttrType, store.AttrForm, store.AttrChecksum)
 
 // Postings implements PostingReader.
 func (v *Views) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) ([]Posting, bool, error) {
@@ -55,19 +51,13 @@ func decodePosting(k events.Pair, item store.Item) (p Posting, err error) {
 		return p, fmt.Errorf("%w: %s %s is not a posting of %s", store.ErrMalformedItem, key.PK, key.SK, k.Asset)
 	}
 	r := store.Read(item)
-	form, backdated := r.Integer(store.AttrForm), r.OptionalFlag(events.FigureBackdated)
+	form := r.Integer(store.AttrForm)
 	if r.Err() != nil {
 		return p, at(key, r.Err())
 	}
 	p.Figures, err = events.DecodeFigures(events.StoredPosting{
 		Name: store.TextOf(item[store.AttrType]), Version: int(form), Checksum: store.TextOf(item[store.AttrChecksum]),
 		Account: k.Account, Asset: k.Asset, ID: id,
-		Quantity:    events.Number(store.DigitsOf(item[events.FigureQuantity])),
-		Cost:        events.Number(store.DigitsOf(item[events.FigureCost])),
-		Pending:     events.Number(store.DigitsOf(item[events.FigurePending])),
-		Phase:       store.TextOf(item[events.FigurePhase]),
-		Transaction: store.TextOf(item[events.FigureTransaction]), Kind: store.TextOf(item[events.FigureKind]),
-		Description: store.TextOf(item[events.FigureDescription]), Backdated: backdated,
-	})
+	}, func(name string, t events.FieldType) string { return store.FieldText(item[name], t) })
 	return p, at(key, err)
 }

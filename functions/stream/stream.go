@@ -78,7 +78,7 @@ func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 		return nil
 	}
 	image, keys := r.Change.NewImage, r.Change.Keys
-	version, err := strconv.Atoi(number(image, store.AttrForm))
+	version, err := strconv.Atoi(stored(image[store.AttrForm], events.NumberField))
 	if err != nil {
 		return nil
 	}
@@ -86,37 +86,27 @@ func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 	f, err := events.DecodeFigures(events.StoredPosting{
 		Name: text(image, store.AttrType), Version: version, Checksum: text(image, store.AttrChecksum),
 		Account: account, Asset: asset, ID: id,
-		Quantity:    events.Number(number(image, events.FigureQuantity)),
-		Cost:        events.Number(number(image, events.FigureCost)),
-		Pending:     events.Number(number(image, events.FigurePending)),
-		Phase:       text(image, events.FigurePhase),
-		Transaction: text(image, events.FigureTransaction), Kind: text(image, events.FigureKind),
-		Description: text(image, events.FigureDescription), Backdated: flag(image, events.FigureBackdated),
-	})
+	}, func(name string, t events.FieldType) string { return stored(image[name], t) })
 	if err != nil {
 		return nil
 	}
 	return &f
 }
 
-// flag returns the value of a boolean attribute, false if there is no such attribute.
-func flag(item map[string]lambdaevents.DynamoDBAttributeValue, name string) bool {
-	v, ok := item[name]
-	return ok && v.DataType() == lambdaevents.DataTypeBoolean && v.Boolean()
-}
-
-// number returns the digits of a number attribute, "" if there is no such attribute.
-func number(item map[string]lambdaevents.DynamoDBAttributeValue, name string) string {
-	if v, ok := item[name]; ok && v.DataType() == lambdaevents.DataTypeNumber {
-		return v.Number()
-	}
-	return ""
-}
-
 // text returns the value of a string attribute, "" if there is no such attribute.
 func text(item map[string]lambdaevents.DynamoDBAttributeValue, name string) string {
-	if v, ok := item[name]; ok && v.DataType() == lambdaevents.DataTypeString {
+	return stored(item[name], events.TextField)
+}
+
+// stored returns what an attribute has, as events.StoredPosting takes it: "" unless it is of that type.
+func stored(v lambdaevents.DynamoDBAttributeValue, t events.FieldType) string {
+	switch kind := v.DataType(); {
+	case t == events.TextField && kind == lambdaevents.DataTypeString:
 		return v.String()
+	case t == events.NumberField && kind == lambdaevents.DataTypeNumber:
+		return v.Number()
+	case t == events.FlagField && kind == lambdaevents.DataTypeBoolean:
+		return strconv.FormatBool(v.Boolean())
 	}
 	return ""
 }

@@ -168,6 +168,20 @@ func field(name string, v types.AttributeValue) events.Field {
 	return f
 }
 
+// FieldText returns what an attribute has, as events.StoredPosting takes it: "" unless it is of that type.
+func FieldText(v types.AttributeValue, t events.FieldType) string {
+	switch t {
+	case events.TextField:
+		return TextOf(v)
+	case events.NumberField:
+		return DigitsOf(v)
+	}
+	if b, ok := v.(*types.AttributeValueMemberBOOL); ok && t == events.FlagField {
+		return strconv.FormatBool(b.Value)
+	}
+	return ""
+}
+
 // Only returns e, the result of a decoder, as an event of type E. Error: also ErrMalformedItem, for an event of
 // another type.
 func Only[E events.Event](e events.Event, err error) (typed E, _ error) {

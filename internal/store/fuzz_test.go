@@ -93,7 +93,7 @@ func checkRefusal(t *testing.T, e events.Event, err error, name string) {
 // related are fields that must fit each other, so that an error may name any of them: the amounts of a posting, the
 // account or group of a grant, and the groups of a change of an account's groups.
 var related = [][]string{
-	{events.FigureQuantity, events.FigureCost, events.FigurePending, events.FigurePhase},
+	{"Quantity", "Cost", "Pending", "Phase"},
 	{"Account", "Group"}, {"Added", "Groups", "Removed"},
 }
 

@@ -85,7 +85,7 @@ func TestTamperingIsReported(t *testing.T) {
 			changed := maps.Clone(item)
 			changed["Actor"] = store.String("somebody")
 			if store.Posting.Is(k.SK) {
-				changed[events.FigureQuantity] = &types.AttributeValueMemberN{Value: "77"}
+				changed["Quantity"] = &types.AttributeValueMemberN{Value: "77"}
 			}
 			s.Put(changed)
 			wanted["EventsAltered"][k] = 1
@@ -129,7 +129,7 @@ func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 		s.Put(store.KeyItem(bad))
 		undecodable := system.OldPostings("shop", "USD", 1)[0]
 		item := store.EventItem(undecodable)
-		item[events.FigureQuantity] = store.String("much")
+		item["Quantity"] = store.String("much")
 		s.Put(item)
 		number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 		another := store.EventItem(system.OldPostings("odd", "USD", 1)[0])
