@@ -94,11 +94,6 @@ func (l *Ledger) KnownAccount(ctx context.Context, id string) (Account, error) {
 	return l.Account(ctx, id)
 }
 
-// AccountNotFound is the error of a request for an account that does not exist.
-func AccountNotFound() *Error {
-	return &Error{Code: CodeAccountNotFound, Detail: "There is no such account."}
-}
-
 // How old a cached account may be. Debits of limited accounts may use any age, because their guards have the newest
 // version.
 const (

@@ -108,7 +108,7 @@ func (d draft) validate() *Error {
 		f.check(Field{Name: "id"}, "must be given in a batch")
 	}
 	if len(f) > 0 {
-		return invalidRequest(f)
+		return invalidRequest(f...)
 	}
 	return d.rules()
 }

@@ -224,10 +224,8 @@ func (l *Ledger) updateGuards(ctx context.Context, a Account) error {
 }
 
 func invalidChange(field, rule string) *Error {
-	return &Error{
-		Code: CodeInvalidChange, Detail: "The account does not allow this change.",
-		Fields: []FieldError{{Field: Field{Name: field}, Rule: rule}},
-	}
+	return refuse(CodeInvalidChange, "The account does not allow this change.",
+		FieldError{Field: Field{Name: field}, Rule: rule})
 }
 
 func versionMismatch(a Account) *Error {

@@ -42,7 +42,7 @@ type command struct {
 // error is CodeInvalidRequest. An invalid actor is CodeInternal, because the callers of this package set it.
 func startCommand(ctx context.Context, shape []FieldError, actor string) (*command, context.CancelFunc, error) {
 	if len(shape) > 0 {
-		return nil, nil, invalidRequest(shape)
+		return nil, nil, invalidRequest(shape...)
 	}
 	if violation := textViolation(actor, 1, events.ActorChars); violation != "" {
 		return nil, nil, internalError(errors.New("actor " + violation))

@@ -200,10 +200,7 @@ func unbalanced(legs []LegRequest) *Error {
 		check("quantities", s.asset, s.quantity)
 		check("costs", s.asset, s.cost)
 	}
-	if f == nil {
-		return nil
-	}
-	return &Error{Code: CodeUnbalanced, Detail: "The postings do not sum to zero.", Fields: f}
+	return f.refusal(CodeUnbalanced, "The postings do not sum to zero.")
 }
 
 // Check checks a request without reading anything, as the commands do first. Errors: CodeInvalidRequest,
@@ -211,7 +208,7 @@ func unbalanced(legs []LegRequest) *Error {
 func Check(r Request) error {
 	d := r.expand()
 	if shape := d.shape(); len(shape) > 0 {
-		return invalidRequest(shape)
+		return invalidRequest(shape...)
 	}
 	if err := d.rules(); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (l *Ledger) checkEffectiveDate(ctx context.Context, a Annotation) *Error {
 		if _, err := l.checkClock(ctx, ""); err != nil { // the date may be old enough by a correct clock
 			return asError(err)
 		}
-		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"}, Rule: rulePast}})
+		return invalidRequest(FieldError{Field: Field{Name: "effective_at"}, Rule: rulePast})
 	}
 	return nil
 }

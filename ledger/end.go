@@ -48,7 +48,7 @@ func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
 	legs := hold.Legs
 	r.header, r.ended, r.taken, r.after = hold, lifecycle.Ended, taken, legs[len(legs)-1].ID
 	if faults := r.part.exceeding(taken, legs, amountsOf(legs)); faults != nil {
-		return &Error{Code: CodeExceedsHold, Detail: "More is captured than was held.", Fields: faults}
+		return refuse(CodeExceedsHold, "More is captured than was held.", faults...)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
 // CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured.
 func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) {
 	if !hold.IsHold() {
-		return nil, &Error{Code: CodeNotAHold, Detail: "The transaction was posted at once: it was never held."}
+		return nil, refuse(CodeNotAHold, "The transaction was posted at once: it was never held.")
 	}
 	if d.outcome != events.OutcomeCaptured {
 		return make([]events.Taken, len(hold.Legs)), nil
@@ -69,10 +69,8 @@ func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) 
 	case taken == nil:
 		return amountsOf(hold.Legs), nil
 	case allZero(taken):
-		return nil, &Error{
-			Code: CodeNothingCaptured, Detail: "The capture is for zero. To give back the hold, release it.",
-			Fields: []FieldError{{Field: d.part.field(), Rule: "must capture something"}},
-		}
+		return nil, refuse(CodeNothingCaptured, "The capture is for zero. To give back the hold, release it.",
+			FieldError{Field: d.part.field(), Rule: "must capture something"})
 	}
 	return taken, nil
 }
@@ -119,7 +117,7 @@ func (r *request) sameEnd(end events.HoldEnded) *Error {
 	case end.Outcome == r.outcome && (!captured || slices.Equal(amountsOf(end.Legs), r.taken)):
 		return nil
 	case captured && end.Outcome == events.OutcomeExpired:
-		return &Error{Code: CodeHoldExpired, Detail: "The hold expired before it was captured."}
+		return refuse(CodeHoldExpired, "The hold expired before it was captured.")
 	}
 	return &Error{
 		Code: CodeHoldEnded, HoldStatus: status, Detail: "The hold has ended already: it is " + string(status) + ".",

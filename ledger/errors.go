@@ -107,30 +107,48 @@ type Funds struct {
 // retryAfter is how long callers should wait before a retry.
 const retryAfter = time.Second
 
-func invalidRequest(fields []FieldError) *Error {
-	return &Error{Code: CodeInvalidRequest, Detail: "Some fields are invalid.", Fields: fields}
+// refuse returns a refusal.
+func refuse(code Code, detail string, fields ...FieldError) *Error {
+	return &Error{Code: code, Detail: detail, Fields: fields}
 }
 
-// invalidTransaction returns nil if no field is invalid.
-func invalidTransaction(fields []FieldError) *Error {
-	if fields == nil {
+// refusal returns a refusal for these fields, nil if there are none.
+func (f faults) refusal(code Code, detail string) *Error {
+	if f == nil {
 		return nil
 	}
-	return &Error{Code: CodeInvalidTransaction, Detail: "The transaction breaks a rule.", Fields: fields}
+	return refuse(code, detail, f...)
 }
 
-func idReused() *Error {
-	return &Error{
-		Code: CodeTransactionIDReused, Detail: "The id was used before for a transaction with another body.",
-	}
+func invalidRequest(fields ...FieldError) *Error {
+	return refuse(CodeInvalidRequest, "Some fields are invalid.", fields...)
 }
 
-func accountsNotFound(fields []FieldError) *Error {
-	return &Error{Code: CodeAccountNotFound, Detail: "Some fields name accounts that do not exist.", Fields: fields}
+// The refusals for fields return nil if there are none.
+func invalidTransaction(f faults) *Error {
+	return f.refusal(CodeInvalidTransaction, "The transaction breaks a rule.")
 }
 
-func assetsNotFound(fields []FieldError) *Error {
-	return &Error{Code: CodeAssetNotFound, Detail: "Some fields name assets that are not registered.", Fields: fields}
+func accountsNotFound(f faults) *Error {
+	return f.refusal(CodeAccountNotFound, "Some fields name accounts that do not exist.")
+}
+
+func assetsNotFound(f faults) *Error {
+	return f.refusal(CodeAssetNotFound, "Some fields name assets that are not registered.")
+}
+
+// AccountNotFound is the error of a request for an account that does not exist.
+func AccountNotFound() *Error { return refuse(CodeAccountNotFound, "There is no such account.") }
+
+// GroupNotFound is the error of a request for a group that does not exist.
+func GroupNotFound() *Error { return refuse(CodeGroupNotFound, "There is no such group.") }
+
+// TransactionNotFound is the error of a request for a transaction that does not exist.
+func TransactionNotFound() *Error { return refuse(CodeTransactionNotFound, "There is no such transaction.") }
+
+// busy returns the error of a command that wrote nothing because of the store, and may succeed later.
+func busy(code Code, detail string, err error) *Error {
+	return &Error{Code: code, Detail: detail + " Nothing was written.", RetryAfter: retryAfter, Err: err}
 }
 
 // asError returns the *Error in err. If there is none, err is an error of the store, because of which a command wrote
@@ -141,15 +159,12 @@ func asError(err error) *Error {
 	case isError:
 		return e
 	case errors.Is(err, store.ErrThrottled):
-		return &Error{Code: CodeThrottled, RetryAfter: retryAfter, Err: err,
-			Detail: "The service is over its capacity at the moment. Nothing was written."}
+		return busy(CodeThrottled, "The service is over its capacity at the moment.", err)
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrOutdated):
-		return &Error{Code: CodeContention, RetryAfter: retryAfter, Err: err,
-			Detail: "Other requests kept coming first. Nothing was written."}
+		return busy(CodeContention, "Other requests kept coming first.", err)
 	case errors.Is(err, store.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &Error{Code: CodeUnavailable, RetryAfter: retryAfter, Err: err,
-			Detail: "The service is not available at the moment. Nothing was written."}
+		return busy(CodeUnavailable, "The service is not available at the moment.", err)
 	}
 	return internalError(err)
 }

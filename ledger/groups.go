@@ -2,8 +2,8 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strconv"
 
 	"ledger.example/events"
 )
@@ -24,11 +24,6 @@ func (l *Ledger) Group(ctx context.Context, id string) (events.GroupRegistered, 
 	}
 }
 
-// GroupNotFound is the error of a request for a group that does not exist.
-func GroupNotFound() *Error {
-	return &Error{Code: CodeGroupNotFound, Detail: "There is no such group."}
-}
-
 // RegisterGroup registers a group. created is false if it was registered before with the same body.
 // Errors: CodeInvalidRequest, CodeGroupExists, CodeThrottled, CodeContention, CodeUnavailable, CodeOutcomeUnknown,
 // CodeInternal.
@@ -42,19 +37,10 @@ func (l *Ledger) RegisterGroup(
 	defer cancel()
 	cloneTexts(&r.ID, &r.Name, &r.Description, &r.Actor)
 	r.At = l.instant()
-	known, _ := l.groups.get(r.ID)
-	stored, created, err := define(c, l, known, events.GroupRegistered(r))
-	if err != nil {
-		return group, false, err
-	}
-	l.groups.put(r.ID, stored)
-	var f faults
-	f.same("name", stored.Name == r.Name)
-	f.same("description", stored.Description == r.Description)
-	if f != nil {
-		return group, false, definedOtherwise(CodeGroupExists, "group was registered", f)
-	}
-	return *stored, created, nil
+	return define(c, l, l.groups, r.ID, events.GroupRegistered(r), func(stored events.GroupRegistered) *Error {
+		return definedOtherwise(CodeGroupExists, "group was registered",
+			different{"name", stored.Name != r.Name}, different{"description", stored.Description != r.Description})
+	})
 }
 
 // GroupAccount adds an account to a group or removes it. It returns all groups of the account after that, sorted.
@@ -86,7 +72,8 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 			e.Removed = r.Group
 			groups = slices.Delete(groups, at, at+1)
 		case len(groups) >= events.AccountGroupsMax:
-			return addition{}, tooManyGroups()
+			return addition{}, refuse(CodeTooManyGroups, fmt.Sprintf(
+				"The account is in %d groups, the most that it may be in.", events.AccountGroupsMax))
 		default:
 			e.Added = r.Group
 			groups = slices.Insert(groups, at, r.Group)
@@ -100,11 +87,4 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 		return nil, false, err
 	}
 	return groups, changed, nil
-}
-
-func tooManyGroups() *Error {
-	return &Error{
-		Code:   CodeTooManyGroups,
-		Detail: "The account is in " + strconv.Itoa(events.AccountGroupsMax) + " groups, the most that it may be in.",
-	}
 }

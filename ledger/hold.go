@@ -22,8 +22,8 @@ func (h HoldRequest) expiry(now time.Time) (time.Time, *Error) {
 	if at.After(now) && !at.After(now.Add(events.HoldDaysMax*day)) {
 		return at, nil
 	}
-	return time.Time{}, invalidRequest([]FieldError{{
+	return time.Time{}, invalidRequest(FieldError{
 		Field: EntryField("hold", "expires_at"),
 		Rule:  fmt.Sprintf("must be after now and at most %d days ahead", events.HoldDaysMax),
-	}})
+	})
 }

@@ -113,8 +113,7 @@ func (a *attempts) postAlone(c *command) error {
 }
 
 func notTried(why string) *Error {
-	return &Error{
-		Code: CodeUnavailable, RetryAfter: retryAfter, Err: context.DeadlineExceeded,
-		Detail: why + ": this request was not tried. Nothing was written for it.",
-	}
+	e := busy(CodeUnavailable, "", context.DeadlineExceeded)
+	e.Detail = why + ": this request was not tried. Nothing was written for it."
+	return e
 }

@@ -134,8 +134,3 @@ func (l *Lifecycle) add(item store.Item) error {
 	}
 	return nil
 }
-
-// TransactionNotFound is the error of a request for a transaction that does not exist.
-func TransactionNotFound() *Error {
-	return &Error{Code: CodeTransactionNotFound, Detail: "There is no such transaction."}
-}

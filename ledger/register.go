@@ -2,12 +2,12 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 )
 
 // Asset returns an asset's definition. Definitions are immutable, so they are cached.
@@ -23,7 +23,7 @@ func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, 
 	if asset := found.asset(id); asset != nil {
 		return *asset, nil
 	}
-	return events.AssetRegistered{}, &Error{Code: CodeAssetNotFound, Detail: "There is no such asset."}
+	return events.AssetRegistered{}, refuse(CodeAssetNotFound, "There is no such asset.")
 }
 
 // RegisterAsset registers an asset. created is false if it was registered before with the same body.
@@ -38,31 +38,20 @@ func (l *Ledger) RegisterAsset(
 	}
 	defer cancel()
 	if r.Currency != "" {
-		missing, err := l.missingAssets(c, []string{r.Currency})
-		if err != nil {
+		currency := func(string) Field { return Field{Name: "currency"} }
+		if err := l.checkRegistered(c, []string{r.Currency}, currency); err != nil {
 			return asset, false, err
-		}
-		if len(missing) > 0 {
-			return asset, false, assetsNotFound([]FieldError{{Field: Field{Name: "currency"}, Rule: ruleAsset}})
 		}
 	}
 	cloneTexts(&r.ID, &r.Name, &r.Description, &r.Currency, &r.Actor)
 	r.At = l.instant()
-	known, _ := l.assets.get(r.ID)
-	stored, created, err := define(c, l, known, events.AssetRegistered(r))
-	if err != nil {
-		return asset, false, err
-	}
-	l.assets.put(r.ID, stored)
-	var f faults
-	f.same("name", stored.Name == r.Name)
-	f.same("description", stored.Description == r.Description)
-	f.same("scale", stored.Scale == r.Scale)
-	f.same("currency", stored.Currency == r.Currency)
-	if f != nil {
-		return asset, false, definedOtherwise(CodeAssetExists, "asset was registered", f)
-	}
-	return *stored, created, nil
+	return define(c, l, l.assets, r.ID, events.AssetRegistered(r), func(stored events.AssetRegistered) *Error {
+		return definedOtherwise(CodeAssetExists, "asset was registered",
+			different{"name", stored.Name != r.Name},
+			different{"description", stored.Description != r.Description},
+			different{"scale", stored.Scale != r.Scale},
+			different{"currency", stored.Currency != r.Currency})
+	})
 }
 
 // OpenAccount opens an account. If it was opened before with the same body, created is false, and account is its
@@ -80,26 +69,22 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 	}
 	cloneTexts(&r.ID, &r.Name, &r.Actor)
 	r.Profile, r.Overdraft, r.At = storedProfile(r.Profile), cloneOverdraft(r.Overdraft), l.instant()
-	var known *events.AccountOpened
+	read, opening := readTimeNow(l.now), events.AccountOpened{}
 	if cached := l.accounts.anyAge(r.ID); cached != nil {
-		known = cached.opening
-	}
-	read := readTimeNow(l.now)
-	opening, created, err := define(c, l, known, events.AccountOpened(r))
-	switch {
-	case err != nil:
+		opening = *cached.opening
+	} else if opening, created, err = putDefinition(c, l, events.AccountOpened(r)); err != nil {
 		return account, false, err
-	case created:
-		account = NewAccount(*opening, nil)
+	}
+	if created {
+		account = NewAccount(opening, nil)
 		l.accounts.add(&account, read)
 		return account, true, nil
 	}
-	var f faults
-	f.same("name", opening.Name == r.Name)
-	f.same("profile", sameProfile(opening.Profile, r.Profile))
-	f.same("overdraft", SameOverdraft(opening.Overdraft, r.Overdraft))
-	if f != nil {
-		return account, false, definedOtherwise(CodeAccountExists, "account was opened", f)
+	if refused := definedOtherwise(CodeAccountExists, "account was opened",
+		different{"name", opening.Name != r.Name},
+		different{"profile", !sameProfile(opening.Profile, r.Profile)},
+		different{"overdraft", !SameOverdraft(opening.Overdraft, r.Overdraft)}); refused != nil {
+		return account, false, refused
 	}
 	account, err = l.Account(c, r.ID)
 	return account, false, err
@@ -107,15 +92,31 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 
 // checkOverdraft returns CodeAssetNotFound for a policy that names unregistered assets.
 func (l *Ledger) checkOverdraft(ctx context.Context, o events.Overdraft) error {
-	missing, err := l.missingAssets(ctx, slices.Sorted(maps.Keys(o.Limits)))
-	if err != nil || len(missing) == 0 {
+	field := func(asset string) Field { return EntryField("overdraft", asset) }
+	return l.checkRegistered(ctx, slices.Sorted(maps.Keys(o.Limits)), field)
+}
+
+// checkRegistered returns CodeAssetNotFound if assets are not registered; field names the field of each. It may change
+// ids.
+func (l *Ledger) checkRegistered(ctx context.Context, ids []string, field func(asset string) Field) error {
+	ids = slices.DeleteFunc(ids, func(id string) bool { _, ok := l.assets.get(id); return ok })
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := l.lookup(ctx, lookupKeys{assets: ids})
+	if err != nil {
 		return err
 	}
-	var fields faults
-	for _, id := range missing {
-		fields.check(EntryField("overdraft", id), ruleAsset)
+	var f faults
+	for _, id := range ids {
+		if found.asset(id) == nil {
+			f.check(field(id), ruleAsset)
+		}
 	}
-	return assetsNotFound(fields)
+	if f != nil {
+		return assetsNotFound(f)
+	}
+	return nil
 }
 
 // cloneTexts clones texts of an event that is cached, so that the cache does not keep whole request bodies.
@@ -145,40 +146,50 @@ func cloneOverdraft(o events.Overdraft) events.Overdraft {
 	return clone
 }
 
-// define puts a definition unless it is known or stored. It returns the stored definition, and whether this command
-// wrote it.
-func define[E events.Event](c *command, l *Ledger, known *E, wanted E) (*E, bool, error) {
-	if known != nil {
-		return known, false, nil
+// define puts a definition with an id, unless it is cached or stored. created is false if it was. differs returns the
+// error of a stored definition that is not the wanted one.
+func define[E events.Event](
+	c *command, l *Ledger, known *cache[string, *E], id string, wanted E, differs func(stored E) *Error,
+) (stored E, created bool, err error) {
+	if cached, ok := known.get(id); ok {
+		stored = *cached
+	} else if stored, created, err = putDefinition(c, l, wanted); err != nil {
+		return stored, false, err
 	}
+	known.put(id, &stored)
+	if refused := differs(stored); refused != nil {
+		return *new(E), false, refused
+	}
+	return stored, created, nil
+}
+
+// putDefinition puts a definition unless it is stored. It returns the stored one, and whether this command wrote it.
+func putDefinition[E events.Event](c *command, l *Ledger, wanted E) (stored E, created bool, _ error) {
 	e, created, err := l.put(c, addition{event: wanted})
 	if err != nil {
-		return nil, false, err
+		return stored, false, err
 	}
-	stored, ok := e.(E)
-	if !ok {
-		return nil, false, internalError(fmt.Errorf("stored event is a %T, not a %T", e, wanted))
+	if stored, err = store.Only[E](e, nil); err != nil {
+		return stored, false, internalError(err)
 	}
-	return &stored, created, nil
+	return stored, created, nil
 }
 
-// definedOtherwise is the error of a definition whose id was used before, with other fields.
-func definedOtherwise(code Code, what string, f faults) *Error {
-	return &Error{Code: code, Detail: "The " + what + " before with another body.", Fields: f}
+// different says whether a field differs from that of an earlier request with the same id.
+type different struct {
+	field string
+	is    bool
 }
 
-// missingAssets returns the unregistered ids, in their order.
-func (l *Ledger) missingAssets(ctx context.Context, ids []string) (missing []string, err error) {
-	cached := func(id string) bool { _, ok := l.assets.get(id); return ok }
-	if ids = slices.DeleteFunc(ids, cached); len(ids) == 0 {
-		return nil, nil
+// definedOtherwise is the error of a definition whose id was used before with other fields, nil if none differs.
+func definedOtherwise(code Code, what string, fields ...different) *Error {
+	var f faults
+	for _, d := range fields {
+		if d.is {
+			f.check(Field{Name: d.field}, ruleSame)
+		}
 	}
-	found, err := l.lookup(ctx, lookupKeys{assets: ids})
-	if err != nil {
-		return nil, err
-	}
-	registered := func(id string) bool { return found.asset(id) != nil }
-	return slices.DeleteFunc(ids, registered), nil
+	return f.refusal(code, "The "+what+" before with another body.")
 }
 
 // SameOverdraft reports whether two policies mean the same. A limit of zero means the same as no entry.

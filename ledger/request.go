@@ -190,7 +190,7 @@ func (r *request) same(stored events.Event) *Error {
 		case err != nil:
 			return internalError(err)
 		case !same:
-			return idReused()
+			return refuse(CodeTransactionIDReused, "The id was used before for a transaction with another body.")
 		}
 		return nil
 	}

@@ -38,13 +38,11 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 	}
 	legs := lifecycle.Posted()
 	if legs == nil {
-		return &Error{
-			Code: CodeNothingToReverse, Detail: "A hold that was not captured has posted nothing to reverse.",
-		}
+		return refuse(CodeNothingToReverse, "A hold that was not captured has posted nothing to reverse.")
 	}
 	if of := legs[0].ID.Time(); r.EffectiveAt != nil && r.effective().Before(of) {
-		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"},
-			Rule: "must not be before " + events.FormatTime(of) + ", the time of what it reverses"}})
+		return invalidRequest(FieldError{Field: Field{Name: "effective_at"},
+			Rule: "must not be before " + events.FormatTime(of) + ", the time of what it reverses"})
 	}
 	left := lifecycle.Left()
 	if taken == nil {
@@ -84,7 +82,7 @@ func (p Part) reversible(lifecycle Lifecycle, taken, left []events.Taken) *Error
 	default:
 		return nil
 	}
-	e := &Error{Code: CodeExceedsReversible, Detail: detail, Fields: faults}
+	e := refuse(CodeExceedsReversible, detail, faults...)
 	for i, leg := range lifecycle.Posted() {
 		e.Left = append(e.Left, LegRequest{
 			Account: leg.Account, Asset: leg.Asset, Quantity: left[i].Quantity, Cost: left[i].Cost,

@@ -64,13 +64,6 @@ func (f *faults) checkStored(field Field, violation string, accounts ...string) 
 	}
 }
 
-// same checks a field that must not differ from an earlier request with the same id.
-func (f *faults) same(name string, isSame bool) {
-	if !isSame {
-		f.check(Field{Name: name}, ruleSame)
-	}
-}
-
 // idViolation returns the rule that an id breaks, "" if none.
 func idViolation(id string) string {
 	if !events.ValidID(id) {

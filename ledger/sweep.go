@@ -40,39 +40,37 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	listing, stop := context.WithTimeout(ctx, sweepTime)
 	defer stop()
 
-	due := make(chan dueHold)
-	lists := make([]error, store.Shards)
-	var listers, enders errgroup.Group
-	for shard := range lists {
-		listers.Go(func() error {
-			lists[shard] = l.listDue(listing, shard, due)
-			return nil
-		})
-	}
 	var all Swept
 	var mu sync.Mutex
-	for range sweepEnds {
-		enders.Go(func() error {
-			for hold := range due {
-				one := l.endDue(ctx, hold)
-				mu.Lock()
-				all.add(one)
-				mu.Unlock()
-			}
+	lists := make([]error, store.Shards)
+	var listers, enders errgroup.Group
+	enders.SetLimit(sweepEnds)
+	for shard := range lists {
+		listers.Go(func() error {
+			lists[shard] = l.eachDue(listing, shard, func(hold dueHold) {
+				enders.Go(func() error { // waits while sweepEnds holds are being ended
+					if listing.Err() != nil {
+						return nil // eachDue returns errTimeUp
+					}
+					one := l.endDue(ctx, hold)
+					mu.Lock()
+					defer mu.Unlock()
+					all.add(one)
+					return nil
+				})
+			})
 			return nil
 		})
 	}
-	_ = listers.Wait() // their errors are in lists
-	close(due)
-	_ = enders.Wait()
+	_ = errors.Join(listers.Wait(), enders.Wait()) // their errors are in lists and all
 
 	var failed error
 	for _, err := range lists {
 		if errors.Is(err, errTimeUp) {
 			all.Partial = true
-			continue
+		} else {
+			failed = errors.Join(failed, err)
 		}
-		failed = errors.Join(failed, err)
 	}
 	l.reportSweep(ctx, all, failed)
 	return all, failed
@@ -90,29 +88,26 @@ type dueHold struct {
 	expiresAt time.Time
 }
 
-// listDue sends the due holds of a shard, by expiry. The list is a projection and eventually consistent: a listed hold
-// may have ended. Malformed entries are skipped: the audit reports them.
-func (l *Ledger) listDue(ctx context.Context, shard int, due chan<- dueHold) error {
+// eachDue calls do for the due holds of a shard, by expiry. The list is a projection and eventually consistent: a
+// listed hold may have ended. Malformed entries are skipped: the audit reports them.
+func (l *Ledger) eachDue(ctx context.Context, shard int, do func(dueHold)) error {
 	until := l.now().Add(-clockTolerance)
 	q := store.Query{
 		Index: store.IndexInverse, Partition: store.OpenHoldsPK2(shard),
 		Within: store.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
 	}
 	for item, err := range l.items(ctx, q) {
-		hold, ok := parseDueHold(item)
-		switch {
+		switch hold, ok := parseDueHold(item); {
 		case ctx.Err() != nil:
 			return errTimeUp
 		case err != nil:
 			return fmt.Errorf("shard %d of the open holds: %w", shard, err)
-		case !ok:
-			continue
+		case ok:
+			do(hold)
 		}
-		select {
-		case due <- hold:
-		case <-ctx.Done():
-			return errTimeUp
-		}
+	}
+	if ctx.Err() != nil {
+		return errTimeUp
 	}
 	return nil
 }
@@ -120,12 +115,9 @@ func (l *Ledger) listDue(ctx context.Context, shard int, due chan<- dueHold) err
 // parseDueHold parses the key of an entry.
 func parseDueHold(item store.Item) (dueHold, bool) {
 	key, err := store.KeyOf(item)
-	if err != nil {
-		return dueHold{}, false
-	}
 	text, id, ok := store.OpenHold.Parse(key)
-	expires, err := events.ParseTime(text)
-	return dueHold{id: id, expiresAt: expires}, ok && err == nil
+	expires, broken := events.ParseTime(text)
+	return dueHold{id: id, expiresAt: expires}, ok && err == nil && broken == nil
 }
 
 // endDue ends one hold.
@@ -157,11 +149,11 @@ func (l *Ledger) reportSweep(ctx context.Context, all Swept, failed error) {
 	if failed == nil && all == (Swept{}) {
 		return
 	}
-	attributes := []any{"due", all.Due, "ended_before", all.Ended, "failed", all.Failed, "partial", all.Partial,
-		"HoldsExpired", all.Expired}
+	log := l.log.With("due", all.Due, "ended_before", all.Ended, "failed", all.Failed, "partial", all.Partial,
+		"HoldsExpired", all.Expired)
 	if failed != nil {
-		l.log.ErrorContext(ctx, "sweep of due holds", append(attributes, "error", failed)...)
-		return
+		log.ErrorContext(ctx, "sweep of due holds", "error", failed)
+	} else {
+		log.InfoContext(ctx, "sweep of due holds", "ExpiryDelay", all.Delay.Milliseconds())
 	}
-	l.log.InfoContext(ctx, "sweep of due holds", append(attributes, "ExpiryDelay", all.Delay.Milliseconds())...)
 }
