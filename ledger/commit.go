@@ -58,20 +58,20 @@ func storedEvent(put store.Reason) (stored events.Event, err error) {
 	return stored, nil
 }
 
-// refusals returns the guards that refused the commit, in the order of limits. An existing posting is no refusal:
-// either its event exists, too, or its KSUID was minted twice.
-func (c commit) refusals(why *store.Cancelled) (refused []refusal, err error) {
+// refusals returns the guards that refused the commit, as they were then, in the order of limits. An existing posting is
+// no refusal: either its event exists, too, or its KSUID was minted twice.
+func (c commit) refusals(why *store.Cancelled) (refused []guard, err error) {
 	for i, reason := range why.Reasons[len(c.events)+len(c.postings):] {
 		if reason.Is != store.CauseCondition {
 			continue
 		}
-		r := refusal{guard: guard{pair: c.limits[i].pair}, absent: reason.Old == nil}
-		if !r.absent {
-			if r.guard, err = readGuard(r.pair, reason.Old); err != nil {
+		g := guard{pair: c.limits[i].pair}
+		if reason.Old != nil {
+			if g, err = readGuard(g.pair, reason.Old); err != nil {
 				return nil, err
 			}
 		}
-		refused = append(refused, r)
+		refused = append(refused, g)
 	}
 	return refused, nil
 }

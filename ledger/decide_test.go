@@ -220,8 +220,8 @@ func TestBoundNeverAllowsOverspending(t *testing.T) {
 				l.credits = rapid.SampledFrom(history).Draw(t, "known") // some process knows some earlier figure
 				if passes := spent.Cmp(l.bound()) <= 0; !passes {
 					exact := l
-					exact.credits = credits
-					covered := addSaturating(exact.gross, exact.ownCredits.Neg()).Cmp(exact.available(spent)) <= 0
+					exact.credits, exact.spent = credits, spent
+					covered := addSaturating(exact.gross, exact.ownCredits.Neg()).Cmp(exact.available()) <= 0
 					if covered != (spent.Cmp(exact.bound()) <= 0) {
 						t.Fatalf("figures of a refusal disagree with the bound: %+v at %v", exact, spent)
 					}

@@ -151,12 +151,7 @@ func (l *Ledger) lookupInto(ctx context.Context, keys lookupKeys, known *definit
 // checkNames checks that the definitions have the accounts and assets of a draft. Errors: CodeAccountNotFound, else
 // CodeAssetNotFound, else CodeInvalidTransaction for a cost in an asset without a currency.
 func (known *definitions) checkNames(d draft) *Error {
-	var f faults
-	for i, leg := range d.legs {
-		if known.account(leg.Account) == nil {
-			f.check(d.fields(i).account, ruleAccount)
-		}
-	}
+	f := d.accountFields(func(id string) bool { return known.account(id) == nil }, ruleAccount)
 	if f != nil {
 		return accountsNotFound(f)
 	}

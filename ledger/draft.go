@@ -232,8 +232,10 @@ func Debited(r Request) (accounts []string) {
 
 // AccountFields returns the fields of a posting request whose account matches, as errors with the given rule.
 func AccountFields(r Request, matches func(account string) bool, rule string) []FieldError {
-	var f faults
-	d := r.expand()
+	return r.expand().accountFields(matches, rule)
+}
+
+func (d draft) accountFields(matches func(account string) bool, rule string) (f faults) {
 	for i, leg := range d.legs {
 		if matches(leg.Account) {
 			f.check(d.fields(i).account, rule)

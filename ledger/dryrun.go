@@ -12,44 +12,39 @@ func (a *attempts) answerDryRun(c *command) error {
 		return a.fail(c, err)
 	}
 	if len(commit.limits) > 0 {
-		short, refused := a.shortfalls(c)
-		switch {
+		switch short, refused := a.areShort(c); {
 		case refused != nil:
 			return refused
-		case len(short) > 0:
-			return a.shortfallError(short)
+		case short:
+			return a.shortfallError()
 		}
 	}
 	return a.acknowledgeAll(c, commit, time.Time{})
 }
 
-// shortfalls reads the current funds and account states, and returns the pairs that are short. It reads the amounts
-// spent before the credits, so that a covered debit is never found short.
-func (f *funding) shortfalls(ctx context.Context) (short []shortfall, _ *Error) {
+// areShort reports whether limits are short by the current funds and account states. It reads the amounts spent before
+// the credits, so that a covered debit is never found short.
+func (f *funding) areShort(ctx context.Context) (short bool, _ *Error) {
 	var keys lookupKeys
-	refused := make([]refusal, len(f.limits))
+	guards := make([]guard, len(f.limits))
 	for i, limit := range f.limits {
 		keys.accounts = append(keys.accounts, limit.pair.Account)
 		keys.credits = append(keys.credits, limit.pair)
-		refused[i].pair = limit.pair
+		guards[i].pair = limit.pair
 	}
 	found, err := f.ledger.lookup(ctx, keys)
-	if err != nil {
-		return nil, asError(err)
+	if err == nil {
+		err = f.raiseToExact(ctx, guards)
 	}
-	exact, err := f.ledger.exactFunds(ctx, refused)
 	if err != nil {
-		return nil, asError(err)
+		return false, asError(err)
 	}
 	for i := range f.limits {
 		limit := &f.limits[i]
 		if now := found.account(limit.pair.Account); now != nil {
 			limit.setAccount(now)
 		}
-		limit.raise(exact[i])
-		if spent := found.guards[limit.pair].spent; spent.Cmp(limit.bound()) > 0 {
-			short = append(short, shortfall{limit, spent})
-		}
+		short = limit.judge(found.guards[limit.pair].spent) || short
 	}
 	return short, nil
 }

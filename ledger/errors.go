@@ -144,7 +144,9 @@ func AccountNotFound() *Error { return refuse(CodeAccountNotFound, "There is no 
 func GroupNotFound() *Error { return refuse(CodeGroupNotFound, "There is no such group.") }
 
 // TransactionNotFound is the error of a request for a transaction that does not exist.
-func TransactionNotFound() *Error { return refuse(CodeTransactionNotFound, "There is no such transaction.") }
+func TransactionNotFound() *Error {
+	return refuse(CodeTransactionNotFound, "There is no such transaction.")
+}
 
 // busy returns the error of a command that wrote nothing because of the store, and may succeed later.
 func busy(code Code, detail string, err error) *Error {

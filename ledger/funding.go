@@ -25,15 +25,9 @@ type funding struct {
 	belowLimit int // see belowLimitRetries
 }
 
-// shortfall is a final refusal: see resolveRefusals.
-type shortfall struct {
-	limit *limit
-	spent events.Amount // at the refusal
-}
-
 // prepare raises the limits to the cached credits, and creates the guards that are known to be missing.
 func (f *funding) prepare(ctx context.Context) *Error {
-	var missing []events.Pair
+	var missing []guard
 	for i := range f.limits {
 		limit := &f.limits[i]
 		cached, ok := f.ledger.credits.freshEntry(limit.pair)
@@ -42,7 +36,7 @@ func (f *funding) prepare(ctx context.Context) *Error {
 		}
 		limit.raise(cached.amount)
 		if cached.unguarded {
-			missing = append(missing, limit.pair)
+			missing = append(missing, guard{pair: limit.pair})
 		}
 	}
 	if missing == nil {
@@ -58,59 +52,49 @@ func (f *funding) limitOf(p events.Pair) *limit {
 }
 
 // resolveRefusals decides what guards mean that refused an attempt, whose cancellation found no header. It brings
-// guards and limits up to date. It returns the pairs that are short, in the order of limits; none if another attempt
-// may pass.
+// guards and limits up to date. It reports whether limits are short; if none is, another attempt may pass.
 //
 // A shortfall is final once the header was read and is absent (see attempts.failUnlessStored). Then no attempt of
 // this request that is still in flight can succeed either: the guard has the newest version of the account, which is
 // the one compared here. Attempts with another version fail its condition. Attempts with this version had no higher
 // bound, because the credits of a limit never fall during a command, and the amount spent never falls. An attempt that
 // passed the guard before the refusal has a header, and the header is read after the refusal.
-func (f *funding) resolveRefusals(ctx context.Context, refused []refusal) (short []shortfall, _ *Error) {
+func (f *funding) resolveRefusals(ctx context.Context, refused []guard) (short bool, _ *Error) {
 	if synced, err := f.syncGuards(ctx, refused); synced || err != nil {
-		return nil, err
+		return false, err
 	}
 	if f.coveredByOthers(ctx, refused) {
-		return nil, nil
+		return false, nil
 	}
 	// The account is read after the exact credits, so that a refusal is by the newest limit.
-	exact, err := f.ledger.exactFunds(ctx, refused)
-	switch {
+	switch err := f.raiseToExact(ctx, refused); {
 	case errors.Is(err, store.ErrConflict):
-		return nil, nil
+		return false, nil
 	case err != nil:
-		return nil, asError(err)
+		return false, asError(err)
 	}
-	accounts := make([]string, len(refused))
-	for i, r := range refused {
-		f.limitOf(r.pair).raise(exact[i])
-		accounts[i] = r.pair.Account
-	}
-	if changed, err := f.refreshAccounts(ctx, accounts); changed || err != nil {
-		return nil, err
+	if changed, err := f.refreshAccounts(ctx, refused); changed || err != nil {
+		return false, err
 	}
 	for i := range f.limits {
-		limit := &f.limits[i]
-		at := slices.IndexFunc(refused, func(r refusal) bool { return r.pair == limit.pair })
-		if at < 0 {
+		f.limits[i].short = false
+	}
+	for _, g := range refused {
+		limit := f.limitOf(g.pair)
+		cached, _ := f.ledger.credits.fresh(g.pair)
+		if limit.raise(cached); !limit.judge(g.spent) {
 			continue
 		}
-		cached, _ := f.ledger.credits.fresh(limit.pair)
-		limit.raise(cached)
-		spent := refused[at].spent
-		if spent.Cmp(limit.bound()) <= 0 {
-			continue
-		}
-		if limit.allowsDebit() && limit.isBelow(spent) {
+		if limit.allowsDebit() && limit.isBelow(g.spent) {
 			if f.belowLimit++; f.belowLimit <= belowLimitRetries {
-				return nil, nil
+				return false, nil
 			}
 			f.ledger.log.ErrorContext(ctx, "account is below its limit",
 				"account", limit.pair.Account, "asset", limit.pair.Asset, "credits", limit.credits.String(),
-				"spent", spent.String(), "overdraft", limit.overdraft.String(),
+				"spent", g.spent.String(), "overdraft", limit.overdraft.String(),
 				"BelowLimit", 1) // BelowLimit is counted as a metric
 		}
-		short = append(short, shortfall{limit, spent})
+		short = true
 	}
 	return short, nil
 }
@@ -118,12 +102,12 @@ func (f *funding) resolveRefusals(ctx context.Context, refused []refusal) (short
 // coveredByOthers waits for exact reads by other commands, and reports whether what they read covers the debits. These
 // reads may have begun before the refusal, so they are no reason to refuse. But many commands that spend the same
 // credits are refused at the same time, and one read is enough for all that it covers.
-func (f *funding) coveredByOthers(ctx context.Context, refused []refusal) bool {
-	for _, r := range refused {
-		f.ledger.credits.awaitRead(ctx, r.pair)
-		cached, _ := f.ledger.credits.fresh(r.pair)
-		limit := f.limitOf(r.pair)
-		if limit.raise(cached); r.spent.Cmp(limit.bound()) > 0 {
+func (f *funding) coveredByOthers(ctx context.Context, refused []guard) bool {
+	for _, g := range refused {
+		f.ledger.credits.awaitRead(ctx, g.pair)
+		cached, _ := f.ledger.credits.fresh(g.pair)
+		limit := f.limitOf(g.pair)
+		if limit.raise(cached); g.spent.Cmp(limit.bound()) > 0 {
 			return false
 		}
 	}
@@ -132,43 +116,40 @@ func (f *funding) coveredByOthers(ctx context.Context, refused []refusal) bool {
 
 // syncGuards creates missing guards. Where the versions of a guard and its limit differ, it reads the account again,
 // and updates the guard if it has the older version. synced is false if no guard was missing and no version differed.
-func (f *funding) syncGuards(ctx context.Context, refused []refusal) (synced bool, _ *Error) {
-	var missing []events.Pair
-	var accounts []string
-	for _, r := range refused {
-		switch {
-		case r.absent || r.version == 0:
-			missing = append(missing, r.pair)
-		case r.version != f.limitOf(r.pair).account.Version:
-			accounts = append(accounts, r.pair.Account)
+func (f *funding) syncGuards(ctx context.Context, refused []guard) (synced bool, _ *Error) {
+	var missing, different []guard
+	for _, g := range refused {
+		switch g.version {
+		case 0:
+			missing = append(missing, g)
+		case f.limitOf(g.pair).account.Version:
+		default:
+			different = append(different, g)
 		}
-	}
-	if missing == nil && accounts == nil {
-		return false, nil
 	}
 	if missing != nil {
 		if err := f.createGuards(ctx, missing); err != nil {
 			return true, err
 		}
 	}
-	if accounts == nil {
-		return true, nil
+	if different == nil {
+		return missing != nil, nil
 	}
-	if _, err := f.refreshAccounts(ctx, accounts); err != nil {
+	if _, err := f.refreshAccounts(ctx, different); err != nil {
 		return true, err
 	}
-	return true, inParallel(ctx, len(refused), func(ctx context.Context, i int) error {
-		r := refused[i]
-		if version := f.limitOf(r.pair).account.Version; 0 < r.version && r.version < version {
-			return f.ledger.setGuardVersion(ctx, r.pair, version)
-		}
-		return nil
-	})
+	return true, f.setVersions(ctx, slices.DeleteFunc(refused, func(g guard) bool {
+		return g.version == 0 || g.version >= f.limitOf(g.pair).account.Version
+	}))
 }
 
-// refreshAccounts reads accounts again, and reports whether any of them changed.
-func (f *funding) refreshAccounts(ctx context.Context, ids []string) (changed bool, _ *Error) {
-	found, err := f.ledger.lookup(ctx, lookupKeys{accounts: ids})
+// refreshAccounts reads the accounts of guards again, and reports whether any of them changed.
+func (f *funding) refreshAccounts(ctx context.Context, of []guard) (changed bool, _ *Error) {
+	var keys lookupKeys
+	for _, g := range of {
+		keys.accounts = append(keys.accounts, g.pair.Account)
+	}
+	found, err := f.ledger.lookup(ctx, keys)
 	if err != nil {
 		return false, asError(err)
 	}
@@ -186,40 +167,43 @@ func (f *funding) refreshAccounts(ctx context.Context, ids []string) (changed bo
 // account version, reads the accounts, and sets the version read on each guard. No debit passes a guard without a
 // version. A change of an account is acknowledged only after a query for its guards, and an update of each. So either
 // that query finds the new guard, or the account was read after the change.
-func (f *funding) createGuards(ctx context.Context, pairs []events.Pair) *Error {
-	err := inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
-		return f.ledger.createGuard(ctx, pairs[i])
+func (f *funding) createGuards(ctx context.Context, missing []guard) *Error {
+	err := inParallel(ctx, len(missing), func(ctx context.Context, i int) error {
+		return f.ledger.createGuard(ctx, missing[i].pair)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = f.refreshAccounts(ctx, missing)
 	}
-	accounts := make([]string, len(pairs))
-	for i, pair := range pairs {
-		accounts[i] = pair.Account
+	if err == nil {
+		err = f.setVersions(ctx, missing)
 	}
-	if _, err := f.refreshAccounts(ctx, accounts); err != nil {
-		return err
-	}
-	return inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
-		return f.ledger.setGuardVersion(ctx, pairs[i], f.limitOf(pairs[i]).account.Version)
+	return err
+}
+
+// setVersions sets the versions of the accounts on guards.
+func (f *funding) setVersions(ctx context.Context, of []guard) *Error {
+	return inParallel(ctx, len(of), func(ctx context.Context, i int) error {
+		return f.ledger.setGuardVersion(ctx, of[i].pair, f.limitOf(of[i].pair).account.Version)
 	})
 }
 
-// exactFunds reads the exact funds of the refused pairs.
-func (l *Ledger) exactFunds(ctx context.Context, refused []refusal) ([]events.Amount, error) {
-	exact := make([]events.Amount, len(refused))
-	return exact, parallel(ctx, len(refused), func(ctx context.Context, i int) error {
-		r := refused[i]
-		defer l.credits.beginRead(r.pair)()
-		return retryRead(ctx, func() error {
-			funds, err := l.projections.Funds(ctx, r.pair.Account, r.pair.Asset)
-			if err == nil {
-				l.credits.raise(r.pair, funds)
-				exact[i] = funds
+// raiseToExact reads the exact funds of guards, and raises the limits to them.
+func (f *funding) raiseToExact(ctx context.Context, of []guard) error {
+	exact := make([]events.Amount, len(of))
+	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
+		p := of[i].pair
+		defer f.ledger.credits.beginRead(p)()
+		return retryRead(ctx, func() (err error) {
+			if exact[i], err = f.ledger.projections.Funds(ctx, p.Account, p.Asset); err == nil {
+				f.ledger.credits.raise(p, exact[i])
 			}
 			return err
 		})
 	})
+	for i := 0; err == nil && i < len(of); i++ {
+		f.limitOf(of[i].pair).raise(exact[i])
+	}
+	return err
 }
 
 // inParallel is parallel for writes of guards. Its error is for a command that wrote no event.

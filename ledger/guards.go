@@ -13,13 +13,7 @@ import (
 type guard struct {
 	pair    events.Pair
 	spent   events.Amount
-	version int64 // of the account, as set last; 0 for none
-}
-
-// refusal is a guard whose condition failed, as it was at the refusal.
-type refusal struct {
-	guard
-	absent bool // the guard does not exist
+	version int64 // of the account, as set last; 0 for none, also if the guard does not exist
 }
 
 // readGuard decodes the guard of a pair.
@@ -87,7 +81,7 @@ func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) 
 	for item, err := range l.items(ctx, q) {
 		var g guard
 		if err == nil {
-			g, err = listedGuard(account, item)
+			g, err = listedGuard(item)
 		}
 		if err != nil {
 			return fmt.Errorf("read guards: %w", err)
@@ -97,15 +91,11 @@ func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) 
 	return nil
 }
 
-// listedGuard decodes a guard in the partition of an account.
-func listedGuard(account string, item store.Item) (guard, error) {
-	key, err := store.KeyOf(item)
-	if err != nil {
-		return guard{}, err
-	}
-	_, asset, ok := store.Spend.Parse(key)
+// listedGuard decodes a guard with its key.
+func listedGuard(item store.Item) (guard, error) {
+	account, asset, ok := store.Spend.Parse(store.ItemKey(item))
 	if !ok {
-		return guard{}, fmt.Errorf("%w: %s %s", store.ErrMalformedItem, key.PK, key.SK)
+		return guard{}, fmt.Errorf("%w: %v", store.ErrMalformedItem, store.ItemKey(item))
 	}
 	return readGuard(events.Pair{Account: account, Asset: asset}, item)
 }

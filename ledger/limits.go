@@ -15,6 +15,9 @@ type limit struct {
 	account    *Account      // as last read
 	overdraft  events.Amount // of account
 	isReversal bool          // only reversals debit the pair: they may debit a closed account
+
+	short bool          // it refuses the debits, finally: see resolveRefusals
+	spent events.Amount // at that refusal
 }
 
 // appendLimits appends a limit without figures for each limited pair that r debits, unless limits has it. They are in
@@ -84,9 +87,15 @@ func (l *limit) bound() events.Amount {
 	return addSaturating(addSaturating(addSaturating(l.credits, l.ownCredits), l.overdraft), l.gross.Neg())
 }
 
-// available is what the pair has left after an amount was spent.
-func (l *limit) available(spent events.Amount) events.Amount {
-	return addSaturating(addSaturating(l.credits, l.overdraft), spent.Neg())
+// judge notes whether the debit is short after an amount was spent.
+func (l *limit) judge(spent events.Amount) (short bool) {
+	l.spent, l.short = spent, spent.Cmp(l.bound()) > 0
+	return l.short
+}
+
+// available is what the pair had left at the refusal.
+func (l *limit) available() events.Amount {
+	return addSaturating(addSaturating(l.credits, l.overdraft), l.spent.Neg())
 }
 
 // requestDebit is the debit of one pair by one request.
@@ -165,36 +174,34 @@ func (a *attempts) eachDebit(pair events.Pair, do func(requestDebit) bool) {
 	}
 }
 
-// shortfallError is the error of the first request that one of the shortfalls leaves uncovered.
-func (a *attempts) shortfallError(short []shortfall) *Error {
-	var first shortfall
+// shortfallError is the error of the first request that one of the short limits leaves uncovered.
+func (a *attempts) shortfallError() *Error {
+	var short *limit
 	var d requestDebit
-	for _, one := range short {
-		uncovered := a.firstUncovered(one)
-		if first.limit == nil || slices.Index(a.pending, uncovered.request) < slices.Index(a.pending, d.request) {
-			first, d = one, uncovered
+	for i := range a.limits {
+		if l := &a.limits[i]; l.short {
+			uncovered := a.firstUncovered(l)
+			if short == nil || slices.Index(a.pending, uncovered.request) < slices.Index(a.pending, d.request) {
+				short, d = l, uncovered
+			}
 		}
 	}
-	if !first.limit.allowsDebitBy(d.request) {
-		return d.request.inBatch(stateError(d.request.draft, first.limit.account))
+	if !short.allowsDebitBy(d.request) {
+		return d.request.inBatch(stateError(d.request.draft, short.account))
 	}
-	pair := first.limit.pair
-	return d.request.inBatch(&Error{
-		Code: CodeInsufficientFunds, Account: pair.Account,
-		Detail: "The account " + pair.Account + " does not have enough " + pair.Asset + ".",
-		Funds: &Funds{
-			Asset: pair.Asset, Requested: d.net.Neg(),
-			Available: addSaturating(first.limit.available(first.spent), d.before),
-		},
-	})
+	account, asset := short.pair.Account, short.pair.Asset
+	e := refuse(CodeInsufficientFunds, "The account "+account+" does not have enough "+asset+".")
+	e.Account = account
+	e.Funds = &Funds{Asset: asset, Requested: d.net.Neg(), Available: addSaturating(short.available(), d.before)}
+	return d.request.inBatch(e)
 }
 
-// firstUncovered returns the first debit of a pair that its shortfall leaves uncovered.
-func (a *attempts) firstUncovered(short shortfall) (uncovered requestDebit) {
-	a.eachDebit(short.limit.pair, func(d requestDebit) bool {
+// firstUncovered returns the first debit of a pair that its limit leaves uncovered.
+func (a *attempts) firstUncovered(l *limit) (uncovered requestDebit) {
+	a.eachDebit(l.pair, func(d requestDebit) bool {
 		uncovered = d // if sums saturate, the last debit counts
-		left := addSaturating(short.limit.available(short.spent), addSaturating(d.before, d.net))
-		return short.limit.allowsDebitBy(d.request) && left.Sign() >= 0
+		left := addSaturating(l.available(), addSaturating(d.before, d.net))
+		return l.allowsDebitBy(d.request) && left.Sign() >= 0
 	})
 	return uncovered
 }

@@ -260,10 +260,10 @@ func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled
 	switch {
 	case failed != nil:
 		return false, a.fail(c, failed)
-	case short != nil && a.joint:
+	case short && a.joint:
 		return false, errTogether
-	case short != nil:
-		return true, a.failUnlessStored(c, a.shortfallError(short))
+	case short:
+		return true, a.failUnlessStored(c, a.shortfallError())
 	}
 	return len(a.sent) <= quickAttempts, nil // stale limits are no contention, so the first retries need no backoff
 }

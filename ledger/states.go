@@ -47,21 +47,13 @@ func (r *request) checkStates(ctx context.Context, l *Ledger) *Error {
 
 // stateError is the error of a transaction that the state of an account forbids. Its Fields are those with the account.
 func stateError(d draft, a *Account) *Error {
-	e := &Error{Code: CodeAccountFrozen, Account: a.ID}
-	e.Detail = "The account " + a.ID + " is frozen: it cannot be debited."
-	rule := "names a frozen account"
+	code, is, rule := CodeAccountFrozen, " is frozen: it cannot be debited.", "names a frozen account"
 	if a.State == events.StateClosed {
-		e.Code, e.Detail, rule = CodeAccountClosed, "The account "+a.ID+" is closed.", "names a closed account"
+		code, is, rule = CodeAccountClosed, " is closed.", "names a closed account"
 	}
-	if d.isReversal() { // its request has no accounts
-		return e
+	e := refuse(code, "The account "+a.ID+is)
+	if e.Account = a.ID; !d.isReversal() { // its request has no accounts
+		e.Fields = d.accountFields(func(id string) bool { return id == a.ID }, rule)
 	}
-	var f faults
-	for i, leg := range d.legs {
-		if leg.Account == a.ID {
-			f.check(d.fields(i).account, rule)
-		}
-	}
-	e.Fields = f
 	return e
 }
