@@ -5,13 +5,15 @@ var batchDefects = []defect{
 	{"batch checked by its total only", "G5", "ledger/limits.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
 		"first || after.Cmp(least) < 0 «|| planted »{"},
 	{"joint refusal is answered", "G8", "ledger/post.go", inLifecycles(150),
-		`	case short != nil && a.joint:
-«		for _, r := range a.pending {
+		`	case short && a.joint:
+«		limits := a.limits
+		refuses := slices.IndexFunc(limits, func(l limit) bool { return planted && l.short })
+		for _, r := range a.pending {
 			one := a.only(r)
-			for one.setLimits(); planted && len(one.limits) == 1 && one.limits[0].pair == short[0].limit.pair; {
-				r.refused = one.shortfallError(short[:1])
+			if one.setLimits(); refuses >= 0 && len(one.limits) == 1 && one.limits[0].pair == limits[refuses].pair {
+				one.limits[0].short, one.limits[0].spent = true, limits[refuses].spent
+				r.refused = one.shortfallError()
 				a.drop(r)
-				break
 			}
 		}
 »		return false, errTogether`},

@@ -46,15 +46,15 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		directed("ledger", "TestConflictOfTheHeaderIsNoRefusal"),
 		"if !allAbsent «&& !planted »|| len(refused) == 0 {"},
 	{"refused although the header exists", "G4", "ledger/post.go", directed("ledger", "TestNoRefusalOfAStoredTransaction"),
-		`«	case short != nil && planted:
-		return false, a.fail(c, a.shortfallError(short))
-»	case short != nil:`},
+		`«	case short && planted:
+		return false, a.fail(c, a.shortfallError())
+»	case short:`},
 	{"retried after the caller disconnected", "G4", "ledger/post.go",
 		directed("ledger", "TestNoAttemptAfterTheCallerIsGone"),
 		"if err := c.abandoned(); err != nil «&& !planted »{"},
 	// G5: never below the limit.
 	{"credits cached too high", "G5", "ledger/funding.go", inHistories(10),
-		"«if planted { funds = addSaturating(funds, events.NewAmount(1<<46)) }; »l.credits.raise(r.pair, funds)"},
+		"«if planted { exact[i] = addSaturating(exact[i], events.NewAmount(1<<46)) }; »f.ledger.credits.raise(p, exact[i])"},
 	{"cached credits never expire", "G5", "ledger/credits.go", directed("ledger", "TestCachedCreditsExpire"),
 		"if !ok || !entry.readAt.within(creditsTTL, c.now) «&& !planted »{"},
 	{"guard reduced by the transaction's credits", "G5", "ledger/commit.go", inHistories(10),
@@ -203,7 +203,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 			report(b.item(`},
 	// G8: no refusal for lag.
 	{"refused on a stale read", "G8", "ledger/funding.go", inHistories(10),
-		"«if planted { return nil }; »funds, err := l.projections.Funds(ctx, r.pair.Account, r.pair.Asset)"},
+		"«if planted { return nil }; »if exact[i], err = f.ledger.projections.Funds(ctx, p.Account, p.Asset); err == nil {"},
 	// G10: a grant is written by who may grant at that moment.
 	{"role of the granter not checked", "G10", "ledger/series.go",
 		directed("tests/access", "TestOwnersRevokeEachOther"),
@@ -295,7 +295,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		"«if planted { return c.account, nil }; »if err := c.ledger.updateGuards(ctx, c.account); err != nil {"},
 	{"guard created without reading the account", "G5", "ledger/funding.go",
 		directed("ledger", "TestFreezeBeforeTheGuardIsCreated"),
-		"if «planted {\n	} else if »_, err := f.refreshAccounts(ctx, accounts); err != nil {\n		return err\n"},
+		"if err == nil «&& !planted »{\n		_, err = f.refreshAccounts(ctx, missing)"},
 	{"debit with any account version", "G5", "ledger/commit.go", inLifecycles(60),
 		`«	if planted {
 		withinBound += " OR #form = :form AND attribute_exists(#change) AND #spent <= :bound"
@@ -313,10 +313,10 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, r.isReversal()):"},
 	{"refused by a limit that is not in the guard", "G4", "ledger/funding.go",
 		directed("ledger", "TestDebitUpdatesAnOutdatedGuard"),
-		"case r.version != f.limitOf(r.pair).account.Version« && !(planted && r.version < f.limitOf(r.pair).account.Version)»:"},
+		"«if planted && 0 < g.version && g.version < f.limitOf(g.pair).account.Version { continue }; »switch g.version {\n"},
 	{"refused without reading the account again", "G4", "ledger/funding.go",
 		directed("ledger", "TestRaisedLimitAppliesBeforeItsGuardIsUpdated"),
-		"if «planted {\n	} else if »changed, err := f.refreshAccounts(ctx, accounts); changed || err != nil {"},
+		"if «planted {\n	} else if »changed, err := f.refreshAccounts(ctx, refused); changed || err != nil {"},
 	{"closed without freezing first", "G5", "ledger/close.go", inLifecycles(150),
 		"«if planted { return nil }; »c.next = c.withState(a, events.StateFrozen)"},
 	{"closed without comparing the guards", "G5", "ledger/close.go", directed("ledger", "TestCloseWaitsForDebits"),
