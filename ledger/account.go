@@ -76,13 +76,7 @@ func (a *Account) highestBeside(o events.Overdraft) map[string]events.Amount {
 // Account reads an account, strongly consistent. Errors: CodeAccountNotFound, CodeThrottled, CodeUnavailable.
 func (l *Ledger) Account(ctx context.Context, id string) (Account, error) {
 	found, err := l.lookupValid(ctx, id, lookupKeys{accounts: []string{id}})
-	if err != nil {
-		return Account{}, err
-	}
-	if account := found.account(id); account != nil {
-		return *account, nil
-	}
-	return Account{}, AccountNotFound()
+	return definition(found.account(id), err, AccountNotFound())
 }
 
 // KnownAccount returns an account, perhaps an earlier version of it: it prefers the cache, at any age. Errors: those of

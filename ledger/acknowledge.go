@@ -20,16 +20,16 @@ const visibleAge = store.SettleWindow/2 - store.DateStep
 // event may be from an attempt of this command, or from an earlier request for the same. If it is not what the
 // request asks for, the request is refused.
 func (a *attempts) found(c *command, r *request, stored events.Event) error {
-	if err := a.answerFound(c, r, stored); err != nil {
-		return a.failRequest(c, r, err)
+	if err := a.settle(c, r, a.answerFound(c, r, stored)); err != nil {
+		return err
 	}
 	a.drop(r)
 	return nil
 }
 
-// answerFound answers a request whose event is stored.
-func (a *attempts) answerFound(c *command, r *request, stored events.Event) error {
-	var err error
+// answerFound answers a request whose event is stored. The event may be visible before its postings are: it is
+// committed when one read returns all of them.
+func (a *attempts) answerFound(c *command, r *request, stored events.Event) (err error) {
 	if stored == nil {
 		if stored, err = a.ledger.readStored(c, r, false); err != nil {
 			return unknownError(r.ID, err)
@@ -42,20 +42,6 @@ func (a *attempts) answerFound(c *command, r *request, stored events.Event) erro
 		r.answerWith(stored, true)
 		return nil
 	}
-	return a.verify(c, r, stored)
-}
-
-// drop removes a request from pending.
-func (a *attempts) drop(r *request) {
-	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(other *request) bool { return other == r })
-	if a.limits != nil {
-		a.setLimits()
-	}
-}
-
-// verify acknowledges an event that is stored. It may be visible before its postings are: it is committed when one read
-// returns all of them.
-func (a *attempts) verify(c *command, r *request, stored events.Event) error {
 	postings := r.postings(stored)
 	at, err := a.ledger.verifyComplete(c, stored, postings)
 	switch {
@@ -65,6 +51,14 @@ func (a *attempts) verify(c *command, r *request, stored events.Event) error {
 		return unknownError(r.ID, err)
 	}
 	return a.acknowledge(c, r, stored, postings, at)
+}
+
+// drop removes a request from pending.
+func (a *attempts) drop(r *request) {
+	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(other *request) bool { return other == r })
+	if a.limits != nil {
+		a.setLimits()
+	}
 }
 
 // verifyComplete reads an event and all its postings in one serializable request, with retries. It returns nil if all
@@ -97,11 +91,7 @@ func (a *attempts) acknowledgeAll(c *command, sent commit, at time.Time) error {
 	for _, r := range sent.requests {
 		e, postings := sent.events[0], sent.postings[:len(r.header.Legs)]
 		sent.events, sent.postings = sent.events[r.eventCount():], sent.postings[len(postings):]
-		err := a.acknowledge(c, r, e, postings, at)
-		if err == nil {
-			continue
-		}
-		if err = a.failRequest(c, r, err); err != nil {
+		if err := a.settle(c, r, a.acknowledge(c, r, e, postings, at)); err != nil {
 			return err
 		}
 	}

@@ -12,15 +12,6 @@ import (
 type definitions struct {
 	accounts []*Account // each once
 	assets   []*events.AssetRegistered
-
-	fewAccounts [4]*Account // enough for most requests
-	fewAssets   [2]*events.AssetRegistered
-}
-
-func newDefinitions() *definitions {
-	known := &definitions{}
-	known.accounts, known.assets = known.fewAccounts[:0], known.fewAssets[:0]
-	return known
 }
 
 // account returns an account, nil if it is not known.
@@ -39,12 +30,10 @@ func (known *definitions) asset(id string) *events.AssetRegistered {
 	return nil
 }
 
-// overdraft returns an account's policy, that of no overdraft if the account is not known.
-func (known *definitions) overdraft(account string) events.Overdraft {
-	if a := known.account(account); a != nil {
-		return a.Overdraft
-	}
-	return events.Overdraft{}
+// isUnlimited reports whether an account is known to have no limit.
+func (known *definitions) isUnlimited(account string) bool {
+	a := known.account(account)
+	return a != nil && a.Overdraft.Unlimited
 }
 
 // currency returns an asset's currency, "" if the asset is not known.
@@ -91,7 +80,9 @@ func (l *Ledger) definitionsOf(ctx context.Context, d draft) (*definitions, erro
 
 // cachedDefinitions returns the cached definitions of a draft, and the keys of the others.
 func (l *Ledger) cachedDefinitions(d draft) (known *definitions, keys lookupKeys) {
-	known = newDefinitions()
+	known = &definitions{ // enough for most requests
+		accounts: make([]*Account, 0, 4), assets: make([]*events.AssetRegistered, 0, 2),
+	}
 	for _, leg := range d.legs {
 		if known.account(leg.Account) == nil {
 			if account := l.accounts.fresh(leg.Account, d.debits(leg.Account), d.credits(leg.Account)); account != nil {
@@ -124,7 +115,7 @@ func (l *Ledger) uncachedCredits(d draft, known *definitions) (pairs []events.Pa
 func (known *definitions) limitedDebits(d draft) (pairs []events.Pair) {
 	for _, leg := range known.legs(d) {
 		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-		if leg.Quantity.Sign() < 0 && !known.overdraft(pair.Account).Unlimited && !slices.Contains(pairs, pair) {
+		if leg.Quantity.Sign() < 0 && !known.isUnlimited(pair.Account) && !slices.Contains(pairs, pair) {
 			pairs = append(pairs, pair)
 		}
 	}

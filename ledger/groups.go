@@ -14,14 +14,8 @@ func (l *Ledger) Group(ctx context.Context, id string) (events.GroupRegistered, 
 	if group, ok := l.groups.get(id); ok {
 		return *group, nil
 	}
-	switch found, err := l.lookupValid(ctx, id, lookupKeys{group: id}); {
-	case err != nil:
-		return events.GroupRegistered{}, err
-	case found.group == nil:
-		return events.GroupRegistered{}, GroupNotFound()
-	default:
-		return *found.group, nil
-	}
+	found, err := l.lookupValid(ctx, id, lookupKeys{group: id})
+	return definition(found.group, err, GroupNotFound())
 }
 
 // RegisterGroup registers a group. created is false if it was registered before with the same body.

@@ -96,12 +96,20 @@ func (l *Ledger) lookupValid(ctx context.Context, id string, keys lookupKeys) (l
 	return l.lookup(ctx, keys)
 }
 
-func decodeLookup(items []store.Item) (lookupResult, error) {
-	f := lookupResult{
-		credits: make(map[events.Pair]events.Amount),
-		guards:  make(map[events.Pair]guard),
-		changed: make(map[string]*events.AccountChanged),
+// definition returns what a lookup found, or its error, or absent if it found nothing.
+func definition[T any](found *T, err error, absent *Error) (one T, _ error) {
+	switch {
+	case err != nil:
+		return one, err
+	case found == nil:
+		return one, absent
 	}
+	return *found, nil
+}
+
+func decodeLookup(items []store.Item) (f lookupResult, err error) {
+	f.credits, f.guards = make(map[events.Pair]events.Amount), make(map[events.Pair]guard)
+	f.changed = make(map[string]*events.AccountChanged)
 	for _, item := range items {
 		if err := f.add(item); err != nil {
 			return lookupResult{}, err

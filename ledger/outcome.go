@@ -44,7 +44,7 @@ func (a *attempts) resolve(c *command, requests []*request, planned bool) (unrea
 		case !errors.Is(errs[n], store.ErrAbsent):
 			unread = errs[n]
 		case planned && r.refusedIfNew != nil:
-			refused = a.failRequest(c, r, r.refusedIfNew)
+			refused = a.settle(c, r, r.refusedIfNew)
 		}
 		if refused != nil || planned && unread != nil {
 			break
@@ -141,9 +141,12 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 	return a.failAs(ctx, a.pending[0].ID, err)
 }
 
-// failRequest is fail for an error of one request. It returns nil if the attempts go on for the others: then they are
-// independent.
-func (a *attempts) failRequest(ctx context.Context, r *request, err error) error {
+// settle is fail for an error of one request, if there is one. It returns nil if the attempts go on for the others: then
+// they are independent.
+func (a *attempts) settle(ctx context.Context, r *request, err error) error {
+	if err == nil {
+		return nil
+	}
 	refused := r.inBatch(a.failAs(ctx, r.ID, err))
 	if !a.joint {
 		return refused

@@ -49,8 +49,7 @@ type attempts struct {
 	pending []*request // those that are not answered
 	joint   bool       // they are independent: see joint.go
 
-	sent  []attempt
-	first [1]attempt // backs sent
+	sent []attempt
 }
 
 // attempt is one commit that was sent.
@@ -79,13 +78,12 @@ func (a *attempts) carryOut(c *command) error {
 func (a *attempts) plan(c *command) error {
 	actions := 0
 	for _, r := range a.pending {
-		if err := r.decide(c, a.ledger, a.unknown); err != nil {
-			if err = a.failRequest(c, r, err); err != nil {
-				return err
-			}
-			continue
+		if err := a.settle(c, r, r.decide(c, a.ledger, a.unknown)); err != nil {
+			return err
 		}
-		actions += r.eventCount() + len(r.header.Legs)
+		if r.refused == nil {
+			actions += r.eventCount() + len(r.header.Legs)
+		}
 	}
 	if len(a.pending) == 0 {
 		return nil
@@ -119,11 +117,12 @@ func (a *attempts) run(c *command) error {
 		if err := c.abandoned(); err != nil {
 			return a.awaitOutcome(c, isPending, err)
 		}
-		at, cancelled, err := a.append(c, commit, minted)
+		at, err := a.append(c, commit, minted)
+		cancelled, isCancelled := errors.AsType[*store.Cancelled](err)
 		switch {
 		case err == nil:
 			return a.acknowledgeAll(c, commit, at)
-		case cancelled != nil:
+		case isCancelled:
 			retryNow, refused := a.handleCancelled(c, commit, cancelled)
 			if refused != nil {
 				return refused
@@ -205,13 +204,8 @@ func (a *attempts) commit(ctx context.Context, requests []*request) (c commit, m
 	return c, minted, nil
 }
 
-// append makes one attempt. If it was cancelled, both cancelled and err are set. at is the store's time.
-func (a *attempts) append(
-	ctx context.Context, c commit, minted time.Time,
-) (at time.Time, cancelled *store.Cancelled, err error) {
-	if a.sent == nil {
-		a.sent = a.first[:0]
-	}
+// append makes one attempt. at is the store's time.
+func (a *attempts) append(ctx context.Context, c commit, minted time.Time) (at time.Time, err error) {
 	a.sent = append(a.sent, attempt{c.postings, minted})
 	err = a.ledger.call(ctx, func(ctx context.Context) (time.Time, error) {
 		at, err = a.ledger.table.Transact(ctx, c.writes())
@@ -220,8 +214,7 @@ func (a *attempts) append(
 	if err != nil {
 		err = fmt.Errorf("append: %w", err)
 	}
-	cancelled, _ = errors.AsType[*store.Cancelled](err)
-	return at, cancelled, err
+	return at, err
 }
 
 // handleCancelled uses the reasons of a cancellation: it answers requests whose event exists, and brings the limits up

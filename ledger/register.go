@@ -17,13 +17,7 @@ func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, 
 		return *asset, nil
 	}
 	found, err := l.lookupValid(ctx, id, lookupKeys{assets: []string{id}})
-	if err != nil {
-		return events.AssetRegistered{}, err
-	}
-	if asset := found.asset(id); asset != nil {
-		return *asset, nil
-	}
-	return events.AssetRegistered{}, refuse(CodeAssetNotFound, "There is no such asset.")
+	return definition(found.asset(id), err, refuse(CodeAssetNotFound, "There is no such asset."))
 }
 
 // RegisterAsset registers an asset. created is false if it was registered before with the same body.
