@@ -58,8 +58,8 @@ func storedEvent(put store.Reason) (stored events.Event, err error) {
 	return stored, nil
 }
 
-// refusals returns the guards that refused the commit, as they were then, in the order of limits. An existing posting is
-// no refusal: either its event exists, too, or its KSUID was minted twice.
+// refusals returns the guards that refused the commit, as they were then, in the order of limits. An existing posting
+// is no refusal: either its event exists, too, or its KSUID was minted twice.
 func (c commit) refusals(why *store.Cancelled) (refused []guard, err error) {
 	for i, reason := range why.Reasons[len(c.events)+len(c.postings):] {
 		if reason.Is != store.CauseCondition {

@@ -141,8 +141,8 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 	return a.failAs(ctx, a.pending[0].ID, err)
 }
 
-// settle is fail for an error of one request, if there is one. It returns nil if the attempts go on for the others: then
-// they are independent.
+// settle is fail for an error of one request, if there is one. It returns nil if the attempts go on for the others:
+// then they are independent.
 func (a *attempts) settle(ctx context.Context, r *request, err error) error {
 	if err == nil {
 		return nil
