@@ -57,6 +57,9 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
+	if err := d.openKey(); err != nil {
+		return r, err
+	}
 	if c.Resume {
 		if r.Lost, err = d.resume(ctx, c); err != nil {
 			return r, err

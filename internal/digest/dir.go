@@ -32,14 +32,15 @@ const (
 
 // dir is an auditor's directory that is open. Only one process has it open.
 type dir struct {
-	path   string
-	signer note.Signer
-	public string
-	lock   *os.File // fileKey
-	file   *os.File // fileHashes
-	notes  []kept   // ascending by size
-	lost   []string // files of lost notes
-	stored int64    // number of entries whose hashes file has
+	path     string
+	public   string
+	verifier note.Verifier // of public
+	signer   note.Signer   // of fileKey; nil until openKey
+	lock     *os.File      // filePublic
+	file     *os.File      // fileHashes
+	notes    []kept        // ascending by size
+	lost     []string      // files of lost notes
+	stored   int64         // number of entries whose hashes file has
 }
 
 // kept is a note with its signed text.
@@ -57,20 +58,19 @@ func NewKey(path, origin string) error {
 	if err := os.MkdirAll(filepath.Join(path, folder), 0o750); err != nil {
 		return err
 	}
-	key := filepath.Join(path, fileKey)
-	if _, err := os.Stat(key); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(path, filePublic)); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s has a key: leave out --new-key, or take another directory", path)
 	}
-	if err := write(path, filePublic, []byte(public+"\n"), 0o644); err != nil {
+	if err := write(path, fileKey, []byte(private+"\n"), 0o600); err != nil {
 		return err
 	}
-	return write(path, fileKey, []byte(private+"\n"), 0o600)
+	return write(path, filePublic, []byte(public+"\n"), 0o644) // last: it shows that there is a key
 }
 
 // open opens the directory of the ledger that the command reads, with the hashes of its newest note. Errors say what to
 // do.
 func open(c Config) (*dir, error) {
-	lock, err := os.Open(filepath.Join(c.Dir, fileKey))
+	lock, err := os.Open(filepath.Join(c.Dir, filePublic))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no key: make one with --new-key, or give the directory of earlier digests",
 			c.Dir)
@@ -89,7 +89,7 @@ func (d *dir) read(origin string) (err error) {
 	if err := syscall.Flock(int(d.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("another digest uses %s: wait until it ends", d.path)
 	}
-	if err := d.readKeys(origin); err != nil {
+	if err := d.readKey(origin); err != nil {
 		return err
 	}
 	if err := d.readNotes(); err != nil {
@@ -109,22 +109,38 @@ func (d *dir) close() error {
 	return errors.Join(d.file.Close(), d.lock.Close())
 }
 
-// readKeys reads both keys, which must be those of a ledger.
-func (d *dir) readKeys(origin string) error {
-	private, err := io.ReadAll(d.lock)
+// readKey reads the public key, which must be that of the ledger.
+func (d *dir) readKey(origin string) error {
+	public, err := io.ReadAll(d.lock)
 	if err != nil {
 		return err
 	}
-	if d.signer, err = note.NewSigner(strings.TrimSpace(string(private))); err != nil {
-		return fmt.Errorf("%s: %w: take it from a copy, or begin in another directory", d.lock.Name(), err)
+	d.public = strings.TrimSpace(string(public))
+	if d.verifier, err = note.NewVerifier(d.public); err != nil {
+		return fmt.Errorf("%s: %w: take it from a copy", d.lock.Name(), err)
 	}
-	if name := d.signer.Name(); name != origin {
+	if name := d.verifier.Name(); name != origin {
 		return fmt.Errorf("%s is the directory of %q, and the table is that of %q: give its own directory", d.path,
 			name, origin)
 	}
-	public, err := os.ReadFile(filepath.Join(d.path, filePublic))
-	d.public = strings.TrimSpace(string(public))
-	return err
+	return nil
+}
+
+// openKey prepares to sign notes. Only a run needs the private key.
+func (d *dir) openKey() error {
+	path := filepath.Join(d.path, fileKey)
+	private, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	d.signer, err = note.NewSigner(strings.TrimSpace(string(private)))
+	if err == nil && d.signer.KeyHash() != d.verifier.KeyHash() {
+		err = fmt.Errorf("it is not the key of %s", filePublic)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: take it from a copy, or begin in another directory", path, err)
+	}
+	return nil
 }
 
 // readNotes reads all notes and checks their signatures.

@@ -34,9 +34,13 @@ func TestBadInput(t *testing.T) {
 	}{
 		"another ledger": {func(_ *book, c *digest.Config) { c.Origin = "ledger-journal/others" },
 			all("give its own directory")},
-		"no key":             {func(b *book, c *digest.Config) { c.Dir = b.TempDir() }, all("make one with --new-key")},
-		"broken key":         {rewrite("key", with("x")), all("take it from a copy")},
-		"no public key":      {func(b *book, _ *digest.Config) { b.must(os.Remove(filepath.Join(b.dir, "key.pub"))) }, all("key.pub")},
+		"no directory": {func(b *book, c *digest.Config) { c.Dir = b.TempDir() }, all("make one with --new-key")},
+		"no key": {func(b *book, _ *digest.Config) { b.must(os.Remove(filepath.Join(b.dir, "key"))) },
+			[4]string{"no such file", fine, fine, fine}},
+		"broken key":         {rewrite("key", with("x")), [4]string{"take it from a copy", fine, fine, fine}},
+		"another's key":      {rewrite("key", with(theirs("key"))), [4]string{"not the key of key.pub", fine, fine, fine}},
+		"broken public key":  {rewrite("key.pub", with("x")), all("take it from a copy")},
+		"no public key":      {func(b *book, _ *digest.Config) { b.must(os.Remove(filepath.Join(b.dir, "key.pub"))) }, all("has no key")},
 		"another public key": {rewrite("key.pub", with(theirs("key.pub"))), all("of another auditor")},
 		"note by another":    {rewrite("notes/7", with(theirs("notes/7"))), all("of another auditor")},
 		"altered note": {rewrite("notes/7", func(n string) string { return strings.Replace(n, "\n7\n", "\n8\n", 1) }),
@@ -62,7 +66,7 @@ func TestBadInput(t *testing.T) {
 			b.put(item)
 		}, all("the page was altered or moved")},
 		"in use": {func(b *book, _ *digest.Config) {
-			f, err := os.Open(filepath.Join(b.dir, "key"))
+			f, err := os.Open(filepath.Join(b.dir, "key.pub"))
 			b.must(err)
 			b.must(syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
 			b.Cleanup(func() { f.Close() })
@@ -96,6 +100,7 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 	}
+	other.must(os.Remove(filepath.Join(other.dir, "key"))) // it is elsewhere
 	if err := digest.NewKey(other.dir, origin); err == nil || !strings.Contains(err.Error(), "leave out --new-key") {
 		t.Errorf("the key was replaced: %v", err)
 	}

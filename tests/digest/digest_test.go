@@ -168,7 +168,20 @@ func TestDigestGoesOn(t *testing.T) {
 	if found := b.findings(); found != "" {
 		t.Error(found)
 	}
-	if mode, err := os.Stat(filepath.Join(b.dir, "key")); err != nil || mode.Mode().Perm() != 0o600 {
+	elsewhere, key := filepath.Join(t.TempDir(), "secret"), filepath.Join(b.dir, "key")
+	b.must(os.Rename(key, elsewhere))
+	b.must(os.Symlink(elsewhere, key))
+	b.page(posted("t-5", 7))
+	b.now = b.now.Add(time.Minute)
+	if r := b.run(); r.New != 1 || b.findings() != "" {
+		t.Errorf("with a link to the key: %+v", r)
+	}
+	b.must(os.Rename(elsewhere, elsewhere+"-hidden"))
+	if found := b.findings(); found != "" {
+		t.Errorf("a check without the key: %s", found)
+	}
+	b.must(os.Rename(elsewhere+"-hidden", elsewhere))
+	if mode, err := os.Stat(key); err != nil || mode.Mode().Perm() != 0o600 {
 		t.Errorf("the key has the mode %v, %v", mode.Mode(), err)
 	}
 }
