@@ -222,8 +222,16 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Who checks a proof needs no SDK.
-func TestNoSDK(t *testing.T) {
+// Who checks a proof can install the command alone, read it in a quarter of an hour, and needs no SDK.
+func TestInstallable(t *testing.T) {
+	module, err := exec.Command("go", "mod", "edit", "-json", "../../go.mod").Output()
+	if err != nil || strings.Contains(string(module), `"Replace": [`) || strings.Contains(string(module), `"Exclude": [`) {
+		t.Errorf("`go install` refuses a module that replaces others: %v, %s", err, module)
+	}
+	text, err := os.ReadFile("main.go")
+	if lines := strings.Count(string(text), "\n"); err != nil || lines > 250 {
+		t.Errorf("%d lines, %v", lines, err)
+	}
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,15 @@ func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 // pageEntries is the number of entries in a page of a command's journal.
 const pageEntries = 100
 
+// longAgo is before the day of the test, for the clock of the command.
+var longAgo = viewstest.Morning.AddDate(-1, 0, 0)
+
+func openedLongAgo(id string) events.AccountOpened {
+	e := opened(id)
+	e.At = longAgo
+	return e
+}
+
 // newCommandBook returns a table in DynamoDB Local whose journal has this number of accounts.
 func newCommandBook(t *testing.T, entries int) (table string) {
 	t.Helper()
@@ -59,11 +68,11 @@ func newCommandBook(t *testing.T, entries int) (table string) {
 		}
 	}
 	for from := 0; from < entries; from += pageEntries {
-		at := viewstest.Morning.AddDate(-1, 0, 0).Add(time.Duration(from) * time.Millisecond)
+		at := longAgo.Add(time.Duration(from) * time.Millisecond)
 		page := projections.JournalPage{ID: events.FirstKSUID(at)}
 		var items []store.Item
 		for i := from; i < min(entries, from+pageEntries); i++ {
-			e := opened(fmt.Sprint("a-", i))
+			e := openedLongAgo(fmt.Sprint("a-", i))
 			items = append(items, store.EventItem(e))
 			page.Entries = append(page.Entries, projections.EntryOf(e))
 		}
@@ -236,5 +245,31 @@ func TestPolicyOfTheAuditor(t *testing.T) {
 	if s.Effect != "Allow" || !slices.Equal(s.Action, asked) ||
 		!regexp.MustCompile(`^arn:aws:dynamodb:[a-z0-9-]+:\d{12}:table/[A-Za-z0-9_.-]+$`).MatchString(s.Resource) {
 		t.Errorf("the policy is %+v, and the commands ask for %q", s, asked)
+	}
+}
+
+// Somebody takes away the limit of an account, and computes the checksum anew: the audit finds the table sound, and a
+// check names the account, in words and in JSON.
+func TestCommandNamesAForgery(t *testing.T) {
+	table, g, folder := newCommandBook(t, 150), newGateway(t), filepath.Join(t.TempDir(), "audit")
+	g.ledger(t, table, "digest", folder, "--new-key")
+	forged := openedLongAgo("a-7")
+	forged.Overdraft.Unlimited = true
+	client := dynamolocal.DynamoDB(dynamolocaltest.Shared(t).Endpoint)
+	_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: store.EventItem(forged)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := g.ledger(t, table, "verify"); !strings.HasPrefix(out, "Sound") {
+		t.Error(out)
+	}
+	const finding = "entry 7: event ACCOUNT#a-7/ACCOUNT#a-7 is not what was sealed"
+	for _, form := range []string{"--check", "--json"} {
+		out, problems, status := process.Run(t, "", "digest", folder, "--check", form, "--table", table,
+			"--dynamodb-endpoint", g.URL)
+		if status != 1 || !strings.Contains(out, finding) || !strings.Contains(problems, "2 findings") ||
+			form == "--json" && !json.Valid([]byte(out)) {
+			t.Errorf("%s: status %d, %s%s", form, status, out, problems)
+		}
 	}
 }
