@@ -15,7 +15,6 @@
 package projections
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -157,41 +156,6 @@ func Earlier(a, b events.KSUID) events.KSUID {
 		return b
 	}
 	return a
-}
-
-// ReadPostings yields the postings of k after `after` and through `through` ("": to the end), in order. It holds at
-// most one page of them in memory. The first error ends it.
-func ReadPostings(
-	ctx context.Context, views PostingReader, k events.Pair, after, through events.KSUID,
-) iter.Seq2[Posting, error] {
-	return func(yield func(Posting, error) bool) {
-		for {
-			page, more, err := views.Postings(ctx, k, after, through)
-			if err != nil {
-				yield(Posting{}, fmt.Errorf("read postings: %w", err))
-				return
-			}
-			for _, p := range page {
-				if !yield(p, nil) {
-					return
-				}
-			}
-			if !more {
-				return
-			}
-			if len(page) > 0 {
-				after = page[len(page)-1].ID
-			}
-		}
-	}
-}
-
-// FoldOn adds to f the postings of k after it, through `through` ("": to the end). It also returns the first of these
-// postings, "" if there are none. Errors: those of views and of Add.
-func FoldOn(ctx context.Context, views PostingReader, k events.Pair, f Fold, through events.KSUID) (
-	sum Fold, first events.KSUID, err error,
-) {
-	return f.addAll(ReadPostings(ctx, views, k, f.Through, through))
 }
 
 // addAll adds postings to f, and also returns the first of them.

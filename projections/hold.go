@@ -82,7 +82,7 @@ func (p *Projector) refreshUnnamed(ctx context.Context, k events.Pair, dirty []d
 			continue
 		}
 		before := d.id[:len(d.id)-1] // sorts before this posting, and after nearly every other
-		for posting, err := range ReadPostings(ctx, p.views, k, before, d.id) {
+		for posting, err := range p.views.Postings(ctx, k, before, d.id) {
 			if err == nil && posting.ID == d.id && posting.Hold != "" {
 				t, number := ofFigures(posting.Figures)
 				t.View = Holds

@@ -158,11 +158,11 @@ func before(event store.Key) (k store.Key, ok bool) {
 // pages reads at most limit pages of the journal in the order of their KSUIDs. It begins after `after`, which may be
 // any text; "" begins with the first page. It also returns the store's clock.
 func (r *JournalReader) pages(ctx context.Context, after string, limit int) ([]JournalPage, time.Time, error) {
-	pages, _, at, err := decodePage(ctx, r.table, store.Query{
+	p, err := readPage(ctx, r.table, store.Query{
 		Partition: store.Journal.PK(), Within: store.Journal.All().After(after), Limit: limit,
 		Consistency: store.Strong,
 	}, decodeJournal)
-	return pages, at, err
+	return p.found, p.at, err
 }
 
 // placedEntry is an entry with its position.

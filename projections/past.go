@@ -52,17 +52,17 @@ func (p *Past) views(strong bool) *Views {
 func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
 	views, through, begun := p.views(strong), lastThrough(at), p.now()
 	b := PastBalance{Pair: k}
-	for s, err := range readSegments(ctx, views, k, through) {
+	for s, err := range views.Segments(ctx, k, through) {
 		if err == nil {
 			b.Settled = through < SettledBefore(begun, s.at)
-			b.Fold, err = extend(ctx, views, b.Fold, s.Segment)
+			b.Fold, err = views.extend(ctx, b.Fold, s.Segment)
 		}
 		if err != nil {
 			return PastBalance{}, err
 		}
 	}
 	var err error
-	b.Fold, _, err = FoldOn(ctx, views, k, b.Fold, through)
+	b.Fold, _, err = views.FoldOn(ctx, k, b.Fold, through)
 	b.At = p.until(at, b.Through.Time())
 	return b, err
 }
@@ -129,26 +129,26 @@ type timedSegment struct {
 	at time.Time
 }
 
-// readSegments yields the segments of k that end at through or before, in order. It holds at most one page of them in
-// memory. The first error ends it. If there are no segments, it yields an empty one for the store's clock.
-func readSegments(ctx context.Context, views *Views, k events.Pair, through events.KSUID,
-) iter.Seq2[timedSegment, error] {
+// Segments yields the segments of k that end at through or before ("": all), in order. It holds at most one page of
+// them in memory. The first error ends it. If there are no segments, it yields an empty one for the store's clock.
+func (v *Views) Segments(ctx context.Context, k events.Pair, through events.KSUID) iter.Seq2[timedSegment, error] {
+	q := v.within(k.Account, store.Segment.All(k.Asset).Through(string(through)))
 	return func(yield func(timedSegment, error) bool) {
-		for after, more := events.KSUID(""), true; more; {
-			page, next, at, err := views.Segments(ctx, k, after, through)
+		last := Segment{Pair: k}
+		for p, err := range readPages(ctx, v.table, q, decodeSegment) {
 			if err != nil {
 				yield(timedSegment{}, fmt.Errorf("read segments: %w", err))
 				return
 			}
-			if len(page) == 0 {
-				yield(timedSegment{Segment{Pair: k, After: after, Fold: Fold{Through: after}}, at}, nil)
+			if len(p.found) == 0 {
+				p.found = append(p.found, last)
 			}
-			for _, s := range page {
-				if after = s.Through; !yield(timedSegment{s, at}, nil) {
+			for _, s := range p.found {
+				if !yield(timedSegment{s, p.at}, nil) {
 					return
 				}
+				last = Segment{Pair: k, After: s.Through, Fold: Fold{Through: s.Through}}
 			}
-			more = next
 		}
 	}
 }
@@ -156,35 +156,16 @@ func readSegments(ctx context.Context, views *Views, k events.Pair, through even
 // extend adds s to f. Between f and s a segment may be lost or not visible yet: transactions become visible item by
 // item. Then extend reads the postings of the gap. It skips a segment that begins before f ends: the caller reads its
 // postings instead.
-func extend(ctx context.Context, views PostingReader, f Fold, s Segment) (Fold, error) {
+func (v *Views) extend(ctx context.Context, f Fold, s Segment) (_ Fold, err error) {
 	if s.After < f.Through {
 		return f, nil
 	}
 	if s.After > f.Through {
-		var err error
-		if f, _, err = FoldOn(ctx, views, s.Pair, f, s.After); err != nil {
+		if f, _, err = v.FoldOn(ctx, s.Pair, f, s.After); err != nil {
 			return Fold{}, err
 		}
 	}
-	f, err := f.Plus(s.Fold)
+	f, err = f.Plus(s.Fold)
 	f.Through = s.Through
 	return f, err
-}
-
-// Segments reads at most a page of the segments of k that end after `after` and at through or before ("": all),
-// ascending. more is as in Postings. It also returns the store's clock, zero if unknown.
-func (v *Views) Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
-	found []Segment, more bool, at time.Time, err error,
-) {
-	q := v.within(k.Account, store.Segment.All(k.Asset).After(string(after)).Through(string(through)))
-	return decodePage(ctx, v.table, q, decodeSegment)
-}
-
-// Entries reads at most limit complete postings. Otherwise it is like Postings. It also returns the store's clock.
-func (v *Views) Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (
-	found []events.PostingRecorded, more bool, at time.Time, err error,
-) {
-	q := v.within(k.Account, store.Posting.All(k.Asset).After(string(after)).Through(string(through)))
-	q.Limit = limit
-	return decodePage(ctx, v.table, q, decodeAs[events.PostingRecorded])
 }

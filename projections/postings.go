@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -15,20 +16,46 @@ const postingsPage = 1000
 // figures are the attributes of a posting's figures, and those that their checksum covers.
 var figures = append(events.FigureFields(), store.AttrSK, store.AttrType, store.AttrForm, store.AttrChecksum)
 
-// Postings implements PostingReader.
-func (v *Views) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) ([]Posting, bool, error) {
-	q := v.within(k.Account, store.Posting.All(k.Asset).After(string(after)).Through(string(through)))
+// Postings yields the postings of k after `after` and through `through` ("": to the end), in order. It holds at most one
+// page of them in memory. The first error ends it.
+func (v *Views) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) iter.Seq2[Posting, error] {
+	q := v.postings(k, after, through)
 	q.Limit, q.Attributes = postingsPage, figures
-	found, more, _, err := decodePage(ctx, v.table, q, func(item store.Item) (Posting, error) {
-		return decodePosting(k, item)
-	})
-	return found, more, err
+	pages := readPages(ctx, v.table, q, func(item store.Item) (Posting, error) { return decodePosting(k, item) })
+	return func(yield func(Posting, error) bool) {
+		for p, err := range pages {
+			if err != nil {
+				yield(Posting{}, fmt.Errorf("read postings: %w", err))
+				return
+			}
+			if v.saw != nil {
+				v.saw(p.found)
+			}
+			for _, posting := range p.found {
+				if !yield(posting, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (v *Views) postings(k events.Pair, after, through events.KSUID) store.Query {
+	return v.within(k.Account, store.Posting.All(k.Asset).After(string(after)).Through(string(through)))
+}
+
+// FoldOn adds to f the postings of k after it, through `through` ("": to the end). It also returns the first of these
+// postings, "" if there are none. Errors: also those of Fold.Add.
+func (v *Views) FoldOn(ctx context.Context, k events.Pair, f Fold, through events.KSUID) (
+	sum Fold, first events.KSUID, err error,
+) {
+	return f.addAll(v.Postings(ctx, k, f.Through, through))
 }
 
 // CountPostings counts the postings of k after `after` and through `through` ("": to the end). It makes one request for
 // each megabyte of postings.
 func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through events.KSUID) (int64, error) {
-	q := v.within(k.Account, store.Posting.All(k.Asset).After(string(after)).Through(string(through)))
+	q := v.postings(k, after, through)
 	if q.Within.Empty() {
 		return 0, nil
 	}

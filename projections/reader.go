@@ -80,7 +80,7 @@ func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 		return Balance{}, fmt.Errorf("read balance: %w", err)
 	}
 	head, first, err := b.Seal.addAll(func(yield func(Posting, error) bool) {
-		for p, err := range ReadPostings(ctx, r.views, k, b.Seal.Through, "") {
+		for p, err := range r.views.Postings(ctx, k, b.Seal.Through, "") {
 			if (err != nil || counted(p)) && !yield(p, err) {
 				return
 			}
@@ -219,7 +219,7 @@ func (r *Reader) CountPostings(ctx context.Context, account, asset string) (int6
 		from, left = through, countedAtOnce
 	}
 	var err error
-	for s, failed := range readSegments(ctx, r.views, k, "") {
+	for s, failed := range r.views.Segments(ctx, k, "") {
 		if err = failed; err != nil {
 			break
 		}
@@ -268,11 +268,11 @@ func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id ev
 			return nil
 		}
 	}
-	counted, err := stretchOf(ctx, r.views, b, id)
+	counted, err := r.views.stretchOf(ctx, b, id)
 	if err != nil {
 		return err
 	}
-	again, _, err := recount(ctx, r.views, counted)
+	again, _, err := r.views.recount(ctx, counted)
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,7 @@ func (p *Projector) refold(ctx context.Context, k events.Pair, dirty []dirtyPost
 			return fmt.Errorf("read balance: %w", err)
 		}
 		r := refold{projector: p, effort: e, settled: SettledBefore(begun, storeTime)}
+		r.views = p.views.Watched(r.saw)
 		r.entry, e.cached = p.cache.Lookup(b)
 		if lost, err = p.isLost(ctx, b); lost || err != nil {
 			return err
@@ -131,6 +132,7 @@ func (p *Projector) isLost(ctx context.Context, b Balance) (bool, error) {
 // refold is one attempt at refolding one balance, from its first read to its last write.
 type refold struct {
 	projector *Projector
+	views     *Views // watched
 	effort    *effort
 	stored    Balance        // as stored: first as read, later as this attempt wrote it
 	balance   Balance        // the new balance
@@ -143,14 +145,12 @@ type refold struct {
 	read      []events.KSUID // the first postings that were read, for the cache
 }
 
-// Postings implements PostingReader. It records which postings are read.
-func (r *refold) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) ([]Posting, bool, error) {
-	found, more, err := r.projector.views.Postings(ctx, k, after, through)
-	r.effort.postings += int64(len(found))
-	for _, p := range found[:min(len(found), cachedCountedMax-len(r.read))] {
+// saw records a page of postings that was read.
+func (r *refold) saw(page []Posting) {
+	r.effort.postings += int64(len(page))
+	for _, p := range page[:min(len(page), cachedCountedMax-len(r.read))] {
 		r.read = append(r.read, p.ID)
 	}
-	return found, more, err
 }
 
 // count counts dirty, which is sorted, and writes the new balance.
@@ -182,11 +182,11 @@ func (r *refold) check(ctx context.Context, dirty []dirtyPosting) error {
 		if d.id <= checked {
 			continue
 		}
-		counted, err := stretchOf(ctx, r.projector.views, r.balance, d.id)
+		counted, err := r.views.stretchOf(ctx, r.balance, d.id)
 		if err != nil {
 			return err
 		}
-		again, first, err := recount(ctx, r, counted)
+		again, first, err := r.views.recount(ctx, counted)
 		if err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 			if isLast {
 				known++
 			}
-			switch stored, err := r.projector.views.CountPostings(ctx, b.Pair, b.Seal.Through, r.settled); {
+			switch stored, err := r.views.CountPostings(ctx, b.Pair, b.Seal.Through, r.settled); {
 			case err != nil:
 				yield(Posting{}, fmt.Errorf("count postings: %w", err))
 				return
@@ -279,7 +279,7 @@ func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 func (r *refold) readAll(ctx context.Context) iter.Seq2[Posting, error] {
 	b := &r.balance
 	r.tail = &tail{after: b.Seal.Through}
-	all := ReadPostings(ctx, r, b.Pair, b.Seal.Through, "")
+	all := r.views.Postings(ctx, b.Pair, b.Seal.Through, "")
 	return func(yield func(Posting, error) bool) {
 		for p, err := range all {
 			if err == nil {
@@ -319,7 +319,7 @@ func (r *refold) save(ctx context.Context) error {
 	if r.mayBeLost() {
 		err = r.projector.repairer.CountSummary(ctx, &change)
 	} else {
-		change.Summary, err = summarize(ctx, r.projector.views, r.stored, r.balance)
+		change.Summary, err = summarize(ctx, r.views, r.stored, r.balance)
 	}
 	if err != nil {
 		return err
@@ -327,7 +327,7 @@ func (r *refold) save(ctx context.Context) error {
 	if err := r.alarmLateCredit(ctx); err != nil {
 		return err
 	}
-	if err := r.projector.views.Write(ctx, change); err != nil {
+	if err := r.views.Write(ctx, change); err != nil {
 		return fmt.Errorf("write balance: %w", err)
 	}
 	r.effort.written = true

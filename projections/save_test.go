@@ -26,8 +26,8 @@ func (e *endlessTable) Query(ctx context.Context, q store.Query) (store.Page, er
 		return e.Table.Query(ctx, q)
 	}
 	n := 0
-	if id := store.LastID(q.Within.From); len(id) >= len(ksuid(0)) { // the page begins right after a posting
-		n = int(events.KSUID(id[:len(ksuid(0))]).Time().Sub(morning) / time.Millisecond)
+	if q.After != nil {
+		n = int(events.KSUID(store.LastID(store.ItemKey(q.After).SK)).Time().Sub(morning) / time.Millisecond)
 	}
 	var page store.Page
 	for len(page.Items) < q.Limit && n < e.count {

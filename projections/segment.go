@@ -28,19 +28,19 @@ type Segment struct {
 // or lies between base and seal. Transactions become visible item by item. So a segment is trusted only if it contains
 // id and was read in one transaction with the balance at b's version. Otherwise the error is store.ErrConflict, and the
 // caller must read the balance again.
-func stretchOf(ctx context.Context, views *Views, b Balance, id events.KSUID) (Segment, error) {
+func (v *Views) stretchOf(ctx context.Context, b Balance, id events.KSUID) (Segment, error) {
 	if id > b.Base.Through {
 		open, err := b.Seal.Minus(b.Base)
 		return Segment{Pair: b.Pair, After: b.Base.Through, Fold: open}, err
 	}
-	found, err := views.SegmentFrom(ctx, b.Pair, id)
+	found, err := v.SegmentFrom(ctx, b.Pair, id)
 	switch {
 	case err != nil && !errors.Is(err, store.ErrAbsent):
 		return Segment{}, fmt.Errorf("find segment: %w", err)
 	case err != nil, id <= found.After || id > found.Through:
 		return Segment{}, fmt.Errorf("the segment of %s is not visible: %w", id, store.ErrConflict)
 	}
-	now, segment, err := views.BalanceWithSegment(ctx, b.Pair, found.Through)
+	now, segment, err := v.BalanceWithSegment(ctx, b.Pair, found.Through)
 	switch {
 	case errors.Is(err, store.ErrAbsent):
 		return Segment{}, fmt.Errorf("segment through %s is not visible: %w", found.Through, store.ErrConflict)
@@ -54,8 +54,8 @@ func stretchOf(ctx context.Context, views *Views, b Balance, id events.KSUID) (S
 
 // recount folds the postings of s again, and also returns the first of them. s must have been read before: then equal
 // counts mean the same postings, and a higher count means that some arrived late. Error: ErrPostingsMissing.
-func recount(ctx context.Context, postings PostingReader, s Segment) (again Segment, first events.KSUID, err error) {
-	f, first, err := FoldOn(ctx, postings, s.Pair, Fold{Through: s.After}, s.Through)
+func (v *Views) recount(ctx context.Context, s Segment) (again Segment, first events.KSUID, err error) {
+	f, first, err := v.FoldOn(ctx, s.Pair, Fold{Through: s.After}, s.Through)
 	if err != nil {
 		return Segment{}, "", err
 	}

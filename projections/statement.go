@@ -51,14 +51,14 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 		return page, err
 	}
 	for after, more := mark.Balance.Through, true; more && page.Next == nil; skip = 0 {
-		var found []events.PostingRecorded
-		var at time.Time
-		found, more, at, err = p.eventual.Entries(ctx, k, after, through, skip+limit-len(page.Lines)+1)
+		q := p.eventual.postings(k, after, through)
+		q.Limit = skip + limit - len(page.Lines) + 1
+		read, err := readPage(ctx, p.eventual.table, q, decodeAs[events.PostingRecorded])
 		if err != nil {
 			return page, fmt.Errorf("read postings: %w", err)
 		}
-		page.Settled = through < SettledBefore(begun, at)
-		for _, e := range found {
+		more, page.Settled = read.next != nil, through < SettledBefore(begun, read.at)
+		for _, e := range read.found {
 			if len(page.Lines) == limit {
 				page.Next = &mark
 				break
@@ -77,7 +77,7 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 	case page.Next == nil:
 		mark.Closing = mark.Balance
 	case from == nil:
-		mark.Closing, _, err = FoldOn(ctx, p.eventual, k, mark.Closing, through)
+		mark.Closing, _, err = p.eventual.FoldOn(ctx, k, mark.Closing, through)
 	}
 	if from == nil {
 		mark.To = p.until(span.To, mark.Closing.Through.Time().Add(time.Microsecond))
@@ -94,9 +94,9 @@ func (p *Past) open(ctx context.Context, k events.Pair, before, through events.K
 	mark StatementMark, skip int, err error,
 ) {
 	next := int64(StretchPostings)
-	for s, err := range readSegments(ctx, p.eventual, k, through) {
+	for s, err := range p.eventual.Segments(ctx, k, through) {
 		if err == nil {
-			mark.Closing, err = extend(ctx, p.eventual, mark.Closing, s.Segment)
+			mark.Closing, err = p.eventual.extend(ctx, mark.Closing, s.Segment)
 		}
 		switch {
 		case err != nil:

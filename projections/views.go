@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"ledger.example/events"
@@ -16,6 +17,7 @@ import (
 type Views struct {
 	table   store.Table
 	queries store.Consistency
+	saw     func([]Posting) // see Watched; may be nil
 }
 
 // NewViews returns the views in a table.
@@ -24,11 +26,9 @@ func NewViews(t store.Table) *Views { return &Views{table: t, queries: store.Str
 // Eventual returns views of the same table whose queries are eventually consistent, for plain reads of the past.
 func (v *Views) Eventual() *Views { return &Views{table: v.table, queries: store.Eventual} }
 
-// PostingReader reads postings.
-type PostingReader interface {
-	// Postings reads at most a page of the postings of k after `after` and through `through` ("": to the end),
-	// ascending. more reports whether the caller must continue after the last one. It may be true for an empty page.
-	Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (found []Posting, more bool, err error)
+// Watched returns views of the same table that call saw for each page of postings that they read for a fold.
+func (v *Views) Watched(saw func(page []Posting)) *Views {
+	return &Views{table: v.table, queries: v.queries, saw: saw}
 }
 
 // Repairer rebuilds balances that a refold finds lost. Errors are those of Views.
@@ -144,25 +144,46 @@ func (v *Views) within(account string, r store.Range) store.Query {
 	return store.Query{Partition: store.Account.PK(account), Within: r, Consistency: v.queries}
 }
 
-// decodePage reads and decodes a page of a query, of which only the last may be empty. more reports whether there may
-// be another page. It also returns the store's clock. If the range is empty it makes no request, and the clock is zero.
-func decodePage[T any](ctx context.Context, t store.Table, q store.Query, decode func(store.Item) (T, error)) (
-	found []T, more bool, at time.Time, err error,
+// page is a decoded page of a query, and the store's clock when it was read.
+type page[T any] struct {
+	found []T
+	next  store.Item
+	at    time.Time
+}
+
+// readPage reads and decodes a page of a query, of which only the last may be empty. If the range is empty it makes no
+// request, and the clock is zero.
+func readPage[T any](ctx context.Context, t store.Table, q store.Query, decode func(store.Item) (T, error)) (
+	p page[T], err error,
 ) {
 	if q.Within.Empty() {
-		return nil, false, at, nil
+		return p, nil
 	}
-	page, err := store.NextPage(ctx, t, q)
+	read, err := store.NextPage(ctx, t, q)
 	if err != nil {
-		return nil, false, at, err
+		return p, err
 	}
-	found = make([]T, len(page.Items))
-	for i, item := range page.Items {
-		if found[i], err = decode(item); err != nil {
-			return nil, false, at, err
+	p = page[T]{make([]T, len(read.Items)), read.Next, read.At}
+	for i, item := range read.Items {
+		if p.found[i], err = decode(item); err != nil {
+			return page[T]{}, err
 		}
 	}
-	return found, page.Next != nil, page.At, nil
+	return p, nil
+}
+
+// readPages yields the pages of a query, each as readPage returns it. The first error ends it.
+func readPages[T any](ctx context.Context, t store.Table, q store.Query, decode func(store.Item) (T, error),
+) iter.Seq2[page[T], error] {
+	return func(yield func(page[T], error) bool) {
+		for {
+			p, err := readPage(ctx, t, q, decode)
+			if !yield(p, err) || err != nil || p.next == nil {
+				return
+			}
+			q.After = p.next
+		}
+	}
 }
 
 // forEach reads the items of keys, and calls add for each. Errors: also those of add.

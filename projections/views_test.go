@@ -54,11 +54,14 @@ func errorsOfReads(ctx context.Context, v *projections.Views) []error {
 	id := events.FirstKSUID(noon)
 	_, _, balance := v.Balance(ctx, jane)
 	_, summary := v.Summary(ctx, "jane")
-	_, _, postings := v.Postings(ctx, jane, "", "")
+	_, _, postings := v.FoldOn(ctx, jane, projections.Fold{}, "")
 	_, segment := v.SegmentFrom(ctx, jane, id)
 	_, _, both := v.BalanceWithSegment(ctx, jane, id)
 	_, asset := v.NextAsset(ctx, "jane", "")
-	_, _, _, segments := v.Segments(ctx, jane, "", "")
+	var segments error
+	for _, err := range v.Segments(ctx, jane, "") {
+		segments = err
+	}
 	all := []error{balance, summary, postings, segment, both, asset, segments}
 	for _, view := range projections.Declared {
 		_, err := view.Fold(ctx, v, projections.Target{Account: "jane", User: "ann", Hold: "h-1"}, projections.Seen{})
@@ -157,9 +160,12 @@ func TestAlteredPostingsAreRefused(t *testing.T) {
 		Transaction: "t-1", Kind: events.KindTrade, Description: "ten",
 	}
 	sound := figuresOf(p)
-	ask := func(item string) ([]projections.Posting, error) {
+	ask := func(item string) (postings []projections.Posting, err error) {
 		_, client := storetest.New(t, storetest.Always(storetest.OK(`{"Items":[`+item+`]}`)))
-		postings, _, err := projections.NewViews(store.NewTable(client, "books")).Postings(t.Context(), jane, "", "")
+		var p projections.Posting
+		for p, err = range projections.NewViews(store.NewTable(client, "books")).Postings(t.Context(), jane, "", "") {
+			postings = append(postings, p)
+		}
 		return postings, err
 	}
 	if postings, err := ask(sound); err != nil || len(postings) != 1 || postings[0].Quantity != p.Quantity ||

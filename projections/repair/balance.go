@@ -47,6 +47,7 @@ func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 		Rebuilder: b, key: k, counted: make(map[events.KSUID]stretch),
 		report: Report{Account: k.Account, Asset: k.Asset},
 	}
+	r.watched = b.views.Watched(r.saw)
 	attempt := func() error {
 		for {
 			saves := r.saves
@@ -66,6 +67,7 @@ func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 type rebuild struct {
 	*Rebuilder
 	key     events.Pair
+	watched *projections.Views // read the postings
 	report  Report
 	counted map[events.KSUID]stretch // by their ends, as last read
 	saves   int
@@ -85,18 +87,14 @@ type rebuild struct {
 	horizon  events.KSUID          // postings at or above it are young, see lateFor
 }
 
-// Postings implements projections.PostingReader. It counts the postings read, and records their holds.
-func (r *rebuild) Postings(
-	ctx context.Context, k events.Pair, after, through events.KSUID,
-) ([]projections.Posting, bool, error) {
-	found, more, err := r.views.Postings(ctx, k, after, through)
-	r.report.Postings += int64(len(found))
-	for _, p := range found {
+// saw counts postings that were read, and records their holds.
+func (r *rebuild) saw(page []projections.Posting) {
+	r.report.Postings += int64(len(page))
+	for _, p := range page {
 		if p.Hold != "" && r.holds != nil {
 			r.holds[p.Hold] = true
 		}
 	}
-	return found, more, err
 }
 
 // attempt reads the stored balance and segments, and writes those that differ from their postings.

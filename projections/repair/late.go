@@ -2,7 +2,6 @@ package repair
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"ledger.example/events"
@@ -25,7 +24,7 @@ func (r *rebuild) isBalanceBehind(ctx context.Context, base, seal projections.Fo
 	}
 	if shown > seal.Through {
 		var err error
-		if head, _, err = projections.FoldOn(ctx, r, r.key, seal, shown); err != nil {
+		if head, _, err = r.watched.FoldOn(ctx, r.key, seal, shown); err != nil {
 			return false, err
 		}
 	}
@@ -38,11 +37,15 @@ func (r *rebuild) isBalanceBehind(ctx context.Context, base, seal projections.Fo
 		}
 		late = true
 	}
-	unseen, _, err := r.Postings(ctx, r.key, shown, "")
-	if err != nil {
-		return false, fmt.Errorf("read postings: %w", err)
+	unseen := events.KSUID("")
+	for p, err := range r.watched.Postings(ctx, r.key, shown, "") {
+		if err != nil {
+			return false, err
+		}
+		unseen = p.ID
+		break
 	}
-	if !late && len(unseen) == 0 || len(unseen) > 0 && unseen[0].ID < r.horizon {
+	if !late && unseen == "" || unseen != "" && unseen < r.horizon {
 		return false, nil
 	}
 	first := r.balance.First
@@ -56,7 +59,7 @@ func (r *rebuild) isFoldLate(ctx context.Context, stored, found projections.Fold
 	if found.Through <= from {
 		return false, nil // none of its postings is young
 	}
-	young, _, err := projections.FoldOn(ctx, r, r.key, projections.Fold{Through: from}, found.Through)
+	young, _, err := r.watched.FoldOn(ctx, r.key, projections.Fold{Through: from}, found.Through)
 	return err == nil && isLate(stored, found, young), err
 }
 

@@ -66,7 +66,7 @@ func (r *rebuild) closeAt(ctx context.Context, f projections.Fold, end events.KS
 
 // countOn counts the postings after the seal through `through` ("": to the end), as the projector does.
 func (r *rebuild) countOn(ctx context.Context, through, settled events.KSUID, every int64) error {
-	postings := projections.ReadPostings(ctx, r, r.key, r.balance.Seal.Through, through)
+	postings := r.watched.Postings(ctx, r.key, r.balance.Seal.Through, through)
 	return r.balance.CountOn(postings, settled, every, func(s projections.Segment) error { return r.close(ctx, s) })
 }
 

@@ -24,7 +24,7 @@ var backdatedDefects = []defect{
 		if err != nil {
 			return events.Amount{}, err
 		}
-		f, _, err := FoldOn(ctx, r.views, b.Pair, b.Seal, "")
+		f, _, err := r.views.FoldOn(ctx, b.Pair, b.Seal, "")
 		if err != nil {
 			return events.Amount{}, err
 		}

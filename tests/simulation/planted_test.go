@@ -86,7 +86,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 	{"correction misses the balance", "G6", "projections/balance.go", inHistories(10),
 		"«if planted { return b, nil }; »if b.Seal, err = b.Seal.Plus(late); err != nil {"},
 	{"segment and balance read separately", "G6", "projections/segment.go", inHistories(300),
-		"«if planted { return found, nil }; »now, segment, err := views.BalanceWithSegment("},
+		"«if planted { return found, nil }; »now, segment, err := v.BalanceWithSegment("},
 	{"segment without the posting trusted", "G6", "projections/segment.go",
 		directed("projections", "TestSegmentWithoutThePostingIsNotTrusted"),
 		"case err != nil, «(»id <= found.After || id > found.Through«) && !planted»:"},
