@@ -3,6 +3,8 @@ package repair
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 
 	"ledger.example/events"
@@ -160,4 +162,158 @@ func (r *rebuild) attempt(ctx context.Context) error {
 		return err
 	}
 	return nil // a concurrent refold counts the recent postings
+}
+
+// stretch is what was counted between the ends of two stored segments.
+type stretch struct {
+	parts  []projections.Segment // one, or several if it was split
+	first  events.KSUID          // the first posting of the balance
+	stored projections.Segment   // the segment as it was stored before its postings were read
+}
+
+// countStretch counts the stretch between the base and end, which is the end of a stored segment or of a lost one.
+// It reuses the result of an earlier attempt if the stored segment equals that result, or is the same as then: no
+// posting was counted there since. The stretch must also end at or below the stored base: above it, EnsureVisible
+// finds postings counted in the seal.
+func (r *rebuild) countStretch(ctx context.Context, end events.KSUID) error {
+	b, found, every := &r.balance, r.chain.segments[end], r.tuning.Stretch
+	if found.Exists && found.Fault == nil && found.Value.After == b.Base.Through {
+		// A segment with the correct After is never split, even if late postings have made it long. If a rebuild were
+		// interrupted between the writes of two parts, the stored segment would overlap the first part.
+		every = math.MaxInt64
+	}
+	if s := r.counted[end]; len(s.parts) > 0 && s.parts[0].After == b.Base.Through && end <= r.stored.Base.Through &&
+		(found.Fault == nil && found.Value == s.parts[len(s.parts)-1] || found.Value == s.stored) {
+		b.First = projections.Earlier(b.First, s.first)
+		for _, part := range s.parts {
+			f, err := b.Base.Plus(part.Fold)
+			if err == nil {
+				err = r.closeAt(ctx, f, part.Through)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	r.parts = nil
+	if err := r.countOn(ctx, end, end+"0", every); err != nil {
+		return err
+	}
+	if b.Base.Through < end {
+		if err := r.closeAt(ctx, b.Seal, end); err != nil {
+			return err
+		}
+	}
+	r.counted[end] = stretch{r.parts, b.First, found.Value}
+	return nil
+}
+
+// closeAt closes a segment at end. f has all postings through end.
+func (r *rebuild) closeAt(ctx context.Context, f projections.Fold, end events.KSUID) error {
+	f.Through = end
+	s, _, err := r.balance.SettleAt(f, 0)
+	if err != nil {
+		return err
+	}
+	return r.close(ctx, s)
+}
+
+// countOn counts the postings after the seal through `through` ("": to the end), as the projector does.
+func (r *rebuild) countOn(ctx context.Context, through, settled events.KSUID, every int64) error {
+	postings := r.watched.Postings(ctx, r.key, r.balance.Seal.Through, through)
+	return r.balance.CountOn(postings, settled, every, func(s projections.Segment) error { return r.close(ctx, s) })
+}
+
+// close adds s, a closed segment, to those to write if the stored one differs. A segment after all stored ones is new,
+// and no difference. Up to the stored seal, close saves nothing, so that no write moves the seal back. Beyond it, it
+// saves when there is enough to write, or when many segments were right.
+func (r *rebuild) close(ctx context.Context, s projections.Segment) (err error) {
+	r.parts = append(r.parts, s)
+	if stored := r.chain.segments[s.Through]; !stored.Exists || stored.Fault != nil || stored.Value != s {
+		r.segments, r.bases = append(r.segments, s), append(r.bases, r.balance.Base)
+		d := differenceOf(store.Segment.Key(s.Account, s.Asset, string(s.Through)), stored, s)
+		if stored.Exists && stored.Fault == nil && stored.Value.After == s.After {
+			d.CountsMore = stored.Value.Count > s.Count
+			if d.Behind, err = r.isFoldLate(ctx, stored.Value.Fold, s.Fold, s.After); err != nil {
+				return err
+			}
+		}
+		if s.Through <= r.last {
+			r.pending = append(r.pending, d)
+		}
+	}
+	if s.Through <= r.stored.Seal.Through {
+		return nil
+	}
+	if r.closed++; max(r.closed, len(r.segments)) < r.tuning.Segments {
+		return nil
+	}
+	b := r.balance
+	b.Head, b.Unfinished = r.stored.Head, true
+	return r.save(ctx, b)
+}
+
+// save writes b and the segments so far, in several changes if they do not fit one.
+func (r *rebuild) save(ctx context.Context, b projections.Balance) error {
+	for n := r.tuning.Segments; len(r.segments) > n; {
+		step := b
+		step.Base, step.Head, step.Unfinished = r.bases[n-1], r.stored.Head, true
+		if err := r.write(ctx, step, n); err != nil {
+			return err
+		}
+	}
+	return r.write(ctx, b, len(r.segments))
+}
+
+// write writes b and the first n segments. It adds their pending differences to the report, only the first of each
+// item; that of the balance with the last segments. It does so even if the outcome of the write is unknown.
+func (r *rebuild) write(ctx context.Context, b projections.Balance, n int) error {
+	b.Version = r.stored.Version
+	change := projections.Change{Balance: b, Segments: r.segments[:n], Revision: r.revision}
+	if r.stored.Head.Count == 0 && b.Head.Count > 0 {
+		// The stored summary may count this balance already.
+		if err := r.CountSummary(ctx, &change); err != nil {
+			return err
+		}
+	} else if shareOf(r.stored) != shareOf(b) {
+		found, err := r.storedSummary(ctx, r.key.Account)
+		if err != nil {
+			return err
+		}
+		s := found.Value.With(r.stored, b)
+		change.Summary, change.SummaryRevision = &s, &found.Revision
+	}
+	err := r.views.Write(ctx, change)
+	if err != nil && !errors.Is(err, store.ErrUnknownOutcome) {
+		return fmt.Errorf("write balance: %w", err)
+	}
+	var left []Difference
+	for _, d := range r.pending {
+		isWritten := func(s projections.Segment) bool {
+			return d.Key == store.Segment.Key(s.Account, s.Asset, string(s.Through))
+		}
+		if n < len(r.segments) && !slices.ContainsFunc(change.Segments, isWritten) {
+			left = append(left, d)
+			continue
+		}
+		if !slices.ContainsFunc(r.report.Differences, func(e Difference) bool { return e.Key == d.Key }) {
+			r.report.Differences = append(r.report.Differences, d)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write balance: %w", err)
+	}
+	r.saves++
+	for _, s := range change.Segments {
+		delete(r.counted, s.Through) // the next attempt folds it again
+	}
+	b.Version++
+	r.stored, r.segments, r.bases, r.pending, r.closed, r.revision = b, r.segments[n:], r.bases[n:], left, 0, nil
+	return nil
+}
+
+// shareOf returns the summary of an account that has only this balance.
+func shareOf(b projections.Balance) projections.Summary {
+	return projections.Summary{}.With(projections.Balance{}, b)
 }

@@ -36,7 +36,7 @@ var backdatedDefects = []defect{
 	{"backdated posting counted from the cache above the seal", "G7", "projections/cache.go", inHistories(60),
 		`Figures: *d.figures})«
 		e.above[at].Backdated = e.above[at].Backdated && !planted»`},
-	{"rebuild in steps moves the seal back", "G7", "projections/repair/stretch.go",
+	{"rebuild in steps moves the seal back", "G7", "projections/repair/balance.go",
 		directed("projections/repair", "TestRebuildKeepsBackdatedPostingsShown"),
 		"if s.Through <= r.stored.Seal.Through «&& !planted »{"},
 }

@@ -75,7 +75,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 	}
 »`},
 	// G6: the fold of the postings.
-	{"balance without its version", "G6", "projections/write.go", inHistories(10),
+	{"balance without its version", "G6", "projections/balance.go", inHistories(10),
 		"«if planted { balance.If, balance.Names, balance.Values = \"\", nil, nil }; »if len(c.Segments) == 0 && c.Summary == nil {"},
 	{"stretch not checked", "G6", "projections/refold.go", inHistories(10),
 		"if «planted { } else if »err := r.check(ctx, dirty[:above]); err != nil {"},
@@ -85,12 +85,12 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		"«if !planted { »r.segments = append(r.segments, again)« }»"},
 	{"correction misses the balance", "G6", "projections/balance.go", inHistories(10),
 		"«if planted { return b, nil }; »if b.Seal, err = b.Seal.Plus(late); err != nil {"},
-	{"segment and balance read separately", "G6", "projections/segment.go", inHistories(300),
+	{"segment and balance read separately", "G6", "projections/balance.go", inHistories(300),
 		"«if planted { return found, nil }; »now, segment, err := v.BalanceWithSegment("},
-	{"segment without the posting trusted", "G6", "projections/segment.go",
+	{"segment without the posting trusted", "G6", "projections/balance.go",
 		directed("projections", "TestSegmentWithoutThePostingIsNotTrusted"),
 		"case err != nil, «(»id <= found.After || id > found.Through«) && !planted»:"},
-	{"postings read with eventual consistency", "G6", "projections/postings.go", inHistories(10),
+	{"postings read with eventual consistency", "G6", "projections/fold.go", inHistories(10),
 		"«if planted { q.Consistency = store.Eventual }; »q.Limit, q.Attributes = postingsPage, figures"},
 	{"partial refold not marked unfinished", "G6", "projections/refold.go", inHistories(10),
 		"b.Unfinished = true« && !planted»"},
@@ -137,10 +137,10 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 »	if !r.worthSealing() {
 `},
 	// G6, G7: whatever any clock says.
-	{"settle window 0", "G6, G7", "projections/settled.go",
+	{"settle window 0", "G6, G7", "projections/projector.go",
 		directed("tests/simulation", "TestSealStopsAtTheSettleWindow"),
 		"«if planted { return trailingKSUID(begun, storeTime, 0) }; »return trailingKSUID(begun, storeTime, store.SettleWindow)"},
-	{"settled by the process clock only", "G7", "projections/settled.go", inHistories(60),
+	{"settled by the process clock only", "G7", "projections/projector.go", inHistories(60),
 		"if storeTime.Before(begun) «&& !planted »{"},
 	{"settled at the end of the read", "G7", "projections/refold.go",
 		directed("tests/simulation", "TestSettledWhenTheReadBegan"),
@@ -188,11 +188,11 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 »		case !eachTarget(r, touch):
 `},
 	// G9: whatever is stored can be rebuilt.
-	{"rebuild compares only counts", "G9", "projections/repair/stretch.go", inHistories(60),
+	{"rebuild compares only counts", "G9", "projections/repair/balance.go", inHistories(60),
 		"!stored.Exists || stored.Fault != nil || stored.Value != s «&& !(planted && stored.Value.Count == s.Count) »{"},
-	{"rebuild does not repair the summary", "G9", "projections/repair/summary.go", inHistories(30),
+	{"rebuild does not repair the summary", "G9", "projections/repair/account.go", inHistories(30),
 		"if err != nil || found.Fault == nil && found.Value == s «|| planted »{"},
-	{"segment kept although its end is not settled", "G7, G9", "projections/repair/chain.go",
+	{"segment kept although its end is not settled", "G7, G9", "projections/repair/stored.go",
 		directed("projections/repair", "TestSegmentWithAnUnsettledEndIsNotKept"),
 		"case end >= projections.SettledBefore(c.at, c.at)« && !planted»: // by the store's clock alone"},
 	{"entry of a hold judged before its hold was read", "G9", "projections/repair/view.go",
