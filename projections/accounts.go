@@ -9,39 +9,40 @@ import (
 	"ledger.example/internal/store"
 )
 
-// holder reads an account and its newest change. Items that are not visible are left out.
-func (l *Lists) holder(ctx context.Context, account string, c store.Consistency) (Holder, error) {
-	found, err := l.holdersAt(ctx, []store.Key{store.Account.Key(account), store.Current.Key(account)}, c)
-	return found[account], err
+// held is what items of accounts say.
+type held struct {
+	holders  map[string]Holder // items that are not visible are left out
+	balances map[events.Pair]Balance
 }
 
-// holdersAt reads accounts from the items of keys: openings and newest changes.
-func (l *Lists) holdersAt(ctx context.Context, keys []store.Key, c store.Consistency) (map[string]Holder, error) {
-	found := make(map[string]Holder, len(keys))
-	err := forEach(ctx, l.table, keys, c, func(key store.Key, item store.Item) error {
-		return addHolder(found, key, item)
-	})
-	return found, err
-}
-
-// addHolder adds an item, an opening or a newest change, to its account in found.
-func addHolder(found map[string]Holder, key store.Key, item store.Item) error {
-	if account, ok := store.Current.Parse(key); ok {
-		newest, err := store.DecodeCurrent(item)
-		h := found[account]
-		h.Newest = &newest
-		found[account] = h
+// read reads openings, newest changes and balances of accounts.
+func (l *Lists) read(ctx context.Context, c store.Consistency, keys ...store.Key) (held, error) {
+	found := held{make(map[string]Holder), make(map[events.Pair]Balance)}
+	return found, forEach(ctx, l.table, keys, c, func(key store.Key, item store.Item) error {
+		if _, _, ok := store.Balance.Parse(key); ok {
+			b, err := decodeBalance(item)
+			found.balances[b.Pair] = b
+			return err
+		}
+		if account, ok := store.Current.Parse(key); ok {
+			newest, err := store.DecodeCurrent(item)
+			found.holders[account] = Holder{found.holders[account].Opened, &newest}
+			return err
+		}
+		opened, err := decodeAs[events.AccountOpened](item)
+		found.holders[opened.ID] = Holder{&opened, found.holders[opened.ID].Newest}
 		return err
-	}
-	opened, err := decodeAs[events.AccountOpened](item)
-	h := found[opened.ID]
-	h.Opened = &opened
-	found[opened.ID] = h
-	return err
+	})
+}
+
+// holder reads an account and its newest change.
+func (l *Lists) holder(ctx context.Context, account string, c store.Consistency) (Holder, error) {
+	found, err := l.read(ctx, c, store.Account.Key(account), store.Current.Key(account))
+	return found.holders[account], err
 }
 
 // holdings reads balances with their accounts. A missing balance is zero.
-func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.Pair]Holding, error) {
+func (l *Lists) holdings(ctx context.Context, pairs ...events.Pair) ([]Holding, error) {
 	keys, asked := make([]store.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
 	for _, k := range pairs {
 		if keys = append(keys, store.Balance.Key(k.Account, k.Asset)); !asked[k.Account] {
@@ -49,25 +50,12 @@ func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.P
 			keys = append(keys, store.Account.Key(k.Account), store.Current.Key(k.Account))
 		}
 	}
-	found := make(map[events.Pair]Holding, len(pairs))
-	holders := make(map[string]Holder, len(pairs))
-	err := forEach(ctx, l.table, keys, store.Eventual, func(key store.Key, item store.Item) error {
-		if _, _, ok := store.Balance.Parse(key); !ok {
-			return addHolder(holders, key, item)
-		}
-		b, err := decodeBalance(item)
-		found[b.Pair] = Holding{Balance: b}
-		return err
-	})
-	if err != nil {
-		return nil, err
+	found, err := l.read(ctx, store.Eventual, keys...)
+	holdings := make([]Holding, len(pairs))
+	for i, k := range pairs {
+		holdings[i] = Holding{found.balances[k], found.holders[k.Account]}
 	}
-	for _, k := range pairs {
-		h := found[k]
-		h.Holder = holders[k.Account]
-		found[k] = h
-	}
-	return found, nil
+	return holdings, err
 }
 
 // Accounts lists the accounts whose ids have a prefix, by id. An account that never changed comes without its profile.
@@ -84,13 +72,13 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (accounts 
 	for i, e := range opened.Items {
 		keys[i] = store.Current.Key(e.ID)
 	}
-	changed, err := l.holdersAt(ctx, keys, store.Eventual)
+	changed, err := l.read(ctx, store.Eventual, keys...)
 	if err != nil {
 		return accounts, err
 	}
 	accounts.Items, accounts.Next = make([]Holder, len(opened.Items)), opened.Next
 	for i, e := range opened.Items {
-		accounts.Items[i] = Holder{Opened: &e, Newest: changed[e.ID].Newest}
+		accounts.Items[i] = Holder{&e, changed.holders[e.ID].Newest}
 	}
 	return accounts, nil
 }
@@ -169,7 +157,7 @@ func (l *Lists) History(ctx context.Context, account string, span Span, s Slice)
 	from, to := bounds(span, s.After)
 	r := store.Posting.History().Since(from).Before(to)
 	q := store.Query{Index: store.IndexHistory, Partition: store.Account.PK(account), Within: r, Descending: true}
-	return list(ctx, l, "list history", q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
+	return list(ctx, l, "list history", q, s.Limit, part(store.Posting.Pattern, 2), decodeAs[events.PostingRecorded])
 }
 
 // HistoryOf lists an account's postings of one asset, newest first; if strong, by a consistent read.
@@ -180,7 +168,7 @@ func (l *Lists) HistoryOf(
 	r := store.Posting.All(k.Asset).Since(from).Before(to)
 	q := store.Query{Partition: store.Account.PK(k.Account), Within: r, Descending: true}
 	q.Consistency = store.Consistency(strong)
-	return list(ctx, l, "list history of an asset", q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
+	return list(ctx, l, "list history of an asset", q, s.Limit, part(store.Posting.Pattern, 2), decodeAs[events.PostingRecorded])
 }
 
 // bounds returns the KSUIDs from (included) and to (excluded) for the rest of a history, newest first, after the
@@ -201,12 +189,6 @@ func bounds(span Span, after string) (from, to string) {
 // wholeMicros rounds t up to whole microseconds, the precision of postings' times.
 func wholeMicros(t time.Time) time.Time {
 	return t.Add(time.Microsecond - 1).Truncate(time.Microsecond)
-}
-
-// idOfPosting returns the position of a posting in a history: its KSUID.
-func idOfPosting(k store.Key) (string, bool) {
-	_, _, id, ok := store.Posting.Parse(k)
-	return id, ok
 }
 
 // AccountPage reads an account, its summary and its first balances, at most limit.
@@ -235,7 +217,7 @@ func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (pag
 		}
 		items = items[1:]
 	}
-	page.Balances, err = paged(items, last, limit, secondOf(store.Balance.Parse), decodeBalance)
+	page.Balances, err = paged(items, last, limit, part(store.Balance.Pattern, 1), decodeBalance)
 	return page, err
 }
 
@@ -281,7 +263,7 @@ func (l *Lists) Newest(ctx context.Context, account string, n int) (
 		return nil, postings, err
 	}
 	if n > 0 {
-		postings, err = paged(items, last, n, idOfPosting, decodeAs[events.PostingRecorded])
+		postings, err = paged(items, last, n, part(store.Posting.Pattern, 2), decodeAs[events.PostingRecorded])
 	} else if last != nil || len(items) > 0 {
 		postings.Next = topOfHistory()
 	}

@@ -185,7 +185,8 @@ var figures = append(events.FigureFields(), store.AttrSK, store.AttrType, store.
 
 // Postings yields the postings of k after `after` and through `through` ("": to the end), in order. It holds at most one
 // page of them in memory. The first error ends it.
-func (v *Views) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) iter.Seq2[Posting, error] {
+func (v *Views) Postings(ctx context.Context, k events.Pair, after, through events.KSUID,
+) iter.Seq2[Posting, error] {
 	q := v.postings(k, after, through)
 	q.Limit, q.Attributes = postingsPage, figures
 	pages := readPages(ctx, v.table, q, func(item store.Item) (Posting, error) { return decodePosting(k, item) })

@@ -28,19 +28,21 @@ func (l *Lists) Groups(ctx context.Context, prefix string, s Slice) (Page[events
 
 // GroupMembers lists the current members of a group by user.
 func (l *Lists) GroupMembers(ctx context.Context, group string, s Slice) (Page[Membership], error) {
-	return l.members(ctx, store.Group.PK(group), s, store.GroupMembership.Parse)
+	return l.members(ctx, store.GroupMembership.Pattern, group, s)
 }
 
 // GroupsOf lists the current memberships of a user by group.
 func (l *Lists) GroupsOf(ctx context.Context, user string, s Slice) (Page[Membership], error) {
-	return l.groupsOf(ctx, user, store.Group.Partitions().After(s.After), s.Limit)
+	return l.rolesOf(ctx, user, store.GroupMembership.Pattern, store.Group.Partitions().After(s.After), s.Limit)
 }
 
-func (l *Lists) groupsOf(ctx context.Context, user string, r store.Range, limit int) (Page[Membership], error) {
-	q := store.Query{Index: store.IndexInverse, Partition: store.Membership.PK2(user), Within: r}
-	group := firstOf(store.GroupMembership.Parse)
-	groups, err := list(ctx, l, "list groups of a user", q, limit, group, decodeMembership)
-	return withoutRevoked(groups), err
+// rolesOf lists the current memberships of a user whose keys are of a pattern and within a range.
+func (l *Lists) rolesOf(ctx context.Context, user string, p *store.Pattern, r store.Range, limit int) (
+	Page[Membership], error,
+) {
+	q := store.Query{Index: store.IndexInverse, Partition: p.PK2(user), Within: r}
+	members, err := list(ctx, l, "list memberships of a user", q, limit, part(p, 0), decodeMembership)
+	return withoutRevoked(members), err
 }
 
 // GroupAccounts lists the accounts of a group.
@@ -52,14 +54,14 @@ func (l *Lists) groupAccounts(ctx context.Context, group string, r store.Range, 
 	Page[GroupedAccount], error,
 ) {
 	q := store.Query{Index: store.IndexInverse, Partition: store.Grouped.PK2(group), Within: r}
-	return list(ctx, l, "list accounts of a group", q, limit, firstOf(store.Grouped.Parse), decodeGrouped)
+	return list(ctx, l, "list accounts of a group", q, limit, part(store.Grouped.Pattern, 0), decodeGrouped)
 }
 
 // AccountGroups lists the groups of an account.
 func (l *Lists) AccountGroups(ctx context.Context, account string, s Slice) (Page[GroupedAccount], error) {
 	r := store.Grouped.All().After(s.After)
 	q := store.Query{Partition: store.Account.PK(account), Within: r}
-	groups, err := list(ctx, l, "list groups of an account", q, s.Limit, secondOf(store.Grouped.Parse), decodeGrouped)
+	groups, err := list(ctx, l, "list groups of an account", q, s.Limit, part(store.Grouped.Pattern, 1), decodeGrouped)
 	groups.Items = slices.DeleteFunc(groups.Items, func(g GroupedAccount) bool { return g.Out })
 	return groups, err
 }
@@ -86,12 +88,13 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s Slice) (page Page
 	var groups Page[Membership]
 	both, bothCtx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
-		groups, err = l.groupsOf(bothCtx, user, r, groupsOfPage)
+		groups, err = l.rolesOf(bothCtx, user, store.GroupMembership.Pattern, r, groupsOfPage)
 		return err
 	})
 	if !inGroups {
 		both.Go(func() error {
-			direct, err := l.directOf(bothCtx, user, s)
+			within := store.Account.Partitions().After(s.After)
+			direct, err := l.rolesOf(bothCtx, user, store.Membership.Pattern, within, s.Limit)
 			for _, m := range direct.Items {
 				page.Items = append(page.Items, AccountRole{Membership: m})
 			}
@@ -107,15 +110,6 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s Slice) (page Page
 		return page, nil
 	}
 	return page, l.through(ctx, groups, group, account, s.Limit, &page)
-}
-
-// directOf lists the current memberships of a user by account.
-func (l *Lists) directOf(ctx context.Context, user string, s Slice) (Page[Membership], error) {
-	r := store.Account.Partitions().After(s.After)
-	q := store.Query{Index: store.IndexInverse, Partition: store.Membership.PK2(user), Within: r}
-	account := firstOf(store.Membership.Parse)
-	members, err := list(ctx, l, "list accounts by membership", q, s.Limit, account, decodeMembership)
-	return withoutRevoked(members), err
 }
 
 // through adds the accounts of groups to a page of at most limit. The group begun continues after the account `after`.

@@ -176,7 +176,7 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (P
 	if status != "" {
 		q.Index, q.Within = store.IndexHistory, store.Hold.History(status).Before(s.After)
 	}
-	holds, err := list(ctx, l, "list holds", q, s.Limit, secondOf(store.Hold.Parse), DecodeHold)
+	holds, err := list(ctx, l, "list holds", q, s.Limit, part(store.Hold.Pattern, 1), DecodeHold)
 	holds.Items = slices.DeleteFunc(holds.Items, func(h Hold) bool { return h.Header.ID == "" })
 	return holds, err
 }

@@ -245,34 +245,17 @@ func at(k store.Key, err error) error {
 	return nil
 }
 
-// Revision identifies one state of a stored item, which may be absent or lack a usable version. It changes with every
-// write. It begins with one of the marks below. They describe the attribute that every write changes: the version of
-// balances and summaries, the number of memberships.
-type Revision string
-
-// RevisionAbsent is the revision of an item that is not stored.
-const RevisionAbsent Revision = ""
-
-const (
-	revisionNone   = "-" // the attribute is missing
-	revisionNumber = "=" // the number follows
-	revisionType   = ":" // the attribute has another type, which follows; only a rebuild replaces it with a number
-)
+// Revision identifies one state of a stored item, by the attribute that every write changes: the version of balances
+// and summaries, the number of memberships. The zero Revision is that of an absent item.
+type Revision struct {
+	stored bool
+	kind   string // of the attribute's value, as store.TypeOf; "": the attribute is missing
+	digits string // of a number; an attribute of another type is only replaced by a rebuild
+}
 
 // RevisionOf returns the revision of an item by the named attribute. item is nil if it is absent.
 func RevisionOf(item store.Item, name string) Revision {
-	if item == nil {
-		return RevisionAbsent
-	}
-	value := item[name]
-	switch kind := store.TypeOf(value); kind {
-	case "":
-		return revisionNone
-	case "N":
-		return Revision(revisionNumber + store.DigitsOf(value))
-	default:
-		return Revision(revisionType + kind)
-	}
+	return Revision{item != nil, store.TypeOf(item[name]), store.DigitsOf(item[name])}
 }
 
 // revisionRead returns the revision that a write compares: given, or if it is nil the revision of the version that was
@@ -282,32 +265,26 @@ func revisionRead(version int64, given *Revision) Revision {
 	case given != nil:
 		return *given
 	case version == 0:
-		return RevisionAbsent
+		return Revision{}
 	}
-	return Revision(revisionNumber + strconv.FormatInt(version, 10))
+	return Revision{true, "N", strconv.FormatInt(version, 10)}
 }
 
 // Replace returns the put of item on the condition that the stored one still has revision r by the named attribute.
 // Without a name it replaces any stored item.
 func (r Revision) Replace(item store.Item, name string) store.Write {
-	w := store.Write{Item: item}
+	w := store.Write{Item: item, Names: map[string]string{"#revision": name}}
 	switch {
-	case r == RevisionAbsent:
-		w.If = store.IfAbsent
-		return w
+	case r == Revision{}:
+		w.If, w.Names = store.IfAbsent, nil
 	case name == "":
-		return w
-	}
-	w.Names = map[string]string{"#revision": name}
-	switch kind, value := r[:1], string(r[1:]); kind {
-	case revisionNone:
+		w.Names = nil
+	case r.kind == "":
 		w.If = "attribute_exists(" + store.AttrPK + ") AND attribute_not_exists(#revision)"
-	case revisionNumber:
-		w.If = "#revision = :revision"
-		w.Values = store.Item{":revision": store.Digits(value)}
+	case r.kind == "N":
+		w.If, w.Values = "#revision = :revision", store.Item{":revision": store.Digits(r.digits)}
 	default:
-		w.If = "attribute_type(#revision, :type)"
-		w.Values = store.Item{":type": store.String(value)}
+		w.If, w.Values = "attribute_type(#revision, :type)", store.Item{":type": store.String(r.kind)}
 	}
 	return w
 }

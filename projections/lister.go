@@ -123,12 +123,6 @@ func (l *Lister) read(ctx context.Context, k store.Key) (events.Event, error) {
 	return store.DecodeEvent(item)
 }
 
-// readClock reads the store's clock, with an item that never exists. That costs half a read unit.
-func (l *Lister) readClock(ctx context.Context) (time.Time, error) {
-	_, at, err := l.table.Get(ctx, store.Journal.Key(""), store.Eventual)
-	return at, err
-}
-
 func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
 	for _, row := range ListedRows(header, l.indexed) {
 		err := l.retry(ctx, func() error {
@@ -205,31 +199,29 @@ var errClock = errors.New("the clock is off the store's")
 
 // mint returns a KSUID, and the time just before it was minted. It reads the store's clock if the last known offset is
 // stale or too large. Error: errClock.
-func (l *Lister) mint(ctx context.Context) (events.KSUID, time.Time, error) {
-	off, at := l.clock.Off(l.now(), time.Now())
-	if off {
+func (l *Lister) mint(ctx context.Context) (id events.KSUID, start time.Time, err error) {
+	if off, _ := l.clock.Off(l.now(), time.Now()); off {
 		sent := time.Now()
-		read, err := l.readClock(ctx)
+		_, at, err := l.table.Get(ctx, store.Journal.Key(""), store.Eventual) // no item: half a read unit
 		if err != nil {
-			return "", time.Time{}, err
+			return "", start, err
 		}
-		l.clock.Observe(read, sent, time.Now())
-		off, at = l.clock.Off(l.now(), time.Now())
+		l.clock.Observe(at, sent, time.Now())
 	}
 	instant, start := l.now(), time.Now()
+	off, at := l.clock.Off(instant, start)
 	if !off {
-		ids, minted, err := l.minter.Mint(1)
-		if err != nil {
-			return "", time.Time{}, err
+		var ids []events.KSUID
+		if ids, instant, err = l.minter.Mint(1); err != nil {
+			return "", start, err
 		}
 		// A minter never goes back: it may still be ahead after the process's clock was corrected.
-		if off, at = l.clock.Off(minted, start); !off {
+		if off, at = l.clock.Off(instant, start); !off {
 			return ids[0], start, nil
 		}
-		instant = minted
 	}
 	l.log.ErrorContext(ctx, "clock is off the store's", "clock", instant.UTC(), "store", at.UTC(), "ClockOff", 1)
-	return "", time.Time{}, errClock
+	return "", start, errClock
 }
 
 // retry retries attempt on throttling, conflicts and unknown outcomes. Puts are idempotent.

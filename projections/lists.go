@@ -94,11 +94,11 @@ func NewLists(t store.Table) *Lists { return &Lists{t} }
 // Balance reads one balance. It returns the zero balance if none is stored.
 func (l *Lists) Balance(ctx context.Context, k events.Pair) (h Holding, err error) {
 	defer annotate(&err, "read balance")
-	found, err := l.holdings(ctx, []events.Pair{k})
+	found, err := l.holdings(ctx, k)
 	if err != nil {
 		return h, err
 	}
-	h = found[k]
+	h = found[0]
 	h.Pair = k
 	return h, nil
 }
@@ -128,7 +128,7 @@ func (l *Lists) Balances(ctx context.Context, account string, s Slice) (
 // balances lists the balances of an account by asset.
 func (l *Lists) balances(ctx context.Context, account string, s Slice) (Page[Balance], error) {
 	q := store.Query{Partition: store.Account.PK(account), Within: store.Balance.All().After(s.After)}
-	return list(ctx, l, "list balances", q, s.Limit, secondOf(store.Balance.Parse), decodeBalance)
+	return list(ctx, l, "list balances", q, s.Limit, part(store.Balance.Pattern, 1), decodeBalance)
 }
 
 // Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
@@ -137,7 +137,7 @@ func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (holders Pag
 		Index: store.IndexInverse, Partition: store.Balance.PK2(asset),
 		Within: store.Account.Partitions().After(s.After), Attributes: keysOnly,
 	}
-	keys, err := list(ctx, l, "list holders", q, s.Limit, firstOf(store.Balance.Parse), store.KeyOf)
+	keys, err := list(ctx, l, "list holders", q, s.Limit, part(store.Balance.Pattern, 0), store.KeyOf)
 	if err != nil {
 		return holders, err
 	}
@@ -146,17 +146,11 @@ func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (holders Pag
 	for i, key := range keys.Items {
 		pairs[i].Account, pairs[i].Asset, _ = store.Balance.Parse(key)
 	}
-	found, err := l.holdings(ctx, pairs)
-	if err != nil {
-		return holders, err
-	}
-	holders.Items, holders.Next = make([]Holding, 0, len(pairs)), keys.Next
-	for _, k := range pairs {
-		if h := found[k]; h.Account != "" { // an eventually consistent read may be behind the index
-			holders.Items = append(holders.Items, h)
-		}
-	}
-	return holders, nil
+	holders.Next = keys.Next
+	holders.Items, err = l.holdings(ctx, pairs...)
+	// An eventually consistent read may be behind the index.
+	holders.Items = slices.DeleteFunc(holders.Items, func(h Holding) bool { return h.Balance.Account == "" })
+	return holders, err
 }
 
 // Assets lists the assets whose ids have a prefix, by id.
@@ -168,16 +162,13 @@ func (l *Lists) Assets(ctx context.Context, prefix string, s Slice) (Page[events
 
 // Members lists the current members of an account by user.
 func (l *Lists) Members(ctx context.Context, account string, s Slice) (Page[Membership], error) {
-	return l.members(ctx, store.Account.PK(account), s, store.Membership.Parse)
+	return l.members(ctx, store.Membership.Pattern, account, s)
 }
 
-// members lists the current members in a partition, whose keys parse reads.
-func (l *Lists) members(ctx context.Context, partition string, s Slice,
-	parse func(store.Key) (string, string, bool),
-) (Page[Membership], error) {
-	r := store.Membership.All().After(s.After)
-	q := store.Query{Partition: partition, Within: r}
-	members, err := list(ctx, l, "list members", q, s.Limit, secondOf(parse), decodeMembership)
+// members lists the current members of an account or a group, whose memberships have keys of a pattern.
+func (l *Lists) members(ctx context.Context, p *store.Pattern, of string, s Slice) (Page[Membership], error) {
+	q := store.Query{Partition: p.PK(of), Within: p.All().After(s.After)}
+	members, err := list(ctx, l, "list members", q, s.Limit, part(p, 1), decodeMembership)
 	return withoutRevoked(members), err
 }
 
@@ -187,18 +178,14 @@ func withoutRevoked(members Page[Membership]) Page[Membership] {
 	return members
 }
 
-// firstOf and secondOf return positions of lists: the first or the second of the ids that parse reads from a key.
-func firstOf(parse func(store.Key) (string, string, bool)) func(store.Key) (string, bool) {
+// part returns positions of lists: the n-th part of keys of a pattern.
+func part(p *store.Pattern, n int) func(store.Key) (string, bool) {
 	return func(k store.Key) (string, bool) {
-		id, _, ok := parse(k)
-		return id, ok
-	}
-}
-
-func secondOf(parse func(store.Key) (string, string, bool)) func(store.Key) (string, bool) {
-	return func(k store.Key) (string, bool) {
-		_, id, ok := parse(k)
-		return id, ok
+		parts, ok := p.Parts(k)
+		if !ok {
+			return "", false
+		}
+		return parts[n], true
 	}
 }
 

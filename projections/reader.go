@@ -251,7 +251,7 @@ func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id ev
 	if id > b.Seal.Through {
 		raised := Change{Balance: b}
 		if b.Version == 0 {
-			raised.Balance.Version, raised.Revision = FirstVersion(at), new(RevisionAbsent)
+			raised.Balance.Version, raised.Revision = FirstVersion(at), new(Revision)
 		}
 		raising := r.views.Write(ctx, raised)
 		if !store.NeedsReread(raising) {

@@ -83,7 +83,7 @@ func (p *Projector) refold(ctx context.Context, k events.Pair, dirty []dirtyPost
 			return err
 		}
 		if b.Version == 0 {
-			b.Version, r.revision = FirstVersion(storeTime), new(RevisionAbsent)
+			b.Version, r.revision = FirstVersion(storeTime), new(Revision)
 		}
 		r.stored, r.balance = b, b
 		if err := r.count(ctx, dirty); err != nil {
