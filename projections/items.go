@@ -11,18 +11,37 @@ import (
 // Form says how one kind of projection is stored.
 type Form[T any] struct {
 	Item    func(T) store.Item
-	Decode  func(store.Item) (T, error) // errors: store.ErrMalformedItem, ErrNewerForm
-	Counter string                      // the attribute that every write changes; "": no write compares it
+	Decode  func(store.Item) (T, error)                // errors: store.ErrMalformedItem, ErrNewerForm
+	Bare    func(k store.Key, version int64) (value T) // of which only these are known
+	Counter string                                     // the attribute that every write changes; "": no write compares it
 }
 
 // The forms of projections. Those of balances and summaries decode only items with a usable version.
 var (
-	BalanceForm    = Form[Balance]{balanceItem, writable(decodeBalance), store.AttrVersion}
-	SegmentForm    = Form[Segment]{segmentItem, decodeSegment, ""}
-	SummaryForm    = Form[Summary]{summaryItem, writable(decodeSummary), store.AttrVersion}
-	MembershipForm = Form[Membership]{membershipItem, decodeMembership, store.AttrNumber}
-	GroupedForm    = Form[GroupedAccount]{groupedItem, decodeGrouped, store.AttrNumber}
-	JournalForm    = Form[JournalPage]{journalItem, decodeJournal, ""}
+	BalanceForm = Form[Balance]{balanceItem, writable(decodeBalance), func(k store.Key, version int64) Balance {
+		account, asset, _ := store.Balance.Parse(k)
+		return Balance{Pair: events.Pair{Account: account, Asset: asset}, Version: version}
+	}, store.AttrVersion}
+	SegmentForm = Form[Segment]{segmentItem, decodeSegment, func(k store.Key, _ int64) Segment {
+		account, _ := store.Account.Owner(k)
+		pair := events.Pair{Account: account, Asset: store.FirstID(k.SK)}
+		return Segment{Pair: pair, Fold: Fold{Through: events.KSUID(store.LastID(k.SK))}}
+	}, ""}
+	SummaryForm = Form[Summary]{summaryItem, writable(decodeSummary), func(k store.Key, version int64) Summary {
+		account, _ := store.Summary.Parse(k)
+		return Summary{Account: account, Version: version}
+	}, store.AttrVersion}
+	MembershipForm = Form[Membership]{membershipItem, decodeMembership, func(k store.Key, _ int64) Membership {
+		account, group, user, _ := membershipKey(store.KeyItem(k))
+		return Membership{Account: account, Group: group, User: user}
+	}, store.AttrNumber}
+	GroupedForm = Form[GroupedAccount]{groupedItem, decodeGrouped, func(k store.Key, _ int64) GroupedAccount {
+		account, group, _ := store.Grouped.Parse(k)
+		return GroupedAccount{Account: account, Group: group}
+	}, store.AttrNumber}
+	JournalForm = Form[JournalPage]{journalItem, decodeJournal, func(k store.Key, _ int64) JournalPage {
+		return JournalPage{ID: events.KSUID(store.FirstID(k.SK))}
+	}, ""}
 )
 
 // Replace returns the put of value on the condition that the stored item still has revision r.
@@ -33,6 +52,7 @@ func anyForm[T any](f Form[T]) Form[any] {
 	return Form[any]{
 		Item:    func(value any) store.Item { return f.Item(value.(T)) },
 		Decode:  func(item store.Item) (any, error) { return f.Decode(item) },
+		Bare:    func(k store.Key, version int64) any { return f.Bare(k, version) },
 		Counter: f.Counter,
 	}
 }
@@ -72,11 +92,11 @@ func balanceItem(b Balance) store.Item {
 }
 
 // decodeBalance decodes a balance. Its Version is 0 if the item has no usable version; the balance can be shown but not
-// updated. On an error, only the Version is set.
+// updated.
 func decodeBalance(item store.Item) (Balance, error) {
 	account, asset, ok := store.Balance.Parse(store.ItemKey(item))
 	r := open(item, store.Balance.Type, ok)
-	b := Balance{
+	return decoded(Balance{
 		Pair:       events.Pair{Account: account, Asset: asset},
 		Version:    VersionOf(item),
 		Base:       takeNested(r, store.AttrBase),
@@ -84,11 +104,7 @@ func decodeBalance(item store.Item) (Balance, error) {
 		Head:       takeNested(r, store.AttrHead),
 		First:      events.KSUID(r.OptionalText(store.AttrFirst)),
 		Unfinished: r.OptionalFlag(store.AttrUnfinished),
-	}
-	if r.Err() != nil {
-		b = Balance{Version: b.Version}
-	}
-	return b, at(store.ItemKey(item), r.Err())
+	}, item, r)
 }
 
 // segmentItem returns the item of a segment. Its sort key ends in Through, so segments sort like postings.
@@ -122,21 +138,17 @@ func summaryItem(s Summary) store.Item {
 	return item
 }
 
-// decodeSummary decodes a summary. Version and errors are as in decodeBalance.
+// decodeSummary decodes a summary. Its Version is as in decodeBalance.
 func decodeSummary(item store.Item) (Summary, error) {
 	account, ok := store.Summary.Parse(store.ItemKey(item))
 	r := open(item, store.Summary.Type, ok)
-	s := Summary{
+	return decoded(Summary{
 		Account:  account,
 		Version:  VersionOf(item),
 		Assets:   r.Integer(store.AttrAssets),
 		Holdings: r.Integer(store.AttrHoldings),
 		First:    events.KSUID(r.OptionalText(store.AttrFirst)),
-	}
-	if r.Err() != nil {
-		s = Summary{Version: s.Version}
-	}
-	return s, at(store.ItemKey(item), r.Err())
+	}, item, r)
 }
 
 // writable returns a decoder with an additional check: the item must have a usable version.

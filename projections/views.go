@@ -46,21 +46,31 @@ type Repairer interface {
 // Balance reads the balance of k. It returns the zero balance if none is stored. It also returns the store's clock in
 // whole seconds, zero if unknown.
 func (v *Views) Balance(ctx context.Context, k events.Pair) (Balance, time.Time, error) {
-	item, at, err := v.table.Get(ctx, store.Balance.Key(k.Account, k.Asset), store.Strong)
-	if err != nil {
-		return Balance{}, at, err
-	}
-	b, err := decodeOr(Balance{Pair: k}, item, BalanceForm)
-	return b, at, err
+	return get(ctx, v.table, store.Balance.Key(k.Account, k.Asset), BalanceForm)
 }
 
 // Summary reads an account's summary. It returns the zero summary if none is stored.
 func (v *Views) Summary(ctx context.Context, account string) (Summary, error) {
-	item, _, err := v.table.Get(ctx, store.Summary.Key(account), store.Strong)
+	s, _, err := get(ctx, v.table, store.Summary.Key(account), SummaryForm)
+	return s, err
+}
+
+// get reads the value of a key, and the store's clock.
+func get[T any](ctx context.Context, t store.Table, k store.Key, form Form[T]) (value T, at time.Time, err error) {
+	item, at, err := t.Get(ctx, k, store.Strong)
 	if err != nil {
-		return Summary{}, err
+		return value, at, err
 	}
-	return decodeOr(Summary{Account: account}, item, SummaryForm)
+	value, err = form.decodeOr(k, item)
+	return value, at, err
+}
+
+// decodeOr decodes an item. If it is nil, the value is empty.
+func (f Form[T]) decodeOr(k store.Key, item store.Item) (T, error) {
+	if item == nil {
+		return f.Bare(k, 0), nil
+	}
+	return f.Decode(item)
 }
 
 // IsClosed reports whether account is closed. It decodes only the state: a fault of the rest is left to the audit.
@@ -71,14 +81,6 @@ func (v *Views) IsClosed(ctx context.Context, account string) (bool, error) {
 	}
 	r := store.Open(item, store.Current.Type)
 	return r.Text("State") == string(events.StateClosed), r.Err()
-}
-
-// decodeOr decodes an item. It returns absent if the item is nil.
-func decodeOr[T any](absent T, item store.Item, form Form[T]) (T, error) {
-	if item == nil {
-		return absent, nil
-	}
-	return form.Decode(item)
 }
 
 // SegmentFrom reads the first segment of k whose Through is at or after id. The segment may begin after id. Error: also
@@ -96,19 +98,17 @@ func (v *Views) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID)
 func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through events.KSUID) (
 	b Balance, s Segment, err error,
 ) {
-	items, _, err := v.table.Snapshot(ctx, []store.Key{
-		store.Balance.Key(k.Account, k.Asset), store.Segment.Key(k.Account, k.Asset, string(through)),
-	})
+	balance, segment := store.Balance.Key(k.Account, k.Asset), store.Segment.Key(k.Account, k.Asset, string(through))
+	items, _, err := v.table.Snapshot(ctx, []store.Key{balance, segment})
 	if err != nil {
 		return b, s, err
 	}
 	if items[1] == nil {
 		return b, s, store.ErrAbsent
 	}
-	if b, err = decodeOr(Balance{Pair: k}, items[0], BalanceForm); err != nil {
-		return b, s, err
+	if b, err = BalanceForm.decodeOr(balance, items[0]); err == nil {
+		s, err = decodeSegment(items[1])
 	}
-	s, err = decodeSegment(items[1])
 	return b, s, err
 }
 

@@ -135,12 +135,12 @@ func (b *Rebuilder) countSummary(
 		return s, err
 	}
 	for some := range slices.Chunk(assets, snapshotItems) {
-		now, balances, _, err := b.snapshotAccount(ctx, s.Account, some)
+		now, balances, _, err := b.summaryAnd(ctx, s.Account, some...)
 		if err != nil {
 			return s, fmt.Errorf("read summary and balances: %w", err)
 		}
 		if now.Revision != stored.Revision {
-			return s, fmt.Errorf("summary changed from %q to %q: %w", stored.Revision, now.Revision, store.ErrConflict)
+			return s, fmt.Errorf("summary changed: %w", store.ErrConflict)
 		}
 		for _, found := range balances {
 			switch balance := found.Value; {
@@ -181,7 +181,7 @@ func (b *Rebuilder) CountSummary(ctx context.Context, c *projections.Change) err
 
 // storedSummary reads an account's stored summary. If its version is not usable, it gets one from FirstVersion.
 func (b *Rebuilder) storedSummary(ctx context.Context, account string) (Stored[projections.Summary], error) {
-	found, _, at, err := b.snapshotAccount(ctx, account, nil)
+	found, _, at, err := b.summaryAnd(ctx, account)
 	if err != nil {
 		return found, fmt.Errorf("read summary: %w", err)
 	}

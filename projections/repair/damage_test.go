@@ -99,7 +99,7 @@ func (d *damaged) refold(k events.Pair) {
 }
 
 func (d *damaged) balance(k events.Pair) repair.Stored[projections.Balance] {
-	found, _, _, err := d.rebuilder.Snapshot(d.Context(), k, nil)
+	found, _, _, err := d.rebuilder.BalanceAnd(d.Context(), k)
 	d.must(err)
 	return found
 }
@@ -170,7 +170,7 @@ func (d *damaged) one(hows ...func()) { hows[rapid.IntRange(0, len(hows)-1).Draw
 
 func (d *damaged) damageSummary(account string) {
 	damage := d.store.Damage()
-	found, _, _, err := d.rebuilder.SnapshotAccount(d.Context(), account, nil)
+	found, _, _, err := d.rebuilder.SummaryAnd(d.Context(), account)
 	d.must(err)
 	switch how := rapid.IntRange(0, 3).Draw(d.T, "how to the summary"); {
 	case how == 0:
@@ -247,7 +247,7 @@ func (d *damaged) exactPair(k events.Pair) {
 	for _, s := range d.store.AllSegments(k) {
 		wanted, _ := naive(d.posted[k], s.After, s.Through)
 		wanted.Through = s.Through
-		_, found, _, err := d.rebuilder.Snapshot(d.Context(), k, []events.KSUID{s.Through})
+		_, found, _, err := d.rebuilder.BalanceAnd(d.Context(), k, s.Through)
 		d.must(err)
 		if s.After != sum.Through || s.Fold != wanted || found[0].Fault != nil {
 			d.Errorf("%v: segment %+v after %s, wanted %+v", k, s, sum.Through, wanted)

@@ -16,18 +16,18 @@ var IsLate = isLate
 
 const LateFor = lateFor
 
-// Snapshot is snapshot.
-func (b *Rebuilder) Snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
+// BalanceAnd is balanceAnd.
+func (b *Rebuilder) BalanceAnd(ctx context.Context, k events.Pair, throughs ...events.KSUID) (
 	Stored[projections.Balance], []Stored[projections.Segment], time.Time, error,
 ) {
-	return b.snapshot(ctx, k, throughs)
+	return b.balanceAnd(ctx, k, throughs...)
 }
 
-// SnapshotAccount is snapshotAccount.
-func (b *Rebuilder) SnapshotAccount(ctx context.Context, account string, assets []string) (
+// SummaryAnd is summaryAnd.
+func (b *Rebuilder) SummaryAnd(ctx context.Context, account string, assets ...string) (
 	Stored[projections.Summary], []Stored[projections.Balance], time.Time, error,
 ) {
-	return b.snapshotAccount(ctx, account, assets)
+	return b.summaryAnd(ctx, account, assets...)
 }
 
 // Rebuild rebuilds the items of a target. It returns the first error.
@@ -44,13 +44,9 @@ func (b *Rebuilder) Rebuild(ctx context.Context, t projections.Target) error {
 func (b *Rebuilder) StoredMembership(ctx context.Context, of projections.Membership) (
 	Stored[projections.Membership], error,
 ) {
-	item, _, err := b.table.Get(ctx, store.ItemKey(projections.MembershipForm.Item(of)), store.Strong)
-	if err != nil {
-		return Stored[projections.Membership]{}, err
-	}
-	return inspect(item, projections.MembershipForm, func(m *projections.Membership) {
-		m.Account, m.User = of.Account, of.User
-	})
+	key := store.Membership.Key(of.Account, of.User)
+	found, _, _, err := snapshot(ctx, b.table, key, projections.MembershipForm, nil, projections.MembershipForm)
+	return found, err
 }
 
 // Scan is scan.
@@ -61,11 +57,4 @@ func (b *Rebuilder) Scan(ctx context.Context) error {
 // FirstKey is firstKey.
 func (b *Rebuilder) FirstKey(ctx context.Context, partition string, within store.Range) (store.Key, error) {
 	return b.firstKey(ctx, partition, within)
-}
-
-// SegmentsAfter is segmentsAfter.
-func (b *Rebuilder) SegmentsAfter(ctx context.Context, k events.Pair, after events.KSUID) (
-	[]Stored[projections.Segment], bool, error,
-) {
-	return b.segmentsAfter(ctx, k, after)
 }

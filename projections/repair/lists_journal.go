@@ -65,9 +65,7 @@ func (l *lists) pages(ctx context.Context, after events.KSUID, each func(Stored[
 	for item, err := range store.All(ctx, l.retried(), q) {
 		var p Stored[projections.JournalPage]
 		if err == nil {
-			p, err = inspect(item, projections.JournalForm, func(p *projections.JournalPage) {
-				p.ID = events.KSUID(store.FirstID(store.ItemKey(item).SK))
-			})
+			p, err = inspect(store.ItemKey(item), item, projections.JournalForm)
 		}
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"ledger.example/events"
 	"ledger.example/internal/store"
 	"ledger.example/internal/store/storetest"
 	"ledger.example/projections"
@@ -49,10 +48,10 @@ func TestReadsOfARebuildAreStronglyConsistent(t *testing.T) {
 func errorsOfReads(ctx context.Context, b *repair.Rebuilder) []error {
 	scan := b.Scan(ctx)
 	_, first := b.FirstKey(ctx, store.Account.PK("jane"), store.Grant.NextAfter(""))
-	_, _, segments := b.SegmentsAfter(ctx, jane, "")
-	_, _, _, alone := b.Snapshot(ctx, jane, nil)
-	_, _, _, snapshot := b.Snapshot(ctx, jane, []events.KSUID{ksuid(1)})
-	_, _, _, account := b.SnapshotAccount(ctx, "jane", []string{"USD"})
+	_, segments := b.IsLost(ctx, projections.Balance{Pair: jane})
+	_, _, _, alone := b.BalanceAnd(ctx, jane)
+	_, _, _, snapshot := b.BalanceAnd(ctx, jane, ksuid(1))
+	_, _, _, account := b.SummaryAnd(ctx, "jane", "USD")
 	_, membership := b.StoredMembership(ctx, projections.Membership{Account: "jane", User: "ann"})
 	return []error{scan, first, segments, alone, snapshot, account, membership}
 }
@@ -70,7 +69,7 @@ func TestRevisionsOfMalformedVersions(t *testing.T) {
 		}
 		_, err := b.Table.Write(t.Context(), store.Write{Item: version})
 		b.Must(err)
-		found, _, _, err := b.rebuilder.Snapshot(t.Context(), jane, nil)
+		found, _, _, err := b.rebuilder.BalanceAnd(t.Context(), jane)
 		if err != nil || !found.Exists || found.Fault == nil {
 			t.Fatalf("version %v was read as %+v, %v", version, found, err)
 		}

@@ -8,6 +8,7 @@ package repair
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -101,16 +102,23 @@ func (b *Rebuilder) retried() store.Table {
 
 // IsLost implements projections.Repairer. The balance's item was lost if a segment lies beyond its base.
 func (b *Rebuilder) IsLost(ctx context.Context, balance projections.Balance) (bool, error) {
-	beyond, _, err := b.segmentsAfter(ctx, balance.Pair, balance.Base.Through)
-	if err != nil || len(beyond) == 0 {
+	beyond := segments(balance.Pair, balance.Base.Through)
+	if beyond.Within.Empty() {
+		return false, nil
+	}
+	item, err := store.First(ctx, b.table, beyond)
+	if errors.Is(err, store.ErrAbsent) {
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	// A refold's transaction becomes visible item by item: the segment may be newer than the balance.
-	now, segments, _, err := b.snapshot(ctx, balance.Pair, []events.KSUID{beyond[0].Value.Through})
+	now, found, _, err := b.balanceAnd(ctx, balance.Pair, endOf(item))
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read balance and segment: %w", err)
-	case now.Value.Version != balance.Version || now.Exists != (balance.Version > 0) || !segments[0].Exists:
+	case now.Value.Version != balance.Version || now.Exists != (balance.Version > 0) || !found[0].Exists:
 		return false, fmt.Errorf("balance changed from version %d: %w", balance.Version, store.ErrConflict)
 	}
 	return true, nil

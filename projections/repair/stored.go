@@ -23,21 +23,19 @@ type Stored[T any] struct {
 	Revision projections.Revision
 }
 
-// inspect decodes an item, nil if it is absent. It encodes the result again, and reports any difference as a fault.
-// setKey sets the fields that the item's key has. Error: store.ErrNewerForm.
-func inspect[T any](item store.Item, form projections.Form[T], setKey func(*T)) (f Stored[T], err error) {
-	defer func() { setKey(&f.Value) }()
-	f.Revision = projections.RevisionOf(item, form.Counter)
+// inspect decodes the item of a key, nil if it is absent. It encodes the result again, and reports any difference as a
+// fault. Error: store.ErrNewerForm.
+func inspect[T any](key store.Key, item store.Item, form projections.Form[T]) (f Stored[T], err error) {
+	f.Value, f.Revision = form.Bare(key, projections.VersionOf(item)), projections.RevisionOf(item, form.Counter)
 	if item == nil {
 		return f, nil
 	}
-	f.Exists = true
-	f.Value, f.Fault = form.Decode(item)
-	switch {
-	case errors.Is(f.Fault, store.ErrNewerForm):
-		return f, f.Fault
-	case f.Fault == nil:
-		f.Fault = differs(item, form.Item(f.Value))
+	value, err := form.Decode(item)
+	switch f.Exists, f.Fault = true, err; {
+	case errors.Is(err, store.ErrNewerForm):
+		return f, err
+	case err == nil:
+		f.Value, f.Fault = value, differs(item, form.Item(value))
 	}
 	return f, nil
 }
@@ -56,109 +54,66 @@ func differs(item, wanted store.Item) error {
 		strings.Join(names, ", "))
 }
 
-func inspectBalance(k events.Pair, item store.Item) (Stored[projections.Balance], error) {
-	return inspect(item, projections.BalanceForm, func(b *projections.Balance) { b.Pair = k })
-}
-
-// inspectSegment inspects the item of the segment of k that ends at through.
-func inspectSegment(k events.Pair, through events.KSUID, item store.Item) (Stored[projections.Segment], error) {
-	return inspect(item, projections.SegmentForm, func(s *projections.Segment) { s.Pair, s.Through = k, through })
-}
-
-func inspectSummary(account string, item store.Item) (Stored[projections.Summary], error) {
-	return inspect(item, projections.SummaryForm, func(s *projections.Summary) { s.Account = account })
-}
-
-// snapshotItems is the maximum number of segments or balances in one snapshot, besides its first item.
+// snapshotItems is the maximum number of other items in one snapshot.
 const snapshotItems = store.TransactionActions - 1
 
-// snapshot reads, in one transaction, the balance of k and its segments that end at throughs, at most snapshotItems.
-// Segments are in the order of throughs. It also returns the store's clock. ErrConflict: a transaction on one of the
-// items was in flight.
-func (b *Rebuilder) snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
-	balance Stored[projections.Balance], segments []Stored[projections.Segment], at time.Time, err error,
+// snapshot reads an item and at most snapshotItems others in one transaction. It also returns the store's clock.
+// ErrConflict: a transaction on one of the items was in flight. A single item needs no transaction.
+func snapshot[A, B any](ctx context.Context, t store.Table, key store.Key, form projections.Form[A],
+	others []store.Key, otherForm projections.Form[B],
+) (first Stored[A], rest []Stored[B], at time.Time, err error) {
+	items := make([]store.Item, 1)
+	if len(others) == 0 {
+		items[0], at, err = t.Get(ctx, key, store.Strong)
+	} else {
+		items, at, err = t.Snapshot(ctx, append([]store.Key{key}, others...))
+	}
+	if err != nil {
+		return first, nil, at, err
+	}
+	rest = make([]Stored[B], len(others))
+	for i, other := range others {
+		if rest[i], err = inspect(other, items[i+1], otherForm); err != nil {
+			return first, nil, at, err
+		}
+	}
+	first, err = inspect(key, items[0], form)
+	return first, rest, at, err
+}
+
+// balanceAnd is snapshot for the balance of k and its segments that end at throughs, in this order.
+func (b *Rebuilder) balanceAnd(ctx context.Context, k events.Pair, throughs ...events.KSUID) (
+	Stored[projections.Balance], []Stored[projections.Segment], time.Time, error,
 ) {
 	keys := make([]store.Key, len(throughs))
 	for i, through := range throughs {
 		keys[i] = store.Segment.Key(k.Account, k.Asset, string(through))
 	}
-	first, items, at, err := b.readTogether(ctx, store.Balance.Key(k.Account, k.Asset), keys)
-	if err != nil {
-		return balance, nil, at, err
-	}
-	segments = make([]Stored[projections.Segment], len(throughs))
-	for i, through := range throughs {
-		if segments[i], err = inspectSegment(k, through, items[i]); err != nil {
-			return balance, nil, at, err
-		}
-	}
-	balance, err = inspectBalance(k, first)
-	return balance, segments, at, err
+	balance := store.Balance.Key(k.Account, k.Asset)
+	return snapshot(ctx, b.table, balance, projections.BalanceForm, keys, projections.SegmentForm)
 }
 
-// snapshotAccount is snapshot for an account's summary and its balances of assets.
-func (b *Rebuilder) snapshotAccount(ctx context.Context, account string, assets []string) (
-	summary Stored[projections.Summary], balances []Stored[projections.Balance], at time.Time, err error,
+// summaryAnd is snapshot for an account's summary and its balances of assets.
+func (b *Rebuilder) summaryAnd(ctx context.Context, account string, assets ...string) (
+	Stored[projections.Summary], []Stored[projections.Balance], time.Time, error,
 ) {
 	keys := make([]store.Key, len(assets))
 	for i, asset := range assets {
 		keys[i] = store.Balance.Key(account, asset)
 	}
-	first, items, at, err := b.readTogether(ctx, store.Summary.Key(account), keys)
-	if err != nil {
-		return summary, nil, at, err
-	}
-	balances = make([]Stored[projections.Balance], len(assets))
-	for i, asset := range assets {
-		if balances[i], err = inspectBalance(events.Pair{Account: account, Asset: asset}, items[i]); err != nil {
-			return summary, nil, at, err
-		}
-	}
-	summary, err = inspectSummary(account, first)
-	return summary, balances, at, err
+	summary := store.Summary.Key(account)
+	return snapshot(ctx, b.table, summary, projections.SummaryForm, keys, projections.BalanceForm)
 }
 
-// readTogether reads items in one transaction, nil for each that is absent, and the store's clock. A single item needs
-// no transaction.
-func (b *Rebuilder) readTogether(ctx context.Context, key store.Key, others []store.Key) (
-	first store.Item, rest []store.Item, at time.Time, err error,
-) {
-	if len(others) == 0 {
-		first, at, err = b.table.Get(ctx, key, store.Strong)
-		return first, nil, at, err
-	}
-	items, at, err := b.table.Snapshot(ctx, append([]store.Key{key}, others...))
-	if err != nil {
-		return nil, nil, at, err
-	}
-	return items[0], items[1:], at, nil
-}
-
-// segmentsAfter reads a page of the segments of k that end after `after`, ascending. more reports whether the caller
-// must continue after the last one. The Through of each segment is from its key, and may not be a KSUID.
-func (b *Rebuilder) segmentsAfter(ctx context.Context, k events.Pair, after events.KSUID) (
-	found []Stored[projections.Segment], more bool, err error,
-) {
-	q := store.Query{
+// segments selects the segments of k that end after `after`. The ends in their keys may be no KSUIDs.
+func segments(k events.Pair, after events.KSUID) store.Query {
+	return store.Query{
 		Partition: store.Account.PK(k.Account), Within: store.Segment.All(k.Asset).After(string(after)),
-		Consistency: store.Strong,
+		Consistency: store.Strong, Attributes: keysOnly,
 	}
-	if q.Within.Empty() {
-		return nil, false, nil
-	}
-	page, err := store.NextPage(ctx, b.table, q)
-	if err != nil {
-		return nil, false, err
-	}
-	found = make([]Stored[projections.Segment], len(page.Items))
-	for i, item := range page.Items {
-		through := events.KSUID(store.LastID(store.ItemKey(item).SK))
-		if found[i], err = inspectSegment(k, through, item); err != nil {
-			return nil, false, err
-		}
-	}
-	return found, page.Next != nil, nil
 }
+
+func endOf(item store.Item) events.KSUID { return events.KSUID(store.LastID(store.ItemKey(item).SK)) }
 
 // chain is the stored balance of a pair with all its segments, at one version of the balance.
 type chain struct {
@@ -172,7 +127,7 @@ type chain struct {
 // not see: those that must end where the base ends, or where another segment begins. A change of the balance's version
 // between snapshots is a conflict.
 func (b *Rebuilder) readChain(ctx context.Context, k events.Pair) (chain, error) {
-	balance, _, at, err := b.snapshot(ctx, k, nil)
+	balance, _, at, err := b.balanceAnd(ctx, k)
 	if err != nil {
 		return chain{}, fmt.Errorf("read balance: %w", err)
 	}
@@ -187,15 +142,11 @@ func (b *Rebuilder) readChain(ctx context.Context, k events.Pair) (chain, error)
 			asked[end], ends = true, append(ends, end)
 		}
 	}
-	for after, more := events.KSUID(""), true; more; {
-		var listed []Stored[projections.Segment]
-		if listed, more, err = b.segmentsAfter(ctx, k, after); err != nil {
+	for item, err := range store.All(ctx, b.table, segments(k, "")) {
+		if err != nil {
 			return chain{}, fmt.Errorf("list segments: %w", err)
 		}
-		for _, s := range listed {
-			after = s.Value.Through
-			ask(after)
-		}
+		ask(endOf(item))
 	}
 	if base := balance.Value.Base.Through; isKSUID(base) {
 		ask(base)
@@ -203,13 +154,12 @@ func (b *Rebuilder) readChain(ctx context.Context, k events.Pair) (chain, error)
 	for len(ends) > 0 {
 		some := ends[:min(len(ends), snapshotItems)]
 		ends = ends[len(some):]
-		again, found, _, err := b.snapshot(ctx, k, some)
+		again, found, _, err := b.balanceAnd(ctx, k, some...)
 		if err != nil {
 			return chain{}, fmt.Errorf("read balance and segments: %w", err)
 		}
 		if again.Revision != balance.Revision {
-			return chain{}, fmt.Errorf("balance changed from %q to %q: %w", balance.Revision, again.Revision,
-				store.ErrConflict)
+			return chain{}, fmt.Errorf("balance changed: %w", store.ErrConflict)
 		}
 		for i, s := range found {
 			if s.Exists {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"ledger.example/events"
@@ -262,11 +261,10 @@ func compared(view *projections.View, key store.Key, item store.Item, becomes an
 			return becomes, nil
 		}
 	}
-	found, err := inspect(item, form, func(v *any) {
-		if *v == nil {
-			*v = reflect.Zero(reflect.TypeOf(becomes)).Interface()
-		}
-	})
+	if form.Bare == nil {
+		form.Bare = func(store.Key, int64) any { return becomes }
+	}
+	found, err := inspect(key, item, form)
 	if err != nil {
 		return d, 0, r, err
 	}
