@@ -157,7 +157,7 @@ func (l *Lists) History(ctx context.Context, account string, span Span, s Slice)
 	from, to := bounds(span, s.After)
 	r := store.Posting.History().Since(from).Before(to)
 	q := store.Query{Index: store.IndexHistory, Partition: store.Account.PK(account), Within: r, Descending: true}
-	return list(ctx, l, "list history", q, s.Limit, part(store.Posting.Pattern, 2), decodeAs[events.PostingRecorded])
+	return listPostings(ctx, l, q, s.Limit)
 }
 
 // HistoryOf lists an account's postings of one asset, newest first; if strong, by a consistent read.
@@ -168,8 +168,15 @@ func (l *Lists) HistoryOf(
 	r := store.Posting.All(k.Asset).Since(from).Before(to)
 	q := store.Query{Partition: store.Account.PK(k.Account), Within: r, Descending: true}
 	q.Consistency = store.Consistency(strong)
-	return list(ctx, l, "list history of an asset", q, s.Limit, part(store.Posting.Pattern, 2), decodeAs[events.PostingRecorded])
+	return listPostings(ctx, l, q, s.Limit)
 }
+
+func listPostings(ctx context.Context, l *Lists, q store.Query, limit int) (Page[events.PostingRecorded], error) {
+	return list(ctx, l, "list history", q, limit, idOfPosting, decodeAs[events.PostingRecorded])
+}
+
+// idOfPosting returns the position of a posting in a history: its KSUID.
+var idOfPosting = part(store.Posting.Pattern, 2)
 
 // bounds returns the KSUIDs from (included) and to (excluded) for the rest of a history, newest first, after the
 // posting `after`.
@@ -263,7 +270,7 @@ func (l *Lists) Newest(ctx context.Context, account string, n int) (
 		return nil, postings, err
 	}
 	if n > 0 {
-		postings, err = paged(items, last, n, part(store.Posting.Pattern, 2), decodeAs[events.PostingRecorded])
+		postings, err = paged(items, last, n, idOfPosting, decodeAs[events.PostingRecorded])
 	} else if last != nil || len(items) > 0 {
 		postings.Next = topOfHistory()
 	}

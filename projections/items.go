@@ -13,7 +13,7 @@ type Form[T any] struct {
 	Item    func(T) store.Item
 	Decode  func(store.Item) (T, error)                // errors: store.ErrMalformedItem, ErrNewerForm
 	Bare    func(k store.Key, version int64) (value T) // of which only these are known
-	Counter string                                     // the attribute that every write changes; "": no write compares it
+	Counter string                                     // which every write changes; "": no write compares one
 }
 
 // The forms of projections. Those of balances and summaries decode only items with a usable version.
