@@ -183,8 +183,8 @@ const postingsPage = 1000
 // figures are the attributes of a posting's figures, and those that their checksum covers.
 var figures = append(events.FigureFields(), store.AttrSK, store.AttrType, store.AttrForm, store.AttrChecksum)
 
-// Postings yields the postings of k after `after` and through `through` ("": to the end), in order. It holds one page of
-// them in memory. The first error ends it.
+// Postings yields the postings of k after `after` and through `through` ("": to the end), in order. It holds one page
+// of them in memory. The first error ends it.
 func (v *Views) Postings(ctx context.Context, k events.Pair, after, through events.KSUID,
 ) iter.Seq2[Posting, error] {
 	q := v.postings(k, after, through)
