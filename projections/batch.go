@@ -48,7 +48,7 @@ func RecordOf(item store.Item) Record {
 	return r
 }
 
-// job is the work for the records of a batch that have the same target.
+// job is the work for the records of a batch that have the same target; or for one record of the lists.
 type job struct {
 	Target
 	first   int            // position in the batch of its first record
@@ -56,6 +56,7 @@ type job struct {
 	dirty   []dirtyPosting // of a balance
 	effort  effort         // of a balance
 	seen    Seen           // of a view
+	event   events.Event   // of the lists; nil: it must be read from the table
 	err     error
 }
 
@@ -80,7 +81,9 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 	jobs := p.jobs(ctx, batch)
 	p.run(ctx, jobs, func(Target, int, bool, error) {})
 	p.logBatch(ctx, batch, jobs)
-	return p.report(ctx, batch, jobs)
+	return report(ctx, p.log, batch, jobs, "projection stopped", "projection failed", func(j *job) []any {
+		return []any{"account", j.Account, "group", j.Group, "asset", j.Asset, "user", j.User, "hold", j.Hold}
+	})
 }
 
 // Applied is called with the result of a batch for one target: the position in the batch of the target's first record,
@@ -201,27 +204,25 @@ func isFinal(err error) bool {
 	}, func(final error) bool { return errors.Is(err, final) })
 }
 
-// report logs each job that failed, and returns the results of Project. Jobs that would fail on every retry are counted
-// as malformed.
-func (p *Projector) report(ctx context.Context, batch []Record, jobs []*job) (failed string, err error) {
+// report logs each job that failed, and returns the first of them as Project does. Jobs that would fail on every retry
+// are counted as malformed. stopped and failing are the messages, about says what a job is for.
+func report(ctx context.Context, log *slog.Logger, batch []Record, jobs []*job, stopped, failing string,
+	about func(*job) []any,
+) (failed string, err error) {
 	for _, j := range jobs {
 		if j.err == nil {
 			continue
 		}
 		number := batch[j.first].SequenceNumber
-		about := []any{
-			"account", j.Account, "group", j.Group, "asset", j.Asset, "user", j.User, "hold", j.Hold,
-			"sequence_number", number, "error", j.err,
-		}
+		attributes := append(about(j), "sequence_number", number, "error", j.err)
 		if j.isFinal() {
-			p.log.ErrorContext(ctx, "projection stopped", append(about, "RecordsMalformed", j.records)...)
+			log.ErrorContext(ctx, stopped, append(attributes, "RecordsMalformed", j.records)...)
 			continue
 		}
-		p.log.ErrorContext(ctx, "projection failed", about...)
-		if failed != "" || err != nil {
-			continue
+		log.ErrorContext(ctx, failing, attributes...)
+		if failed == "" && err == nil {
+			failed, err = firstFailed(j.first, number, j.err)
 		}
-		failed, err = firstFailed(j.first, number, j.err)
 	}
 	return failed, err
 }

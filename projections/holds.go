@@ -101,7 +101,7 @@ func holdItem(account string, h Hold) store.Item {
 
 // openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
 func openHoldItem(h Hold) store.Item {
-	item := store.Begin(h.ExpiryKey(), store.OpenHold.Type)
+	item := store.Begin(store.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID), store.OpenHold.Type)
 	item[store.AttrVersion] = store.Integer(h.Version())
 	if h.Ended == nil {
 		item[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard(h.Header.ID)))
@@ -112,13 +112,12 @@ func openHoldItem(h Hold) store.Item {
 // Entries returns the entries of h, as items: an account's entry, with that of the first account also the entry by
 // expiry. All of them if account is "".
 func (h Hold) Entries(account string) (entries []any) {
-	first := h.Header.Legs[0]
 	for _, of := range h.Accounts() {
 		if account == "" || account == of {
 			entries = append(entries, holdItem(of, h))
 		}
 	}
-	if account == "" || account == first.Account {
+	if account == "" || account == h.Header.Legs[0].Account {
 		entries = append(entries, openHoldItem(h))
 	}
 	return entries
@@ -127,21 +126,21 @@ func (h Hold) Entries(account string) (entries []any) {
 // HoldEntry returns the entry of h with that key. If h has none, the entry is void: it is in no index, and any other
 // entry replaces it.
 func HoldEntry(key store.Key, h Hold) store.Item {
-	account, _, ofAccount := store.Hold.Parse(key)
-	switch {
-	case !h.HasEntry(key):
-		kind := store.OpenHold.Type
-		if ofAccount {
-			kind = store.Hold.Type
+	if h.Header.IsHold() {
+		for _, entry := range h.Entries("") {
+			if item := entry.(store.Item); store.ItemKey(item) == key {
+				return item
+			}
 		}
-		item := store.Begin(key, kind)
-		item[store.AttrVersion] = store.Integer(0)
-		item[store.AttrVoid] = store.Flag(true)
-		return item
-	case ofAccount:
-		return holdItem(account, h)
 	}
-	return openHoldItem(h)
+	kind := store.OpenHold.Type
+	if store.Hold.Is(key.SK) {
+		kind = store.Hold.Type
+	}
+	item := store.Begin(key, kind)
+	item[store.AttrVersion] = store.Integer(0)
+	item[store.AttrVoid] = store.Flag(true)
+	return item
 }
 
 // DecodeHold decodes an account's entry of a hold. A void entry is the zero hold.
@@ -263,24 +262,6 @@ func (h Hold) Accounts() []string {
 		}
 	}
 	return accounts
-}
-
-// ExpiryKey is the key of the hold's entry by expiry.
-func (h Hold) ExpiryKey() store.Key {
-	return store.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
-}
-
-// HasEntry reports whether the hold has an entry with that key, in an account's list or in the list by expiry. Other
-// transactions have none.
-func (h Hold) HasEntry(key store.Key) bool {
-	account, placed, ofAccount := store.Hold.Parse(key)
-	switch {
-	case !h.Header.IsHold():
-		return false
-	case ofAccount:
-		return placed == string(h.Header.Legs[0].ID) && slices.Contains(h.Accounts(), account)
-	}
-	return key == h.ExpiryKey()
 }
 
 // refreshUnnamed refreshes the holds of postings of k whose records have no figures, and so do not name the hold. It

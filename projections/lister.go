@@ -47,14 +47,6 @@ func NewLister(t store.Table, indexed []string, now func() time.Time, log *slog.
 	}
 }
 
-// listing is the work for one record of a batch.
-type listing struct {
-	record int // position in the batch
-	key    store.Key
-	event  events.Event // nil: it must be read from the table
-	err    error
-}
-
 // List applies a batch. For each header it puts the entries of its transaction into the lists. Then it writes the
 // journal entries of the whole batch. It skips records of items that the journal does not have. Applying a batch again
 // is safe: it puts the same list entries, and adds another page to the journal.
@@ -70,7 +62,7 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 	if len(all) == 0 {
 		return "", nil
 	}
-	atOnce(listedAtOnce, all, func(n *listing) { n.err = l.list(ctx, n) })
+	atOnce(listedAtOnce, all, func(j *job) { j.err = l.list(ctx, batch[j.first], j) })
 	entries, failed, err := l.report(ctx, batch, all)
 	written := l.Append(ctx, entries)
 	if written != nil {
@@ -82,45 +74,40 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 }
 
 // listings returns the work for a batch.
-func listings(batch []Record) (all []*listing) {
+func listings(batch []Record) (all []*job) {
 	for i, r := range batch {
 		if store.IsJournaled(r.SK) && !r.Removed && !r.Altered { // the projector handles these
-			all = append(all, &listing{record: i, key: store.Key{PK: r.PK, SK: r.SK}, event: r.Event})
+			all = append(all, &job{Target: Target{Lists: true}, first: i, records: 1, event: r.Event})
 		}
 	}
 	return all
 }
 
-// list reads the event if it is not known, and puts the list entries of a header.
-func (l *Lister) list(ctx context.Context, n *listing) error {
-	if n.event == nil {
-		err := l.retry(ctx, func() (err error) {
-			n.event, err = l.read(ctx, n.key)
+// list reads the event of a record if it is not known, and puts the list entries of a header.
+func (l *Lister) list(ctx context.Context, r Record, j *job) error {
+	key := store.Key{PK: r.PK, SK: r.SK}
+	if j.event == nil {
+		err := l.retry(ctx, func() error {
+			item, _, err := l.table.Get(ctx, key, store.Strong)
+			if err == nil && item == nil {
+				err = store.ErrAbsent
+			}
+			if err == nil {
+				j.event, err = store.DecodeEvent(item)
+			}
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("read the event: %w", err)
 		}
 	}
-	if store.EventKey(n.event) != n.key {
-		return fmt.Errorf("%w: the %s has another key", store.ErrMalformedItem, n.event.EventName())
+	if store.EventKey(j.event) != key {
+		return fmt.Errorf("%w: the %s has another key", store.ErrMalformedItem, j.event.EventName())
 	}
-	if header, ok := n.event.(events.TransactionPosted); ok {
+	if header, ok := j.event.(events.TransactionPosted); ok {
 		return l.listHeader(ctx, header)
 	}
 	return nil
-}
-
-// read reads an event. Errors: those of store.Table and of events.Decode; store.ErrAbsent.
-func (l *Lister) read(ctx context.Context, k store.Key) (events.Event, error) {
-	item, _, err := l.table.Get(ctx, k, store.Strong)
-	switch {
-	case err != nil:
-		return nil, err
-	case item == nil:
-		return nil, store.ErrAbsent
-	}
-	return store.DecodeEvent(item)
 }
 
 func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
@@ -140,24 +127,17 @@ func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted
 
 // report logs each failure. It returns the journal entries of the records before the first failed one, and the results
 // of List.
-func (l *Lister) report(ctx context.Context, batch []Record, all []*listing) (
+func (l *Lister) report(ctx context.Context, batch []Record, all []*job) (
 	entries []JournalEntry, failed string, err error,
 ) {
-	for _, n := range all {
-		r := batch[n.record]
-		about := []any{"pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber, "error", n.err}
-		isFirst := failed == "" && err == nil
-		switch {
-		case n.err == nil && isFirst:
-			entries = append(entries, EntryOf(n.event))
-		case n.err == nil:
-		case isFinal(n.err):
-			l.log.ErrorContext(ctx, "event cannot be listed", append(about, "RecordsMalformed", 1)...)
-		default:
-			l.log.ErrorContext(ctx, "listing failed", about...)
-			if isFirst {
-				failed, err = firstFailed(n.record, r.SequenceNumber, n.err)
-			}
+	failed, err = report(ctx, l.log, batch, all, "event cannot be listed", "listing failed", func(j *job) []any {
+		return []any{"pk", batch[j.first].PK, "sk", batch[j.first].SK}
+	})
+	for _, j := range all {
+		if j.err == nil {
+			entries = append(entries, EntryOf(j.event))
+		} else if !j.isFinal() {
+			break
 		}
 	}
 	return entries, failed, err

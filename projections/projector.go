@@ -154,13 +154,13 @@ func (p *Projector) logBatch(ctx context.Context, batch []Record, jobs []*job) {
 	if stopped > 0 {
 		attrs = append(attrs, slog.Int("stopped", stopped))
 	}
-	for _, m := range []struct {
-		name   string
-		values []int64
-	}{{"RefoldDepth", depths}, {"ProjectionLag", lags}, {"ProjectionConflicts", conflicts}} {
-		if len(m.values) > 0 {
-			attrs = append(attrs, slog.Any(m.name, m.values))
+	add := func(name string, values []int64) {
+		if len(values) > 0 {
+			attrs = append(attrs, slog.Any(name, values))
 		}
 	}
+	add("RefoldDepth", depths)
+	add("ProjectionLag", lags)
+	add("ProjectionConflicts", conflicts)
 	p.log.LogAttrs(ctx, slog.LevelInfo, "batch", attrs...)
 }

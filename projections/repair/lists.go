@@ -104,7 +104,7 @@ func (l *lists) page(ctx context.Context, items []store.Item) error {
 	if err := l.stored(ctx, b, projections.Listings, listed, projections.ListedItem, l.isWanted); err != nil {
 		return err
 	}
-	if err := l.stored(ctx, b, projections.Holds, open, projections.HoldEntry, isOfHold); err != nil {
+	if err := l.stored(ctx, b, projections.Holds, open, projections.HoldEntry, hasOwner); err != nil {
 		return err
 	}
 	return l.append(ctx, entriesPerPage)
@@ -140,20 +140,19 @@ func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[store.Key]p
 // transactionsAtOnce is how many transactions are read in one request, each with its end.
 const transactionsAtOnce = store.BatchGetKeys / 2
 
-// isWanted reports whether a transaction has the entry with that key: its header's page rebuilds it.
-func (l *lists) isWanted(key store.Key, t projections.Transaction) bool {
-	return t.Header.ID != "" && slices.ContainsFunc(projections.ListedRows(t.Header, l.run.Indexed),
-		func(row projections.Row) bool { return store.ItemKey(row.Value.(store.Item)) == key })
-}
+// hasOwner reports whether an entry has a transaction: Account rebuilds that of a hold.
+func hasOwner(becomes store.Item) bool { return !store.Read(becomes).OptionalFlag(store.AttrVoid) }
 
-// isOfHold reports whether a hold has the entry with that key: Account rebuilds it.
-func isOfHold(key store.Key, t projections.Transaction) bool { return t.HasEntry(key) }
+// isWanted reports whether an entry is in an indexed list: its header's page rebuilds it.
+func (l *lists) isWanted(becomes store.Item) bool {
+	name, _, _, _, byValue := store.ListedMetadata.Parse(store.ItemKey(becomes))
+	return hasOwner(becomes) && (!byValue || slices.Contains(l.run.Indexed, name))
+}
 
 // stored rebuilds stored items of a view that differ from what entry makes of their transactions. Those that are
 // rebuilt elsewhere are left out. Those of malformed keys are left to the audit.
 func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View, items []store.Item,
-	entry func(store.Key, projections.Transaction) store.Item,
-	isElsewhere func(store.Key, projections.Transaction) bool,
+	entry func(store.Key, projections.Transaction) store.Item, isElsewhere func(becomes store.Item) bool,
 ) error {
 	for some := range slices.Chunk(items, transactionsAtOnce) {
 		ids := make(map[string]bool, len(some))
@@ -162,15 +161,19 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 				ids[t.Hold] = true
 			}
 		}
-		found, err := l.transactions(ctx, ids)
+		var found map[string]projections.Transaction
+		err := l.retry(ctx, func() (err error) {
+			found, err = projections.TransactionsByID(ctx, l.table, ids, store.Strong)
+			return err
+		})
 		if err != nil {
 			return err
 		}
 		for _, item := range some {
 			key := store.ItemKey(item)
 			t, ok := view.Owner(item)
-			of := found[t.Hold]
-			if !ok || isElsewhere(key, of) || differs(item, entry(key, of)) == nil {
+			becomes := entry(key, found[t.Hold])
+			if !ok || isElsewhere(becomes) || differs(item, becomes) == nil {
 				continue
 			}
 			if err := l.item(ctx, b, view, key, nil); err != nil {
@@ -189,15 +192,4 @@ func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, 
 		l.run.report(report)
 	}
 	return report.Err
-}
-
-// transactions reads the transactions with these ids, and the ends of those that are holds.
-func (l *lists) transactions(ctx context.Context, ids map[string]bool) (found map[string]projections.Transaction,
-	err error,
-) {
-	err = l.retry(ctx, func() error {
-		found, err = projections.TransactionsByID(ctx, l.table, ids, store.Strong)
-		return err
-	})
-	return found, err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/events"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -21,7 +22,7 @@ func (b *book) orphan(h projections.Hold) []store.Key {
 	other.Header.ExpiresAt = h.Header.ExpiresAt.Add(time.Hour)
 	other.Header.Legs = slices.Clone(h.Header.Legs)
 	other.Header.Legs[1].Account = "bank"
-	keys := []store.Key{store.Hold.Key("bank", string(h.Header.Legs[0].ID)), other.ExpiryKey()}
+	keys := []store.Key{store.Hold.Key("bank", string(h.Header.Legs[0].ID)), expiryOf(other)}
 	for _, key := range keys {
 		b.putEntry(key, other)
 	}
@@ -128,7 +129,7 @@ func (l *lateHold) BatchGet(ctx context.Context, keys []store.Key, c store.Consi
 func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
 	b := newBook(t)
 	h := projections.Hold{Header: viewstest.Held("h1", 1)}
-	b.putEntry(h.ExpiryKey(), h)
+	b.putEntry(expiryOf(h), h)
 	placed := false
 	b.rebuildAll(&lateHold{Table: b.Table, afterEntry: func() {
 		if !placed {
@@ -158,4 +159,9 @@ func TestWrongListEntryIsReportedOnce(t *testing.T) {
 		listed := slices.DeleteFunc(different, func(k store.Key) bool { return !store.Listed.Is(k.SK) })
 		viewstest.Same(t, fmt.Sprint("differences in a dry run: ", dry), len(listed), 8)
 	}
+}
+
+// expiryOf is the key of a hold's entry by expiry.
+func expiryOf(h projections.Hold) store.Key {
+	return store.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
 }

@@ -340,7 +340,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		id, _, err := l.mint(ctx)
 		all := listings(batch)
 		for _, n := range all {
-			n.err = l.list(ctx, n)
+			n.err = l.list(ctx, batch[n.first], n)
 		}
 		entries, failed, _ := l.report(ctx, batch, all)
 		if err == nil && failed == "" && len(entries) > 0 {
