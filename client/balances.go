@@ -75,14 +75,18 @@ type BalanceQuery struct {
 
 // Past selects the time of balances.
 type Past struct {
-	At     time.Time `query:"at"`                                                    // the zero time is now
-	Strong bool      `query:"consistency" parameter:"ReadConsistency" true:"strong"` // see Balances
+	// A time in RFC 3339 format. The balance includes all postings at this time or before. Later than now means now.
+	At time.Time `query:"at" time:"at" example:"2026-11-21T09:00:00Z"` // the zero time is now
+	// `strong` includes every transaction that was acknowledged before the request. `eventual` is about a second
+	// behind, and costs less.
+	Strong bool `query:"consistency" enum:"strong,eventual" filter:"-"` // see Balances
 }
 
 // AccountPageQuery selects what is on the page of an account.
 type AccountPageQuery struct {
 	AccountID
-	Newest *int `query:"newest"` // how many postings, 0 to 100; nil for 10
+	// How many of the newest postings are shown.
+	Newest *int `query:"newest" least:"0" most:"100" default:"10"` // nil for 10
 }
 
 // The operations on balances.

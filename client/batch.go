@@ -144,10 +144,7 @@ func callOfBatch(items []*item, isAtomic, isDry bool, results *[]result) (call, 
 		return nil
 	}
 	var err error
-	k.body, err = json.Marshal(struct {
-		Atomic   bool                       `json:"atomic"`
-		Requests []map[Kind]json.RawMessage `json:"requests"`
-	}{isAtomic, requests})
+	k.body, err = json.Marshal(BatchRequest{isAtomic, requests})
 	return k, err
 }
 

@@ -67,10 +67,14 @@ type StatementLine struct {
 
 // HistoryQuery selects postings of an account. The zero time is no bound. Strong is like that of Balances.
 type HistoryQuery struct {
-	Asset  string    `query:"asset" parameter:"AssetFilter"`                            // "" for all assets
-	From   time.Time `query:"from" parameter:"From"`                                    // posted at From or later
-	To     time.Time `query:"to" parameter:"To"`                                        // posted before To
-	Strong bool      `query:"consistency" parameter:"HistoryConsistency" true:"strong"` // needs Asset
+	// Only postings of this asset.
+	Asset string `query:"asset" is:"ID" example:"USD"` // "" for all assets
+	// Only postings at this time or later, in RFC 3339 format.
+	From time.Time `query:"from" example:"2026-11-01T00:00:00Z"`
+	// Only postings before this time, in RFC 3339 format.
+	To time.Time `query:"to" example:"2026-12-01T00:00:00Z"`
+	// `strong` includes every transaction that was acknowledged before the request. It needs `asset`.
+	Strong bool `query:"consistency" enum:"strong,eventual" with:"asset" filter:"-"`
 }
 
 // PostingsQuery selects postings of an account.
@@ -79,12 +83,15 @@ type PostingsQuery struct {
 	HistoryQuery
 }
 
-// StatementQuery selects a statement. All fields are required, and both times must be in the past.
+// StatementQuery selects a statement. All fields are required.
 type StatementQuery struct {
-	Account string    `path:"account"`
-	Asset   string    `query:"asset" parameter:"StatementAsset"`
-	From    time.Time `query:"from" parameter:"StatementFrom"` // posted at From or later
-	To      time.Time `query:"to" parameter:"StatementTo"`     // posted before To
+	Account string `path:"account"`
+	// The asset of the statement.
+	Asset string `query:"asset" is:"ID" in:"required" example:"USD"`
+	// The beginning of the statement, included. It must not be in the future.
+	From time.Time `query:"from" time:"past" in:"required" before:"to" example:"2026-11-01T00:00:00Z"`
+	// The end of the statement, excluded. A time later than now means now.
+	To time.Time `query:"to" time:"known" in:"required" example:"2026-12-01T00:00:00Z"`
 }
 
 // The operations on histories.

@@ -37,6 +37,16 @@ const (
 	TypeExpired            = "hold.expired"
 )
 
+// EventType is the syntax of the type of an event.
+const EventType = "EventType"
+
+// Types are the types of events.
+var Types = []string{
+	TypeAssetRegistered, TypeAccountOpened, TypeAccountChanged, TypeMemberGranted, TypeMemberRevoked,
+	TypeGroupRegistered, TypeGroupMemberGranted, TypeGroupMemberRevoked, TypeGrouped, TypeUngrouped,
+	TypePosted, TypeHeld, TypeCaptured, TypeReleased, TypeExpired,
+}
+
 // Transaction returns the transaction of TypePosted and of the types of holds, as of this event. ok is false for other
 // types.
 func (e JournalEntry) Transaction() (t Transaction, ok bool, err error) {
@@ -64,10 +74,16 @@ type JournalFrom struct {
 
 // JournalQuery selects a page of the journal. At most one of After and From is set.
 type JournalQuery struct {
-	After string    `query:"after"`
-	From  time.Time `query:"from" parameter:"JournalFrom"`
-	Type  string    `query:"type" parameter:"JournalType"`
-	Limit int       `query:"limit"`
+	// A cursor of an entry, or the `next_cursor` of a page. The entries after it follow. Without it, the journal begins
+	// with its first entry.
+	After string `query:"after" is:"Cursor" filter:"-"`
+	// Begin with the entries that were listed at this time. It must not be in the future. It cannot be given together
+	// with `after`.
+	From time.Time `query:"from" time:"past" without:"after" filter:"-" example:"2026-11-21T00:00:00Z"`
+	// Only events of this type. A cursor is valid for any type.
+	Type string `query:"type" is:"EventType" filter:"-" example:"transaction.posted"`
+	// The most entries on the page.
+	Limit *int `query:"limit" least:"1" most:"100" default:"20" filter:"-"`
 }
 
 // Each event, in the order in which it was listed, soon after it was recorded: transactions and ends of holds, assets,
@@ -81,9 +97,9 @@ var ListJournal = Op[JournalQuery, JournalPage]{
 
 // JournalPage reads one page of the journal, with at most limit (1 to PageLimit) entries. A page may be short.
 func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (Reply[JournalPage], error) {
-	q := JournalQuery{From: from.Time, Limit: limit}
+	q := JournalQuery{From: from.Time, Limit: &limit}
 	if from.After != "" {
-		q = JournalQuery{After: from.After, Limit: limit}
+		q = JournalQuery{After: from.After, Limit: &limit}
 	}
 	q.Type = from.Type
 	return ListJournal.Call(ctx, c, q)

@@ -13,6 +13,7 @@ const NextCursor = "NextCursor"
 
 // ByPrefix selects the items of a list whose ids begin with a prefix, "" for all.
 type ByPrefix struct {
+	// Only ids that begin with this.
 	Prefix string `query:"prefix" is:"Prefix"`
 }
 

@@ -22,10 +22,15 @@ import (
 // also takes a limit and a cursor. More tags of a field:
 //
 //	is       its syntax: a schema of openapi.json, such as ID
-//	true     the text of a parameter that is true
 //	in       of a request's body: required; or same: the ledger sets it, and takes it only if it is equal
+//	default  the text of a parameter that is not given
+//	time     of a parameter: past (not in the future), known (not before the first KSUID), or at (as known, not rounded)
+//	with, without, before         the other parameter that it needs, excludes, or must not be later than
+//	filter   "-" if cursors of a list are valid whatever the parameter is
+//	batch    its name in the body of a batch, of a field of the path
 //	list     "-" if items of lists do not have it
-//	least, most, enum, example    the same in openapi.json, as JSON
+//	enum     its values, separated by commas; the first is the true of a parameter that is a bool
+//	least, most, example          the same in openapi.json, as JSON
 //	flag     the text of its flag of the command line; without it, there is no flag
 //	label    its name in lists of the command line; by default the name in JSON, and "-" for none
 //
@@ -125,7 +130,7 @@ func (l Line[In]) MarshalJSON() ([]byte, error) { return bodyOf(reflect.ValueOf(
 func textOf(f Field, value reflect.Value) string {
 	switch v := reflect.Indirect(value).Interface().(type) {
 	case bool:
-		return f.Tag.Get("true")
+		return f.Choices()[0]
 	case time.Time:
 		return v.Format(time.RFC3339Nano)
 	default:
@@ -191,6 +196,17 @@ type Field struct {
 
 // Is returns the syntax of the field.
 func (f Field) Is() string { return f.Tag.Get("is") }
+
+// Choices returns the values that the field may have, nil for any.
+func (f Field) Choices() []string {
+	if f.Is() == EventType {
+		return Types
+	}
+	if values := f.Tag.Get("enum"); values != "" {
+		return strings.Split(values, ",")
+	}
+	return nil
+}
 
 // IsRequired reports whether a request must have the field in its body.
 func (f Field) IsRequired() bool { return f.Tag.Get("in") == "required" }

@@ -70,22 +70,22 @@ type Taken struct {
 // once. The same capture sent again gets the first answer. Codes of *Error: hold_ended (with HoldStatus), hold_expired,
 // exceeds_hold, not_a_hold, nothing_captured.
 type Capture struct {
-	Transaction string `path:"id" json:"-"` // id of the hold
+	Transaction string `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"` // id of the hold
 	Part
 }
 
 // Release ends a hold without posting anything. What it reserved becomes available again. Codes of *Error: hold_ended
 // (with HoldStatus), not_a_hold.
 type Release struct {
-	Transaction string `path:"id" json:"-"` // id of the hold
+	Transaction string `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"` // id of the hold
 	Description string `json:"description,omitempty"`
 }
 
 // Reversal posts a transaction that reverses another one, in whole or in part. Codes of *Error: exceeds_reversible
 // (with Left), nothing_to_reverse.
 type Reversal struct {
-	Transaction string            `path:"id" json:"-"` // id of the transaction to reverse
-	ID          string            `json:"id" is:"ID"`  // of the reversing transaction
+	Transaction string            `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"` // id of the transaction to reverse
+	ID          string            `json:"id" is:"ID"`                                            // of the reversing transaction
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now

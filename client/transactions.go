@@ -15,15 +15,20 @@ type TransactionID struct {
 // HoldsQuery selects the holds of an account.
 type HoldsQuery struct {
 	AccountID
-	Status string `query:"status"` // "" for all
+	// Only holds with this status.
+	Status string `query:"status" enum:"held,captured,released,expired"` // "" for all
 }
 
-// TransactionsQuery selects transactions.
+// TransactionsQuery selects transactions. The zero time is no bound.
 type TransactionsQuery struct {
-	From        time.Time         `query:"from" parameter:"From"` // posted at From or later; the zero time is no bound
-	To          time.Time         `query:"to" parameter:"To"`     // posted before To; the zero time is no bound
-	OldestFirst bool              `query:"order" true:"asc"`
-	Metadata    map[string]string `query:"metadata.KEY"` // an indexed metadata key and its value, or none
+	// Only transactions that were posted at this time or later, in RFC 3339 format. It must not be in the future.
+	From time.Time `query:"from" time:"past" before:"to" example:"2026-11-01T00:00:00Z"`
+	// Only transactions that were posted before this time, in RFC 3339 format.
+	To time.Time `query:"to" time:"known" example:"2026-12-01T00:00:00Z"`
+	// `asc` lists the oldest first.
+	OldestFirst bool `query:"order" enum:"asc,desc" default:"desc"`
+	// An indexed metadata key and its value. `KEY` stands for the key. The error of another key names the indexed ones.
+	Metadata map[string]string `query:"metadata.KEY" is:"MetadataValue" example:"1001"` // one, or none
 }
 
 const (
@@ -98,6 +103,12 @@ var (
 	}
 )
 
+// BatchRequest is the body of a batch: requests by their kind.
+type BatchRequest struct {
+	Atomic   bool                       `json:"atomic"`
+	Requests []map[Kind]json.RawMessage `json:"requests"`
+}
+
 // BatchResults is the answer to a batch.
 type BatchResults struct {
 	Results []result `json:"results"`
@@ -107,10 +118,7 @@ type BatchResults struct {
 // is carried out or refused as if it had been sent alone. With `atomic`, all are carried out or none; if one is
 // refused, the answer is the first refusal. A batch of a user may need roles on at most 200 accounts. Send the same
 // batch again until each request has an answer. None is carried out twice.
-var PostBatch = Op[struct {
-	Requests []map[Kind]json.RawMessage `json:"requests"`
-	Atomic   bool                       `json:"atomic"`
-}, BatchResults]{
+var PostBatch = Op[BatchRequest, BatchResults]{
 	ID: "postBatch", Method: http.MethodPost, Path: batchesPath, Summary: "Post a batch", Dry: true,
 	May:     Permission{OnDebited, RoleOperator, "each request is checked as on its own route; " + effectiveNote},
 	Tag:     transactionsTag,

@@ -16,7 +16,7 @@ import (
 func TestEveryRouteHasAnAccessRule(t *testing.T) {
 	for _, r := range routes() {
 		if (r.may == rule{}) != r.public() {
-			t.Errorf("%s %s is public: %v, and has the rule %v", r.method, r.pattern, r.public(), r.may)
+			t.Errorf("%s %s is public: %v, and has the rule %v", r.Method, r.Path, r.public(), r.may)
 		}
 	}
 	defer func() {
@@ -24,21 +24,21 @@ func TestEveryRouteHasAnAccessRule(t *testing.T) {
 			t.Errorf("a route without a rule started, or said %q", said)
 		}
 	}()
-	checkRules([]route{{method: http.MethodGet, pattern: "/v1/new"}})
+	checkRules([]route{{Operation: client.Operation{Method: http.MethodGet, Path: "/v1/new"}}})
 }
 
 // If no check was made for a user, the handler's answer is replaced by an error.
 func TestUncheckedAnswersAreWithheld(t *testing.T) {
 	r := &request{caller: access.Caller{User: "ann", Service: "x"}, rule: rule{of: client.OnAnyLeg}}
-	if out, err := r.finishCheck(reply{body: "secret"}, nil); err == nil || out.body != nil {
+	if out, err := r.checked(reply{body: "secret"}, nil); err == nil || out.body != nil {
 		t.Errorf("answered %v, %v", out, err)
 	}
 	r.isPermitted = true
-	if out, err := r.finishCheck(reply{body: "news"}, nil); err != nil || out.body != "news" {
+	if out, err := r.checked(reply{body: "news"}, nil); err != nil || out.body != "news" {
 		t.Errorf("answered %v, %v", out, err)
 	}
 	r.body = &body{} // with faults that nobody looked at
-	if out, err := r.finishCheck(reply{body: "news"}, nil); err == nil || out.body != nil {
+	if out, err := r.checked(reply{body: "news"}, nil); err == nil || out.body != nil {
 		t.Errorf("answered %v, %v without a check of the body", out, err)
 	}
 }

@@ -61,8 +61,8 @@ type Config struct {
 	// Lists, Strong, Past and Journal answer reads. They are nil in a function that only writes.
 	Lists   *projections.Lists
 	Strong  Strong
-	Past    Past
-	Journal Journal
+	Past    *projections.Past
+	Journal *projections.JournalReader
 	// Ledger identifies this ledger. Cursors of lists of all transactions are valid only for the same ledger.
 	Ledger string
 	// IndexedMetadata has the metadata keys by which transactions can be found.

@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -11,13 +13,34 @@ import (
 	"ledger.example/projections"
 )
 
-// showBalance returns a function that converts balances of an account. consistency is that of the read.
-func showBalance(of ledger.Account, consistency string) func(projections.Balance) client.Balance {
-	return func(b projections.Balance) client.Balance {
-		return client.Balance{
-			Account: b.Account, Asset: b.Asset, Sums: showSums(b.Head), Available: available(b.Head, of, b.Asset),
-			AsOf: orNull(string(b.Head.Through)), AsOfTime: timeOf(b.Head.Through), Consistency: consistency,
-		}
+func showSums(f projections.Fold) client.Sums {
+	return client.Sums{
+		Quantity: f.Quantity(), NetExpenditure: f.Expenditure, Credits: f.Credits, Debits: f.Debits,
+		PendingDebits: f.PendingDebits, PendingCredits: f.PendingCredits, Postings: f.Count,
+	}
+}
+
+// consistency returns the value of the parameter. A strong read includes every transaction acknowledged before it. An
+// eventual read reads projections, which lag.
+func consistency(strong bool) string {
+	if strong {
+		return "strong"
+	}
+	return "eventual"
+}
+
+func showBalance(of ledger.Account, b projections.Balance, strong bool) client.Balance {
+	return client.Balance{
+		Account: b.Account, Asset: b.Asset, Sums: showSums(b.Head), Available: available(b.Head, of, b.Asset),
+		AsOf: orNull(string(b.Head.Through)), AsOfTime: timeOf(b.Head.Through), Consistency: consistency(strong),
+	}
+}
+
+func showPast(b projections.PastBalance, strong bool) client.PastBalance {
+	return client.PastBalance{
+		Account: b.Account, Asset: b.Asset, Sums: showSums(b.Fold), AsOf: orNull(string(b.Through)),
+		AsOfTime: timeOf(b.Through), At: events.FormatTime(b.At), Settled: b.Settled, Revision: b.Count,
+		Consistency: consistency(strong),
 	}
 }
 
@@ -49,115 +72,187 @@ func (a *api) holder(ctx context.Context, id string, h projections.Holder) (ledg
 	return ledger.NewAccount(*h.Opened, h.Newest), nil
 }
 
-// getBalance answers with zeros if the account and the asset exist but have no postings. It checks whether the asset
-// exists only if there are no postings.
-func (a *api) getBalance(r *request) (reply, error) {
-	k := events.Pair{Account: r.ids["account"], Asset: r.ids["asset"]}
-	if at, given := r.instant(paramAt); given {
-		return a.getPast(r, k, at)
+// getBalance answers with zeros if the account and the asset exist but have no postings, yet or at a past time. It
+// checks whether they exist only if there are no postings.
+func (a *api) getBalance(r *request, in *client.BalanceQuery) (reply, error) {
+	ctx, k := r.ctx(), events.Pair{Account: in.Account, Asset: in.Asset}
+	if !in.At.IsZero() {
+		b, err := a.config.Past.Balance(ctx, k, in.At, in.Strong)
+		if err == nil && b.Count == 0 {
+			err = a.pairExists(ctx, k)
+		}
+		return okIf(showPast(b, in.Strong), err)
 	}
-	consistency := r.consistency()
-	if err := r.check(); err != nil {
-		return reply{}, err
+	var b projections.Balance
+	var of ledger.Account
+	var err error
+	if in.Strong {
+		of, err = a.strongly(ctx, k.Account, func(floor func(string) *events.Amount) (_ []projections.Balance, err error) {
+			b, err = a.config.Strong.Balance(ctx, k, floor(k.Asset))
+			return []projections.Balance{b}, err
+		})
+	} else {
+		var h projections.Holding
+		if h, err = a.config.Lists.Balance(ctx, k); err == nil {
+			b = h.Balance
+			of, err = a.holder(ctx, k.Account, h.Holder)
+		}
 	}
-	read := a.eventualBalance
-	if consistency == strong {
-		read = a.strongBalance
-	}
-	b, of, err := read(r.http.Context(), k)
 	if err == nil && b.Head.Count == 0 {
-		err = a.assetExists(r.http.Context(), k.Asset)
+		err = a.assetExists(ctx, k.Asset)
 	}
-	return reply{status: http.StatusOK, body: showBalance(of, consistency)(b)}, err
+	return okIf(showBalance(of, b, in.Strong), err)
 }
 
-// eventualBalance reads a balance from the projection, with its account.
-func (a *api) eventualBalance(
-	ctx context.Context, k events.Pair,
-) (b projections.Balance, of ledger.Account, err error) {
-	h, err := a.config.Lists.Balance(ctx, k)
-	if err == nil {
-		of, err = a.holder(ctx, k.Account, h.Holder)
+// strongly reads balances that include every transaction acknowledged before the read, with their account. A balance
+// below the account's limit may mean that the limit was raised after the account was read. Then strongly reads the
+// account again, and the balances again.
+func (a *api) strongly(
+	ctx context.Context, account string, read func(floor func(asset string) *events.Amount) ([]projections.Balance, error),
+) (of ledger.Account, err error) {
+	if of, err = a.config.Resources.Account(ctx, account); err != nil {
+		return of, err
 	}
-	return h.Balance, of, err
+	all, err := read(func(string) *events.Amount { return nil })
+	if err != nil || !slices.ContainsFunc(all, func(b projections.Balance) bool {
+		floor := of.Floor(b.Asset)
+		return floor != nil && b.Head.Quantity().Cmp(*floor) < 0
+	}) {
+		return of, err
+	}
+	if of, err = a.config.Resources.Account(ctx, account); err == nil {
+		_, err = read(of.Floor)
+	}
+	return of, err
 }
 
-// pairExists returns account_not_found or asset_not_found if the account or the asset does not exist. An empty asset is
-// not checked.
-func (a *api) pairExists(ctx context.Context, k events.Pair) error {
-	if err := a.accountExists(ctx, k.Account); err != nil || k.Asset == "" {
+// pastListed is the most past balances on a page. Each takes two requests, of about a megabyte if the account has a
+// million postings.
+const pastListed = 20
+
+// balances reads a page of the balances of an account by asset, now or at a past time. A strong read includes assets
+// that are not projected yet.
+func (a *api) balances(
+	r *request, in *client.BalancesQuery, s projections.Slice,
+) (shown projections.Page[any], err error) {
+	ctx, id := r.ctx(), in.Account
+	if !in.At.IsZero() {
+		s.Limit = min(s.Limit, pastListed)
+		page, err := a.config.Past.Balances(ctx, id, in.At, in.Strong, s)
+		if err == nil && len(page.Items) == 0 {
+			err = a.accountExists(ctx, id)
+		}
+		for _, b := range page.Items {
+			shown.Items = append(shown.Items, showPast(b, in.Strong))
+		}
+		shown.Next = page.Next
+		return shown, err
+	}
+	var page projections.Page[projections.Balance]
+	var of ledger.Account
+	if in.Strong {
+		of, err = a.strongly(ctx, id, func(floor func(string) *events.Amount) (_ []projections.Balance, err error) {
+			page, err = a.config.Strong.Balances(ctx, id, floor, s)
+			return page.Items, err
+		})
+	} else {
+		var h projections.Holder
+		if h, page, err = a.config.Lists.Balances(ctx, id, s); err == nil {
+			of, err = a.holder(ctx, id, h)
+		}
+	}
+	for _, b := range page.Items {
+		shown.Items = append(shown.Items, showBalance(of, b, in.Strong))
+	}
+	shown.Next = page.Next
+	return shown, err
+}
+
+// holders reads a page of the balances of all accounts that hold or held an asset, with their accounts.
+func (a *api) holders(
+	r *request, in *client.AssetID, s projections.Slice,
+) (projections.Page[projections.Holding], error) {
+	page, err := those[client.AssetID]((*projections.Lists).Holders, (*api).assetExists)(a, r, in, s)
+	for i := range page.Items {
+		h := &page.Items[i]
+		if h.Opened != nil {
+			continue
+		}
+		account, err := a.config.Resources.Account(r.ctx(), h.Account) // the projection does not have it yet
+		if err != nil {
+			return page, err
+		}
+		h.Opened = &events.AccountOpened{ID: account.ID, Overdraft: account.Overdraft}
+	}
+	return page, err
+}
+
+func showHolding(h projections.Holding) client.Balance {
+	return showBalance(ledger.NewAccount(*h.Opened, h.Newest), h.Balance, false)
+}
+
+// accountPage is an account with its summary, first balances and newest postings.
+type accountPage struct {
+	Account  client.Account              `json:"account"`
+	Summary  client.Summary              `json:"summary"` // zeros and nulls before it is projected
+	Balances client.List[client.Balance] `json:"balances"`
+	Postings client.List[posting]        `json:"postings"`
+}
+
+// pageBalances is the number of balances on an account's page.
+const pageBalances = 100
+
+// getSummary answers with an account's page. It sends two concurrent queries. Their cost does not depend on the number
+// of postings.
+func (a *api) getSummary(r *request, in *client.AccountPageQuery) (reply, error) {
+	id, newest := in.Account, *in.Newest
+	var (
+		held     projections.AccountPage
+		indexed  *events.AccountOpened
+		postings projections.Page[events.PostingRecorded]
+	)
+	both, ctx := errgroup.WithContext(r.ctx())
+	both.Go(func() (err error) {
+		defer recoverTo(&err)
+		held, err = a.config.Lists.AccountPage(ctx, id, pageBalances)
 		return err
-	}
-	return a.assetExists(ctx, k.Asset)
-}
-
-// strongBalance reads a balance that includes every transaction acknowledged before the read, with its account.
-func (a *api) strongBalance(ctx context.Context, k events.Pair) (b projections.Balance, of ledger.Account, err error) {
-	if of, err = a.config.Resources.Account(ctx, k.Account); err != nil {
-		return b, of, err
-	}
-	if b, err = a.config.Strong.Balance(ctx, k, nil); err != nil || !isBelow(b, of) {
-		return b, of, err
-	}
-	if of, err = a.config.Resources.Account(ctx, k.Account); err != nil {
-		return b, of, err
-	}
-	b, err = a.config.Strong.Balance(ctx, k, of.Floor(k.Asset))
-	return b, of, err
-}
-
-// listBalances lists the balances of an account by asset.
-func (a *api) listBalances(r *request) (reply, error) {
-	if at, given := r.instant(paramAt); given {
-		return a.listPast(r, r.ids["account"], at)
-	}
-	id, consistency := r.ids["account"], r.consistency()
-	l := r.list()
-	s := r.slice(l)
-	if err := r.check(); err != nil {
+	})
+	both.Go(func() (err error) {
+		defer recoverTo(&err)
+		// At least one, for the time of the last posting.
+		indexed, postings, err = a.config.Lists.Newest(ctx, id, max(newest, 1))
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return reply{}, err
 	}
-	read := a.eventualBalances
-	if consistency == strong {
-		read = a.strongBalances
+	if held.Opened == nil {
+		held.Opened = indexed
 	}
-	listed, of, err := read(r.http.Context(), id, s)
-	return reply{status: http.StatusOK, body: pageOf(l, listed, showBalance(of, consistency))}, err
-}
-
-// eventualBalances reads a page of balances from the projection, with their account.
-func (a *api) eventualBalances(ctx context.Context, account string, s projections.Slice) (
-	listed projections.Page[projections.Balance], of ledger.Account, err error,
-) {
-	h, listed, err := a.config.Lists.Balances(ctx, account, s)
-	if err == nil {
-		of, err = a.holder(ctx, account, h)
+	holder, err := a.holder(r.ctx(), id, held.Holder)
+	if err != nil {
+		return reply{}, err
 	}
-	return listed, of, err
-}
-
-// strongBalances reads a page of strong balances, with their account. It includes assets that are not projected yet.
-func (a *api) strongBalances(ctx context.Context, account string, s projections.Slice) (
-	listed projections.Page[projections.Balance], of ledger.Account, err error,
-) {
-	if of, err = a.config.Resources.Account(ctx, account); err != nil {
-		return listed, of, err
+	totals := held.Summary
+	out := accountPage{Account: showAccount(holder), Summary: client.Summary{
+		Holdings: totals.Holdings, Assets: totals.Assets, FirstPostingAt: timeOf(totals.First),
+	}}
+	account := strings.TrimSuffix(r.path(), "summary")
+	show := func(b projections.Balance) client.Balance { return showBalance(holder, b, false) }
+	out.Balances = pageOf(r.listAt(account+"balances", isID), held.Balances, show)
+	if totals.First != "" {
+		out.Summary.LastPostingAt = out.Summary.FirstPostingAt // until the index has one
+		if len(postings.Items) > 0 {
+			out.Summary.LastPostingAt = timeOf(postings.Items[0].ID)
+		}
 	}
-	listed, err = a.config.Strong.Balances(ctx, account, nil, s)
-	below := func(b projections.Balance) bool { return isBelow(b, of) }
-	if err != nil || !slices.ContainsFunc(listed.Items, below) {
-		return listed, of, err
+	history := r.listAt(account+"postings", isKSUID)
+	out.Postings = pageOf(history, postings, showPosting)
+	if newest == 0 {
+		out.Postings = client.List[posting]{Data: []posting{}}
+		if len(postings.Items) > 0 {
+			out.Postings.NextCursor = new(history.cursor(""))
+		}
 	}
-	if of, err = a.config.Resources.Account(ctx, account); err != nil {
-		return listed, of, err
-	}
-	listed, err = a.config.Strong.Balances(ctx, account, of.Floor, s)
-	return listed, of, err
-}
-
-// isBelow reports whether a balance is below the account's limit. The limit may have been raised after the account was
-// read. Callers therefore read the account again before they read the balance again.
-func isBelow(b projections.Balance, of ledger.Account) bool {
-	floor := of.Floor(b.Asset)
-	return floor != nil && b.Head.Quantity().Cmp(*floor) < 0
+	return ok(out)
 }

@@ -42,41 +42,23 @@ type batchKind struct {
 
 // batchKinds are the kinds of request in a batch, by their names.
 var batchKinds = map[string]batchKind{
-	"transaction": {ruleOf(client.PostTransaction.May), "id", ledger.RuleRepeatedID, (*request).transaction},
-	"transfer":    {ruleOf(client.PostTransaction.May), "id", ledger.RuleRepeatedID, (*request).transfer},
-	"trade":       {ruleOf(client.PostTransaction.May), "id", ledger.RuleRepeatedID, (*request).trade},
-	"reversal":    {ruleOf(client.ReverseTransaction.May), "id", ledger.RuleRepeatedID, (*request).batchedReversal},
-	"capture":     {ruleOf(client.CaptureHold.May), "transaction", ledger.RuleRepeatedEnd, (*request).batchedCapture},
-	"release":     {ruleOf(client.CaptureHold.May), "transaction", ledger.RuleRepeatedEnd, (*request).batchedRelease},
+	"transaction": inBatch(client.PostTransaction, "id", ledger.RuleRepeatedID, (*request).transaction),
+	"transfer":    inBatch(client.PostTransfer, "id", ledger.RuleRepeatedID, (*request).transfer),
+	"trade":       inBatch(client.PostTrade, "id", ledger.RuleRepeatedID, (*request).trade),
+	"reversal":    inBatch(client.ReverseTransaction, "id", ledger.RuleRepeatedID, (*request).reversal),
+	"capture":     inBatch(client.CaptureHold, "transaction", ledger.RuleRepeatedEnd, (*request).capture),
+	"release":     inBatch(client.ReleaseHold, "transaction", ledger.RuleRepeatedEnd, (*request).release),
 }
 
-func (r *request) batchedReversal() ledger.Request {
-	var in struct {
-		Transaction string `json:"transaction" in:"required" is:"ID"`
-		client.Reversal
-	}
-	r.read(&in)
-	return r.reversal(in.Transaction, in.Reversal)
-}
-
-func (r *request) batchedCapture() ledger.Request {
-	var in struct {
-		Transaction string `json:"transaction" in:"required" is:"ID"`
-		client.Part
-	}
-	r.read(&in)
-	return ledger.CaptureRequest{Transaction: in.Transaction, Part: r.part(in.Part), Actor: r.actor, DryRun: r.dry}
-}
-
-func (r *request) batchedRelease() ledger.Request {
-	var in struct {
-		Transaction string `json:"transaction" in:"required" is:"ID"`
-		Description string `json:"description"`
-	}
-	r.read(&in)
-	return ledger.ReleaseRequest{
-		Transaction: in.Transaction, Description: in.Description, Actor: r.actor, DryRun: r.dry,
-	}
+// inBatch returns the kind of the requests of an operation. What is in their path on a route is in their body here.
+func inBatch[In, Out any](
+	o client.Op[In, Out], id, once string, commandOf func(*request, *In) ledger.Request,
+) batchKind {
+	return batchKind{ruleOf(o.May), id, once, func(r *request) ledger.Request {
+		in := new(In)
+		r.readBody(in)
+		return commandOf(r, in)
+	}}
 }
 
 // batched is one request of a batch.
@@ -100,7 +82,7 @@ func (b *batched) refuse(err error) {
 }
 
 // postBatch carries out several requests, each on its own or, if the batch is atomic, all or none.
-func (a *api) postBatch(r *request) (reply, error) {
+func (a *api) postBatch(r *request, _ *client.BatchRequest) (reply, error) {
 	items, atomic, repeated, err := r.batch()
 	if err != nil {
 		return reply{}, err
@@ -151,7 +133,7 @@ func (a *api) executeBatch(
 	if len(valid) == 0 {
 		return nil, posted, nil
 	}
-	answers, err := a.config.Commands.PostBatch(r.http.Context(), requests, atomic)
+	answers, err := a.config.Commands.PostBatch(r.ctx(), requests, atomic)
 	if err != nil {
 		return nil, posted, refusalOfBatch(err, valid)
 	}
@@ -181,10 +163,10 @@ const endsBytes = 2 << 20
 // showInBatch shows what a request of a batch posted or ended. bytes is about the most bytes of the holds that were
 // shown before. Beyond endsBytes, a hold is shown without its metadata and without its planned postings.
 func showInBatch(posted ledger.Posted, bytes *int) reply {
+	one := showPosted(posted)
 	if posted.End == nil {
-		return showPosted(posted)
+		return one
 	}
-	one := showEnded(posted)
 	if *bytes += maxBytes(projections.Hold{Header: posted.Transaction, Ended: posted.End}); *bytes > endsBytes {
 		t := one.body.(transaction)
 		t.Metadata, t.Postings = nil, nil
@@ -216,7 +198,7 @@ func (t *rawText) read(r *reader, at int) error {
 // could not know which of the two requests was carried out.
 func (r *request) batch() (items []*batched, atomic bool, repeated []fieldError, err error) {
 	var in batchBody
-	r.read(&in)
+	r.readBody(&in)
 	if err := r.checkBody(in); err != nil {
 		return nil, false, nil, err
 	}
@@ -284,7 +266,7 @@ func (b *batched) read(r *request, text rawText, note func(kind, id string)) err
 	kind := batchKinds[b.kind]
 	b.request = request{
 		http: &http.Request{}, text: []byte(body), actor: r.actor, dry: r.dry, caller: r.caller, rule: kind.may,
-		grants: r.grants,
+		config: r.config, isBatched: true,
 	}
 	b.asked = kind.read(&b.request)
 	if kind.id == "id" && !b.request.body.has("id") {

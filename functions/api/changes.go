@@ -26,13 +26,13 @@ const (
 // checkSame returns the problem of the fields that the ledger sets and that differ from the resource as it is stored.
 // If it does not exist, all fields differ.
 func checkSame[S, T any](
-	ctx context.Context, r *request, read func(context.Context, string) (S, error), show func(S) T,
+	a *api, r *request, read func(Resources, context.Context, string) (S, error), show func(S) T,
 ) error {
 	if len(r.body.same) == 0 {
 		return nil
 	}
 	var stored map[string]string
-	is, err := read(ctx, r.lastID())
+	is, err := read(a.config.Resources, r.ctx(), r.lastID())
 	if err == nil {
 		stored = textsOf(show(is))
 	} else if p := problemOf(err, false); p.Status != http.StatusNotFound || r.http.Method != http.MethodPut {
@@ -61,34 +61,41 @@ func textsOf(shown any) map[string]string {
 	return texts
 }
 
-// patchAccount changes an account, and answers 200 with the current account.
-func (a *api) patchAccount(r *request, in *client.AccountChange) (reply, error) {
-	c := ledger.ChangeAccount{ID: in.ID, Actor: r.actor}
-	versions, any := r.ifMatch()
-	given := r.read(in)
-	c.Name, c.Overdraft = in.Name, (*events.Overdraft)(in.Overdraft)
+// accountChange is a change of an account that has one of the versions.
+type accountChange struct {
+	ledger.ChangeAccount
+	versions   []int64
+	anyVersion bool
+}
+
+func (r *request) changeAccount(in *client.AccountChange) accountChange {
+	c := accountChange{ChangeAccount: ledger.ChangeAccount{
+		ID: in.ID, Actor: r.actor, Name: in.Name, Overdraft: (*events.Overdraft)(in.Overdraft),
+	}}
+	c.versions, c.anyVersion = r.ifMatch()
 	if in.Profile != nil {
 		c.Profile = new(string(in.Profile))
 	}
-	if given.has("state") {
+	if r.body.has("state") {
 		c.State = new(events.AccountState(in.State))
 	}
-	if err := r.permit(c); err != nil {
+	return c
+}
+
+// change changes an account, and answers 200 with the current account.
+func (a *api) change(r *request, c accountChange) (reply, error) {
+	if err := checkSame(a, r, Resources.Account, showAccount); err != nil {
 		return reply{}, err
 	}
-	ctx := r.http.Context()
-	if err := checkSame(ctx, r, a.config.Resources.Account, showAccount); err != nil {
-		return reply{}, err
-	}
-	if !any {
-		now, err := a.matching(ctx, c.ID, versions)
+	if !c.anyVersion {
+		now, err := a.matching(r.ctx(), c.ID, c.versions)
 		if err != nil {
 			return reply{}, err
 		}
 		c.IfMatch = now
 	}
-	account, err := a.config.Commands.ChangeAccount(ctx, c)
-	return answerAccount(reply{status: http.StatusOK, body: showAccount(account)}, err)
+	account, err := a.config.Commands.ChangeAccount(r.ctx(), c.ChangeAccount)
+	return okIf(showAccount(account), err)
 }
 
 // ifMatch reads the If-Match header: the versions in it, and whether it allows any version. A weak tag, or a tag that
@@ -130,11 +137,6 @@ func (a *api) matching(ctx context.Context, id string, versions []int64) (int64,
 		return account.Version, nil
 	}
 	return -1, err
-}
-
-// listChanges lists the versions of an account, newest first. It is strongly consistent.
-func (a *api) listChanges(r *request, in *client.AccountID) (reply, error) {
-	return answerList(r, r.list().by(isNumber), in.Account, a.config.Lists.Changes, a.accountExists, showChange)
 }
 
 // showChange shows the fields that changed. For the opening, it shows all fields that are set.

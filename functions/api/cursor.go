@@ -7,8 +7,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"strings"
-
-	"ledger.example/events"
 )
 
 // A cursor is base64url of a version, a hash of its list, the position after which the next page begins, and a checksum
@@ -26,48 +24,20 @@ var (
 	errCursorForeign = errors.New("belongs to another list or to other filters")
 )
 
-// A list identifies a list of the API. Cursors are valid for one list only.
-type list struct {
+// listed identifies a list of the API. Cursors are valid for one list only.
+type listed struct {
 	name  string                     // the path and the filters, in canonical form
 	valid func(position string) bool // reports whether a string can be a position in the list
 }
 
-// listOf returns the list at a path with filters, which alternate names and values. A filter with an empty value is
-// ignored. The positions are ids.
-func listOf(path string, filters ...string) list {
-	var b strings.Builder
-	b.WriteString(path)
-	for i := 0; i+1 < len(filters); i += 2 {
-		if filters[i+1] != "" {
-			b.WriteString("&" + filters[i] + "=" + filters[i+1])
-		}
-	}
-	return list{b.String(), events.ValidID}
-}
-
-// by returns l with another kind of positions.
-func (l list) by(valid func(position string) bool) list { return list{l.name, valid} }
-
-// list returns the list at the path of the request.
-func (r *request) list(filters ...string) list { return listOf(r.path(), filters...) }
-
-// path returns the path of the request, with its ids as they are.
-func (r *request) path() string {
-	path := r.route.pattern
-	for name, id := range r.ids {
-		path = strings.Replace(path, "{"+name+"}", id, 1)
-	}
-	return path
-}
-
 // hash returns the hash of l for its cursors.
-func (l list) hash() []byte {
+func (l listed) hash() []byte {
 	sum := sha256.Sum256([]byte(l.name))
 	return sum[:cursorListSize]
 }
 
 // cursor returns the cursor of the page after position, which is "" for the first page.
-func (l list) cursor(position string) string {
+func (l listed) cursor(position string) string {
 	b := make([]byte, 0, 1+cursorListSize+len(position)+cursorSumSize)
 	b = append(b, cursorVersion)
 	b = append(b, l.hash()...)
@@ -77,7 +47,7 @@ func (l list) cursor(position string) string {
 }
 
 // position returns the position of a cursor. Errors: errCursorAltered, errCursorForeign.
-func (l list) position(cursor string) (string, error) {
+func (l listed) position(cursor string) (string, error) {
 	if len(cursor) >= cursorChars {
 		return "", errCursorAltered
 	}

@@ -10,12 +10,6 @@ import (
 	"ledger.example/ledger"
 )
 
-// A command is a request to the ledger.
-type command interface {
-	// Shape returns all fields with invalid values. It does not compare fields with each other.
-	Shape() []ledger.FieldError
-}
-
 // body is what was found in the body of a request, besides the values.
 type body struct {
 	err       error        // why it was not read, nil if it was
@@ -55,14 +49,16 @@ func (b *body) time(field string, t time.Time) *time.Time {
 	return &t
 }
 
-// read reads r's body into the struct to which into points. checkBody reports what is wrong with it.
-func (r *request) read(into any) *body {
-	found, err := read(r.text, into)
+// readBody reads r's body, if it has one, into a value of a wire type. checkBody reports what is wrong with it.
+func (r *request) readBody(into any) {
+	if r.route != nil && !r.route.HasBody() {
+		return
+	}
+	found, err := readJSON(r.text, into, r.isBatched)
 	if err != nil {
 		found.err = newProblem(codeMalformedBody, "The body "+err.Error()+".")
 	}
 	r.body = &found
-	return r.body
 }
 
 // checkBody returns the problem of all faults of r: of its path, query, headers and body. c is the command that was
@@ -72,6 +68,9 @@ func (r *request) read(into any) *body {
 // Repeated and unknown fields are refused before anything else.
 func (r *request) checkBody(c command) error {
 	b := r.body
+	if b == nil {
+		return r.check()
+	}
 	b.checked = true
 	switch {
 	case b.err != nil:

@@ -130,7 +130,7 @@ func TestRepeatedFieldsAreNamedByTheirPaths(t *testing.T) {
 		`{"":[[{}],[{"b":0,"b":[]}]]}`:     `["[1][0].b"]`,
 		`{"a":{"b":1,"b":1},"a":{"c":{}}}`: `["a.b" "a"]`,
 	} {
-		found, err := read([]byte(text), new(struct{}))
+		found, err := readJSON([]byte(text), new(struct{}), false)
 		fields := []string{}
 		for _, f := range found.malformed {
 			if f.Rule == ruleOnce {
@@ -185,7 +185,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var got anything
-		found, err := read(slices.Clone(text), &got)
+		found, err := readJSON(slices.Clone(text), &got, false)
 		switch {
 		case err != nil && err.Error() == "":
 			t.Fatalf("no words for %q", text)

@@ -103,13 +103,13 @@ func TestFailedReads(t *testing.T) {
 	d, f := openapi.Read(t, openAPI), newFixture(t)
 	f.fails = errors.New("x")
 	for _, known := range routes() {
-		if known.writes() || known.public() || known.pattern == "/v1/me" {
+		if known.writes() || known.public() || known.Path == "/v1/me" {
 			continue
 		}
-		o := d.Paths[known.pattern]["get"]
-		w := f.do(t, "GET", ids.Replace(known.pattern)+"?"+d.RequiredQuery(t, o).Encode(), "")
+		o := d.Paths[known.Path]["get"]
+		w := f.do(t, "GET", ids.Replace(known.Path)+"?"+d.RequiredQuery(t, o).Encode(), "")
 		if (w.Code == 503) != (w.Header().Get("Retry-After") != "") || w.Code != 503 && w.Code != 500 {
-			t.Errorf("%s answered %d %s", known.pattern, w.Code, w.Body)
+			t.Errorf("%s answered %d %s", known.Path, w.Code, w.Body)
 		}
 	}
 }
@@ -138,16 +138,16 @@ func TestUnauthenticatedCallersAreRefused(t *testing.T) {
 	c.Caller = GatewayCaller(Callers{})
 	f.Handler = New(c)
 	for _, known := range routes() {
-		w := f.do(t, known.method, strings.Replace(known.pattern, "{code}", "internal", 1), "{}")
+		w := f.do(t, known.Method, strings.Replace(known.Path, "{code}", "internal", 1), "{}")
 		if known.public() {
 			if w.Code != 200 {
-				t.Errorf("%s answered %d", known.pattern, w.Code)
+				t.Errorf("%s answered %d", known.Path, w.Code)
 			}
 			continue
 		}
 		refused(t, w, 401, codeUnauthenticated)
 		if got := w.Header().Get("WWW-Authenticate"); got != "AWS4-HMAC-SHA256, Bearer" {
-			t.Errorf("%s asks to authenticate by %q", known.pattern, got)
+			t.Errorf("%s asks to authenticate by %q", known.Path, got)
 		}
 	}
 	if n := f.asked.Load(); n != 0 {
@@ -216,8 +216,8 @@ func TestEveryProblemHasAPage(t *testing.T) {
 func TestHomePage(t *testing.T) {
 	body := newFixture(t).do(t, "GET", "http://ledger.test:8080/", "").Body.String()
 	for _, known := range routes() {
-		if !strings.Contains(body, "<code>"+known.pattern+"</code>") {
-			t.Errorf("%s is not on the page", known.pattern)
+		if !strings.Contains(body, "<code>"+known.Path+"</code>") {
+			t.Errorf("%s is not on the page", known.Path)
 		}
 	}
 	if strings.Count(body, "http://ledger.test:8080/v1/") != 3 || !strings.Contains(body, "v1.2.3") ||

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,179 +11,89 @@ import (
 	"ledger.example/projections"
 )
 
-const (
-	ruleStatus = "must be held, captured, released or expired"
-	ruleCost   = "is required with cost"
-)
-
-// hold returns the request for a hold from the body's object, nil if there is none.
-func (r *request) hold(in *client.Hold) *ledger.HoldRequest {
-	if in == nil {
-		return nil
-	}
-	return &ledger.HoldRequest{ExpiresAt: r.body.time("hold.expires_at", in.ExpiresAt)}
-}
-
-// part returns the part of a transaction that a capture or a reversal takes. The zero Part means all.
-func (r *request) part(in client.Part) ledger.Part {
-	p := ledger.Part{Quantity: in.Quantity}
-	if in.Cost != nil {
-		p.Cost = *in.Cost
-	}
-	if r.body.has("cost") && !r.body.has("quantity") {
-		r.body.add(fieldError{Field: "quantity", Rule: ruleCost})
-	}
-	if in.Postings != nil {
-		p.Postings = make([]events.Taken, len(in.Postings))
-		for i, taken := range in.Postings {
-			p.Postings[i] = events.Taken(taken)
-		}
-	}
-	return p
-}
-
-// capture posts what a hold reserves, in whole or in part. The same capture again gets the first answer.
-func (a *api) capture(r *request) (reply, error) {
-	var in client.Capture
-	r.read(&in)
-	return a.endHold(r, ledger.CaptureRequest{
-		Transaction: r.ids["id"], Part: r.part(in.Part), Actor: r.actor, DryRun: r.dry,
-	})
-}
-
-// release ends a hold without posting. The answer is the same if the hold was released before.
-func (a *api) release(r *request) (reply, error) {
-	var in client.Release
-	r.read(&in)
-	return a.endHold(r, ledger.ReleaseRequest{
-		Transaction: r.ids["id"], Description: in.Description, Actor: r.actor, DryRun: r.dry,
-	})
-}
-
-// endHold ends the hold of the path, and shows it right after its end.
-func (a *api) endHold(r *request, c ledger.Request) (reply, error) {
-	if err := r.permit(c); err != nil {
-		return reply{}, err
-	}
-	ctx := r.http.Context()
-	if _, err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold); err != nil {
-		return reply{}, err
-	}
-	ended, err := a.config.Commands.Post(ctx, c)
-	if err != nil {
-		return reply{}, err
-	}
-	if r.dry {
-		return ok(showEnded(ended).body)
-	}
-	return showEnded(ended), nil
-}
-
-// showEnded shows a hold right after its end, also in a replay.
-func showEnded(ended ledger.Posted) reply {
-	body := showLifecycle(ledger.Lifecycle{Header: ended.Transaction, Ended: ended.End})
-	return reply{status: http.StatusOK, body: body, replayed: ended.Replayed, transaction: body.ID}
-}
-
-// postReversal reverses a transaction, in whole or in part.
-func (a *api) postReversal(r *request) (reply, error) {
-	var in client.Reversal
-	r.read(&in)
-	c := r.reversal(r.ids["id"], in)
-	if err := r.permit(c); err != nil {
-		return reply{}, err
-	}
-	if c.EffectiveAt != nil && !r.caller.Admin {
-		return reply{}, backdating()
-	}
-	ctx := r.http.Context()
-	if _, err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part)); err != nil {
-		return reply{}, err
-	}
-	posted, err := a.config.Commands.Post(ctx, c)
-	return answerPosted(r, posted, err)
-}
-
-// reversal returns the reversal of a transaction that the body asks for.
-func (r *request) reversal(of string, in client.Reversal) ledger.ReverseRequest {
-	return ledger.ReverseRequest{
-		Annotation:  r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
-		Transaction: of, Part: r.part(in.Part),
-	}
-}
-
-// listReversals lists the reversals of a transaction, oldest first.
-func (a *api) listReversals(r *request, in *client.TransactionID) (reply, error) {
-	exists := func(ctx context.Context, id string) error {
-		_, err := a.config.Resources.Lifecycle(ctx, id)
-		return err
-	}
-	read := func(ctx context.Context, of string, s projections.Slice) (
-		projections.Page[projections.Reversal], error,
-	) {
-		var listed projections.Page[projections.Reversal]
-		err := a.readPermitted(ctx, r, of, func(ctx context.Context) (err error) {
-			listed, err = a.config.Lists.ReversalsOf(ctx, of, s)
-			return err
-		})
-		return cutPage(listed, func(v projections.Reversal) (string, int) {
-			return strconv.FormatInt(v.Number, 10), maxBytes(projections.Hold{Header: v.Header})
-		}), err
-	}
-	show := func(v projections.Reversal) transaction { return showTransaction(v.Header) }
-	return answerList(r, r.list().by(isNumber), in.ID, read, exists, show)
-}
+// The lists of transactions. A page ends where its answer would be too large for a Lambda function.
 
 // showHold shows a transaction in a list. Lists omit what reversals took back.
 func showHold(h projections.Hold) transaction {
 	return showLifecycle(ledger.Lifecycle{Header: h.Header, Ended: h.Ended})
 }
 
-// statuses are those of holds.
-var statuses = []ledger.Status{
-	ledger.StatusHeld, ledger.StatusCaptured, ledger.StatusReleased, ledger.StatusExpired,
+func showReversal(v projections.Reversal) transaction {
+	return showHold(projections.Hold{Header: v.Header})
 }
 
-// listHolds lists the holds that debit or credit an account, newest first.
-func (a *api) listHolds(r *request) (reply, error) {
-	status, given := r.query[paramStatus]
-	if given && !slices.Contains(statuses, ledger.Status(status)) {
-		r.failOnce(paramStatus, ruleStatus)
+// transactions reads transactions by time, either all or those with a value of an indexed metadata key.
+func (a *api) transactions(
+	r *request, in *client.TransactionsQuery, s projections.Slice,
+) (projections.Page[projections.Transaction], error) {
+	by := projections.Search{
+		Span: projections.Span{From: in.From, To: in.To}, OldestFirst: in.OldestFirst,
 	}
-	read := func(ctx context.Context, of string, s projections.Slice) (projections.Page[projections.Hold], error) {
-		listed, err := a.config.Lists.HoldsOf(ctx, of, status, s)
-		if err != nil {
-			return listed, err
-		}
-		accounts := make(map[string]bool)
-		listed = cutPage(listed, func(h projections.Hold) (string, int) {
-			bytes := maxBytes(h)
-			for _, leg := range h.Header.Legs {
-				if !r.caller.Admin && !accounts[leg.Account] { // its role is read, so it takes a share of the page
-					bytes += pageBytes / accountsMax
-					accounts[leg.Account] = true
-				}
+	for by.Key, by.Value = range in.Metadata { // at most one
+	}
+	page, err := a.config.Lists.Transactions(r.ctx(), by, s)
+	return cutPage(page, func(t projections.Transaction) (string, int) {
+		return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, maxBytes(t)
+	}), err
+}
+
+// isListed reports whether text can be a position in a list of transactions.
+func isListed(text string) bool {
+	ksuid, id, _ := strings.Cut(text, "#")
+	return isKSUID(ksuid) && events.ValidID(id)
+}
+
+// reversals reads the reversals of a transaction, oldest first.
+func (a *api) reversals(
+	r *request, in *client.TransactionID, s projections.Slice,
+) (page projections.Page[projections.Reversal], err error) {
+	err = a.readPermitted(r.ctx(), r, in.ID, func(ctx context.Context) (err error) {
+		page, err = a.config.Lists.ReversalsOf(ctx, in.ID, s)
+		return err
+	})
+	if err == nil && len(page.Items) == 0 {
+		_, err = a.config.Resources.Lifecycle(r.ctx(), in.ID) // is there a transaction?
+	}
+	return cutPage(page, func(v projections.Reversal) (string, int) {
+		return strconv.FormatInt(v.Number, 10), maxBytes(projections.Hold{Header: v.Header})
+	}), err
+}
+
+// holds reads the holds that debit or credit an account, newest first.
+func (a *api) holds(
+	r *request, in *client.HoldsQuery, s projections.Slice,
+) (projections.Page[projections.Hold], error) {
+	page, err := a.config.Lists.HoldsOf(r.ctx(), in.Account, in.Status, s)
+	if err == nil && len(page.Items) == 0 {
+		err = a.accountExists(r.ctx(), in.Account)
+	}
+	if err != nil {
+		return page, err
+	}
+	accounts := make(map[string]bool)
+	page = cutPage(page, func(h projections.Hold) (string, int) {
+		bytes := maxBytes(h)
+		for _, leg := range h.Header.Legs {
+			if !r.caller.Admin && !accounts[leg.Account] { // its role is read, so it takes a share of the page
+				bytes += pageBytes / accountsMax
+				accounts[leg.Account] = true
 			}
-			return string(h.Header.Legs[0].ID), bytes
-		})
-		var legs []events.Leg
-		for _, h := range listed.Items {
-			legs = append(legs, h.Header.Legs...)
 		}
-		return listed, r.look(ctx, legs, toRead)
+		return string(h.Header.Legs[0].ID), bytes
+	})
+	var legs []events.Leg
+	for _, h := range page.Items {
+		legs = append(legs, h.Header.Legs...)
 	}
-	return answerList(r, r.list(paramStatus, status).by(isKSUID), r.ids["account"], read, a.accountExists, showHold)
+	return page, r.look(r.ctx(), legs, toRead)
 }
 
-// listOpenHolds lists all holds that have not ended, by their expiry.
-func (a *api) listOpenHolds(r *request, _ *struct{}) (reply, error) {
-	return answerPage(r, r.list().by(isOpenHold), showHold,
-		func(ctx context.Context, s projections.Slice) (projections.Page[projections.Hold], error) {
-			listed, err := a.config.Lists.OpenHolds(ctx, s)
-			return cutPage(listed, func(h projections.Hold) (string, int) {
-				return events.FormatTime(h.Header.ExpiresAt) + "#" + h.Header.ID, maxBytes(h)
-			}), err
-		})
+// openHolds reads all holds that have not ended, by their expiry.
+func (a *api) openHolds(r *request, _ *struct{}, s projections.Slice) (projections.Page[projections.Hold], error) {
+	page, err := a.config.Lists.OpenHolds(r.ctx(), s)
+	return cutPage(page, func(h projections.Hold) (string, int) {
+		return events.FormatTime(h.Header.ExpiresAt) + "#" + h.Header.ID, maxBytes(h)
+	}), err
 }
 
 // isOpenHold reports whether text can be a position in the list of open holds.

@@ -2,25 +2,13 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
-
-// ruleFromAfter is the rule for from in a request with after.
-const ruleFromAfter = "must not be given together with after"
-
-// Journal reads the journal, in the order in which its entries were listed. kind is a type of events, "" for all.
-// Errors are those of package store.
-type Journal interface {
-	After(ctx context.Context, s projections.Slice, kind string) (projections.Page[projections.ResolvedEntry], error)
-}
 
 // journalEntry is an entry of the journal.
 type journalEntry struct {
@@ -39,23 +27,21 @@ type journalPage struct {
 }
 
 // listJournal lists entries of the journal: after a cursor, from a time on, or from the beginning.
-func (a *api) listJournal(r *request) (reply, error) {
-	l := r.list("ledger", a.config.Ledger).by(isJournalPosition)
-	s := r.sliceAfter(paramAfter, l)
-	if from, given := a.pastTime(r, paramFrom); given {
-		if _, both := r.query[paramAfter]; both {
-			r.failOnce(paramFrom, ruleFromAfter)
-		}
-		s.After = projections.JournalFrom(wholeMicros(from))
-	}
-	kind, given := r.query[paramType]
-	if given && !slices.Contains(projections.JournalTypes(), kind) {
-		r.failOnce(paramType, "must be one of "+strings.Join(projections.JournalTypes(), ", "))
+func (a *api) listJournal(r *request, in *client.JournalQuery) (reply, error) {
+	l := r.listOf(in, isJournalPosition)
+	s := r.slice(paramAfter, l)
+	if !in.From.IsZero() {
+		s.After = projections.JournalFrom(in.From)
 	}
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
-	listed, err := a.config.Journal.After(r.http.Context(), s, kind)
+	return r.permitRead(func() (reply, error) { return a.journal(r, l, s, in.Type) })
+}
+
+// journal reads entries of a type, "" for all, and shows them.
+func (a *api) journal(r *request, l listed, s projections.Slice, kind string) (reply, error) {
+	listed, err := a.config.Journal.After(r.ctx(), s, kind)
 	if err != nil {
 		return reply{}, err
 	}
@@ -105,11 +91,7 @@ func showEvent(entry projections.ResolvedEntry) any {
 			Groups:         append([]string{}, e.Groups...),
 		}
 	case events.MemberGranted:
-		role := orNull(string(e.Role)) // null after a revocation
-		if e.Group != "" {
-			return client.RevokedGroupMembership{Group: e.Group, User: e.User, Role: role}
-		}
-		return client.RevokedMembership{Account: e.Account, User: e.User, Role: role}
+		return showMember(e.Account, e.Group, e.User, e.Role)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 		attrs = append(attrs, slog.String("gateway_request_id", gateway.id))
 	}
 	if r.route != nil {
-		attrs = append(attrs, slog.String("route", r.route.pattern))
+		attrs = append(attrs, slog.String("route", r.route.Path))
 	}
 	if r.actor != "" {
 		attrs = append(attrs, slog.String("actor", r.actor))

@@ -12,35 +12,35 @@ import (
 	"ledger.example/tests/declared"
 )
 
-// noCommand is a command that all requests fit.
-type noCommand struct{}
+// building is a command that all requests fit.
+type building struct{ declared.Boat }
 
-func (noCommand) Shape() []ledger.FieldError { return nil }
+func (building) Shape() []ledger.FieldError { return nil }
 
 // The server and the client derive the request and the answer of an operation from its declaration: every field gets
 // there and back, and the ledger's own fields are taken only if they are equal.
 func TestDeclaredOperation(t *testing.T) {
 	f := newFixture(t)
 	stored := map[string]declared.Boat{}
-	put := func(_ *api, r *request, in *declared.Boat) (reply, error) {
-		read := func(_ context.Context, id string) (declared.Boat, error) {
-			boat, ok := stored[id]
-			if !ok {
-				return boat, ledger.GroupNotFound()
-			}
-			return boat, nil
+	read := func(_ Resources, _ context.Context, id string) (declared.Boat, error) {
+		boat, ok := stored[id]
+		if !ok {
+			return boat, ledger.GroupNotFound()
 		}
-		show := func(b declared.Boat) declared.Boat { return b }
-		return answerPut(r, in, func() noCommand { return noCommand{} }, read, show,
-			func(context.Context, noCommand) (declared.Boat, bool, error) {
-				old, known := stored[in.ID]
-				boat := *in
-				boat.BuiltAt = "2026-11-21T09:00:00.000000Z"
-				stored[in.ID] = boat
-				return boat, !known && old == declared.Boat{}, nil
-			})
+		return boat, nil
 	}
-	f.Handler = &api{config: f.config, routes: checkRules([]route{serve(declared.PutBoat, put)})}
+	build := func(_ Commands, _ context.Context, b building) (declared.Boat, bool, error) {
+		_, known := stored[b.ID]
+		boat := b.Boat
+		boat.BuiltAt = "2026-11-21T09:00:00.000000Z"
+		stored[b.ID] = boat
+		return boat, !known, nil
+	}
+	commandOf := func(_ *request, in *declared.Boat) building { return building{*in} }
+	show := func(b declared.Boat) declared.Boat { return b }
+	f.Handler = &api{
+		config: f.config, routes: checkRules([]route{put(declared.PutBoat, commandOf, build, read, show)}),
+	}
 	server := httptest.NewServer(f.Handler)
 	t.Cleanup(server.Close)
 	c, err := client.New(client.Config{URL: server.URL})

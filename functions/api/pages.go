@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -38,7 +37,7 @@ func (a *api) health(*request) (reply, error) { return ok(health{"ok", a.config.
 
 // openapi answers with the OpenAPI document.
 func (a *api) openapi(*request) (reply, error) {
-	return reply{status: http.StatusOK, body: raw{jsonType, openAPI}, tagged: true}, nil
+	return ok(raw{jsonType, openAPI})
 }
 
 // home answers with a page for people who open the API in a browser.
@@ -46,7 +45,7 @@ func (a *api) home(r *request) (reply, error) {
 	var rows strings.Builder
 	for _, known := range a.routes {
 		fmt.Fprintf(&rows, "<tr><td><code>%s</code></td><td><code>%s</code></td><td>%s</td></tr>\n",
-			html.EscapeString(known.method), html.EscapeString(known.pattern), html.EscapeString(known.summary))
+			html.EscapeString(known.Method), html.EscapeString(known.Path), html.EscapeString(known.Summary))
 	}
 	scheme := "http"
 	if r.http.Header.Get("X-Forwarded-Proto") == "https" {

@@ -74,61 +74,96 @@ func (r *request) groupRights(ctx context.Context, groups ...string) (map[string
 func (r *request) resolve(
 	ctx context.Context, find func(context.Context, access.Resolver) (map[string]access.Right, error),
 ) (map[string]access.Right, error) {
-	if r.caller.User == "" || r.grants == nil {
+	if r.caller.User == "" || r.config.Grants == nil {
 		return nil, unchecked(errors.New("a check without a user, or without grants"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	roles, err := find(ctx, access.Resolver{Grants: r.grants})
+	roles, err := find(ctx, access.Resolver{Grants: r.config.Grants})
 	if err != nil {
 		return nil, unchecked(err)
 	}
 	return roles, nil
 }
 
-// startCheck starts to check the caller's role. It is called after the syntax of the request was checked, and before
-// anything is read from the table. For a read, the role is read concurrently with the data, and finishCheck waits for
-// it. If the needed roles depend on the body or on stored data, the handler checks them and sets isPermitted.
-func (r *request) startCheck() error {
-	rule := r.rule
-	switch {
-	case r.caller.Admin, r.isPermitted, r.pendingCheck != nil:
-		return nil
-	case rule.of == "":
-		return errors.New("a request of a user without a rule")
+// permitRead calls do, which answers a read, if the caller may read it.
+func (r *request) permitRead(do func() (reply, error)) (reply, error) {
+	if r.caller.Admin {
+		return do()
 	}
-	switch rule.of {
-	case client.OnNothing:
-		r.isPermitted = true
+	switch r.rule.of {
 	case client.OnLedger:
-		return forbidden(access.Administrator, "Only services and administrators may do this.")
+		return reply{}, administratorsOnly()
 	case client.OnThemselves:
 		if r.ids["user"] != r.caller.User {
-			return forbidden(access.Administrator, "Users can read only their own accounts and groups.")
+			return reply{}, forbidden(access.Administrator, "Users can read only their own accounts and groups.")
 		}
-		r.isPermitted = true
 	case client.OnAccount, client.OnGroup:
-		result := make(chan error, 1)
-		r.pendingCheck = result
-		ctx := r.http.Context()
-		if r.route.writes() {
-			err := r.checkRole(ctx)
-			result <- err
-			return err
-		}
-		// A denial cancels the reads of the data, so that the response time does not reveal what exists.
-		data, end := context.WithCancel(ctx)
-		r.http = r.http.WithContext(data)
-		go func() {
-			denied := r.checkRole(ctx)
-			if denied != nil {
-				end()
-			}
-			result <- denied
-		}()
-		context.AfterFunc(ctx, end)
+		return r.whilePermitted(do)
+	case client.OnAnyLeg: // do checks it
+		return do()
 	}
-	return nil
+	r.isPermitted = r.rule.of != ""
+	return do()
+}
+
+// whilePermitted reads the caller's role concurrently with the data. A denial cancels the reads of the data, so that
+// the response time does not reveal what exists.
+func (r *request) whilePermitted(do func() (reply, error)) (reply, error) {
+	ctx := r.ctx()
+	data, end := context.WithCancel(ctx)
+	defer end()
+	r.http = r.http.WithContext(data)
+	result := make(chan error, 1)
+	go func() {
+		denied := r.checkRole(ctx)
+		if denied != nil {
+			end()
+		}
+		result <- denied
+	}()
+	out, err := do()
+	if denied := <-result; denied != nil {
+		return reply{}, denied
+	}
+	r.isPermitted = true
+	return out, err
+}
+
+// permit checks the caller of a write. It is called with the command that was made of the request, before anything that
+// could reveal what exists.
+func (a *api) permit(r *request, c command) (err error) {
+	if r.caller.Admin {
+		return nil
+	}
+	if faults := c.Shape(); len(faults) > 0 { // the ledger would check it too late
+		return r.refusal(&ledger.Error{Code: ledger.CodeInvalidRequest, Fields: faults})
+	}
+	posting, _ := c.(ledger.Request)
+	switch r.rule.of {
+	case client.OnNothing:
+	case client.OnLedger:
+		err = administratorsOnly()
+	case client.OnAccount, client.OnGroup:
+		// Otherwise, a user with an owner's role through a group could keep it by granting it to themselves, and the
+		// last owner of an account could leave it without an owner.
+		if err = r.checkRole(r.ctx()); err == nil && r.caller.User == r.ids["user"] {
+			err = forbidden(access.Administrator,
+				"Users cannot change their own role; another owner or an administrator can.")
+		}
+	case client.OnDebited:
+		err = r.permitPosting(posting)
+	case client.OnHold, client.OnReversed:
+		if ledger.IsBackdated(posting) {
+			return backdating()
+		}
+		id, debits := endOrReversal(posting)
+		_, err = a.permitEndOrReversal(r.ctx(), r, id, debits)
+	default:
+		err = errors.New("a request of a user without a rule")
+	}
+	r.isPermitted = err == nil
+	return err
 }
 
 // checkRole reads the caller's right on the account or in the group of the path, and returns nil if it suffices. For
@@ -156,61 +191,20 @@ func (r *request) checkRole(ctx context.Context) (err error) {
 	return nil
 }
 
-// finishCheck returns the answer of a handler if the caller is permitted, and otherwise the denial. It fails if nobody
-// checked the body or the caller.
-func (r *request) finishCheck(out reply, err error) (reply, error) {
-	if err == nil && r.body != nil && !r.body.checked {
-		return reply{}, errors.New("a request was answered without a check of its body")
-	}
-	if r.caller.Admin || r.isPermitted {
-		return out, err
-	}
-	if r.pendingCheck != nil {
-		if denied := <-r.pendingCheck; denied != nil {
-			return reply{}, denied
-		}
-		return out, err
-	}
-	if err == nil {
-		return reply{}, errors.New("a request of a user was answered without a check")
-	}
-	return reply{}, err
-}
-
-// permit returns the problem of the faults of r, see checkBody. If there are none, it checks the caller's roles for a
-// write. It is called with the command that was made of the body, before anything that could reveal what exists.
-func (r *request) permit(c command) error {
-	if err := r.checkBody(c); err != nil || r.caller.Admin {
-		return err
-	}
-	if faults := c.Shape(); len(faults) > 0 { // the ledger would check it too late
-		return r.refusal(&ledger.Error{Code: ledger.CodeInvalidRequest, Fields: faults})
-	}
-	if err := r.startCheck(); err != nil {
-		return err
-	}
-	switch r.rule.of {
-	case client.OnDebited:
-		return r.permitPosting(c)
-	}
-	return nil
-}
-
 // permitPosting checks the rules over several fields, and then the caller's roles on the accounts that are debited.
-func (r *request) permitPosting(c command) error {
-	p, ok := c.(ledger.Request)
-	if !ok {
-		return fmt.Errorf("%T posts nothing", c)
-	}
+func (r *request) permitPosting(p ledger.Request) error {
 	if err := ledger.Check(p); err != nil {
 		return err
 	}
-	roles, err := r.accountRights(r.http.Context(), needsOf(p, r.rule.role))
+	roles, err := r.accountRights(r.ctx(), needsOf(p, r.rule.role))
 	if err != nil {
 		return err
 	}
-	r.isPermitted = true
 	return mayPost(p, roles, r.rule.role)
+}
+
+func administratorsOnly() error {
+	return forbidden(access.Administrator, "Only services and administrators may do this.")
 }
 
 // backdating returns the problem of a user who sets an effective date.
@@ -274,7 +268,7 @@ func (a *api) permitBatch(r *request, items []*batched, atomic bool) error {
 		return newProblem(ledger.CodeBatchTooLarge, detailTooLarge, fieldError{Field: "requests",
 			Rule: fmt.Sprintf("must debit or give a cost to at most %d accounts, not %d", accountsMax, len(needs))})
 	}
-	roles, err := r.accountRights(r.http.Context(), needs)
+	roles, err := r.accountRights(r.ctx(), needs)
 	if err != nil {
 		return err
 	}
@@ -286,7 +280,7 @@ func (a *api) permitBatch(r *request, items []*batched, atomic bool) error {
 			}
 		}
 	}
-	return a.permitEnds(r.http.Context(), items, accountsMax-len(needs))
+	return a.permitEnds(r.ctx(), items, accountsMax-len(needs))
 }
 
 const detailTooLarge = "The batch is too large; see errors."

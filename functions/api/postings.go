@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
@@ -42,32 +43,23 @@ func isNumber(text string) bool {
 	return err == nil && n > 0 && n <= events.ChangesMax && strconv.FormatInt(n, 10) == text
 }
 
-// listPostings answers with an account's history. It checks whether the account and the asset exist only if the history
-// is empty.
-func (a *api) listPostings(r *request) (reply, error) {
-	k := events.Pair{Account: r.ids["account"], Asset: r.filter(paramAsset, ruleID)}
-	span := projections.Span{From: r.time(paramFrom), To: r.time(paramTo)}
-	consistency := r.consistency()
-	_, given := r.query[paramConsistency]
-	if _, filtered := r.query[paramAsset]; given && !filtered {
-		r.failOnce(paramConsistency, ruleOfAsset)
+// postings reads a page of an account's history. It checks whether the account and the asset exist only if the history is
+// empty.
+func (a *api) postings(
+	r *request, in *client.PostingsQuery, s projections.Slice,
+) (page projections.Page[events.PostingRecorded], err error) {
+	ctx, k, span := r.ctx(), events.Pair{Account: in.Account, Asset: in.Asset}, projections.Span{From: in.From, To: in.To}
+	switch {
+	case !span.To.IsZero() && !span.From.Before(span.To): // the span is empty
+	case k.Asset == "":
+		page, err = a.config.Lists.History(ctx, k.Account, span, s)
+	default:
+		page, err = a.config.Lists.HistoryOf(ctx, k, span, s, in.Strong)
 	}
-	return answerPage(r, postingsOf(k.Account, k.Asset, span), showPosting,
-		func(ctx context.Context, s projections.Slice) (projections.Page[events.PostingRecorded], error) {
-			var listed projections.Page[events.PostingRecorded]
-			var err error
-			switch {
-			case !span.To.IsZero() && !span.From.Before(span.To): // the span is empty
-			case k.Asset == "":
-				listed, err = a.config.Lists.History(ctx, k.Account, span, s)
-			default:
-				listed, err = a.config.Lists.HistoryOf(ctx, k, span, s, consistency == strong)
-			}
-			if err == nil && len(listed.Items) == 0 {
-				err = a.historyExists(ctx, k)
-			}
-			return listed, err
-		})
+	if err == nil && len(page.Items) == 0 {
+		err = a.historyExists(ctx, k)
+	}
+	return page, err
 }
 
 // historyExists returns account_not_found or asset_not_found if the account or the asset of the filter does not exist.
@@ -79,12 +71,6 @@ func (a *api) historyExists(ctx context.Context, k events.Pair) error {
 		return p
 	}
 	return err
-}
-
-// postingsOf returns the list of an account's postings in a span. An empty asset means all assets.
-func postingsOf(account, asset string, span projections.Span) list {
-	return listOf("/v1/accounts/"+account+"/postings", paramAsset, asset,
-		paramFrom, filterTime(span.From), paramTo, filterTime(span.To)).by(isKSUID)
 }
 
 // isKSUID reports whether text can be a position in a history.

@@ -27,9 +27,9 @@ func TestAnswers(t *testing.T) {
 	for i, leg := range f.legs {
 		replace = append(replace, fmt.Sprintf("{id %d}", i), string(leg.ID))
 	}
-	history := listOf("/v1/accounts/jane/postings")
+	history := listed{"books/v1/accounts/jane/postings", isKSUID}
 	replace = append(replace, "{top}", history.cursor(""), "{after id 2}", history.cursor(string(f.legs[2].ID)),
-		"{past AAPL}", listOf("/v1/accounts/jane/balances", paramAt, "2026-11-21T09:06:40.000000Z").cursor("AAPL"))
+		"{past AAPL}", listed{"books/v1/accounts/jane/balances&at=2026-11-21T09:06:40.000000Z", isID}.cursor("AAPL"))
 	for _, c := range blocks(t, "answers.txt", 2) {
 		w := f.do(t, "GET", c[0], "")
 		if got, want := strings.TrimSpace(w.Body.String()), strings.NewReplacer(replace...).Replace(c[1]); w.Code != 200 ||
@@ -76,7 +76,7 @@ func (s *floors) Balance(ctx context.Context, k events.Pair, floor *events.Amoun
 
 func (s *floors) Balances(ctx context.Context, account string, floor func(string) *events.Amount,
 	p projections.Slice) (projections.Page[projections.Balance], error) {
-	if floor == nil {
+	if floor("USD") == nil {
 		return projections.Page[projections.Balance]{Items: []projections.Balance{owing(account)}}, nil
 	}
 	s.floor = floor("USD")
@@ -107,15 +107,15 @@ func TestCursorRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		here, there := id.Draw(t, "account"), id.Draw(t, "other")
 		position := rapid.OneOf(id, rapid.Just("")).Draw(t, "position")
-		cursor := listOf("/v1/accounts/" + here).cursor(position)
-		if got, err := listOf("/v1/accounts/" + here).position(cursor); got != position || err != nil {
+		cursor := listed{"/v1/accounts/" + here, isID}.cursor(position)
+		if got, err := (listed{"/v1/accounts/" + here, isID}).position(cursor); got != position || err != nil {
 			t.Fatalf("%q came back as %q, %v", position, got, err)
 		}
 		if len(cursor) >= cursorChars || url.QueryEscape(cursor) != cursor {
 			t.Fatalf("cursor %s", cursor)
 		}
 		if here != there {
-			if _, err := listOf("/v1/accounts/" + there).position(cursor); err != errCursorForeign {
+			if _, err := (listed{"/v1/accounts/" + there, isID}).position(cursor); err != errCursorForeign {
 				t.Fatalf("taken from %s to %s: %v", here, there, err)
 			}
 		}
@@ -123,7 +123,7 @@ func TestCursorRoundTrip(t *testing.T) {
 }
 
 // forged makes a cursor with a valid checksum and any position.
-func forged(l list, position string) string {
+func forged(l listed, position string) string {
 	b := append([]byte{cursorVersion}, l.hash()...)
 	b = append(b, position...)
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
@@ -133,7 +133,7 @@ func forged(l list, position string) string {
 // If a filter is invalid, its cursor is not reported as well: it may belong to the list with the correct filter.
 func TestCursorWithInvalidFilter(t *testing.T) {
 	f := newFixture(t)
-	for cursor, want := range map[string]string{listOf("/v1/accounts", paramPrefix, "m").cursor("m"): "prefix",
+	for cursor, want := range map[string]string{listed{"books/v1/accounts&prefix=m", isID}.cursor("m"): "prefix",
 		"abc": "prefix cursor"} {
 		w := f.do(t, "GET", "/v1/accounts?prefix=m%20&cursor="+cursor, "")
 		if fields := refused(t, w, 400, ledger.CodeInvalidRequest); fields != want {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ledger.example/client"
 	"ledger.example/events"
 )
 
@@ -19,8 +20,6 @@ type reply struct {
 	body        any    // marshaled as JSON, unless it is of type raw
 	location    string // path of the created resource, "" for none
 	replayed    bool   // the request repeats an earlier one
-	tagged      bool   // has an ETag
-	tag         string // the ETag, "" for a hash of the content
 	link        string // of the Link header, "" for none
 	transaction string // id for the log, "" for none
 	batch       tally
@@ -45,6 +44,9 @@ const (
 // ok answers 200 with a body.
 func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
 
+// okIf answers 200 with a body unless there is an error.
+func okIf(body any, err error) (reply, error) { return reply{status: http.StatusOK, body: body}, err }
+
 // written answers a write: 201 if it created the resource at location, otherwise 200.
 func written(created bool, location string, body any) reply {
 	if created {
@@ -66,8 +68,9 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// send writes a reply. If the body cannot be marshaled, it returns an error and writes nothing.
-func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err error) {
+// send writes a reply. If it is tagged, it has an ETag: the version of an account, or a hash of the content. If the body
+// cannot be marshaled, send returns an error and writes nothing.
+func (out reply) send(w http.ResponseWriter, r *http.Request, tagged bool) (status int, err error) {
 	content, isRaw := out.body.(raw)
 	if !isRaw {
 		content.mediaType = jsonType
@@ -82,12 +85,12 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err e
 	if out.link != "" {
 		h.Set("Link", out.link)
 	}
-	if out.tagged {
+	if tagged {
 		// Only the caller may cache the reply, and must revalidate it: the content and the caller's roles can change.
 		h.Set("Cache-Control", "private, no-cache")
-		tag := out.tag
-		if tag == "" {
-			tag = etag(content.text)
+		tag := etag(content.text)
+		if account, isAccount := out.body.(client.Account); isAccount {
+			tag = `"` + strconv.FormatInt(account.Version, 10) + `"`
 		}
 		h.Set("ETag", tag)
 		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead

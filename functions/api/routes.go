@@ -1,58 +1,31 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/access"
+	"ledger.example/projections"
 )
 
 // A route is one operation of the API. Methods other than GET write.
 type route struct {
-	method  string
-	pattern string                              // segments in braces are ids
-	may     rule                                // who may use it
-	query   []string                            // names of the query parameters
-	summary string                              // one line for people
-	handle  func(*api, *request) (reply, error) // the reply is valid only if the error is nil
+	client.Operation // a public one has only a method, a path and a summary
 
-	declared  client.Operation // empty if it is public
-	takesBody bool
+	may    rule                                // who may use it
+	query  []string                            // names of the query parameters
+	handle func(*api, *request) (reply, error) // the reply is valid only if the error is nil
 }
 
-// The query parameters.
-const (
-	paramLimit       = "limit"
-	paramCursor      = "cursor"
-	paramConsistency = "consistency"
-	paramPrefix      = "prefix"
-	paramAsset       = "asset"
-	paramFrom        = "from"
-	paramTo          = "to"
-	paramNewest      = "newest"
-	paramStatus      = "status"
-	paramDryRun      = "dry_run"
-	paramAt          = "at"
-	paramOrder       = "order"
-	paramAfter       = "after"
-	paramType        = "type"
-	paramMetadata    = metadataPrefix + "KEY" // KEY is any metadata key
-)
-
-// metadataPrefix begins the names of parameters that filter by metadata.
-const metadataPrefix = "metadata."
-
-// The values of order.
-const (
-	orderAscending  = "asc"
-	orderDescending = "desc"
-)
-
 // routes returns the table of routes, in the order of the page for people. To add a route, declare its operation in
-// package client, add its line here and its handler to the file of its resource, and run go generate ./docs.
+// package client, add its line here and what it needs to the file of its resource, and run go generate ./docs.
 func routes() []route {
+	type lists = projections.Lists
 	return []route{
 		public("/", "Get a page for people", (*api).home),
 		public("/healthz", "Check that the server answers", (*api).health),
@@ -60,68 +33,141 @@ func routes() []route {
 		public("/problems", "List every problem", (*api).problems),
 		public(problemsPath+"{code}", "Get the page of a problem", (*api).problem),
 
-		serve(client.GetMe, (*api).getMe),
+		read(client.GetMe, (*api).getMe),
 
-		serve(client.RegisterAsset, (*api).putAsset),
-		serve(client.GetAsset, (*api).getAsset),
-		serve(client.ListAssets, (*api).listAssets),
-		serve(client.ListAssetHolders, (*api).listHolders),
+		put(client.RegisterAsset, (*request).registerAsset, Commands.RegisterAsset, Resources.Asset, showAsset),
+		get(client.GetAsset, Resources.Asset, showAsset),
+		list(client.ListAssets, isID, those[client.ByPrefix]((*lists).Assets, nil), showListedAsset),
+		list(client.ListAssetHolders, isID, (*api).holders, showHolding),
 
-		serve(client.OpenAccount, (*api).putAccount),
-		serve(client.GetAccount, (*api).getAccount),
-		serve(client.ChangeAccount, (*api).patchAccount),
-		serve(client.ListChanges, (*api).listChanges),
-		serve(client.ListAccounts, (*api).listAccounts),
-		routeOf(client.GetAccountSummary, (*api).getSummary),
-		routeOf(client.ListBalances, (*api).listBalances),
-		routeOf(client.GetBalance, (*api).getBalance),
+		put(client.OpenAccount, (*request).openAccount, Commands.OpenAccount, Resources.Account, showAccount),
+		get(client.GetAccount, Resources.Account, showAccount),
+		write(client.ChangeAccount, (*request).changeAccount, (*api).change),
+		list(client.ListChanges, isNumber, those[client.AccountID]((*lists).Changes, (*api).accountExists), showChange),
+		list(client.ListAccounts, isID, those[client.ByPrefix]((*lists).Accounts, nil), showHolder),
+		read(client.GetAccountSummary, (*api).getSummary),
+		list(client.ListBalances, isID, (*api).balances, asIs),
+		read(client.GetBalance, (*api).getBalance),
 		routeOf(client.GetStatement, (*api).getStatement),
-		routeOf(client.ListPostings, (*api).listPostings),
-		routeOf(client.ListHolds, (*api).listHolds),
-		serve(client.ListMembers, (*api).listMembers),
-		serve(client.GrantMember, (*api).grantMember),
-		serve(client.RevokeMember, (*api).revokeMember),
-		serve(client.ListAccountGroups, (*api).listAccountGroups),
-		serve(client.ListMemberships, (*api).listAccountsOf),
-		serve(client.ListGroupsOf, (*api).listGroupsOf),
+		list(client.ListPostings, isKSUID, (*api).postings, showPosting),
+		list(client.ListHolds, isKSUID, (*api).holds, showHold),
+		list(client.ListMembers, isID, those[client.AccountID]((*lists).Members, (*api).accountExists), showMembership),
+		write(client.GrantMember, (*request).grantMember, (*api).grant),
+		write(client.RevokeMember, (*request).revokeMember, (*api).revoke),
+		list(client.ListAccountGroups, isID, visibleOf(
+			those[client.AccountID]((*lists).AccountGroups, (*api).accountExists), limitMax, (*request).groupRights,
+			func(g projections.GroupedAccount) string { return g.Group }), showGrouped),
+		list(client.ListMemberships, isAccountRolePosition, visibleOf(
+			those[client.UserID]((*lists).AccountsOf, nil), accountsListed, (*request).viewerRights,
+			func(m projections.AccountRole) string { return m.Account }), showAccountRole),
+		list(client.ListGroupsOf, isID, visibleOf(
+			those[client.UserID]((*lists).GroupsOf, nil), limitMax, (*request).groupRights,
+			func(m projections.Membership) string { return m.Group }), showGroupMembership),
 
-		serve(client.RegisterGroup, (*api).putGroup),
-		serve(client.GetGroup, (*api).getGroup),
-		serve(client.ListGroups, (*api).listGroups),
-		serve(client.GroupAccount, (*api).putGrouped),
-		serve(client.UngroupAccount, (*api).deleteGrouped),
-		serve(client.ListGroupAccounts, (*api).listGroupAccounts),
-		serve(client.GrantGroupMember, (*api).grantGroupMember),
-		serve(client.RevokeGroupMember, (*api).revokeGroupMember),
-		serve(client.ListGroupMembers, (*api).listGroupMembers),
-		serve(client.GetGroupTotals, (*api).getTotals),
+		put(client.RegisterGroup, (*request).registerGroup, Commands.RegisterGroup, Resources.Group, showGroup),
+		get(client.GetGroup, Resources.Group, showGroup),
+		list(client.ListGroups, isID, those[client.ByPrefix]((*lists).Groups, nil), showListedGroup),
+		write(client.GroupAccount, grouping(false), (*api).group),
+		write(client.UngroupAccount, grouping(true), (*api).group),
+		list(client.ListGroupAccounts, isID, visibleOf(
+			those[client.GroupID]((*lists).GroupAccounts, (*api).groupExists), accountsListed, (*request).viewerRights,
+			func(g projections.GroupedAccount) string { return g.Account }), showGrouped),
+		write(client.GrantGroupMember, (*request).grantGroupMember, (*api).grant),
+		write(client.RevokeGroupMember, (*request).revokeGroupMember, (*api).revoke),
+		list(client.ListGroupMembers, isID,
+			those[client.GroupID]((*lists).GroupMembers, (*api).groupExists), showGroupMembership),
+		ofGroup(list(client.GetGroupTotals, isBalance,
+			those[client.GroupID]((*lists).GroupTotals, (*api).groupExists), showTotal)),
 
-		routeOf(client.PostTransaction, (*api).postTransaction),
-		routeOf(client.PostTransfer, (*api).postTransfer),
-		routeOf(client.PostTrade, (*api).postTrade),
+		write(client.PostTransaction, (*request).transaction, (*api).post),
+		write(client.PostTransfer, (*request).transfer, (*api).post),
+		write(client.PostTrade, (*request).trade, (*api).post),
 		routeOf(client.PostBatch, (*api).postBatch),
-		routeOf(client.ListTransactions, (*api).listTransactions),
-		serve(client.GetTransaction, (*api).getTransaction),
-		routeOf(client.CaptureHold, (*api).capture),
-		routeOf(client.ReleaseHold, (*api).release),
-		routeOf(client.ReverseTransaction, (*api).postReversal),
-		serve(client.ListReversals, (*api).listReversals),
-		serve(client.ListOpenHolds, (*api).listOpenHolds),
+		list(client.ListTransactions, isListed, (*api).transactions, showHold),
+		read(client.GetTransaction, (*api).getTransaction),
+		write(client.CaptureHold, (*request).capture, (*api).post),
+		write(client.ReleaseHold, (*request).release, (*api).post),
+		write(client.ReverseTransaction, (*request).reversal, (*api).post),
+		list(client.ListReversals, isNumber, (*api).reversals, showReversal),
+		list(client.ListOpenHolds, isOpenHold, (*api).openHolds, showHold),
 		routeOf(client.ListJournal, (*api).listJournal),
 	}
 }
 
+// isID reports whether text can be a position in a list by id.
+var isID = events.ValidID
+
+// asIs shows an item of a list that is converted already.
+func asIs(item any) any { return item }
+
 // public returns the route of a read that everybody may do. It is not an operation of the ledger.
 func public(path, summary string, handle func(*api, *request) (reply, error)) route {
-	return route{method: http.MethodGet, pattern: path, summary: summary, handle: handle}
+	return route{
+		Operation: client.Operation{Method: http.MethodGet, Path: path, Summary: summary, Tagged: path == "/openapi.json"},
+		handle:    handle,
+	}
 }
 
-// batches is the path of batches. Their bodies may be larger than others.
-var batches = client.PostBatch.Path
+// A rule says who may use a route. Services and administrators may use all routes. Users need a role.
+type rule struct {
+	of   client.Subject
+	role access.Role // the weakest that suffices
+}
 
-// bodyBytes returns the most bytes of a body.
+// ruleOf returns the rule of a permission.
+func ruleOf(p client.Permission) rule {
+	role := access.None
+	for role.String() != p.Role {
+		role++
+	}
+	return rule{p.On, role}
+}
+
+// AccessRule is a line of the table of who may do what, for people.
+type AccessRule struct {
+	Method, Path string
+	Role         string // the weakest that suffices; "" if users need none
+	Of           string // what the role must be on
+	Note         string
+}
+
+// AccessRules returns who may do what, for the routes that are not public, in their order.
+func AccessRules() []AccessRule {
+	var lines []AccessRule
+	for _, o := range Operations() {
+		if o.ID != "" {
+			line := AccessRule{Method: o.Method, Path: o.Path, Role: o.May.Role, Of: string(o.May.On), Note: o.May.Note}
+			if o.May.On == client.OnNothing {
+				line.Of = ""
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Operations returns the operations of the API, in the order of the page for people. Public ones have no ID.
+func Operations() []client.Operation {
+	var all []client.Operation
+	for _, r := range routes() {
+		all = append(all, r.Operation)
+	}
+	return all
+}
+
+// checkRules returns routes. It panics if a route under /v1 has no rule, so that no route is public by mistake.
+func checkRules(routes []route) []route {
+	for _, r := range routes {
+		if r.may.of == "" && !r.public() {
+			panic(fmt.Sprintf("%s %s has no rule that says who may: package client", r.Method, r.Path))
+		}
+	}
+	return routes
+}
+
+// bodyBytes returns the most bytes of a body. Those of batches may be larger than others.
 func (r *route) bodyBytes() int64 {
-	if r.pattern == batches {
+	if r.Path == client.PostBatch.Path {
 		return BatchBytes
 	}
 	return BodyBytes
@@ -130,19 +176,16 @@ func (r *route) bodyBytes() int64 {
 // takes reports whether r has the query parameter.
 func (r *route) takes(name string) bool {
 	if strings.HasPrefix(name, metadataPrefix) {
-		name = paramMetadata
+		name = metadataPrefix + "KEY"
 	}
 	return slices.Contains(r.query, name)
 }
 
 // public reports whether r answers requests without authentication.
-func (r *route) public() bool { return !strings.HasPrefix(r.pattern, "/v1/") }
+func (r *route) public() bool { return !strings.HasPrefix(r.Path, "/v1/") }
 
 // writes reports whether r changes the ledger, so that an error may leave the outcome unknown.
-func (r *route) writes() bool { return r.method != http.MethodGet }
-
-// hasBody reports whether r needs a JSON object. Other routes ignore a body.
-func (r *route) hasBody() bool { return r.takesBody }
+func (r *route) writes() bool { return r.Method != http.MethodGet }
 
 // match finds the route of a request and its ids by their names. HEAD is answered as GET. Without a route, allow lists
 // the methods of the path; it is empty when the path is unknown.
@@ -155,15 +198,15 @@ func match(routes []route, method string, u *url.URL) (found *route, values map[
 		method = http.MethodGet
 	}
 	for i := range routes {
-		v, ok := matchPattern(routes[i].pattern, segments)
+		v, ok := matchPattern(routes[i].Path, segments)
 		switch {
 		case !ok:
-		case routes[i].method == method:
+		case routes[i].Method == method:
 			return &routes[i], v, nil
-		case routes[i].method == http.MethodGet:
+		case routes[i].Method == http.MethodGet:
 			allow = append(allow, http.MethodGet, http.MethodHead)
 		default:
-			allow = append(allow, routes[i].method)
+			allow = append(allow, routes[i].Method)
 		}
 	}
 	slices.Sort(allow)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -15,11 +16,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	id := RequestID(r.Header)
 	w.Header().Set("X-Request-Id", id)
-	req := &request{http: r, id: id}
+	req := &request{http: r, id: id, config: &a.config}
 	out, err := a.answer(w, req)
 	status := 0
 	if err == nil {
-		status, err = out.send(w, r)
+		status, err = out.send(w, r, req.route.Tagged)
 	}
 	var p *problem
 	if err != nil {
@@ -50,7 +51,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 		p.allow = allow
 		return reply{}, p
 	}
-	r.route, r.ids, r.rule, r.grants = found, ids, found.may, a.config.Grants
+	r.route, r.ids, r.rule = found, ids, found.may
 	if found.public() {
 		return found.handle(a, r)
 	}
@@ -58,18 +59,30 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 		return reply{}, err
 	}
 	if found.writes() && a.config.Commands == nil || !found.writes() && a.config.Lists == nil {
-		return reply{}, fmt.Errorf("%s %s was sent to a function that does not serve it", found.method, found.pattern)
+		return reply{}, fmt.Errorf("%s %s was sent to a function that does not serve it", found.Method, found.Path)
 	}
-	if found.hasBody() {
+	if found.HasBody() {
 		if r.text, err = readBody(w, r.http, found.bodyBytes()); err != nil {
 			return reply{}, err
 		}
 	}
 	r.checkPath()
 	r.readQuery()
-	r.dry = r.isDry()
 	out, err = r.visible(found.handle(a, r))
-	return r.finishCheck(out, r.refusal(err))
+	return r.checked(out, r.refusal(err))
+}
+
+// checked withholds the answer of a handler if nobody checked the body or the caller.
+func (r *request) checked(out reply, err error) (reply, error) {
+	switch {
+	case err != nil:
+		return reply{}, err
+	case r.body != nil && !r.body.checked:
+		return reply{}, errors.New("a request was answered without a check of its body")
+	case !r.caller.Admin && !r.isPermitted:
+		return reply{}, errors.New("a request of a user was answered without a check")
+	}
+	return out, nil
 }
 
 // RequestID returns the caller's id for the request if it is 1 to 64 of an id's characters, else a new one.

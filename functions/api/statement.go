@@ -38,30 +38,30 @@ type statementLine struct {
 }
 
 // getStatement answers with a page of a statement, as JSON or as CSV.
-func (a *api) getStatement(r *request) (reply, error) {
-	k := events.Pair{Account: r.ids["account"], Asset: r.filter(paramAsset, ruleID)}
-	if _, given := r.query[paramAsset]; !given {
-		r.failOnce(paramAsset, ruleRequired)
-	}
-	span := a.span(r)
-	l := r.list(paramAsset, k.Asset,
-		paramFrom, events.FormatTime(span.From), paramTo, events.FormatTime(span.To)).by(isMark)
-	s := r.slice(l)
+func (a *api) getStatement(r *request, in *client.StatementQuery) (reply, error) {
+	l := r.listOf(in, isMark)
+	s := r.slice(paramCursor, l)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
+	return r.permitRead(func() (reply, error) { return a.statement(r, in, l, s) })
+}
+
+// statement reads a page of a statement, and shows it.
+func (a *api) statement(r *request, in *client.StatementQuery, l listed, s projections.Slice) (reply, error) {
+	k, span := events.Pair{Account: in.Account, Asset: in.Asset}, projections.Span{From: in.From, To: in.To}
 	var from *projections.StatementMark
 	if mark, ok := parseMark(s.After); ok {
 		from = &mark
 	}
-	page, err := a.config.Past.Statement(r.http.Context(), k, span, from, s.Limit)
+	page, err := a.config.Past.Statement(r.ctx(), k, span, from, s.Limit)
 	if from != nil && errors.Is(err, events.ErrOverflow) { // the cursor was forged: no statement has such sums
 		r.fail(paramCursor, errCursorAltered.Error())
 		r.badCursor = true
 		return reply{}, r.check()
 	}
 	if err == nil && page.Closing.Count == 0 {
-		err = a.historyExists(r.http.Context(), k)
+		err = a.historyExists(r.ctx(), k)
 	}
 	if err != nil {
 		return reply{}, err
@@ -129,24 +129,6 @@ func wantsCSV(h http.Header) bool {
 		}
 	}
 	return quality[csvType] > 0 && quality[csvType] >= quality[jsonType]
-}
-
-// span returns the required times of a statement, in whole microseconds.
-func (a *api) span(r *request) projections.Span {
-	before := len(r.faults)
-	from, hasFrom := a.pastTime(r, paramFrom)
-	if !hasFrom {
-		r.failOnce(paramFrom, ruleRequired)
-	}
-	to, hasTo := r.instant(paramTo)
-	if !hasTo {
-		r.failOnce(paramTo, ruleRequired)
-	}
-	s := projections.Span{From: wholeMicros(from), To: wholeMicros(to)}
-	if len(r.faults) == before && s.From.After(s.To) {
-		r.failOnce(paramFrom, ruleSpan)
-	}
-	return s
 }
 
 // formatMark formats a position in a statement for a cursor: a KSUID, the end of the statement, in microseconds and

@@ -36,7 +36,7 @@ func TestStatementMarkRoundTrip(t *testing.T) {
 		if again, ok := parseMark(text); !ok || again != m {
 			t.Fatalf("%+v came back as %+v", m, again)
 		}
-		if cursor := listOf("/v1").cursor(text); len(cursor) >= cursorChars {
+		if cursor := (listed{"/v1", isMark}).cursor(text); len(cursor) >= cursorChars {
 			t.Fatalf("a cursor of %d characters", len(cursor))
 		}
 		cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
@@ -97,7 +97,7 @@ func TestForgedSumsAreRefused(t *testing.T) {
 	f := newFixture(t)
 	const from = "2020-01-01T00:00:00.000000Z"
 	to := events.FormatTime(instant.Add(time.Second))
-	l := listOf("/v1/accounts/jane/statement", paramAsset, "USD", paramFrom, from, paramTo, to)
+	l := listed{"books/v1/accounts/jane/statement&asset=USD&from=" + from + "&to=" + to, isMark}
 	target := "/v1/accounts/jane/statement?asset=USD&from=" + from + "&to=" + to + "&cursor="
 	most, err := events.ParseAmount(strings.Repeat("9", events.FoldedDigits), events.FoldedDigits)
 	if err != nil {

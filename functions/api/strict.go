@@ -35,6 +35,8 @@ type reader struct {
 	lists int      // the number of lists around it
 	quiet bool     // unknown and repeated members are not recorded
 
+	isBatched bool // the text is a request of a batch
+
 	unread bytes.Buffer // of json
 	room   struct {     // enough for most bodies, in one allocation
 		path   [64]byte
@@ -43,11 +45,12 @@ type reader struct {
 	}
 }
 
-// read reads a text that is one JSON object into the value of a wire type to which into points: see value. It rejects
+// readJSON reads a text that is one JSON object into the value of a wire type to which into points: see value. It rejects
 // invalid UTF-8 and halves of surrogate pairs. Its error is for callers, and continues a sentence that begins with "The
-// body". read changes text.
-func read(text []byte, into any) (body, error) {
+// body". readJSON changes text.
+func readJSON(text []byte, into any, isBatched bool) (body, error) {
 	r := newReader(text)
+	r.isBatched = isBatched
 	isObject := r.json.PeekKind() == '{'
 	var err error
 	if isObject {

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"context"
+	"net/http"
 	"time"
 
 	"ledger.example/client"
@@ -108,31 +108,18 @@ func showLifecycle(l ledger.Lifecycle) transaction {
 
 // getTransaction is strongly consistent.
 func (a *api) getTransaction(r *request, in *client.TransactionID) (reply, error) {
-	read := func(ctx context.Context, id string) (transaction, error) {
-		lifecycle, err := a.config.Resources.Lifecycle(ctx, id)
-		if err != nil {
-			return transaction{}, err
-		}
-		return showLifecycle(lifecycle), r.permitRead(ctx, lifecycle.Header)
+	lifecycle, err := a.config.Resources.Lifecycle(r.ctx(), in.ID)
+	if err == nil {
+		err = r.permitLegs(r.ctx(), lifecycle.Header)
 	}
-	out, err := answerResource(r, in.ID, read, func(t transaction) transaction { return t })
-	out.transaction = in.ID
-	return out, err
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusOK, body: showLifecycle(lifecycle), transaction: in.ID}, nil
 }
 
-// postTransaction posts any number of legs. The ledger checks that they balance.
-func (a *api) postTransaction(r *request) (reply, error) { return a.post(r, r.transaction()) }
-
-// postTransfer moves a quantity of one asset between two accounts.
-func (a *api) postTransfer(r *request) (reply, error) { return a.post(r, r.transfer()) }
-
-// postTrade moves an asset from seller to buyer for a cost. With settle it also moves the cost in the asset's
-// currency.
-func (a *api) postTrade(r *request) (reply, error) { return a.post(r, r.trade()) }
-
-func (r *request) transaction() ledger.Request {
-	var in client.TransactionRequest
-	r.read(&in)
+// transaction asks for any number of legs. The ledger checks that they balance.
+func (r *request) transaction(in *client.TransactionRequest) ledger.Request {
 	c := ledger.PostTransaction{Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt)}
 	c.Hold = r.hold(in.Hold)
 	c.Postings = make([]ledger.LegRequest, len(in.Postings))
@@ -142,9 +129,8 @@ func (r *request) transaction() ledger.Request {
 	return c
 }
 
-func (r *request) transfer() ledger.Request {
-	var in client.Transfer
-	r.read(&in)
+// transfer moves a quantity of one asset between two accounts.
+func (r *request) transfer(in *client.Transfer) ledger.Request {
 	c := ledger.PostTransfer{
 		Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
 		From:       in.From, To: in.To, Asset: in.Asset, Quantity: in.Quantity,
@@ -153,9 +139,8 @@ func (r *request) transfer() ledger.Request {
 	return c
 }
 
-func (r *request) trade() ledger.Request {
-	var in client.Trade
-	r.read(&in)
+// trade moves an asset from seller to buyer for a cost. With settle it also moves the cost in the asset's currency.
+func (r *request) trade(in *client.Trade) ledger.Request {
 	c := ledger.PostTrade{
 		Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
 		Asset:      in.Asset, Buyer: in.Buyer, Seller: in.Seller, Quantity: in.Quantity, Cost: in.Cost,
@@ -163,6 +148,34 @@ func (r *request) trade() ledger.Request {
 	}
 	c.Hold = r.hold(in.Hold)
 	return c
+}
+
+// hold returns the request for a hold from the body's object, nil if there is none.
+func (r *request) hold(in *client.Hold) *ledger.HoldRequest {
+	if in == nil {
+		return nil
+	}
+	return &ledger.HoldRequest{ExpiresAt: r.body.time("hold.expires_at", in.ExpiresAt)}
+}
+
+// capture posts what a hold reserves, in whole or in part. The same capture again gets the first answer.
+func (r *request) capture(in *client.Capture) ledger.Request {
+	return ledger.CaptureRequest{Transaction: in.Transaction, Part: r.part(in.Part), Actor: r.actor, DryRun: r.dry}
+}
+
+// release ends a hold without posting. The answer is the same if the hold was released before.
+func (r *request) release(in *client.Release) ledger.Request {
+	return ledger.ReleaseRequest{
+		Transaction: in.Transaction, Description: in.Description, Actor: r.actor, DryRun: r.dry,
+	}
+}
+
+// reversal reverses a transaction, in whole or in part.
+func (r *request) reversal(in *client.Reversal) ledger.Request {
+	return ledger.ReverseRequest{
+		Annotation:  r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
+		Transaction: in.Transaction, Part: r.part(in.Part),
+	}
 }
 
 // annotation returns the annotation of the transaction that r asks for, from the fields of the body.
@@ -175,31 +188,42 @@ func (r *request) annotation(
 	}
 }
 
-// post posts a transaction. A replay gets the first answer.
+// part returns the part of a transaction that a capture or a reversal takes. The zero Part means all.
+func (r *request) part(in client.Part) ledger.Part {
+	p := ledger.Part{Quantity: in.Quantity}
+	if in.Cost != nil {
+		p.Cost = *in.Cost
+	}
+	if r.body.has("cost") && !r.body.has("quantity") {
+		r.body.add(fieldError{Field: "quantity", Rule: "is required with cost"})
+	}
+	if in.Postings != nil {
+		p.Postings = make([]events.Taken, len(in.Postings))
+		for i, taken := range in.Postings {
+			p.Postings[i] = events.Taken(taken)
+		}
+	}
+	return p
+}
+
+// post posts a transaction, or ends a hold. A replay gets the first answer.
 func (a *api) post(r *request, c ledger.Request) (reply, error) {
-	if err := r.permit(c); err != nil {
+	posted, err := a.config.Commands.Post(r.ctx(), c)
+	if err != nil {
 		return reply{}, err
 	}
-	posted, err := a.config.Commands.Post(r.http.Context(), c)
-	return answerPosted(r, posted, err)
-}
-
-// answerPosted answers with the transaction that was posted or, in a dry run, would be.
-func answerPosted(r *request, posted ledger.Posted, err error) (reply, error) {
-	switch {
-	case err != nil:
-		return reply{}, err
-	case r.dry:
-		return ok(showTransaction(posted.Transaction))
+	out := showPosted(posted)
+	if r.dry {
+		return ok(out.body)
 	}
-	return showPosted(posted), nil
+	return out, nil
 }
 
-// showPosted shows a transaction as of its posting, also in a replay.
+// showPosted shows a transaction as of its posting, and a hold that was ended as of its end, also in a replay.
 func showPosted(posted ledger.Posted) reply {
-	id := posted.Transaction.ID
-	out := written(!posted.Replayed, "/v1/transactions/"+id, showTransaction(posted.Transaction))
-	out.replayed, out.transaction = posted.Replayed, id
+	body := showLifecycle(ledger.Lifecycle{Header: posted.Transaction, Ended: posted.End})
+	out := written(posted.End == nil && !posted.Replayed, "/v1/transactions/"+body.ID, body)
+	out.replayed, out.transaction = posted.Replayed, body.ID
 	return out
 }
 

@@ -45,18 +45,19 @@ func toRead(events.Leg) access.Role { return access.Viewer }
 // accountsListed is the most accounts on a page for a user. Each takes two queries, and one for each of its groups.
 const accountsListed = 20
 
-// shownTo returns a reading of a list without the items on which a user has no role now, with at most `most` items a
-// page. name returns the account or the group of an item, and roles returns the caller's rights on these.
-func shownTo[T any](
-	r *request, read reading[T], most int, roles func(context.Context, ...string) (map[string]access.Right, error),
+// visibleOf returns a reading of a list. For a user, it is without the items on which the user has no role now, with at
+// most `most` items a page. name returns the account or the group of an item, and roles returns the caller's rights on
+// these.
+func visibleOf[In, T any](
+	read reading[In, T], most int, roles func(*request, context.Context, ...string) (map[string]access.Right, error),
 	name func(T) string,
-) reading[T] {
-	if r.caller.Admin {
-		return read
-	}
-	return func(ctx context.Context, of string, s projections.Slice) (projections.Page[T], error) {
+) reading[In, T] {
+	return func(a *api, r *request, in *In, s projections.Slice) (projections.Page[T], error) {
+		if r.caller.Admin {
+			return read(a, r, in, s)
+		}
 		s.Limit = min(s.Limit, most)
-		listed, err := read(ctx, of, s)
+		listed, err := read(a, r, in, s)
 		if err != nil {
 			return listed, err
 		}
@@ -64,7 +65,7 @@ func shownTo[T any](
 		for i, item := range listed.Items {
 			names[i] = name(item)
 		}
-		held, err := roles(ctx, names...)
+		held, err := roles(r, r.ctx(), names...)
 		hidden := func(item T) bool { return held[name(item)].Role == access.None }
 		listed.Items = slices.DeleteFunc(listed.Items, hidden)
 		return listed, err
@@ -115,8 +116,8 @@ func (v view) ofRefusal(e ledger.Error) *ledger.Error {
 	return &e
 }
 
-// permitRead checks a caller who reads a transaction. If a user may see none of its legs, it does not exist for them.
-func (r *request) permitRead(ctx context.Context, header events.TransactionPosted) error {
+// permitLegs checks a caller who reads a transaction. If a user may see none of its legs, it does not exist for them.
+func (r *request) permitLegs(ctx context.Context, header events.TransactionPosted) error {
 	err := r.look(ctx, header.Legs, toRead)
 	if err == nil && !r.caller.Admin && !r.seen.any(header.Legs) {
 		err = ledger.TransactionNotFound()
@@ -161,7 +162,6 @@ func (a *api) permitEndOrReversal(
 	case slices.ContainsFunc(legs, weak):
 		return len(legs), forbidden(needed, "This request needs the role operator on every account that it debits.")
 	}
-	r.isPermitted = true
 	return len(legs), nil
 }
 
@@ -200,5 +200,5 @@ func (a *api) readPermitted(ctx context.Context, r *request, id string, read fun
 	if err != nil {
 		return err
 	}
-	return r.permitRead(ctx, lifecycle.Header)
+	return r.permitLegs(ctx, lifecycle.Header)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,23 +33,34 @@ const (
 )
 
 // fieldsOf returns the fields that a body may have, of a wire type, which is a struct. A field in the path is in a body
-// only if it is same. What a value must be follows from the field's type and its tags: see value.
-func fieldsOf(t reflect.Type) []client.Field {
-	if known, ok := wireTypes.Load(t); ok {
+// only if it is same. In a batch, it is there under the name of its tag batch. What a value must be follows from the
+// field's type and its tags: see value.
+func fieldsOf(t reflect.Type, isBatched bool) []client.Field {
+	types := &wireTypes
+	if isBatched {
+		types = &batchedTypes
+	}
+	if known, ok := types.Load(t); ok {
 		return known.([]client.Field)
 	}
-	fields := slices.DeleteFunc(slices.Clone(client.FieldsOf(t)), func(f client.Field) bool {
-		return f.JSON == "" || f.Path != "" && !f.IsSame()
-	})
-	wireTypes.Store(t, fields)
+	var fields []client.Field
+	for _, f := range client.FieldsOf(t) {
+		if name := f.Tag.Get("batch"); name != "" && isBatched {
+			f.JSON, f.Path = name, ""
+		}
+		if f.JSON != "" && (f.Path == "" || f.IsSame()) {
+			fields = append(fields, f)
+		}
+	}
+	types.Store(t, fields)
 	return fields
 }
 
-var wireTypes sync.Map // fields by type
+var wireTypes, batchedTypes sync.Map // fields by type
 
 // members reads an object into a struct.
 func (r *reader) members(to reflect.Value) error {
-	fields, given := fieldsOf(to.Type()), uint64(0)
+	fields, given := fieldsOf(to.Type(), r.isBatched), uint64(0)
 	err := r.object(func(name string) error {
 		for i := range fields {
 			if f := &fields[i]; f.JSON == name {

@@ -150,7 +150,7 @@ func TestRefusingWorstBodiesCostsNoMoreThanParsing(t *testing.T) {
 					t.Fatalf("%d bytes are answered with %d %s and %d fields", size, p.Status, p.Code, len(p.Errors))
 				}
 				all := testing.AllocsPerRun(1, func() { c.send(h, text) })
-				return all - testing.AllocsPerRun(1, func() { _, _ = read([]byte(text), new(rawText)) })
+				return all - testing.AllocsPerRun(1, func() { _, _ = readJSON([]byte(text), new(rawText), false) })
 			}
 			least, most := besides(BodyBytes/4), besides(BodyBytes)
 			if grown := most - least; grown > besidesMax {
@@ -194,7 +194,7 @@ func sentByLambda(t *testing.T, body any) int {
 	t.Helper()
 	w := &gatewayWriter{header: http.Header{}}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	if _, err := (reply{status: http.StatusOK, body: body}).send(w, r); err != nil {
+	if _, err := (reply{status: http.StatusOK, body: body}).send(w, r, false); err != nil {
 		t.Fatal(err)
 	}
 	sent, err := json.Marshal(w.response(http.MethodGet))
@@ -232,7 +232,7 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 		balances.Data = append(balances.Data, client.Balance{Account: name, Asset: name,
 			Sums: client.Sums{Quantity: amount, NetExpenditure: amount, Credits: amount, Debits: amount,
 				PendingDebits: amount, PendingCredits: amount, Postings: 1 << 62},
-			Available: &amount, AsOf: &name, AsOfTime: &at, Consistency: eventual})
+			Available: &amount, AsOf: &name, AsOfTime: &at, Consistency: consistency(false)})
 		postings.Data = append(postings.Data, posting{legs, digits, ledger.StatusCaptured, name, events.KindTransaction,
 			text(events.DescriptionChars), at})
 	}
@@ -298,16 +298,16 @@ func TestBatchOfEndsFitsLambdaLimit(t *testing.T) {
 // A page of the largest transactions fits into the answer of a Lambda function. The next page continues after it.
 func TestTransactionPagesFitLambdaLimit(t *testing.T) {
 	h := largestHold()
-	var listed projections.Page[projections.Hold]
+	var page projections.Page[projections.Hold]
 	for range limitMax {
-		listed.Items = append(listed.Items, h)
+		page.Items = append(page.Items, h)
 	}
 	asked := 0
-	cut := cutPage(listed, func(h projections.Hold) (string, int) { asked++; return fmt.Sprint(asked), maxBytes(h) })
+	cut := cutPage(page, func(h projections.Hold) (string, int) { asked++; return fmt.Sprint(asked), maxBytes(h) })
 	if n := len(cut.Items); n < 20 || n == limitMax || cut.Next != fmt.Sprint(n) {
 		t.Fatalf("a page of %d, and the next behind %s", n, cut.Next)
 	}
-	sent := sentByLambda(t, pageOf(listOf("/v1/holds"), cut, showHold))
+	sent := sentByLambda(t, pageOf(listed{"/v1/holds", isOpenHold}, cut, showHold))
 	if sent > answerBytes || sent < answerBytes/4 {
 		t.Errorf("%d transactions take %d bytes", len(cut.Items), sent)
 	}

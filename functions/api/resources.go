@@ -1,0 +1,217 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+)
+
+// Assets.
+
+func showAsset(e events.AssetRegistered) client.Asset {
+	shown := showListedAsset(e)
+	shown.Actor = e.Actor
+	return shown
+}
+
+// showListedAsset shows an asset in a list, without its actor.
+func showListedAsset(e events.AssetRegistered) client.Asset {
+	return client.Asset{
+		ID: e.ID, Name: e.Name, Description: e.Description, Scale: e.Scale, Currency: e.Currency,
+		CreatedAt: events.FormatTime(e.At),
+	}
+}
+
+func (r *request) registerAsset(in *client.Asset) ledger.RegisterAsset {
+	return ledger.RegisterAsset{
+		ID: in.ID, Name: in.Name, Description: in.Description, Scale: in.Scale, Currency: in.Currency, Actor: r.actor,
+	}
+}
+
+// Accounts.
+
+// showAccount shows an account. An absent profile is shown as {}.
+func showAccount(e ledger.Account) client.Account {
+	shown := showListedAccount(e)
+	shown.Profile, shown.Actor = json.RawMessage(cmp.Or(e.Profile, "{}")), e.OpenedBy
+	return shown
+}
+
+// showListedAccount shows an account in a list, without its profile and actor.
+func showListedAccount(e ledger.Account) client.Account {
+	return client.Account{
+		ID: e.ID, Name: e.Name, Overdraft: showOverdraft(e.Overdraft), State: string(e.State), Version: e.Version,
+		CreatedAt: events.FormatTime(e.OpenedAt),
+	}
+}
+
+func showHolder(h projections.Holder) client.Account {
+	return showListedAccount(ledger.NewAccount(*h.Opened, h.Newest))
+}
+
+// showOverdraft shows an overdraft policy. Without limits, Limits is nil.
+func showOverdraft(o events.Overdraft) client.Overdraft {
+	shown := client.Overdraft{Unlimited: o.Unlimited}
+	if len(o.Limits) > 0 {
+		shown.Limits = o.Limits
+	}
+	return shown
+}
+
+func (r *request) openAccount(in *client.Account) ledger.OpenAccount {
+	return ledger.OpenAccount{
+		ID: in.ID, Name: in.Name, Profile: string(in.Profile), Overdraft: events.Overdraft(in.Overdraft), Actor: r.actor,
+	}
+}
+
+// Groups, and the accounts in them.
+
+func showGroup(e events.GroupRegistered) client.Group {
+	shown := showListedGroup(e)
+	shown.Actor = e.Actor
+	return shown
+}
+
+// showListedGroup leaves out who registered a group.
+func showListedGroup(e events.GroupRegistered) client.Group {
+	return client.Group{ID: e.ID, Name: e.Name, Description: e.Description, CreatedAt: events.FormatTime(e.At)}
+}
+
+func (r *request) registerGroup(in *client.Group) ledger.RegisterGroup {
+	return ledger.RegisterGroup{ID: in.ID, Name: in.Name, Description: in.Description, Actor: r.actor}
+}
+
+func showGrouped(g projections.GroupedAccount) client.GroupedAccount {
+	return client.GroupedAccount{Group: g.Group, Account: g.Account}
+}
+
+// grouping returns what puts an account into a group or, if out is true, takes it out.
+func grouping(out bool) func(*request, *client.GroupedAccount) ledger.GroupAccount {
+	return func(r *request, in *client.GroupedAccount) ledger.GroupAccount {
+		return ledger.GroupAccount{Group: in.Group, Account: in.Account, Out: out, Actor: r.actor}
+	}
+}
+
+// group answers 201 if it put the account into the group, and 200 if the account is already there or was taken out.
+func (a *api) group(r *request, c ledger.GroupAccount) (reply, error) {
+	groups, changed, err := a.config.Commands.GroupAccount(r.ctx(), c)
+	return written(changed && !c.Out, "", client.AccountGroups{
+		GroupedAccount: client.GroupedAccount{Group: c.Group, Account: c.Account}, Groups: append([]string{}, groups...),
+	}), err
+}
+
+func showTotal(t projections.Total) client.GroupTotal {
+	return client.GroupTotal{Asset: t.Asset, Accounts: t.Accounts, Sums: showSums(t.Fold)}
+}
+
+// ofGroup returns the route of a list of totals, whose pages name their group.
+func ofGroup(r route) route {
+	pages := r.handle
+	r.handle = func(a *api, r *request) (reply, error) {
+		out, err := pages(a, r)
+		if totals, ok := out.body.(client.List[client.GroupTotal]); ok {
+			out.body = client.GroupTotals{Group: r.ids["group"], List: totals}
+		}
+		return out, err
+	}
+	return r
+}
+
+// isBalance reports whether text can be a position among the balances of a group.
+func isBalance(text string) bool {
+	account, asset, within := strings.Cut(text, "#")
+	return events.ValidID(account) && (!within || events.ValidID(asset))
+}
+
+// Members of accounts and of groups.
+
+func showMembership(m projections.Membership) client.Membership {
+	return client.Membership{Account: m.Account, User: m.User, Role: string(m.Role)}
+}
+
+func showGroupMembership(m projections.Membership) client.GroupMembership {
+	return client.GroupMembership{Group: m.Group, User: m.User, Role: string(m.Role)}
+}
+
+func showAccountRole(m projections.AccountRole) client.AccountRole {
+	return client.AccountRole{Account: m.Account, User: m.User, Role: string(m.Role), Through: orNull(m.Through)}
+}
+
+func (r *request) grantMember(in *client.Membership) ledger.GrantMember {
+	return ledger.GrantMember{Account: in.Account, User: in.User, Role: events.Role(in.Role), Actor: r.actor}
+}
+
+func (r *request) grantGroupMember(in *client.GroupMembership) ledger.GrantMember {
+	return ledger.GrantMember{Group: in.Group, User: in.User, Role: events.Role(in.Role), Actor: r.actor}
+}
+
+// grant grants a role. It answers 201 for the user's first role there, otherwise 200.
+func (a *api) grant(r *request, c ledger.GrantMember) (reply, error) {
+	var created bool
+	err := r.withRight(func(by ledger.Authority) (err error) {
+		c.By = by
+		created, err = a.config.Commands.Grant(r.ctx(), c)
+		return err
+	})
+	return written(created, "", showMember(c.Account, c.Group, c.User, c.Role)), err
+}
+
+func (r *request) revokeMember(in *client.RevokedMembership) ledger.RevokeMember {
+	return ledger.RevokeMember{Account: in.Account, User: in.User, Actor: r.actor}
+}
+
+func (r *request) revokeGroupMember(in *client.RevokedGroupMembership) ledger.RevokeMember {
+	return ledger.RevokeMember{Group: in.Group, User: in.User, Actor: r.actor}
+}
+
+// revoke revokes a role. The answer is the same if the user has no role.
+func (a *api) revoke(r *request, c ledger.RevokeMember) (reply, error) {
+	err := r.withRight(func(by ledger.Authority) error {
+		c.By = by
+		return a.config.Commands.Revoke(r.ctx(), c)
+	})
+	return written(false, "", showMember(c.Account, c.Group, c.User, "")), err
+}
+
+// showMember shows a role on an account or in a group. It is null after a revocation.
+func showMember(account, group, user string, role events.Role) any {
+	if group != "" {
+		return client.RevokedGroupMembership{Group: group, User: user, Role: orNull(string(role))}
+	}
+	return client.RevokedMembership{Account: account, User: user, Role: orNull(string(role))}
+}
+
+// withRight executes a grant on the condition that the caller still has the right that was checked. If the right has
+// changed, nothing is written. Then withRight checks the right again and retries, once.
+func (r *request) withRight(grant func(by ledger.Authority) error) error {
+	by := func() ledger.Authority {
+		return ledger.Authority{
+			User: r.caller.User, Group: r.right.Group, Grant: r.right.Grant, Groups: r.right.Groups,
+		}
+	}
+	err := grant(by())
+	if !errors.Is(err, store.ErrOutdated) {
+		return err
+	}
+	if denied := r.checkRole(r.ctx()); denied != nil {
+		return denied
+	}
+	return grant(by())
+}
+
+// isAccountRolePosition reports whether text can be a position in the list of a user's accounts: "account", "#",
+// "#group" or "#group#account".
+func isAccountRolePosition(text string) bool {
+	position, behind := strings.CutPrefix(text, "#")
+	if !behind || position == "" {
+		return behind || events.ValidID(text)
+	}
+	return isBalance(position)
+}

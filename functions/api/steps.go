@@ -1,0 +1,248 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/access"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+)
+
+// A request is served in four steps. It is read: the path, the query and the body, all faults at once. The caller is
+// permitted or refused: see permit.go. The ledger or a projection does it. What they say is shown as a type of package
+// client. The functions of this file make routes of these steps; the table of routes says which.
+
+// request is one HTTP request and what was read of it.
+type request struct {
+	http      *http.Request
+	config    *Config
+	id        string
+	route     *route // nil if no route matches
+	caller    access.Caller
+	actor     string            // the caller's name in events
+	ids       map[string]string // of the path, by the name in braces
+	query     map[string]string // the valid query parameters, by name
+	text      []byte            // the body, nil if the route has none; read uses it up
+	body      *body             // what was found in text, nil before it is read
+	faults    []fieldError      // of path, query and headers, then those of the body
+	badCursor bool              // one of faults is a cursor that does not belong to the list
+	dry       bool              // a dry run: nothing is written
+	isBatched bool              // it is a request of a batch
+
+	rule        rule         // who may
+	isPermitted bool         // a user's roles were checked, and are enough
+	right       access.Right // that checkRole found
+	seen        view         // of the transactions in the answer to a user
+}
+
+func (r *request) ctx() context.Context { return r.http.Context() }
+
+// checkPath checks the ids of the path, in their order.
+func (r *request) checkPath() {
+	for part := range strings.SplitSeq(r.route.Path, "/") {
+		if name, isID := strings.CutPrefix(part, "{"); isID {
+			if name = strings.TrimSuffix(name, "}"); !events.ValidID(r.ids[name]) {
+				r.fail(name, ruleID)
+			}
+		}
+	}
+}
+
+// path returns the path of the request, with its ids as they are.
+func (r *request) path() string {
+	path := r.route.Path
+	for name, id := range r.ids {
+		path = strings.Replace(path, "{"+name+"}", id, 1)
+	}
+	return path
+}
+
+// lastID returns the last id of the path, "" if it has none.
+func (r *request) lastID() string {
+	name, _, _ := strings.Cut(r.route.Path[strings.LastIndex(r.route.Path, "{")+1:], "}")
+	return r.ids[name]
+}
+
+// fail records a fault of a field, a parameter or a header.
+func (r *request) fail(field, rule string) {
+	r.faults = append(r.faults, fieldError{Field: field, Rule: rule})
+}
+
+// check returns the problem of all recorded faults, nil if there are none.
+func (r *request) check() error {
+	switch {
+	case len(r.faults) == 0:
+		return nil
+	case len(r.faults) == 1 && r.badCursor:
+		return newProblem(codeInvalidCursor, "The cursor "+r.faults[0].Rule+"; begin again without it.", r.faults...)
+	}
+	return newProblem(ledger.CodeInvalidRequest, "One or more fields are invalid; see errors.", r.faults...)
+}
+
+// routeOf returns the route of an operation. handle gets the parameters of the path and of the query.
+func routeOf[In, Out any](o client.Op[In, Out], handle func(*api, *request, *In) (reply, error)) route {
+	r := route{Operation: o.Untyped(), may: ruleOf(o.May)}
+	r.handle = func(a *api, r *request) (reply, error) {
+		in := new(In)
+		r.readParameters(reflect.ValueOf(in).Elem())
+		return handle(a, r, in)
+	}
+	for _, f := range client.FieldsOf(r.In) {
+		if f.Query != "" {
+			r.query = append(r.query, f.Query)
+		}
+	}
+	if r.IsPage() {
+		r.query = append(r.query, paramLimit, paramCursor)
+	}
+	if o.Dry {
+		r.query = append(r.query, paramDryRun)
+	}
+	return r
+}
+
+// read returns the route of a read, which do answers.
+func read[In, Out any](o client.Op[In, Out], do func(*api, *request, *In) (reply, error)) route {
+	return routeOf(o, func(a *api, r *request, in *In) (reply, error) {
+		if err := r.check(); err != nil {
+			return reply{}, err
+		}
+		return r.permitRead(func() (reply, error) { return do(a, r, in) })
+	})
+}
+
+// get returns the route that shows what the last id of the path names, as it is now.
+func get[In, Out, S, T any](
+	o client.Op[In, Out], stored func(Resources, context.Context, string) (S, error), show func(S) T,
+) route {
+	return read(o, func(a *api, r *request, _ *In) (reply, error) {
+		is, err := stored(a.config.Resources, r.ctx(), r.lastID())
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(show(is))
+	})
+}
+
+// A reading reads a page of a list.
+type reading[In, S any] func(a *api, r *request, in *In, s projections.Slice) (projections.Page[S], error)
+
+// list returns the route of a list. Its positions pass valid; read reads its pages, and show converts its items.
+func list[In, Out, S, T any](
+	o client.Op[In, Out], valid func(position string) bool, read reading[In, S], show func(S) T,
+) route {
+	return routeOf(o, func(a *api, r *request, in *In) (reply, error) {
+		l := r.listOf(in, valid)
+		s := r.slice(paramCursor, l)
+		if err := r.check(); err != nil {
+			return reply{}, err
+		}
+		return r.permitRead(func() (reply, error) {
+			listed, err := read(a, r, in, s)
+			return reply{status: http.StatusOK, body: pageOf(l, listed, show)}, err
+		})
+	})
+}
+
+// pageOf returns a page of l, with items converted by show.
+func pageOf[S, T any](l listed, page projections.Page[S], show func(S) T) client.List[T] {
+	p := client.List[T]{Data: make([]T, len(page.Items))}
+	for i, item := range page.Items {
+		p.Data[i] = show(item)
+	}
+	if page.Next != "" {
+		p.NextCursor = new(l.cursor(page.Next))
+	}
+	return p
+}
+
+// those reads a list of projections: that of the account, asset, group or user of the path or, if there is none, of the
+// resources whose ids begin with a prefix. If the page is empty, exists checks whether the owner of the list exists; it
+// is nil if the owner need not exist.
+func those[In, S any](
+	from func(*projections.Lists, context.Context, string, projections.Slice) (projections.Page[S], error),
+	exists func(*api, context.Context, string) error,
+) reading[In, S] {
+	return func(a *api, r *request, _ *In, s projections.Slice) (projections.Page[S], error) {
+		of := r.lastID()
+		if of == "" {
+			of = r.query[paramPrefix]
+		}
+		page, err := from(a.config.Lists, r.ctx(), of, s)
+		if err == nil && len(page.Items) == 0 && exists != nil {
+			err = exists(a, r.ctx(), of)
+		}
+		return page, err
+	}
+}
+
+// A command is a request to the ledger.
+type command interface {
+	// Shape returns all fields with invalid values. It does not compare fields with each other.
+	Shape() []ledger.FieldError
+}
+
+// write returns the route of a write. commandOf makes a command of what was read, and do executes it.
+func write[In, Out any, C command](
+	o client.Op[In, Out], commandOf func(*request, *In) C, do func(*api, *request, C) (reply, error),
+) route {
+	return routeOf(o, func(a *api, r *request, in *In) (reply, error) {
+		r.readBody(in)
+		c := commandOf(r, in)
+		if err := r.checkBody(c); err != nil {
+			return reply{}, err
+		}
+		if err := a.permit(r, c); err != nil {
+			return reply{}, err
+		}
+		return do(a, r, c)
+	})
+}
+
+// put returns the route that creates a resource. It answers 201, or 200 if the same was created before. stored reads
+// the resource as it is stored, and show shows it.
+func put[T, Out, S any, C command](
+	o client.Op[T, Out], commandOf func(*request, *T) C,
+	do func(Commands, context.Context, C) (is S, created bool, err error),
+	stored func(Resources, context.Context, string) (S, error), show func(S) T,
+) route {
+	return write(o, commandOf, func(a *api, r *request, c C) (reply, error) {
+		if err := checkSame(a, r, stored, show); err != nil {
+			return reply{}, err
+		}
+		is, created, err := do(a.config.Commands, r.ctx(), c)
+		return written(created, r.path(), show(is)), err
+	})
+}
+
+// accountExists returns account_not_found if the account does not exist.
+func (a *api) accountExists(ctx context.Context, id string) error {
+	_, err := a.config.Resources.KnownAccount(ctx, id)
+	return err
+}
+
+// assetExists returns asset_not_found if the asset does not exist.
+func (a *api) assetExists(ctx context.Context, id string) error {
+	_, err := a.config.Resources.Asset(ctx, id)
+	return err
+}
+
+// groupExists returns group_not_found if the group does not exist.
+func (a *api) groupExists(ctx context.Context, id string) error {
+	_, err := a.config.Resources.Group(ctx, id)
+	return err
+}
+
+// pairExists returns account_not_found or asset_not_found if the account or the asset does not exist. An empty asset is
+// not checked.
+func (a *api) pairExists(ctx context.Context, k events.Pair) error {
+	if err := a.accountExists(ctx, k.Account); err != nil || k.Asset == "" {
+		return err
+	}
+	return a.assetExists(ctx, k.Asset)
+}
