@@ -43,8 +43,8 @@ type AccountPatch struct {
 	// `closed` is final. Only an account without balances and open holds can be closed.
 	State string `json:"state,omitempty" is:"AccountState"`
 
-	// IfMatch is the version that the account must have, 0 for any.
-	IfMatch int64 `json:"-" header:"If-Match"`
+	// The ETag that the account must have, which is its version in quotes. `*` means any version.
+	IfMatch int64 `json:"-" header:"If-Match"` // 0 for any
 }
 
 // Change is one version of an account.
@@ -67,7 +67,7 @@ type AccountChange struct {
 }
 
 const (
-	accountPath, accountsTag = "/v1/accounts/{account}", "accounts"
+	accountPath = "/v1/accounts/{account}"
 
 	exampleActor   = "arn:aws:iam::123456789012:user/clerk#AIDACKCEVSQ6C2EXAMPLE"
 	exampleProfile = `{"email":"jane@example.com","addresses":[` +
@@ -81,8 +81,8 @@ var (
 	// equal to the stored values. Store personal data elsewhere: old profiles stay in the account's changes.
 	OpenAccount = Op[Account, Account]{
 		ID: "openAccount", Method: http.MethodPut, Path: accountPath, Summary: "Open an account", May: admins,
-		Tag: accountsTag, OK: "The same body was opened before. The answer is the current account.", Created: "Opened.",
-		Refusals: []string{"AccountExists", "AccountRefused"}, Tagged: true,
+		Tagged: true, OK: "The same body was opened before. The answer is the current account.", Created: "Opened.",
+		Refusals: "account_exists asset_not_found",
 		Bodies: []string{
 			`{"name":"Jane Doe","profile":` + exampleProfile + `}`,
 			`{"name":"Market","overdraft":"unlimited"}`, `{"name":"Margin","overdraft":{"USD":"500000"}}`,
@@ -93,23 +93,19 @@ var (
 	// still be credited for up to 15 minutes. An edited answer of `GET` can be sent back.
 	ChangeAccount = Op[AccountChange, Account]{
 		ID: "changeAccount", Method: http.MethodPatch, Path: accountPath, Summary: "Change an account", May: admins,
-		Tag: accountsTag,
-		OK:  "The current account.", Tagged: true,
-		Refusals: []string{"AccountNotFound", "VersionMismatch", "ChangeRefused"},
+		Tagged: true, OK: "The current account.", Refusals: "version_mismatch invalid_change asset_not_found",
+		Bodies: []string{`{"state":"frozen"}`, `{"name":"Jane Smith","overdraft":{"USD":"10000"}}`},
 		Answer: `{"id":"jane","name":"Jane Doe","profile":` + exampleProfile + `,"state":"frozen","version":2,` +
 			`"created_at":"2026-11-21T09:00:00.000000Z","actor":"` + exampleActor + `"}`,
-		Bodies: []string{`{"state":"frozen"}`, `{"name":"Jane Smith","overdraft":{"USD":"10000"}}`},
 	}
 	// Strongly consistent. The ETag is the version.
 	GetAccount = Op[AccountID, Account]{
-		ID: "getAccount", Method: http.MethodGet, Path: accountPath, Summary: "Get an account", May: viewers,
-		Tag: accountsTag, OK: "The account.", Refusals: []string{"AccountNotFound"}, Tagged: true,
+		ID: "getAccount", Path: accountPath, Summary: "Get an account", May: viewers, Tagged: true,
 	}
 	// Who changed what, and when. The opening is the last entry. Strongly consistent.
 	ListChanges = Op[AccountID, List[Change]]{
-		ID: "listChanges", Method: http.MethodGet, Path: accountPath + "/changes",
-		Summary: "List an account's changes, newest first", May: viewers,
-		Tag: accountsTag, OK: "A page of versions.", Refusals: []string{"AccountNotFound"},
+		ID: "listChanges", Path: accountPath + "/changes", Summary: "List an account's changes, newest first",
+		May: viewers,
 		Answer: `{"data":[{"version":2,"at":"2026-11-22T08:00:00.000000Z","actor":"` + exampleActor +
 			`","changed":{"state":"frozen"}},{"version":1,"at":"2026-11-21T09:00:00.000000Z","actor":"` + exampleActor +
 			`","changed":{"name":"Jane Doe","profile":{},"state":"open"}}],"next_cursor":null}`,
@@ -117,8 +113,7 @@ var (
 	// By id. With `prefix`, only ids that begin with it. New accounts may be missing for a moment. Profiles are
 	// omitted.
 	ListAccounts = Op[ByPrefix, List[Account]]{
-		ID: "listAccounts", Method: http.MethodGet, Path: "/v1/accounts", Summary: "List accounts", May: admins,
-		Tag: accountsTag, OK: "A page. Profiles are omitted.",
+		ID: "listAccounts", Path: "/v1/accounts", Summary: "List accounts", May: admins,
 	}
 )
 

@@ -25,7 +25,7 @@ type Asset struct {
 	Actor string `json:"actor,omitempty" is:"Actor" in:"same" list:"-"`
 }
 
-const assetPath, assetsTag = "/v1/assets/{asset}", "assets"
+const assetPath = "/v1/assets/{asset}"
 
 // The operations on assets.
 var (
@@ -33,8 +33,7 @@ var (
 	// `GET` can be sent back: `id`, `created_at` and `actor` are accepted if they are equal to the stored values.
 	RegisterAsset = Op[Asset, Asset]{
 		ID: "registerAsset", Method: http.MethodPut, Path: assetPath, Summary: "Register an asset", May: admins,
-		Tag: assetsTag, OK: "The same body was registered before.", Created: "Registered.",
-		Refusals: []string{"AssetExists", "AssetRefused"},
+		OK: "The same body was registered before.", Created: "Registered.", Refusals: "asset_exists asset_not_found",
 		Bodies: []string{
 			`{"name":"US dollar","scale":2}`,
 			`{"name":"Apple Inc.","description":"Common stock","scale":0,"currency":"USD"}`,
@@ -42,13 +41,11 @@ var (
 	}
 	// Strongly consistent.
 	GetAsset = Op[AssetID, Asset]{
-		ID: "getAsset", Method: http.MethodGet, Path: assetPath, Summary: "Get an asset", May: everyone,
-		Tag: assetsTag, OK: "The asset.", Refusals: []string{"AssetNotFound"}, Tagged: true,
+		ID: "getAsset", Path: assetPath, Summary: "Get an asset", May: everyone, Tagged: true,
 	}
 	// By id. With `prefix`, only ids that begin with it. New assets may be missing for a moment.
 	ListAssets = Op[ByPrefix, List[Asset]]{
-		ID: "listAssets", Method: http.MethodGet, Path: "/v1/assets", Summary: "List assets", May: everyone,
-		Tag: assetsTag, OK: "A page.",
+		ID: "listAssets", Path: "/v1/assets", Summary: "List assets", May: everyone,
 	}
 )
 

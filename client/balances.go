@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"ledger.example/events"
@@ -93,31 +92,24 @@ type AccountPageQuery struct {
 var (
 	// The balances of all accounts that hold or held the asset, by account.
 	ListAssetHolders = Op[AssetID, List[Balance]]{
-		ID: "listAssetHolders", Method: http.MethodGet, Path: assetPath + "/holders",
-		Summary: "List the holders of an asset", May: admins,
-		Tag: assetsTag, OK: "A page of balances.", Refusals: []string{"AssetNotFound"},
+		ID: "listAssetHolders", Path: assetPath + "/holders", Summary: "List the holders of an asset", May: admins,
 	}
 	// The account, its summary, its balances, and its newest postings of all assets. Each list has a cursor. With
 	// `newest=0`, the cursor of the postings is that of the first page.
 	GetAccountSummary = Op[AccountPageQuery, AccountPage]{
-		ID: "getAccountSummary", Method: http.MethodGet, Path: accountPath + "/summary",
+		ID: "getAccountSummary", Path: accountPath + "/summary",
 		Summary: "Get an account with its balances and newest postings", May: viewers,
-		Tag: accountsTag, OK: "The page.", Refusals: []string{"AccountNotFound"},
 	}
 	// A strong read includes assets that are not projected yet. It costs three requests to the table for each asset.
 	// With `at`, assets without a posting at that time are omitted, so a page may be short. Each asset costs two
 	// requests.
 	ListBalances = Op[BalancesQuery, List[Balance]]{
-		ID: "listBalances", Method: http.MethodGet, Path: accountPath + "/balances",
-		Summary: "List an account's balances", May: viewers,
-		Tag: accountsTag, OK: "A page.", Refusals: []string{"AccountNotFound"},
+		ID: "listBalances", Path: accountPath + "/balances", Summary: "List an account's balances", May: viewers,
 	}
 	// If the account and the asset exist, so does the balance: it is zero if nothing is posted or projected yet. With
 	// `at`, the balance includes all postings at that time or before.
 	GetBalance = Op[BalanceQuery, Balance]{
-		ID: "getBalance", Method: http.MethodGet, Path: accountPath + "/balances/{asset}", Summary: "Get one balance",
-		May: viewers,
-		Tag: accountsTag, OK: "The balance.", Refusals: []string{"AccountOrAssetNotFound"},
+		ID: "getBalance", Path: accountPath + "/balances/{asset}", Summary: "Get one balance", May: viewers,
 	}
 )
 

@@ -81,7 +81,7 @@ func AddTotals(sum, page []GroupTotal) ([]GroupTotal, error) {
 	return sum, nil
 }
 
-const groupPath, groupsTag = "/v1/groups/{group}", "groups"
+const groupPath = "/v1/groups/{group}"
 
 // The operations on groups.
 var (
@@ -90,52 +90,41 @@ var (
 	// 409. An answer of `GET` can be sent back.
 	RegisterGroup = Op[Group, Group]{
 		ID: "registerGroup", Method: http.MethodPut, Path: groupPath, Summary: "Register a group", May: admins,
-		Tag: groupsTag,
-		OK:  "The same body was registered before.", Created: "Registered.", Refusals: []string{"GroupExists"},
+		OK: "The same body was registered before.", Created: "Registered.", Refusals: "group_exists",
 	}
 	// Strongly consistent.
 	GetGroup = Op[GroupID, Group]{
-		ID: "getGroup", Method: http.MethodGet, Path: groupPath, Summary: "Get a group", May: groupViewers,
-		Tag: groupsTag, OK: "The group.", Refusals: []string{"GroupNotFound"}, Tagged: true,
+		ID: "getGroup", Path: groupPath, Summary: "Get a group", May: groupViewers, Tagged: true,
 	}
 	// By id. With `prefix`, only ids that begin with it. New groups may be missing for a moment.
-	ListGroups = Op[ByPrefix, List[Group]]{
-		ID: "listGroups", Method: http.MethodGet, Path: "/v1/groups", Summary: "List groups", May: admins,
-		Tag: groupsTag, OK: "A page.",
-	}
+	ListGroups = Op[ByPrefix, List[Group]]{ID: "listGroups", Path: "/v1/groups", Summary: "List groups", May: admins}
 	// The request has no body. An account can be in at most 10 groups.
 	GroupAccount = Op[GroupedAccount, AccountGroups]{
 		ID: "groupAccount", Method: http.MethodPut, Path: groupPath + "/accounts/{account}",
-		Summary: "Put an account into a group", May: admins,
-		Tag: groupsTag, OK: "The account was already in the group.", Created: "The account is in the group.",
-		Refusals: []string{"GroupOrAccountNotFound", "GroupsRefused"},
+		Summary: "Put an account into a group", May: admins, OK: "The account was already in the group.",
+		Created: "The account is in the group.", Refusals: "too_many_groups",
 	}
 	// The answer is the same if the account is not in the group.
 	UngroupAccount = Op[GroupedAccount, AccountGroups]{
 		ID: "ungroupAccount", Method: http.MethodDelete, Path: groupPath + "/accounts/{account}",
-		Summary: "Take an account out of a group", May: admins,
-		Tag: groupsTag, OK: "The account is not in the group.", Refusals: []string{"GroupOrAccountNotFound"},
+		Summary: "Take an account out of a group", May: admins, OK: "The account is not in the group.",
 		Answer: `{"group":"desk","account":"jane","groups":["clients"]}`,
 	}
 	// By account. New changes may be missing for a moment.
 	ListGroupAccounts = Op[GroupID, List[GroupedAccount]]{
-		ID: "listGroupAccounts", Method: http.MethodGet, Path: groupPath + "/accounts",
-		Summary: "List a group's accounts", May: groupViewers,
-		Tag: groupsTag, OK: "A page.", Refusals: []string{"GroupNotFound"},
+		ID: "listGroupAccounts", Path: groupPath + "/accounts", Summary: "List a group's accounts", May: groupViewers,
 	}
 	// The sums of the group's next balances (at most `limit`, in the order of their accounts and assets), by asset. An
 	// asset may be on several pages: add up all pages for the totals of the group. The projected balances are read one
 	// after the other. The totals are not a snapshot: a transfer within the group may be counted on one side only.
 	GetGroupTotals = Op[GroupID, GroupTotals]{
-		ID: "getGroupTotals", Method: http.MethodGet, Path: groupPath + "/balances",
-		Summary: "Get the totals of a group's accounts", May: groupViewers,
-		Tag: groupsTag, OK: "A page.", Refusals: []string{"GroupNotFound"},
+		ID: "getGroupTotals", Path: groupPath + "/balances", Summary: "Get the totals of a group's accounts",
+		May: groupViewers,
 	}
 	// By group. New changes may be missing for a moment.
 	ListAccountGroups = Op[AccountID, List[GroupedAccount]]{
-		ID: "listAccountGroups", Method: http.MethodGet, Path: accountPath + "/groups",
-		Summary: "List an account's groups", May: viewersOf("groups"),
-		Tag: groupsTag, OK: "A page.", Refusals: []string{"AccountNotFound"},
+		ID: "listAccountGroups", Path: accountPath + "/groups", Summary: "List an account's groups",
+		May: viewersOf("groups"),
 	}
 )
 

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/http"
 	"time"
 
 	"ledger.example/events"
@@ -100,18 +99,15 @@ var (
 	// cursor carries the running balance, so the opening and the postings of all pages add up to the closing of the
 	// last page, even if others post in the period. Earlier pages have the closing as of the read of the first page.
 	GetStatement = Op[StatementQuery, Statement]{
-		ID: "getStatement", Method: http.MethodGet, Path: accountPath + "/statement",
-		Summary: "Get a statement, oldest posting first", May: viewers,
-		Tag: accountsTag,
+		ID: "getStatement", Path: accountPath + "/statement", Summary: "Get a statement, oldest posting first",
+		May: viewers,
 		OK: "A page. In CSV, only the first page has the header and the opening, and only the last page has the " +
 			"closing, so that all pages together are one file.",
-		Refusals: []string{"AccountOrAssetNotFound"},
 	}
 	// Of all assets, or of one.
 	ListPostings = Op[PostingsQuery, List[Posting]]{
-		ID: "listPostings", Method: http.MethodGet, Path: accountPath + "/postings",
-		Summary: "List an account's postings, newest first", May: viewers,
-		Tag: accountsTag, OK: "A page.", Refusals: []string{"AccountOrAssetNotFound"},
+		ID: "listPostings", Path: accountPath + "/postings", Summary: "List an account's postings, newest first",
+		May: viewers,
 	}
 )
 

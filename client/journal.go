@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"time"
 )
 
@@ -91,8 +90,7 @@ type JournalQuery struct {
 // seconds behind the ledger. It has no end: store `next_cursor`, and send it with the next request. A program that
 // continues with the cursor of the last entry that it processed misses no entry, but may get one twice.
 var ListJournal = Op[JournalQuery, JournalPage]{
-	ID: "listJournal", Method: http.MethodGet, Path: "/v1/journal", Summary: "Read the journal", May: admins,
-	Tag: transactionsTag, OK: "The next entries, if there are any yet. A page may be short.", Again: "Journal",
+	ID: "listJournal", Path: "/v1/journal", Summary: "Read the journal", May: admins,
 }
 
 // JournalPage reads one page of the journal, with at most limit (1 to PageLimit) entries. A page may be short.

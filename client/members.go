@@ -67,69 +67,58 @@ type AccountRole struct {
 }
 
 const (
-	memberPath, membersTag = accountPath + "/members/{user}", "members"
-	groupMemberPath        = groupPath + "/members/{user}"
+	memberPath      = accountPath + "/members/{user}"
+	groupMemberPath = groupPath + "/members/{user}"
 )
 
 // The operations on the roles of users.
 var (
 	// Services and administrators may do everything. Users may do what their roles allow.
 	GetMe = Op[struct{}, Me]{
-		ID: "getMe", Method: http.MethodGet, Path: "/v1/me", Summary: "Get the caller's identity", May: everyone,
-		Tag: membersTag, OK: "The caller.",
+		ID: "getMe", Path: "/v1/me", Summary: "Get the caller's identity", May: everyone,
 		Answer: `{"as":"user","user":"u-17","service":"` + exampleActor + `","actor":"u-17 via ` + exampleActor + `"}`,
 	}
 	// The users who have a role on the account, by user.
 	ListMembers = Op[AccountID, List[Membership]]{
-		ID: "listMembers", Method: http.MethodGet, Path: accountPath + "/members", Summary: "List an account's members",
-		May: viewers,
-		Tag: membersTag, OK: "A page.", Refusals: []string{"AccountNotFound"},
+		ID: "listMembers", Path: accountPath + "/members", Summary: "List an account's members", May: viewers,
 	}
 	// The role replaces the user's earlier role immediately. Users need the role owner, and cannot change their own
 	// role.
 	GrantMember = Op[Membership, Membership]{
 		ID: "grantMember", Method: http.MethodPut, Path: memberPath, Summary: "Grant a user a role", May: owners,
-		Tag: membersTag,
-		OK:  "The user already had a role.", Created: "The user's first role.", Refusals: []string{"AccountNotFound"},
+		OK: "The user already had a role.", Created: "The user's first role.",
 	}
 	// The answer is the same if the user has no role.
 	RevokeMember = Op[RevokedMembership, RevokedMembership]{
 		ID: "revokeMember", Method: http.MethodDelete, Path: memberPath, Summary: "Revoke a user's role", May: owners,
-		Tag: membersTag, OK: "The user has no role.", Refusals: []string{"AccountNotFound"},
+		OK: "The user has no role.",
 	}
 	// First the accounts with direct roles, then the accounts of each group. An account is listed once for each of
 	// these roles. The list is empty for a user without roles. A page covers at most 10 groups, and may be short.
 	ListMemberships = Op[UserID, List[AccountRole]]{
-		ID: "listMemberships", Method: http.MethodGet, Path: "/v1/users/{user}/accounts",
+		ID: "listMemberships", Path: "/v1/users/{user}/accounts",
 		Summary: "List a user's accounts, direct and through groups", May: themselves,
-		Tag: membersTag, OK: "A page.",
 		Answer: `{"data":[{"account":"jane","user":"u-17","role":"viewer","through":null},{"account":"jane",` +
 			`"user":"u-17","role":"operator","through":"desk"}],"next_cursor":null}`,
 	}
 	// The role replaces the user's earlier role in the group.
 	GrantGroupMember = Op[GroupMembership, GroupMembership]{
 		ID: "grantGroupMember", Method: http.MethodPut, Path: groupMemberPath,
-		Summary: "Grant a user a role in a group", May: groupOwners,
-		Tag: groupsTag,
-		OK:  "The user already had a role.", Created: "The user's first role.", Refusals: []string{"GroupNotFound"},
+		Summary: "Grant a user a role in a group", May: groupOwners, OK: "The user already had a role.",
+		Created: "The user's first role.",
 	}
 	// The answer is the same if the user has no role.
 	RevokeGroupMember = Op[RevokedGroupMembership, RevokedGroupMembership]{
 		ID: "revokeGroupMember", Method: http.MethodDelete, Path: groupMemberPath,
-		Summary: "Revoke a user's role in a group", May: groupOwners,
-		Tag: groupsTag, OK: "The user has no role.", Refusals: []string{"GroupNotFound"},
+		Summary: "Revoke a user's role in a group", May: groupOwners, OK: "The user has no role.",
 	}
 	// The users who have a role in the group, by user.
 	ListGroupMembers = Op[GroupID, List[GroupMembership]]{
-		ID: "listGroupMembers", Method: http.MethodGet, Path: groupPath + "/members", Summary: "List a group's members",
-		May: groupViewers,
-		Tag: groupsTag, OK: "A page.", Refusals: []string{"GroupNotFound"},
+		ID: "listGroupMembers", Path: groupPath + "/members", Summary: "List a group's members", May: groupViewers,
 	}
 	// By group. The list is empty for a user without groups.
 	ListGroupsOf = Op[UserID, List[GroupMembership]]{
-		ID: "listGroupsOf", Method: http.MethodGet, Path: "/v1/users/{user}/groups", Summary: "List a user's groups",
-		May: themselves,
-		Tag: groupsTag, OK: "A page.",
+		ID: "listGroupsOf", Path: "/v1/users/{user}/groups", Summary: "List a user's groups", May: themselves,
 	}
 )
 

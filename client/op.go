@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,21 +38,61 @@ import (
 // The comments above an operation, a type and a field are their descriptions in openapi.json.
 type Operation struct {
 	ID      string // the operationId
-	Method  string
+	Method  string // "" for GET
 	Path    string // the ids are in braces
 	Summary string // one line for people
 	May     Permission
 	Dry     bool         // it can be a dry run
+	Tagged  bool         // the answer has an ETag
 	In, Out reflect.Type // of an Op they are set by its type
 
 	// For openapi.json:
-	Tag         string
 	OK, Created string   // what the answers 200 and 201 mean; "" if there is no 201
-	Refusals    []string // the responses that not every operation has
+	Refusals    string   // the codes of problems that not every operation has, with spaces between
 	Bodies      []string // examples, in JSON; nil for the one that the fields give
 	Answer      string   // an example, in JSON; "" for the one that the fields give
-	Again       string   // the schema of the answer 200, "" for that of Out
-	Tagged      bool     // the answer has an ETag
+}
+
+// Common has the parameters that operations of a kind have, besides those of their In.
+type Common struct {
+	// The most items of a page.
+	Limit int `query:"limit" least:"1" most:"100" default:"20"`
+	// `next_cursor` of the previous page. It is opaque, never expires, and is bound to the path and the filters.
+	Cursor string `query:"cursor" is:"Cursor"`
+	// If `true`, nothing is written, and the answer is what the request would get, also if it is a refusal. The answer
+	// has `dry_run`, and no KSUIDs, no times, and no id that the ledger would generate. The real request may get
+	// another answer if the ledger changes before.
+	DryRun bool `query:"dry_run" enum:"true,false" default:"false"`
+	// The transaction's id, if it is not in the body. If it is, both must be equal.
+	IdempotencyKey string `header:"Idempotency-Key" is:"ID"`
+	// The ETags of the caller's cached copies.
+	IfNoneMatch string `header:"If-None-Match"`
+	// A user for whom a service or an administrator acts. The request may do only what this user's roles allow. Users
+	// cannot send this header.
+	LedgerUser string `header:"Ledger-User" is:"ID"`
+	// An id for this request, repeated in the reply and in the log. The ledger replaces one that is not 1 to 64 of
+	// `A-Z a-z 0-9 . _ : @ -`.
+	RequestID string `header:"X-Request-Id"`
+}
+
+// Common returns the fields of Common that requests of the operation may have.
+func (o Operation) Common() (fields []Field) {
+	has := map[string]bool{
+		"Limit": o.IsPage(), "Cursor": o.IsPage(), "DryRun": o.Dry, "IdempotencyKey": o.CreatesTransaction(),
+		"IfNoneMatch": o.Method == http.MethodGet && o.Tagged, "LedgerUser": o.ID != "", "RequestID": o.ID != "",
+	}
+	for _, f := range FieldsOf(reflect.TypeFor[Common]()) {
+		if has[f.Name] {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// CreatesTransaction reports whether the operation creates a transaction with an id of the caller.
+func (o Operation) CreatesTransaction() bool {
+	return o.Method == http.MethodPost &&
+		slices.ContainsFunc(FieldsOf(o.In), func(f Field) bool { return f.JSON == "id" })
 }
 
 // Name returns the name of the operation in Go.
@@ -75,6 +116,7 @@ type Op[In, Out any] Operation
 func (o Op[In, Out]) Untyped() Operation {
 	untyped := Operation(o)
 	untyped.In, untyped.Out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	untyped.Method = cmp.Or(o.Method, http.MethodGet)
 	return untyped
 }
 
@@ -85,7 +127,7 @@ func (o Op[In, Out]) Call(ctx context.Context, c *Client, in In) (Reply[Out], er
 
 // request returns the call of an operation. It cannot be sent if an id of the path is invalid.
 func (o Op[In, Out]) request(in In) call {
-	k := call{method: o.Method, path: o.Path, query: url.Values{}, ids: map[string]string{}}
+	k := call{method: o.Untyped().Method, path: o.Path, query: url.Values{}, ids: map[string]string{}}
 	v := reflect.ValueOf(in)
 	for _, f := range FieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.Index)

@@ -32,8 +32,12 @@ type TransactionsQuery struct {
 }
 
 const (
-	transactionsPath, transactionsTag = "/v1/transactions", "transactions"
-	oneTransactionPath                = transactionsPath + "/{id}"
+	transactionsPath   = "/v1/transactions"
+	oneTransactionPath = transactionsPath + "/{id}"
+
+	// postRefusals are the codes with which new transactions are refused.
+	postRefusals = "transaction_id_reused invalid_transaction unbalanced account_not_found asset_not_found " +
+		"account_frozen account_closed insufficient_funds"
 
 	effectiveNote = "only administrators may set effective_at"
 	replayNote    = "A request with this id and body was posted before. This is the first answer. " + dryNote
@@ -48,31 +52,22 @@ var (
 	// request was sent. With `hold`, the transaction is a hold: nothing is posted until it is captured.
 	PostTransaction = Op[TransactionRequest, Transaction]{
 		ID: "postTransaction", Method: http.MethodPost, Path: transactionsPath, Summary: "Post a transaction",
-		May: operators, Dry: true,
-		Tag: transactionsTag,
-		OK:  replayNote, Created: "Posted.", Again: "AnsweredTransaction",
-		Refusals: []string{"IDReused", "PostingRefused"},
+		May: operators, Dry: true, OK: replayNote, Created: "Posted.", Refusals: postRefusals,
 	}
 	// Posts a transaction of two postings, from and to. If an earlier request with the same id got no answer, it may
 	// still succeed: a 422, or a 404 on `GET`, is final only 10 seconds after that request was sent. With `hold`, the
 	// transaction is a hold: nothing is posted until it is captured.
 	PostTransfer = Op[Transfer, Transaction]{
 		ID: "postTransfer", Method: http.MethodPost, Path: "/v1/transfers", Summary: "Post a transfer",
-		May: operators, Dry: true,
-		Tag: transactionsTag,
-		OK:  replayNote, Created: "Posted.", Again: "AnsweredTransaction",
-		Refusals: []string{"IDReused", "PostingRefused"},
+		May: operators, Dry: true, OK: replayNote, Created: "Posted.", Refusals: postRefusals,
 	}
 	// Posts a transaction of buyer +quantity +cost and seller −quantity −cost, with the cash legs if `settle` is
 	// true. If an earlier request with the same id got no answer, it may still succeed: a 422, or a 404 on `GET`, is
 	// final only 10 seconds after that request was sent. With `hold`, the transaction is a hold: nothing is posted
 	// until it is captured.
 	PostTrade = Op[Trade, Transaction]{
-		ID: "postTrade", Method: http.MethodPost, Path: "/v1/trades", Summary: "Post a trade",
-		May: operators, Dry: true,
-		Tag: transactionsTag,
-		OK:  replayNote, Created: "Posted.", Again: "AnsweredTransaction",
-		Refusals: []string{"IDReused", "PostingRefused"},
+		ID: "postTrade", Method: http.MethodPost, Path: "/v1/trades", Summary: "Post a trade", May: operators,
+		Dry: true, OK: replayNote, Created: "Posted.", Refusals: postRefusals,
 	}
 	// Posts what is held, in whole or in part. The rest becomes available again. A capture needs no funds, because
 	// they are reserved. It needs no id, because a hold ends once; the same capture again gets the first answer. After
@@ -80,26 +75,23 @@ var (
 	CaptureHold = Op[Capture, Transaction]{
 		ID: "captureHold", Method: http.MethodPost, Path: oneTransactionPath + "/capture", Summary: "Capture a hold",
 		May: Permission{OnHold, RoleOperator, "the hold must have been placed by a user"}, Dry: true,
-		Tag:      transactionsTag,
 		OK:       "The hold was captured, by this request or an earlier one. " + dryNote,
-		Refusals: []string{"TransactionNotFound", "HoldEnded", "CaptureRefused"}, Again: "AnsweredTransaction",
+		Refusals: "hold_ended invalid_transaction unbalanced not_a_hold hold_expired exceeds_hold nothing_captured",
 	}
 	// Ends the hold without posting anything, even after its expiry. What it reserves becomes available again. A
 	// second release gets the first answer.
 	ReleaseHold = Op[Release, Transaction]{
 		ID: "releaseHold", Method: http.MethodPost, Path: oneTransactionPath + "/release", Summary: "Release a hold",
-		May: CaptureHold.May, Dry: true,
-		Tag:      transactionsTag,
-		OK:       "The hold was released, by this request or an earlier one. " + dryNote,
-		Refusals: []string{"TransactionNotFound", "HoldEnded", "ReleaseRefused"}, Again: "AnsweredTransaction",
+		May: CaptureHold.May, Dry: true, OK: "The hold was released, by this request or an earlier one. " + dryNote,
+		Refusals: "hold_ended not_a_hold",
 	}
 	// Posts a transaction of kind `reversal`, which reverses another one, in whole or in part. All reversals of a
 	// transaction together never reverse more than was posted. A reversal needs funds, like every debit.
 	ReverseTransaction = Op[Reversal, Transaction]{
 		ID: "reverseTransaction", Method: http.MethodPost, Path: oneTransactionPath + "/reversals",
 		Summary: "Reverse a transaction", May: Permission{OnReversed, RoleOperator, effectiveNote}, Dry: true,
-		Tag: transactionsTag, OK: replayNote, Created: "Reversed: the reversing transaction.",
-		Refusals: []string{"TransactionNotFound", "IDReused", "ReversalRefused"}, Again: "AnsweredTransaction",
+		OK: replayNote, Created: "Reversed: the reversing transaction.",
+		Refusals: "transaction_id_reused invalid_transaction unbalanced nothing_to_reverse exceeds_reversible insufficient_funds",
 	}
 )
 
@@ -119,11 +111,11 @@ type BatchResults struct {
 // refused, the answer is the first refusal. A batch of a user may need roles on at most 200 accounts. Send the same
 // batch again until each request has an answer. None is carried out twice.
 var PostBatch = Op[BatchRequest, BatchResults]{
-	ID: "postBatch", Method: http.MethodPost, Path: batchesPath, Summary: "Post a batch", Dry: true,
-	May:     Permission{OnDebited, RoleOperator, "each request is checked as on its own route; " + effectiveNote},
-	Tag:     transactionsTag,
-	OK:      "The results, one for each request. For an atomic batch, all requests were carried out before.",
-	Created: "An atomic batch was carried out.", Refusals: []string{"BatchConflict", "BatchRefused"},
+	ID: "postBatch", Method: http.MethodPost, Path: batchesPath, Summary: "Post a batch",
+	May: Permission{OnDebited, RoleOperator, "each request is checked as on its own route; " + effectiveNote},
+	Dry: true, OK: "The results, one for each request. For an atomic batch, all requests were carried out before.",
+	Created:  "An atomic batch was carried out.",
+	Refusals: "transaction_id_reused hold_ended invalid_transaction batch_too_large insufficient_funds",
 }
 
 // The operations that read transactions.
@@ -132,34 +124,29 @@ var (
 	// list is about a second behind. Each transaction is shown with its current status, but without what was reversed
 	// of it.
 	ListTransactions = Op[TransactionsQuery, List[Transaction]]{
-		ID: "listTransactions", Method: http.MethodGet, Path: transactionsPath,
-		Summary: "List transactions by time, all or by metadata", May: admins,
-		Tag: transactionsTag, OK: "A page of transactions.",
+		ID: "listTransactions", Path: transactionsPath, Summary: "List transactions by time, all or by metadata",
+		May: admins,
 	}
 	// Strongly consistent. The transaction is shown with its status, its end if it is a hold, and what was reversed of
 	// it.
 	GetTransaction = Op[TransactionID, Transaction]{
-		ID: "getTransaction", Method: http.MethodGet, Path: oneTransactionPath,
-		Summary: "Get a transaction with all its postings", May: legViewers, Tagged: true,
-		Tag: transactionsTag, OK: "The transaction.", Refusals: []string{"TransactionNotFound"},
+		ID: "getTransaction", Path: oneTransactionPath, Summary: "Get a transaction with all its postings",
+		May: legViewers, Tagged: true,
 	}
 	// Oldest first. Strongly consistent.
 	ListReversals = Op[TransactionID, List[Transaction]]{
-		ID: "listReversals", Method: http.MethodGet, Path: oneTransactionPath + "/reversals",
-		Summary: "List the reversals of a transaction", May: legViewers,
-		Tag: transactionsTag, OK: "A page of reversing transactions.", Refusals: []string{"TransactionNotFound"},
+		ID: "listReversals", Path: oneTransactionPath + "/reversals", Summary: "List the reversals of a transaction",
+		May: legViewers,
 	}
 	// Holds that debit or credit the account. The list may lag. For a user, a page ends where its transactions name
 	// about 200 accounts.
 	ListHolds = Op[HoldsQuery, List[Transaction]]{
-		ID: "listHolds", Method: http.MethodGet, Path: accountPath + "/holds",
-		Summary: "List an account's holds, newest first", May: viewersOf("legs of accounts"),
-		Tag: accountsTag, OK: "A page of holds.", Refusals: []string{"AccountNotFound"},
+		ID: "listHolds", Path: accountPath + "/holds", Summary: "List an account's holds, newest first",
+		May: viewersOf("legs of accounts"),
 	}
 	// By expiry. A hold that has just ended may still be listed. So may an expired hold, until the ledger ends it.
 	ListOpenHolds = Op[struct{}, List[Transaction]]{
-		ID: "listOpenHolds", Method: http.MethodGet, Path: "/v1/holds", Summary: "List all open holds", May: admins,
-		Tag: transactionsTag, OK: "A page of holds.",
+		ID: "listOpenHolds", Path: "/v1/holds", Summary: "List all open holds", May: admins,
 	}
 )
 

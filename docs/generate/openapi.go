@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"log"
 	"maps"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,15 +31,17 @@ type document struct {
 	schemas    *object
 	parameters *object
 	responses  *object
+	problems   []problem
 	comments   map[string]string // in package client: of operations, of types and, as "type.field", of their fields
 }
 
 // newDocument returns a document without operations, from the hand-written one.
-func newDocument(byHand []byte) *document {
+func newDocument(byHand, problems []byte) *document {
 	d := &document{content: readObject(byHand), paths: &object{}, comments: commentsOfClient()}
 	components := d.content.object("components")
 	d.schemas, d.parameters = components.object("schemas"), components.object("parameters")
 	d.responses = components.object("responses")
+	check(json.Unmarshal(problems, &d.problems))
 	return d
 }
 
@@ -47,7 +49,9 @@ func newDocument(byHand []byte) *document {
 func writeOpenAPI() {
 	text, err := os.ReadFile(handWritten)
 	check(err)
-	d := newDocument(text)
+	problems, err := os.ReadFile("../functions/api/problems.json")
+	check(err)
+	d := newDocument(text, problems)
 	written := d.content.object("paths")
 	operations := api.Operations()
 	for _, o := range operations {
@@ -79,10 +83,15 @@ func writeOpenAPI() {
 // operation describes an operation.
 func (d *document) operation(o client.Operation, all []client.Operation) *object {
 	var parameters []any
-	for _, name := range d.parametersOf(o) {
-		parameters = append(parameters, ref("parameters", name))
+	for _, f := range client.FieldsOf(o.In) {
+		if f.Path+f.Query+f.Header != "" {
+			parameters = append(parameters, d.parameter(o.In, f))
+		}
 	}
-	is := newObject("operationId", o.ID, "tags", []string{o.Tag}, "summary", o.Summary,
+	for _, f := range o.Common() {
+		parameters = append(parameters, d.parameter(reflect.TypeFor[client.Common](), f))
+	}
+	is := newObject("operationId", o.ID, "tags", []string{tagOf(o.Path)}, "summary", o.Summary,
 		"description", d.comments[o.Name()], "parameters", parameters)
 	if o.HasBody() {
 		schema := o.Name()
@@ -101,105 +110,51 @@ func (d *document) operation(o client.Operation, all []client.Operation) *object
 	return is
 }
 
+// tagOf returns the tag of the operations at a path.
+func tagOf(path string) string {
+	parts := strings.Split(path, "/") // "", "v1", and then collections and ids in turn
+	switch last := parts[len(parts)-1]; {
+	case parts[2] == "groups", last == "groups":
+		return "groups"
+	case parts[2] == "users", parts[2] == "me", strings.Contains(path, "/members"):
+		return "members"
+	case parts[2] == "assets", parts[2] == "accounts":
+		return parts[2]
+	}
+	return "transactions"
+}
+
 // responsesOf describes the answers of an operation.
 func (d *document) responsesOf(o client.Operation, all []client.Operation) *object {
 	isRead := o.Method == http.MethodGet
 	responses := map[string]any{}
 	if o.Created != "" {
-		hasLocation := createsTransaction(o) || slices.ContainsFunc(all, func(other client.Operation) bool {
+		hasLocation := o.CreatesTransaction() || slices.ContainsFunc(all, func(other client.Operation) bool {
 			return other.Path == o.Path && other.Method == http.MethodGet
 		})
 		responses["201"] = d.success(o, o.Created, "", map[string]bool{"Location": hasLocation, "ETag": o.Tagged})
 	}
-	responses["200"] = d.success(o, o.OK, o.Again, map[string]bool{
-		"Idempotent-Replayed": !isRead && o.Again != "", "ETag": o.Tagged,
-	})
-	names := append([]string{"Unauthenticated", "Forbidden", "Internal", "Unavailable"}, o.Refusals...)
-	switch {
-	case o.HasBody():
-		names = append(names, "BadBody", "TooLarge", "NotJSON")
-	case slices.Contains(d.parametersOf(o), "Limit"):
-		names = append(names, "BadList")
-	default:
-		names = append(names, "BadRequest")
+	schema, ok := "", o.OK
+	replays := o.Dry && o.Out == reflect.TypeFor[client.Transaction]()
+	if replays {
+		schema = "AnsweredTransaction"
 	}
+	if ok == "" {
+		ok = "What is asked for."
+	}
+	responses["200"] = d.success(o, ok, schema, map[string]bool{"Idempotent-Replayed": replays, "ETag": o.Tagged})
 	if isRead && o.Tagged {
 		responses["304"] = ref("responses", "NotModified")
 	}
-	if !isRead {
-		names = append(names, "OutcomeUnknown")
+	for status, codes := range d.refusals(o) {
+		responses[strconv.Itoa(status)] = d.refusal(status, codes)
 	}
-	for _, name := range names {
-		responses[d.statusOf(name)] = ref("responses", name)
-	}
-	responses["default"] = ref("responses", "Other")
+	responses["default"] = d.refusal(0, []string{"not_found", "method_not_allowed"})
 	shown := &object{}
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
 		shown.set(status, responses[status])
 	}
 	return shown
-}
-
-// parametersOf returns the names of the components for the parameters of an operation.
-func (d *document) parametersOf(o client.Operation) (names []string) {
-	for _, f := range client.FieldsOf(o.In) {
-		where, name := "path", f.Path
-		switch {
-		case f.Query != "":
-			where, name = "query", f.Query
-		case f.Header != "":
-			where, name = "header", f.Header
-		}
-		if name == "" {
-			continue
-		}
-		i := slices.IndexFunc(d.parameters.members, func(m member) bool {
-			var p struct{ In, Name string }
-			check(json.Unmarshal(textOf(m.value), &p))
-			return p.In == where && p.Name == name && cmp.Or(f.Tag.Get("parameter"), m.name) == m.name
-		})
-		if i < 0 {
-			log.Fatalf("%s describes no parameter %q", handWritten, name)
-		}
-		names = append(names, d.parameters.members[i].name)
-	}
-	for _, m := range []struct {
-		isThere bool
-		names   []string
-	}{
-		{o.IsPage(), []string{"Limit", "Cursor"}},
-		{o.Method == http.MethodGet && o.Tagged, []string{"IfNoneMatch"}},
-		{o.Dry, []string{"DryRun"}},
-		{createsTransaction(o), []string{"IdempotencyKey"}},
-		{true, []string{"LedgerUser", "RequestID"}},
-	} {
-		if m.isThere {
-			names = append(names, m.names...)
-		}
-	}
-	return names
-}
-
-// statusOf returns the status of a response, which its examples have.
-func (d *document) statusOf(response string) string {
-	var r struct {
-		Content map[string]struct {
-			Examples map[string]struct{ Value struct{ Status int } }
-		}
-	}
-	check(json.Unmarshal(textOf(d.responses.must(response)), &r))
-	for _, e := range r.Content["application/problem+json"].Examples {
-		return strconv.Itoa(e.Value.Status)
-	}
-	log.Fatalf("the response %s has no example", response)
-	return ""
-}
-
-// createsTransaction reports whether an operation creates a transaction with an id of the caller.
-func createsTransaction(o client.Operation) bool {
-	return o.Method == http.MethodPost && slices.ContainsFunc(client.FieldsOf(o.In), func(f client.Field) bool {
-		return f.JSON == "id"
-	})
 }
 
 // success describes an answer. schema is "" for that of the operation's Out.
@@ -230,4 +185,5 @@ func (d *document) examplesOf(schema string) []json.RawMessage {
 	return is.Examples
 }
 
+// ref refers to a component.
 func ref(kind, name string) *object { return newObject("$ref", "#/components/"+kind+"/"+name) }

@@ -16,9 +16,12 @@ func TestDeclaredOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	problems, err := os.ReadFile("../../functions/api/problems.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := declared.PutBoat.Untyped()
-	d := newDocument(text)
-	d.parameters.set("BoatID", newObject("name", "boat", "in", "path"))
+	d := newDocument(text, problems)
 	var is struct {
 		OperationID string
 		Parameters  []map[string]string

@@ -152,11 +152,7 @@ func (d *document) schemaOf(of reflect.Type, f client.Field) *object {
 		if t.Kind() == reflect.Int64 {
 			schema.set("format", "int64")
 		}
-		for _, bound := range [][2]string{{"least", "minimum"}, {"most", "maximum"}} {
-			if n := f.Tag.Get(bound[0]); n != "" {
-				schema.set(bound[1], json.RawMessage(n))
-			}
-		}
+		bound(schema, f)
 	case t.Kind() == reflect.String:
 		schema = newObject("type", "string")
 		if values := f.Tag.Get("enum"); values != "" {
@@ -171,12 +167,26 @@ func (d *document) schemaOf(of reflect.Type, f client.Field) *object {
 	return schema
 }
 
-// comment returns the comment above a field of a type.
-func (d *document) comment(of reflect.Type, f client.Field) string {
-	for _, i := range f.Index[:len(f.Index)-1] { // the field is promoted
+// bound adds the limits of a number to its schema.
+func bound(schema *object, f client.Field) {
+	for _, bound := range [][2]string{{"least", "minimum"}, {"most", "maximum"}} {
+		if n := f.Tag.Get(bound[0]); n != "" {
+			schema.set(bound[1], json.RawMessage(n))
+		}
+	}
+}
+
+// ownerOf returns the type that has a field, which may be promoted to another type.
+func ownerOf(of reflect.Type, f client.Field) reflect.Type {
+	for _, i := range f.Index[:len(f.Index)-1] {
 		of = of.Field(i).Type
 	}
-	return d.comments[of.Name()+"."+f.Name]
+	return of
+}
+
+// comment returns the comment above a field of a type.
+func (d *document) comment(of reflect.Type, f client.Field) string {
+	return d.comments[ownerOf(of, f).Name()+"."+f.Name]
 }
 
 // example returns an example of an answer, or of an item of a list.

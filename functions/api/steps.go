@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"ledger.example/client"
@@ -92,16 +93,10 @@ func routeOf[In, Out any](o client.Op[In, Out], handle func(*api, *request, *In)
 		r.readParameters(reflect.ValueOf(in).Elem())
 		return handle(a, r, in)
 	}
-	for _, f := range client.FieldsOf(r.In) {
+	for _, f := range slices.Concat(client.FieldsOf(r.In), r.Common()) {
 		if f.Query != "" {
 			r.query = append(r.query, f.Query)
 		}
-	}
-	if r.IsPage() {
-		r.query = append(r.query, paramLimit, paramCursor)
-	}
-	if o.Dry {
-		r.query = append(r.query, paramDryRun)
 	}
 	return r
 }

@@ -20,6 +20,6 @@ type Boat struct {
 // PutBoat registers a boat.
 var PutBoat = client.Op[Boat, Boat]{
 	ID: "putBoat", Method: http.MethodPut, Path: "/v1/boats/{boat}", Summary: "Register a boat",
-	May: client.Permission{On: client.OnNothing}, Tag: "boats", OK: "It was there.", Created: "Registered.",
-	Refusals: []string{"GroupExists"},
+	May: client.Permission{On: client.OnNothing}, OK: "It was there.", Created: "Registered.",
+	Refusals: "group_exists",
 }
