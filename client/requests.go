@@ -84,7 +84,7 @@ type Release struct {
 // Reversal posts a transaction that reverses another one, in whole or in part. Codes of *Error: exceeds_reversible
 // (with Left), nothing_to_reverse.
 type Reversal struct {
-	Transaction string            `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"` // id of the transaction to reverse
+	Transaction string            `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"` // the one to reverse
 	ID          string            `json:"id" is:"ID"`                                            // of the reversing transaction
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`

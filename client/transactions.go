@@ -91,7 +91,8 @@ var (
 		ID: "reverseTransaction", Method: http.MethodPost, Path: oneTransactionPath + "/reversals",
 		Summary: "Reverse a transaction", May: Permission{OnReversed, RoleOperator, effectiveNote}, Dry: true,
 		OK: replayNote, Created: "Reversed: the reversing transaction.",
-		Refusals: "transaction_id_reused invalid_transaction unbalanced nothing_to_reverse exceeds_reversible insufficient_funds",
+		Refusals: "transaction_id_reused invalid_transaction unbalanced nothing_to_reverse exceeds_reversible " +
+			"insufficient_funds",
 	}
 )
 

@@ -87,7 +87,7 @@ func (a *api) getBalance(r *request, in *client.BalanceQuery) (reply, error) {
 	var of ledger.Account
 	var err error
 	if in.Strong {
-		of, err = a.strongly(ctx, k.Account, func(floor func(string) *events.Amount) (_ []projections.Balance, err error) {
+		of, err = a.strongly(ctx, k.Account, func(floor floors) (_ []projections.Balance, err error) {
 			b, err = a.config.Strong.Balance(ctx, k, floor(k.Asset))
 			return []projections.Balance{b}, err
 		})
@@ -104,11 +104,14 @@ func (a *api) getBalance(r *request, in *client.BalanceQuery) (reply, error) {
 	return okIf(showBalance(of, b, in.Strong), err)
 }
 
+// floors returns the lowest quantity that the balance of an asset may have, nil for no limit.
+type floors = func(asset string) *events.Amount
+
 // strongly reads balances that include every transaction acknowledged before the read, with their account. A balance
 // below the account's limit may mean that the limit was raised after the account was read. Then strongly reads the
 // account again, and the balances again.
 func (a *api) strongly(
-	ctx context.Context, account string, read func(floor func(asset string) *events.Amount) ([]projections.Balance, error),
+	ctx context.Context, account string, read func(floors) ([]projections.Balance, error),
 ) (of ledger.Account, err error) {
 	if of, err = a.config.Resources.Account(ctx, account); err != nil {
 		return of, err
@@ -151,7 +154,7 @@ func (a *api) balances(
 	var page projections.Page[projections.Balance]
 	var of ledger.Account
 	if in.Strong {
-		of, err = a.strongly(ctx, id, func(floor func(string) *events.Amount) (_ []projections.Balance, err error) {
+		of, err = a.strongly(ctx, id, func(floor floors) (_ []projections.Balance, err error) {
 			page, err = a.config.Strong.Balances(ctx, id, floor, s)
 			return page.Items, err
 		})

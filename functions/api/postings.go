@@ -43,12 +43,13 @@ func isNumber(text string) bool {
 	return err == nil && n > 0 && n <= events.ChangesMax && strconv.FormatInt(n, 10) == text
 }
 
-// postings reads a page of an account's history. It checks whether the account and the asset exist only if the history is
-// empty.
+// postings reads a page of an account's history. It checks whether the account and the asset exist only if the history
+// is empty.
 func (a *api) postings(
 	r *request, in *client.PostingsQuery, s projections.Slice,
 ) (page projections.Page[events.PostingRecorded], err error) {
-	ctx, k, span := r.ctx(), events.Pair{Account: in.Account, Asset: in.Asset}, projections.Span{From: in.From, To: in.To}
+	ctx, k := r.ctx(), events.Pair{Account: in.Account, Asset: in.Asset}
+	span := projections.Span{From: in.From, To: in.To}
 	switch {
 	case !span.To.IsZero() && !span.From.Before(span.To): // the span is empty
 	case k.Asset == "":

@@ -54,8 +54,8 @@ func TestUnprojectedIsNotAbsent(t *testing.T) {
 	}
 }
 
-// floors is a Strong that records the floors of reads. Without a floor it returns balances below any limit.
-type floors struct {
+// floored is a Strong that records the floors of reads. Without a floor it returns balances below any limit.
+type floored struct {
 	Strong
 	floor *events.Amount
 }
@@ -65,7 +65,7 @@ func owing(account string) projections.Balance {
 		Head: projections.Fold{Debits: events.NewAmount(500001)}}
 }
 
-func (s *floors) Balance(ctx context.Context, k events.Pair, floor *events.Amount) (projections.Balance, error) {
+func (s *floored) Balance(ctx context.Context, k events.Pair, floor *events.Amount) (projections.Balance, error) {
 	if s.floor = floor; floor == nil {
 		b := owing(k.Account)
 		b.Asset = k.Asset
@@ -74,7 +74,7 @@ func (s *floors) Balance(ctx context.Context, k events.Pair, floor *events.Amoun
 	return s.Strong.Balance(ctx, k, floor)
 }
 
-func (s *floors) Balances(ctx context.Context, account string, floor func(string) *events.Amount,
+func (s *floored) Balances(ctx context.Context, account string, floor func(string) *events.Amount,
 	p projections.Slice) (projections.Page[projections.Balance], error) {
 	if floor("USD") == nil {
 		return projections.Page[projections.Balance]{Items: []projections.Balance{owing(account)}}, nil
@@ -86,7 +86,7 @@ func (s *floors) Balances(ctx context.Context, account string, floor func(string
 // A balance that appears to be below the account's limit is read again with the limit as its floor.
 func TestFloors(t *testing.T) {
 	f := newFixture(t)
-	s := &floors{Strong: f.config.Strong}
+	s := &floored{Strong: f.config.Strong}
 	f.config.Strong = s
 	f.Handler = New(f.config)
 	for target, want := range map[string]string{

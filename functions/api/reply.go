@@ -68,8 +68,8 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// send writes a reply. If it is tagged, it has an ETag: the version of an account, or a hash of the content. If the body
-// cannot be marshaled, send returns an error and writes nothing.
+// send writes a reply. If it is tagged, it has an ETag: the version of an account, or a hash of the content. If the
+// body cannot be marshaled, send returns an error and writes nothing.
 func (out reply) send(w http.ResponseWriter, r *http.Request, tagged bool) (status int, err error) {
 	content, isRaw := out.body.(raw)
 	if !isRaw {

@@ -67,7 +67,8 @@ func showOverdraft(o events.Overdraft) client.Overdraft {
 
 func (r *request) openAccount(in *client.Account) ledger.OpenAccount {
 	return ledger.OpenAccount{
-		ID: in.ID, Name: in.Name, Profile: string(in.Profile), Overdraft: events.Overdraft(in.Overdraft), Actor: r.actor,
+		ID: in.ID, Name: in.Name, Profile: string(in.Profile), Overdraft: events.Overdraft(in.Overdraft),
+		Actor: r.actor,
 	}
 }
 
@@ -103,7 +104,8 @@ func grouping(out bool) func(*request, *client.GroupedAccount) ledger.GroupAccou
 func (a *api) group(r *request, c ledger.GroupAccount) (reply, error) {
 	groups, changed, err := a.config.Commands.GroupAccount(r.ctx(), c)
 	return written(changed && !c.Out, "", client.AccountGroups{
-		GroupedAccount: client.GroupedAccount{Group: c.Group, Account: c.Account}, Groups: append([]string{}, groups...),
+		GroupedAccount: client.GroupedAccount{Group: c.Group, Account: c.Account},
+		Groups:         append([]string{}, groups...),
 	}), err
 }
 

@@ -102,10 +102,8 @@ func asIs(item any) any { return item }
 
 // public returns the route of a read that everybody may do. It is not an operation of the ledger.
 func public(path, summary string, handle func(*api, *request) (reply, error)) route {
-	return route{
-		Operation: client.Operation{Method: http.MethodGet, Path: path, Summary: summary, Tagged: path == "/openapi.json"},
-		handle:    handle,
-	}
+	o := client.Operation{Method: http.MethodGet, Path: path, Summary: summary, Tagged: path == "/openapi.json"}
+	return route{Operation: o, handle: handle}
 }
 
 // A rule says who may use a route. Services and administrators may use all routes. Users need a role.

@@ -45,9 +45,9 @@ type reader struct {
 	}
 }
 
-// readJSON reads a text that is one JSON object into the value of a wire type to which into points: see value. It rejects
-// invalid UTF-8 and halves of surrogate pairs. Its error is for callers, and continues a sentence that begins with "The
-// body". readJSON changes text.
+// readJSON reads a text that is one JSON object into the value of a wire type to which into points: see value. It
+// rejects invalid UTF-8 and halves of surrogate pairs. Its error is for callers, and continues a sentence that begins
+// with "The body". readJSON changes text.
 func readJSON(text []byte, into any, isBatched bool) (body, error) {
 	r := newReader(text)
 	r.isBatched = isBatched
