@@ -84,8 +84,9 @@ type Release struct {
 // Reversal posts a transaction that reverses another one, in whole or in part. Codes of *Error: exceeds_reversible
 // (with Left), nothing_to_reverse.
 type Reversal struct {
-	Transaction string            `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"` // the one to reverse
-	ID          string            `json:"id" is:"ID"`                                            // of the reversing transaction
+	// The transaction to reverse.
+	Transaction string            `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"`
+	ID          string            `json:"id" is:"ID"` // of the reversing transaction
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
