@@ -81,12 +81,13 @@ so use --no-pump for this comparison. The same --seed makes the same requests.
 A latency is the time from the first attempt to the last answer. A request that
 gets a 503 or no answer is retried with the same id, for up to 30 s. A client
 sends its next request after the answer. TRANSACTIONS SENT is the number of
-write transactions sent to the store for each request. Units follow the rules
-that AWS publishes. PROJECTED figures are for each posting. "$ A MILLION" is the
-price of DynamoDB's on-demand units for a million requests, and of nothing else.
-CPU and allocations are those of the whole process. LAG is the time from the
-acknowledgement of a posting until a reader, who polls every 40 ms, finds it in
-the projection. It includes the batching window of the stream.
+write transactions sent to the store for each request. Units are those of the
+built-in store (--memory), which counts by the rules that AWS publishes.
+PROJECTED figures are for each posting. "$ A MILLION" is the price of DynamoDB's
+on-demand units for a million requests, and of nothing else. CPU and allocations
+are those of the whole process. LAG is the time from the acknowledgement of a
+posting until a reader, who polls every 40 ms, finds it in the projection. It
+includes the batching window of the stream.
 
 --json prints one object with all figures. Their names end in their unit: _us
 for microseconds, _ms for milliseconds. The list "failed" is empty if every

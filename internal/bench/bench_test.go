@@ -17,6 +17,7 @@ import (
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/meter"
+	"ledger.example/internal/store"
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
@@ -173,10 +174,10 @@ func TestFiguresOfAReport(t *testing.T) {
 	for i := range 200 {
 		m.own.times.add(time.Duration(i+1) * time.Millisecond)
 	}
-	m.command = meter.Tally{Requests: map[string]int64{"TransactWriteItems": 203, "GetItem": 1}, WriteUnits: 2000,
-		ReadHalves: 4}
-	m.projection = meter.Tally{Requests: map[string]int64{"PutItem": 10, "Query": 6}, ItemsWritten: 10, WriteUnits: 20,
-		ReadHalves: 40}
+	m.command = meter.Tally{Requests: map[string]int64{"TransactWriteItems": 203, "GetItem": 1},
+		Used: store.Used{WriteUnits: 2000, ReadHalves: 4}}
+	m.projection = meter.Tally{Requests: map[string]int64{"PutItem": 10, "Query": 6}, ItemsWritten: 10,
+		Used: store.Used{WriteUnits: 20, ReadHalves: 40}}
 	m.rounds = []round{{100, 9, 100, 6, 200}, {100, 6, 125, 6, 125}, {90, 7, 100, 0, 100}} // own, uniform's, the ceiling's
 	m.store.elapsed = time.Second
 	m.store.times.add(time.Second)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ledger.example/internal/meter"
+	"ledger.example/internal/store"
 )
 
 // Figure is one reported number of a workload.
@@ -57,6 +58,10 @@ func (m *measured) figures() []Figure {
 	if m.projection.Total() == 0 { // without a projector
 		projected = 0
 	}
+	units := 1.0
+	if m.command.Used == (store.Used{}) { // the store does not count them
+		units = absent
+	}
 	watched, unseen := float64(m.lags.count()+m.unseen), float64(m.unseen)
 	if watched == 0 {
 		watched, unseen = absent, absent
@@ -79,12 +84,13 @@ func (m *measured) figures() []Figure {
 
 		// Requests to the store, by the API and by the projector.
 		{"requests", "STORE REQUESTS", 2, true, over(m.command.Total()+m.projection.Total(), n)},
-		{"write_units", "WRITE UNITS", 2, true, over(m.command.WriteUnits, n)},
-		{"read_units", "READ UNITS", 2, true, over(m.command.ReadHalves, 2*n)},
+		{"write_units", "WRITE UNITS", 2, true, units * over(m.command.WriteUnits, n)},
+		{"read_units", "READ UNITS", 2, true, units * over(m.command.ReadHalves, 2*n)},
 		{"transactions_sent", "TRANSACTIONS SENT", 2, true, over(m.command.Requests["TransactWriteItems"], n)},
 		{"projection_writes_per_posting", "PROJECTED WRITES", 3, true, over(m.projection.ItemsWritten, projected)},
-		{"projection_read_units_per_posting", "PROJECTED READS", 3, true, over(m.projection.ReadHalves, 2*projected)},
-		{"dollars_per_million", "$ A MILLION", 2, true, m.dollars() * over(1_000_000, n)},
+		{"projection_read_units_per_posting", "PROJECTED READS", 3, true,
+			units * over(m.projection.ReadHalves, 2*projected)},
+		{"dollars_per_million", "$ A MILLION", 2, true, units * m.dollars() * over(1_000_000, n)},
 
 		// Resources of this process: clients, API and projector.
 		{"cpu_us", "CPU µs", 0, true, over(m.own.cpu.Microseconds(), n)},

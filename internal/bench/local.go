@@ -46,8 +46,8 @@ type inside struct {
 
 // open starts the ledger. The caller must call stop, also after an error.
 func (l Local) open(ctx context.Context) (i *inside, err error) {
-	i = &inside{Local: l, command: meter.New(l.Table), captured: new(capture), store: l.Client()}
-	i.projection = i.command.Sibling()
+	i = &inside{Local: l, command: new(meter.Meter), projection: new(meter.Meter), captured: new(capture),
+		store: l.Client()}
 	if i.url, err = i.serve(i.command.Count, i.captured.option); err != nil {
 		return i, err
 	}

@@ -1,11 +1,14 @@
 package store
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // The cost model: what a request consumes in DynamoDB's capacity units, by AWS's published rules ("DynamoDB item sizes
 // and formats", "DynamoDB read and write operations", "Managing complex workflows with transactions", "Global
-// secondary indexes: considerations for provisioned throughput"). DynamoDB Local reports wrong units for transactions,
-// so units are computed from requests and not measured there.
+// secondary indexes: considerations for provisioned throughput"). The built-in store counts with it, because it has the
+// items before and after each write.
 
 const (
 	writeUnitBytes = 1 << 10 // one write unit writes an item of up to 1 KB
@@ -62,7 +65,7 @@ func IndexUnits(before, after int, moved, same bool) int {
 	return started(max(before, after), writeUnitBytes)
 }
 
-// Consistency is the consistency of a read. Its value is the price of 4 KB, in halves of a read unit.
+// ReadKind is the consistency of a read. Its value is the price of 4 KB, in halves of a read unit.
 type ReadKind int
 
 // The consistencies of reads.
@@ -80,3 +83,19 @@ func ReadHalves(bytes int, c ReadKind) int { return int(c) * started(bytes, read
 
 // started returns the number of started blocks in size, at least one.
 func started(size, block int) int { return max(1, (size+block-1)/block) }
+
+// Used is what requests consumed, in write units and in halves of read units.
+type Used struct{ WriteUnits, ReadHalves int64 }
+
+type usedKey struct{}
+
+// WithUsed returns a context for one request. A store that counts units adds those of the request to u.
+func WithUsed(ctx context.Context, u *Used) context.Context {
+	return context.WithValue(ctx, usedKey{}, u)
+}
+
+// UsedOf returns the counts of WithUsed, or nil if nobody counts.
+func UsedOf(ctx context.Context) *Used {
+	u, _ := ctx.Value(usedKey{}).(*Used)
+	return u
+}

@@ -52,13 +52,13 @@ func Map(i Item) types.AttributeValue { return &types.AttributeValueMemberM{Valu
 func SizeOf(i Item) int {
 	total := 0
 	for name, value := range i {
-		total += len(name) + ValueBytes(value)
+		total += len(name) + valueBytes(value)
 	}
 	return total
 }
 
-// ValueBytes returns the size of a value by DynamoDB's rules. The ledger stores no sets and no binaries.
-func ValueBytes(value types.AttributeValue) int {
+// valueBytes returns the size of a value by DynamoDB's rules. The ledger stores no sets and no binaries.
+func valueBytes(value types.AttributeValue) int {
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:
 		return len(v.Value)
@@ -69,7 +69,7 @@ func ValueBytes(value types.AttributeValue) int {
 	case *types.AttributeValueMemberL:
 		total := CollectionBytes
 		for _, element := range v.Value {
-			total += ValueBytes(element) + ElementBytes
+			total += valueBytes(element) + ElementBytes
 		}
 		return total
 	}

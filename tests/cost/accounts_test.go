@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -51,7 +50,6 @@ func byPostings(t *testing.T, n int) []line {
 	s := &steps{bank: b}
 	const account = "/v1/accounts/" + holder
 	until := "to=" + url.QueryEscape(events.FormatTime(middle))
-	b.meterRead(holder, store.Posting.All(share), 1)
 	s.get("account page", account+"/summary")
 	s.get("history of an asset, first page", account+"/postings?asset="+share)
 	s.get("history of an asset, a page in the middle", s.next(account+"/postings?asset="+share+"&"+until))
@@ -71,10 +69,6 @@ func byPostings(t *testing.T, n int) []line {
 		func() { b.project(b.process(), stretch...) })
 	straggler := b.posting(share, middle.Add(time.Microsecond))
 	b.put(straggler)
-	b.meterRead(holder,
-		store.Posting.All(share).Since(string(events.FirstKSUID(at(n/2-projections.StretchPostings)))),
-		3*projections.StretchPostings)
-	b.meterRead(holder, store.Segment.All(share).Since(string(straggler.ID)), 2)
 	s.do("projecting one that is late, into the middle", func() { b.project(b.process(), straggler) })
 	b.tick()
 	again := func() {
@@ -82,7 +76,6 @@ func byPostings(t *testing.T, n int) []line {
 			`{"id":"late","from":"outside","to":"customers:00000017","asset":"SHARE","quantity":"125000"}`)
 	}
 	again()
-	b.meterRead(outside, store.Posting.All(share), 1)
 	s.do("a transaction sent again two hours later", again)
 	s.writes(share)
 	return s.lines
@@ -205,7 +198,6 @@ func byUnsettled(t *testing.T, n int) []line {
 	if n > 0 {
 		b.project(warm, arrive(n)...)
 	}
-	b.meterRead(holder, store.Posting.All(share), 1)
 
 	s := &steps{bank: b}
 	const balance = "/v1/accounts/" + holder + "/balances"

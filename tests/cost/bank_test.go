@@ -51,7 +51,7 @@ func newBank(t testing.TB, assets ...string) *bank {
 	b.clock.Store(time.Now().Add(-age).UnixNano())
 	db := system.MemoryAt(b.now)
 	books := db.NewTable(t)
-	b.meter = meter.New(books)
+	b.meter = new(meter.Meter)
 	b.System = db.Serve(t, books, system.Client(b.meter.Count))
 	cold := b.coldLedger()
 	for _, asset := range append([]string{"USD", share}, assets...) {
@@ -128,34 +128,10 @@ func (b *bank) putPostings(asset string, i, n int, at func(i int) time.Time) (la
 	return last
 }
 
-// put puts postings directly into the table. The requests are metered, because the meter must know the sizes of items
-// that are later read in part.
+// put puts postings directly into the table.
 func (b *bank) put(postings ...events.PostingRecorded) {
 	b.t.Helper()
-	metered := *b.System
-	metered.Plain = b.Client
-	metered.PutPostings(postings)
-	b.Requests.Take() // frees memory
-}
-
-// meterRead reads the first items of an account in a range, so that the meter knows their sizes again. Its cache of
-// sizes is bounded.
-func (b *bank) meterRead(account string, r store.Range, most int) {
-	b.t.Helper()
-	q := store.Query{Partition: store.Account.PK(account), Within: r, Limit: most, Consistency: store.Strong}
-	if page, err := store.NewTable(b.Client, b.Table).Query(b.t.Context(), q); err != nil || len(page.Items) == 0 {
-		b.t.Fatalf("no items are read: %v", err)
-	}
-}
-
-// meterAbsent reads missing items, so that the meter knows that they are missing.
-func (b *bank) meterAbsent(keys ...store.Key) {
-	b.t.Helper()
-	for _, key := range keys {
-		if item, _, err := store.NewTable(b.Client, b.Table).Get(b.t.Context(), key, store.Strong); err != nil || item != nil {
-			b.t.Fatalf("%v exists already, or %v", key, err)
-		}
-	}
+	b.PutPostings(postings)
 }
 
 // project delivers the postings to a process's projector in one batch, as Lambda would.
@@ -194,9 +170,6 @@ func (b *bank) measure(step func()) measured {
 		} else {
 			c.reads++
 		}
-	}
-	if c.Guessed > 0 {
-		b.t.Errorf("the sizes of %d items are unknown: %+v", c.Guessed, c)
 	}
 	return c
 }

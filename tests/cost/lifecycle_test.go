@@ -129,20 +129,6 @@ func (b *limitedBank) reverse(id string, shares int64) {
 	}
 }
 
-// meterHold lets the meter know that a hold has no list entries yet.
-func (b *limitedBank) meterHold(id string) {
-	b.t.Helper()
-	lifecycle, err := b.warm.Lifecycle(b.t.Context(), id)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	keys := []store.Key{store.OpenHold.Key(events.FormatTime(lifecycle.Header.ExpiresAt), id)}
-	for _, leg := range lifecycle.Header.Legs {
-		keys = append(keys, store.Hold.Key(leg.Account, string(lifecycle.Header.Legs[0].ID)))
-	}
-	b.meterAbsent(keys...)
-}
-
 // projectNew projects everything posted since the last call, in one batch.
 func (b *limitedBank) projectNew() {
 	b.t.Helper()
@@ -191,7 +177,6 @@ func TestCostOfHoldsAndReversals(t *testing.T) {
 	if !placed.mention("SPEND#" + share) {
 		t.Errorf("a hold was placed without its guard: %q", placed.lines)
 	}
-	b.meterHold(held)
 	step("projecting it, which lists it", b.projectNew, 3, 5, 8)
 	ended := step("capture", func() { b.capture(held) }, 1, 1, 10)
 	step("projecting the capture", b.projectNew, 3, 5, 10)

@@ -68,18 +68,18 @@ func (s *Store) answer(ctx context.Context, request any) (any, error) {
 	case *dynamodb.ScanInput:
 		return s.scan(ctx, in)
 	case *dynamodb.PutItemInput:
-		_, err := s.writeOne(putting, in)
+		_, err := s.writeOne(ctx, putting, in)
 		return &dynamodb.PutItemOutput{}, err
 	case *dynamodb.UpdateItemInput:
-		after, err := s.writeOne(updating, in)
+		after, err := s.writeOne(ctx, updating, in)
 		return &dynamodb.UpdateItemOutput{Attributes: after}, err
 	case *dynamodb.DeleteItemInput:
-		_, err := s.writeOne(deleting, in)
+		_, err := s.writeOne(ctx, deleting, in)
 		return &dynamodb.DeleteItemOutput{}, err
 	case *dynamodb.TransactWriteItemsInput:
 		return s.transactWriteItems(ctx, in)
 	case *dynamodb.TransactGetItemsInput:
-		return s.transactGetItems(in)
+		return s.transactGetItems(ctx, in)
 	case *dynamodb.CreateTableInput:
 		return s.createTable(in)
 	case *dynamodb.DescribeTableInput:

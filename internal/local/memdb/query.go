@@ -77,8 +77,14 @@ func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput,
 	}
 	n, isCount := len(p.read), l.Select == types.SelectCount
 	out := &dynamodb.QueryOutput{ScannedCount: int32(n)}
+	bytes := 0
+	for _, i := range p.read {
+		bytes += i.size(p.projected)
+	}
+	halves := useRead(ctx, bytes, readKind(l.ConsistentRead))
 	if l.ReturnConsumedCapacity != "" {
-		out.ConsumedCapacity = p.consumed(l)
+		units := float64(halves) / 2
+		out.ConsumedCapacity = &types.ConsumedCapacity{TableName: l.TableName, CapacityUnits: &units}
 	}
 	if !isCount {
 		out.Items = make([]map[string]types.AttributeValue, 0, n)
@@ -108,19 +114,6 @@ type page struct {
 	filter    condition       // of the items to return
 	read      []packed        // all items
 	full      bool            // there may be more items after it
-}
-
-// consumed returns what reading the page consumed.
-func (p *page) consumed(l listRequest) *types.ConsumedCapacity {
-	bytes, kind := 0, store.EventualRead
-	for _, i := range p.read {
-		bytes += i.size(p.projected)
-	}
-	if aws.ToBool(l.ConsistentRead) {
-		kind = store.StrongRead
-	}
-	units := float64(store.ReadHalves(bytes, kind)) / 2
-	return &types.ConsumedCapacity{TableName: l.TableName, CapacityUnits: &units}
 }
 
 // findPage reads a page as of a time: items up to the limit, or up to 1 MB.

@@ -55,12 +55,14 @@ func (s *Store) get(r readRequest) (g get, err error) {
 }
 
 // read reads an item as of a time. It returns nil if there is none. The lock is held.
-func (s *Store) read(r readRequest, at time.Time) (store.Item, store.Key, error) {
+func (s *Store) read(ctx context.Context, r readRequest, at time.Time) (store.Item, store.Key, error) {
 	g, err := s.get(r)
 	if err != nil {
 		return nil, g.key, err
 	}
-	return g.table.row(g.key).at(at).item(g.projection), g.key, nil
+	found := g.table.row(g.key).at(at)
+	useRead(ctx, found.size(nil), readKind(r.ConsistentRead))
+	return found.item(g.projection), g.key, nil
 }
 
 // getItem answers GetItem. A missing item is not an error.
@@ -72,7 +74,7 @@ func (s *Store) getItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynamo
 	at := s.readTime(ctx, r.ConsistentRead)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, _, err := s.read(r, at)
+	found, _, err := s.read(ctx, r, at)
 	return &dynamodb.GetItemOutput{Item: found}, err
 }
 
@@ -102,7 +104,7 @@ func (s *Store) batchGetItem(
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, r.Key = range r.Keys {
-			found, k, err := s.read(r, at)
+			found, k, err := s.read(ctx, r, at)
 			if err != nil {
 				return nil, err
 			}
@@ -119,7 +121,9 @@ func (s *Store) batchGetItem(
 
 // transactGetItems answers TransactGetItems with a snapshot. It cancels the request if an item is part of a write
 // transaction in progress.
-func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.TransactGetItemsOutput, error) {
+func (s *Store) transactGetItems(
+	ctx context.Context, in *dynamodb.TransactGetItemsInput,
+) (*dynamodb.TransactGetItemsOutput, error) {
 	var all struct{ TransactItems []types.TransactGetItem }
 	if err := decode(in, &all); err != nil {
 		return nil, err
@@ -132,7 +136,7 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 	seen := make(map[itemRef]bool)
 	conflicts := make([]error, len(all.TransactItems))
 	out := &dynamodb.TransactGetItemsOutput{Responses: make([]types.ItemResponse, len(all.TransactItems))}
-	refused, size := false, 0
+	refused, size, sizes := false, 0, make([]int, 0, len(all.TransactItems))
 	for n, action := range all.TransactItems {
 		var r readRequest
 		if err := decode(action.Get, &r); err != nil {
@@ -152,7 +156,8 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		}
 		seen[at] = true
 		found := g.table.row(g.key).current()
-		size += found.size(nil)
+		sizes = append(sizes, found.size(nil))
+		size += sizes[len(sizes)-1]
 		out.Responses[n].Item = found.item(g.projection)
 	}
 	switch {
@@ -160,6 +165,9 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		return nil, cancelled(conflicts)
 	case size > store.TransactionBytes:
 		return nil, validation("Collection size of items exceeds %d bytes", store.TransactionBytes)
+	}
+	for _, bytes := range sizes {
+		useRead(ctx, bytes, store.TransactionalRead)
 	}
 	return out, nil
 }

@@ -37,7 +37,7 @@ func (s *Store) transactWriteItems(
 	}
 	s.awaitReaders(ctx, requests)
 	atOnce := s.options.Between == nil && s.options.Order == nil
-	writes, err := s.write(requests, cancelled, atOnce)
+	writes, err := s.write(ctx, requests, true, atOnce)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,10 @@ func (s *Store) makeVisible(writes []*write) {
 	}
 }
 
-// write decides all or none of some writes. With atOnce it applies them, otherwise it makes their items busy. refuse
-// makes the error from the reasons why single writes are rejected, which are nil for accepted ones. It reports a
-// violation before it applies it.
+// write decides all or none of some writes: one, or those of a transaction. With atOnce it applies them, otherwise it
+// makes their items busy. It counts the units that they consume, and reports a violation before it applies it.
 func (s *Store) write(
-	requests []writeRequest, refuse func(reasons []error) error, atOnce bool,
+	ctx context.Context, requests []writeRequest, isTransaction, atOnce bool,
 ) (writes []*write, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,17 +97,27 @@ func (s *Store) write(
 		if w.after, reasons[n], err = w.decide(before); err != nil {
 			return nil, err
 		}
+		w.before = before
 		size += max(before.size(nil), w.after.size(nil))
 		if w.action != checking && before != "" && store.IsEvent(w.key.SK) {
 			err := fmt.Errorf("memdb: a write to an event: %s %s in table %s", w.key.PK, w.key.SK, w.table.name)
 			violation = errors.Join(violation, err)
 		}
 	}
-	switch {
-	case errors.Join(reasons...) != nil:
-		return nil, refuse(reasons)
-	case size > store.TransactionBytes:
+	isRefused := errors.Join(reasons...) != nil
+	if !isRefused && size > store.TransactionBytes {
 		return nil, validation("Aggregate size of all items cannot exceed %d bytes", store.TransactionBytes)
+	}
+	if used := store.UsedOf(ctx); used != nil {
+		for _, w := range writes {
+			used.WriteUnits += int64(w.units(isTransaction, isRefused))
+		}
+	}
+	switch {
+	case isRefused && isTransaction:
+		return nil, cancelled(reasons)
+	case isRefused:
+		return nil, reasons[0]
 	case violation != nil:
 		s.options.Violation(violation)
 	}

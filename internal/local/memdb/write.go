@@ -2,6 +2,7 @@ package memdb
 
 import (
 	"cmp"
+	"context"
 	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,12 +13,12 @@ import (
 
 // writeOne answers PutItem, UpdateItem and DeleteItem. It returns the updated item if the request asks for it. An
 // update creates a missing item. Deleting a missing item is not an error.
-func (s *Store) writeOne(a action, in any) (after store.Item, err error) {
+func (s *Store) writeOne(ctx context.Context, a action, in any) (after store.Item, err error) {
 	r, err := newWriteRequest(a, in)
 	if err != nil {
 		return nil, err
 	}
-	writes, err := s.write([]writeRequest{r}, func(reasons []error) error { return reasons[0] }, true)
+	writes, err := s.write(ctx, []writeRequest{r}, false, true)
 	if err != nil || r.ReturnValues == "" {
 		return nil, err
 	}
@@ -77,8 +78,9 @@ type write struct {
 	condition  condition
 	item       packed // the item to put; for other actions its key
 	update     update
-	returnsOld bool   // a failed condition returns the item
-	after      packed // the item after the write; set by Store.write
+	returnsOld bool // a failed condition returns the item
+	// Set by Store.write: the item before the write, and after it if the write is not refused.
+	before, after packed
 }
 
 // newWrite parses a request. It makes the checks in the order of DynamoDB Local, so that a request with several faults
