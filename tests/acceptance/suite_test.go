@@ -1,4 +1,5 @@
-// Package acceptance tests a ledger through its API. The tests need only its URL. They run against `ledger up`, and
+// Package acceptance tests a ledger through its API. Only it finds that the deployed functions, or any other ledger at
+// a URL, break the contract of the API. The tests need only its URL. They run against `ledger up`, and
 // against the Lambda functions behind an emulated gateway. With -args -url=URL they run against any other ledger, for
 // example against `sam local start-api` with a process that feeds the table's stream to the projections.
 //

@@ -1,5 +1,6 @@
 // Package access tests authorization over HTTP: every route with every kind of caller and every role, the answers to
 // callers without permission, and that a revocation applies to every later request.
+// Only it sees each route with each role: a route that is new or changed, and open to the wrong caller.
 package access
 
 import (

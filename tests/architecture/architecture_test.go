@@ -1,5 +1,6 @@
 // Package architecture checks rules that the compiler does not check: which package may import which, that amounts use
 // no floating point, that only package full skips tests, and that property tests use the same seed in every run.
+// Only it finds an import that runs outwards.
 package architecture
 
 import (

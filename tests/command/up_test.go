@@ -1,5 +1,6 @@
 // Package command tests the command ledger in separate processes. Servers are stopped or killed. Operators' commands
 // find errors and repair them. The packages that implement the commands test single cases.
+// Only it finds what a second process, a signal or a killed store does.
 package command
 
 import (

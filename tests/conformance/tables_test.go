@@ -1,5 +1,6 @@
 // Package conformance tests that the port to the table and the views keep their contracts, on DynamoDB Local and in
 // memory, and that the in-memory store answers as DynamoDB Local does.
+// Only it finds that the store in memory, on which nearly all tests run, differs from DynamoDB Local.
 package conformance
 
 import (

@@ -1,5 +1,6 @@
 // Package console tests the console's pages with a complete ledger: by plain HTTP, like a browser without scripts, and
 // in Chromium.
+// Only it finds a page that a browser cannot use.
 package console
 
 import (

@@ -1,9 +1,11 @@
 // Package cost measures the requests to the store that each read and write takes, with their items and capacity units,
 // for accounts of different sizes. The results are the same in every run. They are compared with the tables of
-// docs/performance.md. Costs that must not depend on the size are tested on small accounts. Flags measure large
-// accounts, too:
+// docs/performance.md, and with -args -update they are written there. Costs that must not depend on the size are tested
+// on small accounts. Flags measure large accounts, too:
 //
 //	go test ./tests/cost -v -timeout 60m -args -postings=1000000 -assets=10000 -unsettled=10000
+//
+// Only it finds a request, an item or a unit too many.
 package cost
 
 import (

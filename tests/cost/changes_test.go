@@ -76,7 +76,7 @@ func TestCostOfChangeByGuards(t *testing.T) {
 		}
 		b := newLimitedBank(t)
 		if n == 0 { // an account without a limit has no guards
-			f.add("0", []line{b.measure(func() { b.freeze(outside) }).check(t, "freezing the account", 1, 1, 4)})
+			f.add("0", []line{b.measure(func() { b.freeze(outside) }).line("freezing the account")})
 			continue
 		}
 		for i := 2; i < n; i++ { // the account has two guards already
@@ -85,7 +85,7 @@ func TestCostOfChangeByGuards(t *testing.T) {
 		began := time.Now()
 		c := b.measure(func() { b.freeze(holder) })
 		t.Logf("%d guards were updated in %v", n, time.Since(began))
-		f.add(thousands(n), []line{c.check(t, "freezing the account", 2, 1+n, int64(4+n))})
+		f.add(thousands(n), []line{c.line("freezing the account")})
 	}
 	f.check(t)
 }

@@ -143,15 +143,8 @@ func (b *limitedBank) projectNew() {
 	streamtest.Deliver(b.t, b.Service.Stream(), streamtest.Images(b.t, images...))
 }
 
-// check fails the test if a step took another number of reads or writes, or more write units.
-func (c measured) check(t *testing.T, what string, reads, writes int, units int64) line {
-	t.Helper()
-	if c.reads != reads || c.writes != writes || c.WriteUnits > units {
-		t.Errorf("%s took %s: want %d reads, %d writes, at most %d write units:\n\t%s", what, costText(c.Tally), reads,
-			writes, units, strings.Join(c.lines, "\n\t"))
-	}
-	return line{what, costText(c.Tally)}
-}
+// line returns the cost of a step as a line of a table.
+func (c measured) line(what string) line { return line{what, costText(c.Tally)} }
 
 func (c measured) mention(text string) bool {
 	return strings.Contains(strings.Join(c.lines, " "), text)
@@ -163,46 +156,46 @@ func TestCostOfHoldsAndReversals(t *testing.T) {
 	t.Parallel()
 	b := newLimitedBank(t)
 	var lines []line
-	step := func(what string, step func(), reads, writes int, units int64) measured {
+	step := func(what string, step func()) measured {
 		t.Helper()
 		c := b.measure(step)
-		lines = append(lines, c.check(t, what, reads, writes, units))
+		lines = append(lines, c.line(what))
 		return c
 	}
 
-	step("a trade", func() { b.post(b.trade(false)) }, 0, 1, 10)
+	step("a trade", func() { b.post(b.trade(false)) })
 	b.projectNew()
 	var held string
-	placed := step("placing a hold of a trade", func() { held = b.hold() }, 0, 1, 12)
+	placed := step("placing a hold of a trade", func() { held = b.hold() })
 	if !placed.mention("SPEND#" + share) {
 		t.Errorf("a hold was placed without its guard: %q", placed.lines)
 	}
-	step("projecting it, which lists it", b.projectNew, 3, 5, 8)
-	ended := step("capture", func() { b.capture(held) }, 1, 1, 10)
-	step("projecting the capture", b.projectNew, 3, 5, 10)
-	step("the same capture again", func() { b.capture(held) }, 2, 0, 0)
+	step("projecting it, which lists it", b.projectNew)
+	ended := step("capture", func() { b.capture(held) })
+	step("projecting the capture", b.projectNew)
+	step("the same capture again", func() { b.capture(held) })
 	other := b.hold()
-	released := step("release", func() { b.release(other) }, 1, 1, 10)
+	released := step("release", func() { b.release(other) })
 	if ended.mention("SPEND#") || released.mention("SPEND#") {
 		t.Errorf("the end of a hold uses a guard: %q, %q", ended.lines, released.lines)
 	}
-	step("reversal of a trade", func() { b.reverse(held, 0) }, 1, 1, 12)
+	step("reversal of a trade", func() { b.reverse(held, 0) })
 	part := b.hold()
-	step("capture of a part", func() { b.end(part, 4) }, 1, 1, 10)
-	step("reversal of a part of that", func() { b.reverse(part, 1) }, 1, 1, 12)
-	step("reversal of another part", func() { b.reverse(part, 2) }, 1, 1, 12)
+	step("capture of a part", func() { b.end(part, 4) })
+	step("reversal of a part of that", func() { b.reverse(part, 1) })
+	step("reversal of another part", func() { b.reverse(part, 2) })
 
-	step("a settled trade", func() { b.post(b.settled(false)) }, 0, 1, 18)
-	step("placing a hold of a settled trade", func() { held = b.post(b.settled(true)) }, 0, 1, 18)
-	step("capture of a settled trade", func() { b.capture(held) }, 1, 1, 14)
+	step("a settled trade", func() { b.post(b.settled(false)) })
+	step("placing a hold of a settled trade", func() { held = b.post(b.settled(true)) })
+	step("capture of a settled trade", func() { b.capture(held) })
 
 	for _, atomic := range []bool{false, true} {
 		held, other := b.hold(), b.hold()
-		what, writes := "a batch of a capture and a release", 2
+		what := "a batch of a capture and a release"
 		if atomic {
-			what, writes = "an atomic batch of them", 1
+			what = "an atomic batch of them"
 		}
-		step(what, func() { b.endTogether(atomic, held, other) }, 2, writes, 20)
+		step(what, func() { b.endTogether(atomic, held, other) })
 	}
 
 	f := figures{heading: "Holds and reversals", of: "step"}
@@ -233,9 +226,9 @@ func TestCostOfFirstDebit(t *testing.T) {
 	third := b.measure(spend)
 	f := figures{heading: "The first debit", of: "step"}
 	f.add("requests, items and units", []line{
-		first.check(t, "the first debit of an account and asset, by a process that starts", 2, 3, 13),
-		second.check(t, "the second, by another process that starts", 1, 1, 10),
-		third.check(t, "the third", 0, 1, 10),
+		first.line("the first debit of an account and asset, by a process that starts"),
+		second.line("the second, by another process that starts"),
+		third.line("the third"),
 	})
 	f.check(t)
 }
@@ -249,7 +242,7 @@ func TestCostOfSweep(t *testing.T) {
 		if costText(few.Tally) != costText(many.Tally) {
 			t.Errorf("%d due: %s with 3 open, %s with 60", due, costText(few.Tally), costText(many.Tally))
 		}
-		f.add(thousands(due), []line{many.check(t, "a sweep", store.Shards+due, due, int64(10*due))})
+		f.add(thousands(due), []line{many.line("a sweep")})
 	}
 	f.check(t)
 }

@@ -36,22 +36,29 @@ func TestCostOfLists(t *testing.T) {
 		return store.Transaction.Key(b.post(r))
 	}
 
+	check := func(what string, writes int, units int64, keys ...store.Key) {
+		t.Helper()
+		c := b.measure(func() { deliver(keys...) })
+		if c.reads != 0 || c.writes != writes || c.WriteUnits != units {
+			t.Errorf("%s took %s: want no read, %d writes, %d write units:\n%q", what, costText(c.Tally), writes, units, c.lines)
+		}
+	}
 	one := post(map[string]string{"note": "x"})
-	b.measure(func() { deliver(one) }).check(t, "one without indexed metadata", 0, 1+1, 1+1)
+	check("one without indexed metadata", 1+1, 1+1, one)
 	one = post(map[string]string{"order": "1001", "note": "x"})
-	b.measure(func() { deliver(one) }).check(t, "one with an indexed key", 0, 2+1, 2+1)
-	b.measure(func() { deliver(one) }).check(t, "the same again", 0, 2+1, 2+1)
+	check("one with an indexed key", 2+1, 2+1, one)
+	check("the same again", 2+1, 2+1, one)
 	var ten []store.Key
 	for i := range 10 {
 		ten = append(ten, post(map[string]string{"order": fmt.Sprint(i), "customer": "jane"}))
 	}
-	b.measure(func() { deliver(ten...) }).check(t, "ten with two indexed keys", 0, 10*3+1, 10*3+1)
+	check("ten with two indexed keys", 10*3+1, 10*3+1, ten...)
 	var hundred []store.Key
 	for range 100 {
 		hundred = append(hundred, post(nil))
 	}
-	b.measure(func() { deliver(hundred...) }).check(t, "a hundred", 0, 100+1, 100+9)
+	check("a hundred", 100+1, 100+9, hundred...)
 	hold := b.hold()
 	b.release(hold)
-	b.measure(func() { deliver(store.Outcome.Key(hold)) }).check(t, "the end of a hold", 0, 1, 1)
+	check("the end of a hold", 1, 1, store.Outcome.Key(hold))
 }

@@ -2,11 +2,13 @@ package cost
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"ledger.example/internal/meter"
@@ -66,30 +68,57 @@ func (f *figures) markdown() string {
 
 const document = "../../docs/performance.md"
 
-// check prints the table, and fails the test unless the document has the same lines and measured columns.
+var updating sync.Mutex // guards the documents
+
+var update = flag.Bool("update", false, "rewrite the measured columns of the tables in the documents")
+
+// check prints the table, and fails the test unless the document has the same lines and measured columns. With -update,
+// it rewrites those columns. The lines and the names of the columns are written by hand.
 func (f *figures) check(t *testing.T) {
 	t.Helper()
 	t.Logf("%s\n\n%s", f.heading, f.markdown())
+	updating.Lock()
+	defer updating.Unlock()
 	document := cmp.Or(f.document, document)
 	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, below, _ := strings.Cut(string(text), "# "+f.heading+"\n")
-	_, below, _ = strings.Cut(below, "| "+f.of+" |")
-	tableText, _, _ := strings.Cut("| "+f.of+" |"+below, "\n\n")
-	rows := make(map[string][]string) // including the head and the rule
-	for row := range strings.Lines(tableText) {
-		cells := strings.Split(strings.Trim(row, "| \n"), " | ")
-		rows[cells[0]] = cells
+	above, below, _ := strings.Cut(string(text), "# "+f.heading+"\n")
+	between, below, _ := strings.Cut(below, "| "+f.of+" |")
+	tableText, rest, _ := strings.Cut("| "+f.of+" |"+below, "\n\n")
+	var rows [][]string // including the head and the rule
+	for row := range strings.SplitSeq(tableText, "\n") {
+		rows = append(rows, strings.Split(strings.TrimSuffix(strings.TrimPrefix(row, "| "), " |"), " | "))
+	}
+	measured := make([][]string, len(rows))
+	for i := range rows {
+		measured[i] = slices.Clone(rows[i])
 	}
 	for _, c := range f.columns {
-		at := slices.Index(rows[f.of], c.name)
+		at := slices.Index(rows[0], c.name)
 		for _, l := range c.lines {
-			if cells := rows[l.step]; at < 0 || len(cells) <= at || cells[at] != l.cost || len(rows) != len(c.lines)+2 {
-				t.Fatalf("under %q of %s, %s at %s should be %q; the measured columns:\n%s", f.heading, document,
-					l.step, c.name, l.cost, f.markdown())
+			n := slices.IndexFunc(rows, func(row []string) bool { return row[0] == l.step })
+			if at < 0 || n < 0 || len(rows[n]) <= at || len(rows) != len(c.lines)+2 {
+				t.Fatalf("under %q of %s, there is no place for %s at %s; the measured columns:\n%s", f.heading, document,
+					l.step, c.name, f.markdown())
 			}
+			if measured[n][at] = l.cost; rows[n][at] != l.cost && !*update {
+				t.Errorf("under %q of %s, %s at %s should be %q; -args -update rewrites it", f.heading, document, l.step,
+					c.name, l.cost)
+			}
+		}
+	}
+	if *update {
+		lines := strings.Split(tableText, "\n")
+		for i := range lines {
+			if i != 1 { // the rule
+				lines[i] = "| " + strings.Join(measured[i], " | ") + " |"
+			}
+		}
+		changed := above + "# " + f.heading + "\n" + between + strings.Join(lines, "\n") + "\n\n" + rest
+		if err := os.WriteFile(document, []byte(changed), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

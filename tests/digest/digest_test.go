@@ -1,4 +1,5 @@
 // Package digest tests that whoever may write to the table, and computes every checksum anew, is found by an auditor.
+// Only it finds a digest or a proof that a writer of the table can deceive.
 package digest
 
 import (

@@ -2,6 +2,8 @@
 // docs, and compares the answers. It runs the sample payloads of the functions. It checks in template.yaml and
 // watch.yaml that the table is retained, every route requires authorization, roles are narrow, and alarms use metrics
 // that exist and that the ledger emits.
+// Only it finds what a template or a document gets wrong: a filter of the stream, an alarm that cannot go off, a command
+// that does not run.
 package documents
 
 import (

@@ -1,6 +1,7 @@
 // Package runtime runs the real binaries of the functions as Lambda does: as separate processes that poll a runtime API
 // for invocations. The runtime API is a fake. The store is DynamoDB Local, behind a proxy that counts requests and can
 // delay them.
+// Only it finds a binary that does not start, or answers an invocation in the wrong way.
 package runtime
 
 import (

@@ -1,5 +1,6 @@
 // Package verify tests the audit: it reports nothing in a table that the ledger wrote, also during writes, and it
 // reports each kind of corruption.
+// Only it finds a corruption that the audit does not see.
 package verify
 
 import (
