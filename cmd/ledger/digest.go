@@ -14,6 +14,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/digest"
 	"ledger.example/internal/store"
+	"ledger.example/projections"
 )
 
 // digestCommand is `ledger digest`. It needs only permissions to read. Package internal/digest implements it.
@@ -99,6 +100,10 @@ func (env *environment) digest(ctx context.Context, o operator, c digest.Config)
 		for _, size := range r.Lost {
 			env.say(fmt.Sprintf("The note of %s does not hold any more: it is kept as %d.lost.",
 				counted(size, "entry", "entries"), size))
+		}
+		if r.Note.Size == 0 {
+			env.say(fmt.Sprintf("The journal has no entry yet that is older than %v.", projections.JournalTrail))
+			return env.printFigures("entries", 0, "new", 0)
 		}
 		return env.printFigures("entries", r.Note.Size, "new", r.New, "root", r.Note.Root.String(), "page", r.Note.Page)
 	})

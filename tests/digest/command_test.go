@@ -212,6 +212,10 @@ rounds:
 // The policy in docs/proof.md allows what the commands ask for, and no more.
 func TestPolicyOfTheAuditor(t *testing.T) {
 	table, g, folder := newCommandBook(t, 150), newGateway(t), filepath.Join(t.TempDir(), "audit")
+	out := g.ledger(t, newCommandBook(t, 0), "digest", filepath.Join(t.TempDir(), "empty"), "--new-key")
+	if strings.Contains(out, "root") {
+		t.Errorf("the digest of an empty journal: %s", out)
+	}
 	g.ledger(t, table, "digest", folder, "--new-key")
 	g.ledger(t, table, "digest", folder)
 	g.ledger(t, table, "digest", folder, "--resume")
