@@ -169,16 +169,32 @@ rounds:
 			command := exec.Command(process.Binary(t), "digest", folder, "--table", table, "--dynamodb-endpoint", g.URL)
 			var problems bytes.Buffer
 			command.Stderr = &problems
-			// Every other kill is around the last reply, after which the notes are written.
-			at, late := random.Int64N(requests), time.Duration(random.IntN(4000))*time.Microsecond
+			// Every other kill is after the last reply, when the note is written: as soon as its unfinished file is there,
+			// or somewhen.
+			at, late := 1+random.Int64N(requests), time.Duration(random.IntN(4000))*time.Microsecond
 			if round%2 == 0 {
-				at = requests - 2 // DescribeTable and the end of the journal are asked for once
+				at = requests
+			}
+			ended := make(chan struct{})
+			kill := func() {
+				for round%4 == 0 {
+					_, err := os.Stat(filepath.Join(folder, "new"))
+					select {
+					case <-ended:
+						return
+					default:
+					}
+					if err == nil {
+						break
+					}
+				}
+				command.Process.Kill()
 			}
 			g.mu.Lock()
 			g.requests = 0
 			g.after = func(n int64) {
-				if n == at+1 {
-					time.AfterFunc(late, func() { command.Process.Kill() })
+				if n == at {
+					time.AfterFunc(late*time.Duration(round%4)/4, kill)
 				}
 			}
 			err := command.Start()
@@ -187,6 +203,7 @@ rounds:
 				t.Fatal(err)
 			}
 			err = command.Wait()
+			close(ended)
 			switch {
 			case err != nil && strings.Contains(err.Error(), "killed"):
 				killed++
