@@ -178,13 +178,13 @@ rounds:
 			ended := make(chan struct{})
 			kill := func() {
 				for round%4 == 0 {
-					_, err := os.Stat(filepath.Join(folder, "new"))
+					unfinished, err := filepath.Glob(filepath.Join(folder, "new*"))
 					select {
 					case <-ended:
 						return
 					default:
 					}
-					if err == nil {
+					if err != nil || unfinished != nil {
 						break
 					}
 				}
