@@ -12,22 +12,6 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// The buyer receives 10 for 250, then sells 4 for 120.
-func ExampleFold() {
-	bought := projections.Posting{ID: ksuid(1), Figures: events.Figures{Quantity: events.NewAmount(10), Cost: events.NewAmount(250)}}
-	sold := projections.Posting{ID: ksuid(2), Figures: events.Figures{Quantity: events.NewAmount(-4), Cost: events.NewAmount(-120)}}
-	var f projections.Fold
-	for _, p := range []projections.Posting{bought, sold} {
-		f, _ = f.Add(p)
-	}
-	fmt.Println("holds", f.Quantity(), "for", f.Expenditure, "after", f.Count, "postings")
-	_, err := f.Add(sold)
-	fmt.Println(err)
-	// Output:
-	// holds 6 for 130 after 2 postings
-	// posting is not after the fold
-}
-
 // A projector applies records of the table's stream. The records name the postings, and the projector reads them from
 // the table. Records may be repeated.
 func ExampleProjector() {
@@ -70,37 +54,6 @@ func ExampleReader() {
 	// Output:
 	// stored 0 strong 500
 	// <nil>
-}
-
-// Next of a page is where the next page begins.
-func ExampleReader_Balances() {
-	ctx := context.Background()
-	db := viewstest.NewStore(example{}, time.Now)
-	for i, asset := range []string{"AAPL", "EUR", "USD"} {
-		p := projections.Posting{ID: ksuid(i), Figures: events.Figures{Quantity: events.NewAmount(int64(10 * (i + 1)))}}
-		if err := db.Post(ctx, events.Pair{Account: "jane", Asset: asset}, p); err != nil {
-			panic(err)
-		}
-	}
-	reader := projections.NewReader(db.Table, quiet)
-	for s := (projections.Slice{Limit: 2}); ; {
-		page, err := reader.Balances(ctx, "jane", nil, s)
-		if err != nil {
-			panic(err)
-		}
-		for _, b := range page.Items {
-			fmt.Println(b.Asset, b.Head.Quantity())
-		}
-		if s.After = page.Next; s.After == "" {
-			return
-		}
-		fmt.Println("next after", s.After)
-	}
-	// Output:
-	// AAPL 10
-	// EUR 20
-	// next after EUR
-	// USD 30
 }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -149,21 +149,6 @@ func TestHoldsOfRecordsWithoutFigures(t *testing.T) {
 	viewstest.Same(t, "released", b.holdsWith("jane", "released"), []string{"h1"})
 }
 
-// A page of an account's holds takes one request, including legs and ends.
-func TestAPageOfHoldsIsOneRequest(t *testing.T) {
-	b := newBook(t)
-	for i, id := range []string{"h1", "h2", "h3"} {
-		b.project(figureRecords(b.Place(viewstest.Held(id, 10*i))))
-	}
-	b.Requests()
-	for _, status := range []string{"", "held"} {
-		if _, err := b.Lists.HoldsOf(t.Context(), "jane", status, projections.Slice{Limit: 20}); err != nil {
-			t.Fatal(err)
-		}
-		viewstest.Same(t, "requests", b.Requests(), viewstest.Requests{Queries: 1})
-	}
-}
-
 // For any sequence of placed and ended holds, the fold's amounts match sums computed independently, and Funds less
 // Spent is what is available. Adding up two parts of the sequence gives the same fold.
 func TestFoldsOfHolds(t *testing.T) {

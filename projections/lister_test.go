@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -165,6 +162,7 @@ func TestListerReportsTheFirstFailure(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		broken    map[string]error // by transaction
+		page      error            // of the journal
 		change    func(batch []projections.Record)
 		failed    string
 		err       error
@@ -193,12 +191,14 @@ func TestListerReportsTheFirstFailure(t *testing.T) {
 			change: func(batch []projections.Record) { batch[1].Removed = true }},
 		{name: "altered", journal: []string{"a, c"},
 			change: func(batch []projections.Record) { batch[1].Altered = true }},
+		{name: "the journal", page: errBroken, err: errBroken},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newListerStore(t)
 			n.beforeEntry = func(e projections.ListedEntry) error {
 				return c.broken[e.Transaction]
 			}
+			n.beforePage = func(projections.JournalPage) error { return c.page }
 			batch := eventRecords(posted("a", 1, nil), posted("b", 2, nil), posted("c", 3, nil))
 			if c.change != nil {
 				c.change(batch)
@@ -213,91 +213,6 @@ func TestListerReportsTheFirstFailure(t *testing.T) {
 			}
 		})
 	}
-}
-
-// If batches fail anywhere and are redelivered, as Lambda does, every transaction is listed and is in the journal. A
-// record that is reported done is in the journal at once.
-func TestListerListsEverythingDespiteFailures(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := newListerStore(t, "order")
-		var all []events.Event
-		want := make(map[string]bool)
-		for i := range rapid.IntRange(1, 12).Draw(t, "transactions") {
-			id := fmt.Sprint("t-", i)
-			switch rapid.IntRange(0, 2).Draw(t, "kind") {
-			case 0:
-				all = append(all, posted(id, i, map[string]string{"order": "1"}))
-				want[id] = true
-			case 1:
-				all = append(all, viewstest.Held(id, i))
-				want[id] = true
-			case 2:
-				all = append(all, viewstest.Ended(viewstest.Held(id, i), events.OutcomeCaptured, 5, 50+i))
-				want[id+" ended"] = true
-			}
-		}
-		n.beforeEntry = func(projections.ListedEntry) error { return nil }
-		fails := rapid.SliceOfN(rapid.Bool(), 40, 40).Draw(t, "fails")
-		fail := func() error {
-			if len(fails) == 0 || !fails[0] {
-				fails = fails[min(1, len(fails)):]
-				return nil
-			}
-			fails = fails[1:]
-			return errBroken
-		}
-		batch := eventRecords(all...)
-		deliveries := 0
-		for rest := batch; len(rest) > 0; {
-			if deliveries++; deliveries > 41 { // one for each failure, and one without
-				t.Fatalf("%d records fail for ever: %s", len(rest), n.log.String())
-			}
-			failing := make(map[string]bool)
-			for _, e := range rest {
-				failing[e.PK] = fail() != nil
-			}
-			n.beforeEntry = func(e projections.ListedEntry) error {
-				if failing[store.Transaction.PK(e.Transaction)] {
-					return errBroken
-				}
-				return nil
-			}
-			n.beforePage = func(projections.JournalPage) error { return fail() }
-			failed, err := n.lister.List(t.Context(), rest)
-			done := len(rest)
-			if err != nil {
-				done = 0
-			} else if failed != "" {
-				done = slices.IndexFunc(rest, func(r projections.Record) bool { return r.SequenceNumber == failed })
-			}
-			journaled := " " + strings.ReplaceAll(strings.Join(n.JournalText(t), ", "), " ended", "") + ","
-			for _, r := range rest[:done] {
-				_, id, _ := strings.Cut(r.PK, "#")
-				if !strings.Contains(journaled, " "+id+",") {
-					t.Fatalf("%s is reported done, but not in the journal: %s", id, journaled)
-				}
-			}
-			rest = rest[done:]
-		}
-		journaled := make(map[string]bool)
-		for _, page := range n.JournalText(t) {
-			for entry := range strings.SplitSeq(page, ", ") {
-				journaled[entry] = true
-			}
-		}
-		if !maps.Equal(journaled, want) {
-			t.Fatalf("the journal has %v, want %v", journaled, want)
-		}
-		entries := 0
-		for _, e := range all {
-			if h, ok := e.(events.TransactionPosted); ok {
-				entries += 1 + len(h.Metadata)
-			}
-		}
-		if got := n.ListedKeys(t); len(got) != entries {
-			t.Fatalf("%d entries, want %d: %v", len(got), entries, got)
-		}
-	})
 }
 
 // A lister whose clock is off the store's writes no page and fails the batch. It still writes list entries, which need

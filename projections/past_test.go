@@ -273,35 +273,3 @@ func TestPastSettles(t *testing.T) {
 		}
 	}
 }
-
-// A past balance takes one request for each page of segments, and one for postings. The first page of a statement takes
-// one more if it is not the last page. Each later page takes one.
-func TestPastRequests(t *testing.T) {
-	p := newPast(t)
-	b := &book{Book: &viewstest.Book{T: t, Store: p.Store, Projector: p.projector}}
-	p.projector.Tune(projections.Tuning{Stretch: 10, Segments: 90, Unsealed: 2})
-	b.Refold(jane, b.PostOnes(jane, upTo(1, 505)...)...)
-	is := func(what string, queries int) {
-		t.Helper()
-		if r := b.Requests(); r.Queries != queries || r.Gets+r.TransactGets+r.Writes() != 0 {
-			t.Errorf("%s took %+v", what, r)
-		}
-	}
-	b.Requests()
-	_, err := p.past.Balance(t.Context(), jane, at(444), false)
-	b.Must(err)
-	is("a balance", 2)
-	span := projections.Span{From: at(222), To: at(444)}
-	page, err := p.past.Statement(t.Context(), jane, span, nil, 100)
-	b.Must(err)
-	is("the first page of three", 3)
-	for len(page.Lines) == 100 {
-		page, err = p.past.Statement(t.Context(), jane, span, page.Next, 100)
-		b.Must(err)
-		is("another page", 1)
-	}
-	span.From = at(400)
-	_, err = p.past.Statement(t.Context(), jane, span, nil, 100)
-	b.Must(err)
-	is("a statement of one page", 2)
-}

@@ -1,13 +1,19 @@
-package stream
+package stream_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
+	"time"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
+	"ledger.example/events"
+	"ledger.example/functions/stream"
+	"ledger.example/functions/stream/streamtest"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
 
@@ -23,15 +29,16 @@ const batch = `{"Records":[
  {"eventName":"INSERT","dynamodb":{"SequenceNumber":"104"}}
 ]}`
 
-type projector struct {
+// consumer records its batch.
+type consumer struct {
 	batch  []projections.Record
 	failed string
 	err    error
 }
 
-func (p *projector) Project(_ context.Context, batch []projections.Record) (string, error) {
-	p.batch = batch
-	return p.failed, p.err
+func (c *consumer) consume(_ context.Context, batch []projections.Record) (string, error) {
+	c.batch = batch
+	return c.failed, c.err
 }
 
 // Lambda interprets an empty list as success, a sequence number as the first failed record, and an error as the failure
@@ -39,19 +46,133 @@ func (p *projector) Project(_ context.Context, batch []projections.Record) (stri
 func TestResponse(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
-		projector projector
-		want      string
+		consumer consumer
+		want     string
 	}{
-		{projector{}, `{"batchItemFailures":[]}`},
-		{projector{failed: "102"}, `{"batchItemFailures":[{"itemIdentifier":"102"}]}`},
-		{projector{failed: "100", err: broken}, ""},
+		{consumer{}, `{"batchItemFailures":[]}`},
+		{consumer{failed: "102"}, `{"batchItemFailures":[{"itemIdentifier":"102"}]}`},
+		{consumer{failed: "100", err: broken}, ""},
 	} {
-		out, err := Handler(c.projector.Project)(t.Context(), lambdaevents.DynamoDBEvent{})
-		if !errors.Is(err, c.projector.err) {
-			t.Errorf("error %v, want %v", err, c.projector.err)
+		out, err := stream.Handler(c.consumer.consume)(t.Context(), lambdaevents.DynamoDBEvent{})
+		if !errors.Is(err, c.consumer.err) {
+			t.Errorf("error %v, want %v", err, c.consumer.err)
 		}
 		if text, _ := json.Marshal(out); c.want != "" && string(text) != c.want {
 			t.Errorf("response %s, want %s", text, c.want)
+		}
+	}
+}
+
+// FuzzHandler passes any event as a batch. Every record must reach the consumer, in order, with its sequence number and
+// with its keys that are strings.
+func FuzzHandler(f *testing.F) {
+	f.Add([]byte(batch))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var e lambdaevents.DynamoDBEvent
+		if json.Unmarshal(text, &e) != nil {
+			return
+		}
+		c := &consumer{}
+		out, err := stream.Handler(c.consume)(t.Context(), e)
+		if err != nil || len(out.BatchItemFailures) != 0 || len(c.batch) != len(e.Records) {
+			t.Fatalf("%s: %d records of %d, %v, %v", text, len(c.batch), len(e.Records), out, err)
+		}
+		for i, r := range c.batch {
+			given := e.Records[i]
+			if r.SequenceNumber != given.Change.SequenceNumber || r.Removed != (given.EventName == "REMOVE") ||
+				r.Altered != (given.EventName == "MODIFY") {
+				t.Fatalf("%s: record %d is %+v", text, i, r)
+			}
+			for name, got := range map[string]string{"PK": r.PK, "SK": r.SK} {
+				want := ""
+				if key, there := given.Change.Keys[name]; there && key.DataType() == lambdaevents.DataTypeString {
+					want = key.String()
+				}
+				if got != want {
+					t.Fatalf("%s: record %d has %q for its %s", text, i, got, name)
+				}
+			}
+		}
+	})
+}
+
+// Only the image of a new event of the journal, or of a new posting, is decoded, if it is valid and matches the
+// record's key.
+func TestImagesAreDecoded(t *testing.T) {
+	legs := []events.Leg{
+		{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD", Quantity: events.NewAmount(-5)},
+		{ID: "3MPlq7CblaK144v8BdRNuauB4LI", Account: "shop", Asset: "USD", Quantity: events.NewAmount(5)},
+	}
+	hold := events.TransactionPosted{
+		ID: "h-1", Kind: events.KindTransfer, Metadata: map[string]string{"order": "1001"}, Fingerprint: "1:x",
+		Actor: "test", ExpiresAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), Legs: legs,
+	}
+	posting := events.PostingRecorded{Leg: legs[0], Transaction: "t-1", Kind: events.KindTrade, Description: "ten"}
+	figures := posting.Figures()
+	all := map[string]events.Event{
+		"header": hold, "posting": posting,
+		"end": events.HoldEnded{Transaction: "h-1", Outcome: events.OutcomeReleased, Actor: "test", Legs: legs},
+	}
+	decoded := func(name string, change func(*lambdaevents.DynamoDBEventRecord)) (events.Event, *events.Figures) {
+		e, c := streamtest.Images(t, store.EventItem(all[name])), &consumer{}
+		change(&e.Records[0])
+		streamtest.Deliver(t, stream.Handler(c.consume), e)
+		return c.batch[0].Event, c.batch[0].Figures
+	}
+	for name, event := range all {
+		e, f := decoded(name, func(*lambdaevents.DynamoDBEventRecord) {})
+		if name == "posting" && (e != nil || !reflect.DeepEqual(f, &figures)) ||
+			name != "posting" && (f != nil || !reflect.DeepEqual(e, event)) {
+			t.Errorf("%s: %+v, %+v", name, e, f)
+		}
+	}
+	text, number := lambdaevents.NewStringAttribute, lambdaevents.NewNumberAttribute
+	change := func(name, attribute string, value lambdaevents.DynamoDBAttributeValue) {
+		e, f := decoded(name, func(r *lambdaevents.DynamoDBEventRecord) {
+			r.Change.NewImage[attribute] = value
+			if value.IsNull() {
+				delete(r.Change.NewImage, attribute)
+			}
+		})
+		if e != nil || f != nil {
+			t.Errorf("%s with %s %v: %+v, %+v", name, attribute, value, e, f)
+		}
+	}
+	none := lambdaevents.NewNullAttribute()
+	for _, value := range []lambdaevents.DynamoDBAttributeValue{number("-6"), number("-5E0"), text("-5"), none} {
+		change("posting", "Quantity", value)
+	}
+	for _, value := range []lambdaevents.DynamoDBAttributeValue{number("1"), number("0.5")} {
+		change("posting", "Cost", value)
+	}
+	change("posting", "Backdated", lambdaevents.NewBooleanAttribute(true))
+	for _, name := range []string{"posting", "header", "end"} {
+		for attribute, value := range map[string]lambdaevents.DynamoDBAttributeValue{
+			"Transaction": text("t-2"), "Kind": text("transfers"), "Description": text("two"), "Checksum": none,
+			store.AttrType: text("Oops"), "Metadata": text("x"), "Legs": number("1"),
+		} {
+			if _, has := store.EventItem(all[name])[attribute]; has {
+				change(name, attribute, value)
+			}
+		}
+		for _, value := range []lambdaevents.DynamoDBAttributeValue{number("2"), text("1"), none} {
+			change(name, store.AttrForm, value)
+		}
+		for what, damage := range map[string]func(*lambdaevents.DynamoDBEventRecord){
+			"altered": func(r *lambdaevents.DynamoDBEventRecord) { r.EventName = "MODIFY" },
+			"removed": func(r *lambdaevents.DynamoDBEventRecord) { r.EventName = "REMOVE" },
+			"without an image": func(r *lambdaevents.DynamoDBEventRecord) {
+				r.Change.NewImage = nil // as with StreamViewType KEYS_ONLY
+			},
+			"of another key": func(r *lambdaevents.DynamoDBEventRecord) {
+				for _, attribute := range []string{store.AttrPK, store.AttrSK} {
+					r.Change.Keys[attribute] = text(r.Change.Keys[attribute].String() + "x")
+				}
+			},
+		} {
+			if e, f := decoded(name, damage); e != nil || f != nil {
+				t.Errorf("%s, %s: %+v, %+v", name, what, e, f)
+			}
 		}
 	}
 }
