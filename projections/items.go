@@ -79,13 +79,9 @@ func balanceItem(b Balance) store.Item {
 	item[store.AttrPK2] = store.String(store.Balance.PK2(b.Asset))
 	item[store.AttrAccount], item[store.AttrAsset] = store.String(b.Account), store.String(b.Asset)
 	item[store.AttrVersion] = store.Integer(b.Version)
-	for name, fold := range map[string]Fold{
-		store.AttrBase: b.Base, store.AttrSeal: b.Seal, store.AttrHead: b.Head,
-	} {
-		if fold != (Fold{}) {
-			item[name] = store.Map(putFold(make(store.Item), fold))
-		}
-	}
+	putNested(item, store.AttrBase, b.Base)
+	putNested(item, store.AttrSeal, b.Seal)
+	putNested(item, store.AttrHead, b.Head)
 	putText(item, store.AttrFirst, string(b.First))
 	putFlag(item, store.AttrUnfinished, b.Unfinished)
 	return item
@@ -181,18 +177,25 @@ func putFold(item store.Item, f Fold) store.Item {
 	item[store.AttrCredits], item[store.AttrDebits] = store.Amount(f.Credits), store.Amount(f.Debits)
 	item[store.AttrExpenditure] = store.Amount(f.Expenditure)
 	item[store.AttrCount] = store.Integer(f.Count)
-	if f.Holds != 0 {
-		item[store.AttrHolds] = store.Integer(f.Holds)
-	}
-	for name, amount := range map[string]events.Amount{
-		store.AttrPendingDebits: f.PendingDebits, store.AttrPendingCredits: f.PendingCredits,
-		store.AttrReturned: f.Returned,
-	} {
-		if !amount.IsZero() {
-			item[name] = store.Amount(amount)
-		}
-	}
+	putAmount(item, store.AttrHolds, events.NewAmount(f.Holds))
+	putAmount(item, store.AttrPendingDebits, f.PendingDebits)
+	putAmount(item, store.AttrPendingCredits, f.PendingCredits)
+	putAmount(item, store.AttrReturned, f.Returned)
 	return item
+}
+
+// putNested adds a fold to item as a map, unless it is zero.
+func putNested(item store.Item, name string, f Fold) {
+	if f != (Fold{}) {
+		item[name] = store.Map(putFold(make(store.Item), f))
+	}
+}
+
+// putAmount adds an amount to item unless it is zero.
+func putAmount(item store.Item, name string, amount events.Amount) {
+	if !amount.IsZero() {
+		item[name] = store.Amount(amount)
+	}
 }
 
 // takeFold reads a fold. Attributes of holds may be missing, all others are required.

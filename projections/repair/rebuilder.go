@@ -8,7 +8,6 @@ package repair
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -106,15 +105,12 @@ func (b *Rebuilder) IsLost(ctx context.Context, balance projections.Balance) (bo
 	if beyond.Within.Empty() {
 		return false, nil
 	}
-	item, err := store.First(ctx, b.table, beyond)
-	if errors.Is(err, store.ErrAbsent) {
-		return false, nil
-	}
-	if err != nil {
+	page, err := store.NextPage(ctx, b.table, beyond)
+	if err != nil || len(page.Items) == 0 {
 		return false, err
 	}
 	// A refold's transaction becomes visible item by item: the segment may be newer than the balance.
-	now, found, _, err := b.balanceAnd(ctx, balance.Pair, endOf(item))
+	now, found, _, err := b.balanceAnd(ctx, balance.Pair, endOf(page.Items[0]))
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read balance and segment: %w", err)
