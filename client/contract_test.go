@@ -2,80 +2,34 @@ package client_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"io"
 	"iter"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/functions/api"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/openapi"
 	"ledger.example/tests/system"
 )
 
-func readDocument(t *testing.T) *openapi.Document {
-	t.Helper()
-	text, err := os.ReadFile("../functions/api/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openapi.Read(t, text)
-}
-
-// operations returns the operations for programs, by "METHOD /path": all under /v1, and /healthz.
-func operations(d *openapi.Document) map[string]openapi.Operation {
-	all := make(map[string]openapi.Operation)
-	for path, methods := range d.Paths {
-		for method, o := range methods {
-			if strings.HasPrefix(path, "/v1/") || path == "/healthz" {
-				all[strings.ToUpper(method)+" "+path] = o
-			}
-		}
-	}
-	return all
-}
-
-// parameters returns "in name" for each of an operation's parameters, except path parameters.
-func parameters(t *testing.T, d *openapi.Document, o openapi.Operation) (all []string) {
-	for _, p := range d.ParametersOf(t, o) {
-		if p.In != "path" {
-			all = append(all, p.In+" "+p.Name)
-		}
-	}
-	return all
-}
-
-// notSent are the parameters that the client never sends.
-var notSent = []string{
-	"header Idempotency-Key", // the id is in the body
-	"header If-None-Match",   // the client does not cache replies
-	"header X-Request-Id",    // the API generates one; Error has it
-}
-
-// recorder passes requests to a ledger and records parameters and replies.
+// recorder passes requests to a ledger and records which operations they are of. The client must know every field of
+// an answer.
 type recorder struct {
 	http.Handler // the ledger
 	t            *testing.T
-	document     *openapi.Document
 
-	mu      sync.Mutex
-	sent    map[string]map[string]bool // parameters, by operation
-	replies map[string][][]byte        // of 2xx, by operation
+	mu    sync.Mutex
+	asked map[string]bool // ids of operations
 }
 
 func (r *recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -86,112 +40,31 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	w.WriteHeader(answer.Code)
 	w.Write(answer.Body.Bytes())
-	name := r.of(q)
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if answer.Code/100 != 2 {
 		r.t.Errorf("%s %s: %d %s", q.Method, q.URL, answer.Code, answer.Body)
-		return
 	}
-	if r.sent[name] == nil {
-		r.sent[name] = make(map[string]bool)
-	}
-	for parameter := range q.URL.Query() {
-		if key, ok := strings.CutPrefix(parameter, "metadata."); ok && key != "" {
-			parameter = "metadata.KEY"
+	for _, o := range api.Operations() {
+		if o.ID == "" || o.Method != q.Method || !openapi.Fits(o.Path, q.URL.Path) {
+			continue
 		}
-		r.sent[name]["query "+parameter] = true
-	}
-	for header := range q.Header {
-		r.sent[name]["header "+header] = true
-	}
-	r.replies[name] = append(r.replies[name], answer.Body.Bytes())
-}
-
-// of returns the operation of a request.
-func (r *recorder) of(q *http.Request) string {
-	for name := range operations(r.document) {
-		method, pattern, _ := strings.Cut(name, " ")
-		if method == q.Method && openapi.Fits(pattern, q.URL.Path) {
-			return name
+		r.mu.Lock()
+		r.asked[o.ID] = true
+		r.mu.Unlock()
+		forms := []any{reflect.New(o.Out).Interface()}
+		if q.URL.Query().Has("at") {
+			forms = []any{new(client.PastBalance), new(client.List[client.PastBalance])}
+		}
+		if o.ID != "postBatch" && !fits(answer.Body.Bytes(), forms) {
+			r.t.Errorf("%s has no place in %T for all of %s", o.ID, forms, answer.Body)
 		}
 	}
-	return ""
 }
 
-// replies are the types into which the client parses the answers of operations, one for each form of an answer.
-var replies = map[string][]any{
-	"getHealth": {new(struct{ Status, Version string })},
-	"getMe":     {new(client.Me)},
-
-	"registerAsset": {new(client.Asset)}, "getAsset": {new(client.Asset)}, "listAssets": {new(client.List[client.Asset])},
-	// The document has one schema for current and past balances.
-	"listAssetHolders": {new(client.List[client.Balance]), new(client.List[client.PastBalance])},
-
-	"openAccount": {new(client.Account)}, "changeAccount": {new(client.Account)}, "getAccount": {new(client.Account)},
-	"listAccounts": {new(client.List[client.Account])}, "listChanges": {new(client.List[client.Change])},
-	"getAccountSummary": {new(client.AccountPage), new(struct {
-		Balances client.List[client.PastBalance]
-	})}, "listPostings": {new(client.List[client.Posting])},
-	"listBalances": {new(client.List[client.Balance]), new(client.List[client.PastBalance])},
-	"getBalance":   {new(client.Balance), new(client.PastBalance)}, "getStatement": {new(client.Statement)},
-	"listHolds": {new(client.List[client.Transaction])}, "listOpenHolds": {new(client.List[client.Transaction])},
-
-	"listMembers": {new(client.List[client.Member])}, "grantMember": {new(client.Member)}, "revokeMember": {new(client.Member)},
-	"listMemberships": {new(client.List[client.AccountRole])}, "listGroupsOf": {new(client.List[client.Member])},
-	"registerGroup": {new(client.Group)}, "getGroup": {new(client.Group)}, "listGroups": {new(client.List[client.Group])},
-	"groupAccount": {new(client.AccountGroups)}, "ungroupAccount": {new(client.AccountGroups)},
-	"listGroupAccounts": {new(client.List[client.GroupedAccount])},
-	"listAccountGroups": {new(client.List[client.GroupedAccount])},
-	"grantGroupMember":  {new(client.Member)}, "revokeGroupMember": {new(client.Member)},
-	"listGroupMembers": {new(client.List[client.Member])}, "getGroupTotals": {new(client.GroupTotals)},
-
-	"listTransactions": {new(client.List[client.Transaction])}, "postTransaction": {new(client.Transaction)},
-	"postTransfer": {new(client.Transaction)}, "postTrade": {new(client.Transaction)}, "getTransaction": {new(client.Transaction)},
-	"captureHold": {new(client.Transaction)}, "releaseHold": {new(client.Transaction)},
-	"reverseTransaction": {new(client.Transaction)}, "listReversals": {new(client.List[client.Transaction])},
-	"postBatch": {new(struct {
-		DryRun  bool `json:"dry_run"`
-		Results []struct {
-			Status   int
-			Replayed bool
-			Body     client.Transaction
-		}
-	})},
-	"listJournal": {new(client.JournalPage)},
-}
-
-// requests are the types from which the client builds the bodies of operations.
-var requests = map[string]any{
-	"registerAsset": client.Asset{}, "openAccount": client.Account{}, "changeAccount": client.AccountPatch{},
-	"registerGroup": client.Group{}, "grantMember": struct{ Role string }{}, "grantGroupMember": struct{ Role string }{},
-	"postTransaction": client.TransactionRequest{}, "postTransfer": client.Transfer{}, "postTrade": client.Trade{},
-	"captureHold": client.Capture{}, "releaseHold": client.Release{}, "reverseTransaction": client.Reversal{},
-	"postBatch": struct {
-		Atomic   bool
-		Requests []struct {
-			Transaction client.TransactionRequest
-			Transfer    client.Transfer
-			Trade       client.Trade
-			Capture     struct {
-				Transaction string
-				client.Part
-			}
-			Release  struct{ Transaction, Description string }
-			Reversal struct {
-				Transaction string
-				client.Reversal
-			}
-		}
-	}{},
-}
-
-// The client covers openapi.json: it has a method for every operation, an argument for every parameter, and a field for
-// every field of an answer. The test calls all methods on a running ledger.
+// The client has a method for every operation, and a field for every field of an answer. The test calls all methods on
+// a running ledger.
 func TestClientIsComplete(t *testing.T) {
 	ledger := system.New(t, system.Pumped, system.Indexed("order"))
-	r := &recorder{Handler: ledger.Service.API(), t: t, document: readDocument(t),
-		sent: make(map[string]map[string]bool), replies: make(map[string][][]byte)}
+	r := &recorder{Handler: ledger.Service.API(), t: t, asked: make(map[string]bool)}
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	c, err := client.New(client.Config{URL: server.URL})
@@ -206,46 +79,23 @@ func TestClientIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := map[string]bool{}
-	for name, o := range operations(r.document) {
-		if r.sent[name] == nil {
-			t.Errorf("no method calls %s (%s)", name, o.OperationID)
-		}
-		allowed := parameters(t, r.document, o)
-		for parameter := range r.sent[name] {
-			sent[parameter] = true
-			if strings.HasPrefix(parameter, "query ") && !slices.Contains(allowed, parameter) {
-				t.Errorf("%s is called with the parameter %q", name, parameter)
-			}
-		}
-		for _, parameter := range allowed {
-			isQuery := strings.HasPrefix(parameter, "query ")
-			if isQuery && parameter != "query cursor" && !r.sent[name][parameter] { // some lists have one page only
-				t.Errorf("%s is never called with the parameter %q", name, parameter)
-			}
-		}
-		for _, reply := range r.replies[name] {
-			if !fits(reply, replies[o.OperationID]) {
-				t.Errorf("%s has no place in %T for all of %s", name, replies[o.OperationID], reply)
-			}
-		}
-	}
-	for _, o := range operations(r.document) {
-		for _, parameter := range parameters(t, r.document, o) {
-			if !sent[parameter] && !slices.Contains(notSent, parameter) {
-				t.Errorf("%s: %s is never sent", o.OperationID, parameter)
-			}
+	for _, o := range api.Operations() {
+		if o.ID != "" && !r.asked[o.ID] {
+			t.Errorf("no method calls %s", o.ID)
 		}
 	}
 }
 
 // fits reports whether one of the types has all fields of a reply.
 func fits(reply []byte, types []any) bool {
-	return slices.ContainsFunc(types, func(a any) bool {
+	for _, a := range types {
 		d := json.NewDecoder(bytes.NewReader(reply))
 		d.DisallowUnknownFields()
-		return d.Decode(a) == nil
-	})
+		if d.Decode(a) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // callAll calls all methods, each with all of its arguments at least once.
@@ -422,136 +272,6 @@ func list[T any](ctx context.Context, t *testing.T, l client.Listing[T]) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// Every field of a body in openapi.json is a field of a client type, and every field of these types is in openapi.json.
-func TestTypesMatchOpenAPI(t *testing.T) {
-	d := readDocument(t)
-	w := walk{t, d, make(map[reflect.Type]map[string]bool)}
-	for name, o := range operations(d) {
-		for status, answer := range o.Responses {
-			if content, ok := d.Response(t, answer).Content["application/json"]; ok && status[0] == '2' {
-				if len(replies[o.OperationID]) == 0 {
-					t.Errorf("%s: what its answer is read as is not known", name)
-				}
-				w.check(name, schema{Ref: content.Schema.Ref}, typesOf(replies[o.OperationID]...))
-			}
-		}
-		if o.RequestBody != nil {
-			body := schema{Ref: o.RequestBody.Content["application/json"].Schema.Ref}
-			w.check(name, body, typesOf(requests[o.OperationID]))
-		}
-	}
-	w.check("problem", schema{Ref: "#/components/schemas/Problem"}, typesOf(client.Error{}, struct{ Type, Title, Status string }{}))
-	for of, seen := range w.seen {
-		for field := range fieldsOf(of) {
-			if !seen[field] {
-				t.Errorf("the document does not know the field %q of %s", field, of)
-			}
-		}
-	}
-}
-
-func typesOf(values ...any) (types []reflect.Type) {
-	for _, v := range values {
-		types = append(types, bare(reflect.TypeOf(v)))
-	}
-	return types
-}
-
-// bare removes pointers and slices from a type.
-func bare(of reflect.Type) reflect.Type {
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && of.Elem().Kind() != reflect.Uint8 {
-		of = of.Elem()
-	}
-	return of
-}
-
-// schema is the part of a schema in openapi.json that the test reads.
-type schema struct {
-	Ref                 string `json:"$ref"`
-	Properties          map[string]schema
-	Items               *schema
-	AllOf, AnyOf, OneOf []schema
-	ReadOnly            bool
-}
-
-// walk compares schemas with their types.
-type walk struct {
-	t        *testing.T
-	document *openapi.Document
-	seen     map[reflect.Type]map[string]bool // fields
-}
-
-// check looks for each property of a schema in one of the types.
-func (w walk) check(at string, s schema, types []reflect.Type) {
-	properties := w.properties(s)
-	fields := make(map[string][]reflect.Type)
-	structs := 0
-	for _, of := range types {
-		if of.Kind() != reflect.Struct || reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) ||
-			reflect.PointerTo(of).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-			continue // it has its own UnmarshalJSON
-		}
-		structs++
-		if w.seen[of] == nil {
-			w.seen[of] = make(map[string]bool)
-		}
-		for name, field := range fieldsOf(of) {
-			if _, ok := properties[name]; ok {
-				w.seen[of][name] = true
-			}
-			fields[name] = append(fields[name], bare(field))
-		}
-	}
-	if structs == 0 {
-		return
-	}
-	for name, property := range properties {
-		// A request may have read-only fields, so that an answer can be sent back. The client does not send them.
-		if len(fields[name]) == 0 && !property.ReadOnly {
-			w.t.Errorf("%s: %v have no place for %q", at, types, name)
-		}
-		w.check(at+" "+name, property, fields[name])
-	}
-}
-
-// properties returns the properties of a schema, of its items if it is a list, and of all its variants.
-func (w walk) properties(s schema) map[string]schema {
-	all := maps.Clone(s.Properties)
-	if all == nil {
-		all = make(map[string]schema)
-	}
-	parts := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
-	if s.Ref != "" {
-		var to schema
-		if err := json.Unmarshal(w.document.Components.Schemas[path.Base(s.Ref)], &to); err != nil {
-			w.t.Fatal(s.Ref, err)
-		}
-		parts = append(parts, to)
-	}
-	if s.Items != nil {
-		parts = append(parts, *s.Items)
-	}
-	for _, part := range parts {
-		maps.Copy(all, w.properties(part))
-	}
-	return all
-}
-
-// fieldsOf returns the fields of a struct by their JSON names, including those of embedded structs.
-func fieldsOf(of reflect.Type) map[string]reflect.Type {
-	all := make(map[string]reflect.Type)
-	for f := range of.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous && name == "":
-			maps.Copy(all, fieldsOf(f.Type))
-		case name != "-":
-			all[cmp.Or(name, strings.ToLower(f.Name))] = f.Type
-		}
-	}
-	return all
 }
 
 // An iterator yields an error once and then stops. It reads no page after the loop breaks.

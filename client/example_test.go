@@ -12,7 +12,7 @@ import (
 	"ledger.example/client/sign"
 	"ledger.example/events"
 	"ledger.example/functions/api"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/local/stack"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/client/sign"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/units"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/store"
 	"ledger.example/projections"

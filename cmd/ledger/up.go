@@ -16,7 +16,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/functions/api"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/console"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/stack"

@@ -26,7 +26,11 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	}
 	var body bytes.Buffer
 	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // with less free space, ReadFrom would reallocate
-	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, most))
+	from := r.Body
+	if r.ContentLength < 0 {
+		from = http.MaxBytesReader(w, from, most)
+	}
+	_, err := body.ReadFrom(from)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge(most)
 	}

@@ -58,7 +58,7 @@ func (r *request) readBody(into any) {
 	if err != nil {
 		found.err = newProblem(codeMalformedBody, "The body "+err.Error()+".")
 	}
-	r.body = &found
+	r.body = found
 }
 
 // checkBody returns the problem of all faults of r: of its path, query, headers and body. c is the command that was

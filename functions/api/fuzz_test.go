@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,37 +12,6 @@ import (
 
 	"ledger.example/ledger"
 )
-
-// FuzzQuery sends any query to every route that reads. Each is answered, or refused with a parameter and a rule.
-func FuzzQuery(f *testing.F) {
-	var paths []string
-	for _, r := range routes() {
-		if !r.writes() && len(r.query) > 0 {
-			paths = append(paths, strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{user}",
-				"u-17", "{group}", "desk").Replace(r.Path))
-		}
-	}
-	fix := newFixture(f)
-	f.Fuzz(func(t *testing.T, which uint8, query string) {
-		w := fix.do(t, "GET", paths[int(which)%len(paths)]+"?"+query, "")
-		switch {
-		case w.Code == 200, w.Code == 404 && answer[problem](t, w).Code == ledger.CodeAssetNotFound:
-		case w.Code == 400:
-			p := answer[problem](t, w)
-			if p.Code != ledger.CodeInvalidRequest && p.Code != codeInvalidCursor || len(p.Errors) == 0 {
-				t.Fatalf("%s: %s", query, w.Body)
-			}
-			for i, e := range p.Errors {
-				if e.Rule == "" || slices.ContainsFunc(p.Errors[:i],
-					func(before fieldError) bool { return before.Field == e.Field }) {
-					t.Fatalf("%s: %s", query, w.Body)
-				}
-			}
-		default:
-			t.Fatalf("%s: %d %s", query, w.Code, w.Body)
-		}
-	})
-}
 
 // FuzzForgedCursor sends a cursor with a valid checksum and any list and position. It is accepted only if the list is
 // the requested one and the position is possible in it.

@@ -1,20 +1,17 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
 	"ledger.example/events"
 	"ledger.example/functions/api/gatewaytest"
 	"ledger.example/internal/access"
-	"ledger.example/ledger"
 )
 
 // gatewayEvent returns a request of a gateway with changes.
@@ -177,42 +174,6 @@ func TestGatewayResponse(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"body":"é"`) || !strings.Contains(string(text),
 		`"cookies":["c=d"]`) {
 		t.Errorf("answered %s, %v", text, err)
-	}
-}
-
-// The API works behind the gateway: an event reaches the command, and the deadline of Lambda applies.
-func TestGatewayServesTheAPI(t *testing.T) {
-	f := newFixture(t)
-	c := f.config
-	c.Caller = GatewayCaller(Callers{})
-	handler := Gateway(New(c))
-	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Minute))
-	defer cancel()
-	event := gatewayEvent(func(e *gatewayRequestV2) {
-		e.RawPath, e.RawQueryString, e.Body = "/v1/transfers", "", goodTransfer
-		e.Headers = map[string]string{"content-type": "application/json", "idempotency-key": "k-1",
-			"x-request-id": "r-1"}
-		e.RequestContext.Authorizer = &authorizer{IAM: &iam{UserARN: "arn:aws:iam::1:user/jane"}}
-	})
-	out, err := handler(ctx, event)
-	if err != nil || out.StatusCode != 201 || out.Headers["X-Request-Id"] != "r-1" ||
-		out.Headers["Content-Type"] != jsonType {
-		t.Fatalf("answered %+v, %v", out, err)
-	}
-	if c, ok := f.commands.last.(ledger.PostTransfer); !ok || c.Actor != "arn:aws:iam::1:user/jane" || c.ID != "k-1" {
-		t.Errorf("posted %+v", f.commands.last)
-	}
-	if until, _ := ctx.Deadline(); !f.commands.until.Before(until) || until.Sub(f.commands.until) > time.Second {
-		t.Errorf("the command has until %v, Lambda's deadline is %v", f.commands.until, until)
-	}
-	event.Headers["idempotency-key"] = "k-1,k-1" // sent twice
-	if out, err = handler(ctx, event); err != nil || out.StatusCode != 400 || !strings.Contains(out.Body,
-		`"field":"Idempotency-Key"`) {
-		t.Errorf("two keys answered %+v, %v", out, err)
-	}
-	event.RequestContext.Authorizer = nil
-	if out, err = handler(ctx, event); err != nil || out.StatusCode != 401 {
-		t.Errorf("no caller: answered %+v, %v", out, err)
 	}
 }
 

@@ -3,131 +3,15 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"ledger.example/client"
 	"ledger.example/ledger"
 	"ledger.example/tests/openapi"
 )
-
-// openapi.json has exactly the routes of the API, with their parameters and bodies.
-func TestOpenAPIHasAllRoutes(t *testing.T) {
-	d := openapi.Read(t, openAPI)
-	described := map[string]openapi.Operation{}
-	ids := map[string]bool{}
-	for path, operations := range d.Paths {
-		for method, o := range operations {
-			described[strings.ToUpper(method)+" "+path] = o
-			if o.OperationID == "" || ids[o.OperationID] {
-				t.Errorf("%s %s has the operationId %q", method, path, o.OperationID)
-			}
-			ids[o.OperationID] = true
-		}
-	}
-	inBraces := regexp.MustCompile(`\{(\w+)\}`)
-	for _, r := range routes() {
-		name := r.Method + " " + r.Path
-		o, ok := described[name]
-		if !ok {
-			t.Errorf("%s is not in the document", name)
-			continue
-		}
-		delete(described, name)
-		if o.Summary != r.Summary {
-			t.Errorf("%s is summed up as %q, on the page as %q", name, o.Summary, r.Summary)
-		}
-		var query, path, headers []string
-		for _, p := range d.ParametersOf(t, o) {
-			switch {
-			case p.In == "query":
-				query = append(query, p.Name)
-			case p.In == "path" && p.Required:
-				path = append(path, p.Name)
-			case p.In == "header":
-				headers = append(headers, p.Name)
-			}
-		}
-		if slices.Sort(query); !slices.Equal(query, slices.Sorted(slices.Values(r.query))) {
-			t.Errorf("%s takes %v, in the document %v", name, r.query, query)
-		}
-		var ids []string
-		for _, found := range inBraces.FindAllStringSubmatch(r.Path, -1) {
-			ids = append(ids, found[1])
-		}
-		if !slices.Equal(path, ids) {
-			t.Errorf("%s has the ids %v, in the document %v", name, ids, path)
-		}
-		if slices.Contains(headers, idempotencyKey) != makesTransaction(r) {
-			t.Errorf("%s has the headers %v in the document", name, headers)
-		}
-		if slices.Contains(headers, userHeader) == r.public() {
-			t.Errorf("%s has the headers %v in the document", name, headers)
-		}
-		if (o.RequestBody != nil) != r.HasBody() || r.HasBody() && !o.RequestBody.Required {
-			t.Errorf("%s takes a body: %t", name, r.HasBody())
-		}
-		wanted := []string{"200", "default"}
-		if !r.public() {
-			wanted = append(wanted, "401", "403", "500", "503")
-			if r.Path != "/v1/assets" || r.Method != http.MethodGet {
-				wanted = append(wanted, "400")
-			}
-		}
-		if r.writes() {
-			wanted = append(wanted, "504")
-		}
-		if r.HasBody() {
-			wanted = append(wanted, "413", "415")
-		}
-		if r.Method == http.MethodPut || makesTransaction(r) {
-			wanted = append(wanted, "201")
-		}
-		for _, status := range wanted {
-			if _, ok := o.Responses[status]; !ok {
-				t.Errorf("%s has no response %s", name, status)
-			}
-		}
-	}
-	for name := range described {
-		t.Errorf("%s is in the document only", name)
-	}
-}
-
-// makesTransaction reports whether a route creates a transaction with an id of the caller.
-func makesTransaction(r route) bool {
-	return r.Method == http.MethodPost && r.Path != client.PostBatch.Path && !strings.HasSuffix(r.Path, "/capture") &&
-		!strings.HasSuffix(r.Path, "/release")
-}
-
-// Every reference in openapi.json has a target, and every component is referenced.
-func TestOpenAPIReferences(t *testing.T) {
-	var content map[string]any
-	if err := json.Unmarshal(openAPI, &content); err != nil {
-		t.Fatal(err)
-	}
-	used := map[string]bool{}
-	for _, found := range regexp.MustCompile(`"\$ref": ?"#/components/(\w+/\w+)"`).FindAllSubmatch(openAPI, -1) {
-		used[string(found[1])] = true
-	}
-	there := map[string]bool{}
-	for kind, all := range content["components"].(map[string]any) {
-		if kind == "securitySchemes" {
-			continue
-		}
-		for name := range all.(map[string]any) {
-			there[kind+"/"+name] = true
-		}
-	}
-	if !maps.Equal(used, there) {
-		t.Errorf("used %v,\nthere are %v", slices.Sorted(maps.Keys(used)), slices.Sorted(maps.Keys(there)))
-	}
-}
 
 // openapi.json has exactly the codes of the API. Each has its status and an example.
 func TestOpenAPIHasAllCodes(t *testing.T) {

@@ -27,7 +27,7 @@ const fewMembers = 16
 // in the order of the body. The work is linear in the size of the body.
 type reader struct {
 	body
-	json  *jsontext.Decoder
+	json  jsontext.Decoder
 	text  string
 	path  []byte   // of the current value: a dot and the name for each member, [index] for each item
 	names []string // of the first members of the objects around the current value
@@ -48,7 +48,7 @@ type reader struct {
 // readJSON reads a text that is one JSON object into the value of a wire type to which into points: see value. It
 // rejects invalid UTF-8 and halves of surrogate pairs. Its error is for callers, and continues a sentence that begins
 // with "The body". readJSON changes text.
-func readJSON(text []byte, into any, isBatched bool) (body, error) {
+func readJSON(text []byte, into any, isBatched bool) (*body, error) {
 	r := newReader(text)
 	r.isBatched = isBatched
 	isObject := r.json.PeekKind() == '{'
@@ -59,22 +59,22 @@ func readJSON(text []byte, into any, isBatched bool) (body, error) {
 		err = r.skip()
 	}
 	if err != nil {
-		return body{}, r.explain(err)
+		return &body{}, r.explain(err)
 	}
 	switch _, err = r.json.ReadToken(); {
 	case err != io.EOF: // also nil: there is a second value
-		return body{}, r.explain(err)
+		return &body{}, r.explain(err)
 	case !isObject:
-		return body{}, errors.New("is not one JSON object")
+		return &body{}, errors.New("is not one JSON object")
 	}
-	return r.body, nil
+	return &r.body, nil
 }
 
 // newReader returns a reader at the beginning of text. It changes text.
 func newReader(text []byte) *reader {
 	r := &reader{text: string(text), unread: *bytes.NewBuffer(text)}
 	r.path, r.names, r.places = r.room.path[:0], r.room.names[:0], r.room.places[:0]
-	r.json = jsontext.NewDecoder(&r.unread, options)
+	r.json.Reset(&r.unread, options)
 	return r
 }
 

@@ -1,7 +1,7 @@
 // Lister is the Lambda function that writes the lists of transactions and the journal from the table's stream.
 package main
 
-import "ledger.example/internal/app"
+import "ledger.example/functions/app"
 
 func main() {
 	app.Main(func(s *app.Service) { app.Start(s.List()) })

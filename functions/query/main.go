@@ -3,7 +3,7 @@ package main
 
 import (
 	"ledger.example/functions/api"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 )
 
 func main() {

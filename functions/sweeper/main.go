@@ -1,7 +1,7 @@
 // Sweeper is the Lambda function that ends the holds that are due. A schedule invokes it every minute.
 package main
 
-import "ledger.example/internal/app"
+import "ledger.example/functions/app"
 
 func main() {
 	app.Main(func(s *app.Service) { app.Start(s.Sweep) })

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/functions/api"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/local/pump"
 	"ledger.example/internal/meter"
 )

@@ -13,8 +13,8 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/api"
+	"ledger.example/functions/app"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/app"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"

@@ -58,15 +58,15 @@ var importRules = []importRule{
 	// Repairs run from a command, not in the functions.
 	{"projections/repair", "events projections internal/store internal/retry", pure},
 	{"projections/repair/*", "events projections projections/repair internal/store internal/retry", pure},
-	{"functions/*", "functions/api internal/app", sdk}, // main packages
+	{"functions/*", "functions/api functions/app", sdk}, // main packages
 	{"functions/api", "client events ledger projections internal/access internal/store", sdk | testsImportAll},
 	{"functions/api/*", "", sdk},
 	{"functions/stream", "events projections internal/store", sdk},
 	{"functions/stream/*", "functions/stream internal/store", sdk},
+	{"functions/app", backend, sdk},
 	{"functions/metrics", "", sdk},
 	{"functions/metrics/*", "functions/metrics", pure},
 	{"internal/access", "events", pure},
-	{"internal/app", backend, sdk},
 	{"internal/retry", "", pure},
 	{"internal/store", "events internal/retry", sdk},
 	{"internal/store/*", "events internal/store", sdk},

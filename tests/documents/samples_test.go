@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/functions/api"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/tests/caller"

@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"ledger.example/functions/app"
 	"ledger.example/internal/access"
-	"ledger.example/internal/app"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/functions/api"
+	"ledger.example/functions/app"
 	"ledger.example/internal/access"
-	"ledger.example/internal/app"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/fault"
 	"ledger.example/tests/setup"

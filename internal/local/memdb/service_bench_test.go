@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ledger.example/functions/api"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/local/memdb"
 )
 

@@ -21,7 +21,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/api"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/store"
 )
 
