@@ -2,8 +2,12 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"sync"
@@ -209,9 +213,59 @@ func TestFiguresOfAReport(t *testing.T) {
 			t.Errorf("reads: %s is %v", unknown, value)
 		}
 	}
+	m.command.Used = store.Used{} // a store that counts no units
+	for _, unknown := range []string{"write_units", "read_units", "dollars_per_million"} {
+		if value, ok := r.report([]*measured{m}, false).Workloads[0].Figures[unknown]; ok {
+			t.Errorf("%s is %v", unknown, value)
+		}
+	}
 	r.inside = nil
 	w := r.report([]*measured{m}, false).Workloads[0]
 	if _, ok := w.Figures["requests"]; ok || w.Figures["succeeded"] != 200 {
 		t.Errorf("of a ledger elsewhere: %v", slices.Sorted(maps.Keys(w.Figures)))
+	}
+}
+
+// A transaction of unknown outcome ends the load, is sent again at the end, and is added to the book if it was posted.
+func TestUnknownOutcomesAreResolved(t *testing.T) {
+	for _, isPosted := range []bool{true, false} {
+		var isUp atomic.Bool
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var body struct{ ID string }
+			if err := json.NewDecoder(r.Body).Decode(&body); err != nil || !isUp.Load() {
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusGatewayTimeout)
+				fmt.Fprint(w, `{"code":"outcome_unknown"}`)
+				return
+			}
+			w.WriteHeader(http.StatusOK)
+			fmt.Fprintf(w, `{"id":%q}`, body.ID)
+		}))
+		defer server.Close()
+		r := newRun(2, 1)
+		var err error
+		if r.load, err = client.New(client.Config{URL: server.URL, Timeout: time.Nanosecond}); err != nil {
+			t.Fatal(err)
+		}
+		var ctx context.Context
+		ctx, r.end = context.WithCancelCause(t.Context())
+		m, err := r.drive(ctx, slot{Uniform, 1}, bound{count: 100}, nil)
+		if err != nil || m.times.count() != 0 || ctx.Err() == nil || len(r.failed) != 1 || len(r.pending) == 0 {
+			t.Fatalf("%v: %d done, %v failed, %d open", err, m.times.count(), r.failed, len(r.pending))
+		}
+		isUp.Store(isPosted)
+		var out Report
+		r.resolve(t.Context(), &out)
+		postings := int64(0)
+		for i := range *r.book {
+			postings += (*r.book)[i].postings.Load()
+		}
+		want := 0
+		if isPosted {
+			want = 2 * len(r.pending)
+		}
+		if postings != int64(want) || (len(out.Failed) == 0) != isPosted {
+			t.Errorf("posted: %t; %d postings in the book, %v", isPosted, postings, out.Failed)
+		}
 	}
 }

@@ -67,9 +67,12 @@ func (r *Run) check(ctx context.Context, out *Report) {
 func (r *Run) resolve(ctx context.Context, out *Report) {
 	for _, q := range r.pending {
 		_, _, err := r.load.Post(ctx, q.post)
-		if err == nil {
+		_, isRefused := errors.AsType[*client.Error](err)
+		_, isUnknown := errors.AsType[*client.UnknownError](err) // it may be because of an Error
+		switch {
+		case err == nil:
 			r.book.post(q.legs)
-		} else if _, isRefused := errors.AsType[*client.Error](err); !isRefused {
+		case isUnknown, !isRefused:
 			out.fail(checkOutcome, r.fixture.names[q.legs[0].account], "a known outcome", err.Error())
 		}
 	}
