@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,41 +42,6 @@ func (r *rig) results(atomic bool, want string, requests ...ledger.Request) []le
 		r.t.Fatalf("answered %s, want %s", got, want)
 	}
 	return results
-}
-
-func TestBatch(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.fund("bob", "USD", "100")
-		bare := transfer("", "jane", "shop", "1")
-		requests := []ledger.Request{
-			transfer("t-1", "jane", "shop", "60"), transfer("t-2", "bob", "shop", "60"), transfer("t-3", "jane", "shop", "41"),
-			transfer("t-4", "jane", "shop", "40"), transfer("t-5", "nobody", "shop", "1"), bare, transfer("t-7", "jane", "jane", "1"),
-			held("t-8", "bob", "shop", "40", time.Hour),
-		}
-		r.results(false, "posted posted insufficient_funds posted account_not_found invalid_request invalid_transaction posted", requests...)
-		requests[0] = transfer("t-1", "jane", "shop", "61")
-		r.results(false, "transaction_id_reused replayed insufficient_funds replayed account_not_found invalid_request invalid_transaction replayed",
-			requests...)
-	})
-}
-
-// Errors of a batch as a whole.
-func TestInvalidBatches(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		for _, atomic := range []bool{false, true} {
-			_, err := r.batch(atomic)
-			r.refused(err, ledger.CodeInvalidTransaction)
-			_, err = r.batch(atomic, make([]ledger.Request, ledger.BatchMax+1)...)
-			r.refused(err, ledger.CodeInvalidTransaction)
-			_, err = r.batch(atomic, transfer("t-1", "bank", "jane", "1"), transfer("t-2", "bank", "jane", "1"), transfer("t-1", "bank", "jane", "1"))
-			e := r.refused(err, ledger.CodeInvalidTransaction)
-			if want := (ledger.Field{Request: 3, Name: "id"}); len(e.Fields) != 1 || e.Fields[0].Field != want {
-				t.Errorf("%+v", e.Fields)
-			}
-		}
-		r.stored("t-1", false)
-	})
 }
 
 // Requests of a batch that debit the same limited pair do not run concurrently: none is refused or has a conflict
@@ -206,62 +170,5 @@ func TestAtomicBatchIsLimitedInSize(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		r.stored("u-0", false)
-	})
-}
-
-// If the store is unavailable, an atomic batch does not repeat the reads for each of its requests.
-func TestAtomicBatchInAnOutage(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		requests := func(n int) (all []ledger.Request) {
-			for i := range n {
-				all = append(all, transfer(fmt.Sprint("t-", i), "jane", "shop", "1"))
-			}
-			return all
-		}
-		var asked []int
-		for _, n := range []int{1, 30} {
-			r.journal.fail = failing("Lookup", errUnavailable)
-			_, err := r.batch(true, requests(n)...)
-			r.refused(err, ledger.CodeUnavailable)
-			asked = append(asked, len(r.journal.calls))
-			r.journal.forget()
-		}
-		if asked[0] != asked[1] {
-			t.Errorf("%d requests for a batch of one, %d for one of 30", asked[0], asked[1])
-		}
-	})
-}
-
-// A batch is refused only if it is certain that none of its requests was or will be posted.
-func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
-	requests := []ledger.Request{transfer("t-1", "jane", "shop", "60"), transfer("t-2", "jane", "bob", "40")}
-	t.Run("applied, refused, and nothing can be read", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, r *rig) {
-			r.fund("jane", "USD", "100")
-			r.journal.steps = []appended{applied(errUnknown), cancelled(refuses("jane", "100"))}
-			r.journal.fail = failing("Transaction", errUnavailable)
-			_, err := r.batch(true, requests...)
-			r.refused(err, ledger.CodeOutcomeUnknown)
-			r.journal.fail = nil
-			r.results(true, "replayed replayed", requests...)
-		})
-	})
-	t.Run("applied late, refused before", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, r *rig) {
-			r.fund("jane", "USD", "100")
-			r.journal.steps = []appended{late(20 * time.Second), func(ctx context.Context, c commit) error {
-				if _, err := r.another().Post(t.Context(), transfer("", "jane", "shop", "1")); err != nil {
-					t.Error(err)
-				}
-				return c.apply(ctx)
-			}}
-			_, err := r.batch(true, requests...)
-			if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("39") {
-				t.Errorf("%+v %+v", e, e.Funds)
-			}
-			time.Sleep(time.Minute)
-			r.stored("t-1", false)
-			r.stored("t-2", false)
-		})
 	})
 }

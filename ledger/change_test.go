@@ -3,8 +3,6 @@ package ledger_test
 import (
 	"errors"
 	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -90,51 +88,6 @@ func TestChangeAccount(t *testing.T) {
 		now, created, err = r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "jane", Actor: "tester"})
 		if err != nil || created || now.Name != name {
 			t.Errorf("%+v, %v", now, err)
-		}
-	})
-}
-
-// Processes with a cached account notice a change through the guard: a raised or reduced limit, or a freeze. A raised
-// limit is available at once, and a reduced one cannot be exceeded.
-func TestDebitsUseTheNewestAccountVersion(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		other := r.another()
-		post := func(id, quantity string) error {
-			_, err := other.Post(t.Context(), transfer(id, "jane", "shop", quantity))
-			return err
-		}
-		limit := func(text string) ledger.ChangeAccount {
-			return ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Limits: map[string]events.Amount{"USD": amount(text)}}}
-		}
-		if err := post("t-1", "100"); err != nil {
-			t.Fatal(err)
-		}
-		r.refused(post("t-2", "1"), ledger.CodeInsufficientFunds)
-		r.mustChange(limit("50"))
-		if err := post("t-3", "30"); err != nil {
-			t.Fatal(err)
-		}
-		r.mustChange(limit("20"))
-		if e := r.refused(post("t-4", "1"), ledger.CodeInsufficientFunds); e.Funds.Available != amount("-10") {
-			t.Errorf("funds %+v", e.Funds)
-		}
-		r.mustChange(limit("500"))
-		r.state("jane", isFrozen)
-		e := r.refused(post("t-5", "1"), ledger.CodeAccountFrozen)
-		if names := ledger.Names(e.Fields); !slices.Equal(names, []string{"from"}) {
-			t.Errorf("fields %v", names)
-		}
-		if err := post("t-1", "100"); err != nil {
-			t.Errorf("a replay of a frozen account: %v", err)
-		}
-		r.refused(post("t-1", "7"), ledger.CodeTransactionIDReused)
-		if _, err := other.Post(t.Context(), transfer("t-6", "shop", "jane", "1")); err != nil {
-			t.Errorf("a credit of a frozen account: %v", err)
-		}
-		r.state("jane", isOpen)
-		if err := post("t-5", "1"); err != nil {
-			t.Errorf("opened again: %v", err)
 		}
 	})
 }
@@ -280,27 +233,6 @@ func TestRaisedLimitAppliesBeforeItsGuardIsUpdated(t *testing.T) {
 	})
 }
 
-// A change is acknowledged only after every guard has its version. Until then the outcome is unknown, and a retry
-// completes the change.
-func TestChangeIsAcknowledgedAfterItsGuardsAreUpdated(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.journal.fail = failing("SetGuardVersion", errUnavailable)
-		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
-		r.refused(err, ledger.CodeOutcomeUnknown)
-		if v := r.guardVersion("jane"); v != 1 {
-			t.Fatalf("the guard has version %d", v)
-		}
-		r.journal.fail = nil
-		if got := r.state("jane", isFrozen); got.Version != 2 {
-			t.Errorf("%+v", got)
-		}
-		if v := r.guardVersion("jane"); v != 2 {
-			t.Errorf("the guard has version %d", v)
-		}
-	})
-}
-
 // A debit that has a newer version of the account than the guard updates the guard.
 func TestDebitUpdatesAnOutdatedGuard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -312,23 +244,6 @@ func TestDebitUpdatesAnOutdatedGuard(t *testing.T) {
 		r.refused(err, ledger.CodeAccountFrozen)
 		if spent, _ := r.journal.Spent(pair("jane", "USD")); !spent.IsZero() || r.guardVersion("jane") != 2 {
 			t.Errorf("%v spent, version %d", spent, r.guardVersion("jane"))
-		}
-	})
-}
-
-// A change whose outcome stays unknown is not called refused.
-func TestUnknownOutcomeOfAChange(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		steps := slices.Repeat([]put{putAnswers(errUnknown)}, 100)
-		r.journal.writes = map[string][]put{"PutChange": steps}
-		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
-		r.refused(err, ledger.CodeOutcomeUnknown)
-		r.journal.writes = map[string][]put{"PutChange": {steps[0], putAnswers(errors.New("odd"))}}
-		_, err = r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
-		r.refused(err, ledger.CodeOutcomeUnknown)
-		r.journal.writes = map[string][]put{"PutChange": steps[:1]}
-		if got := r.state("jane", isFrozen); got.Version != 2 {
-			t.Errorf("%+v", got)
 		}
 	})
 }
@@ -383,29 +298,5 @@ func TestUnknownChangeOfEverything(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		r.now("jane", 4, isOpen)
-	})
-}
-
-// Concurrent changes compete for their numbers. Each is applied once, one after the other.
-func TestConcurrentChanges(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		var all sync.WaitGroup
-		for i := range 8 {
-			all.Go(func() {
-				name := "Jane " + strconv.Itoa(i)
-				if _, err := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", Name: &name, Actor: "tester"}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		account, err := r.Account(t.Context(), "jane")
-		if err != nil || account.Version != 9 {
-			t.Errorf("%+v, %v", account, err)
-		}
-		if v := r.guardVersion("jane"); v != 9 {
-			t.Errorf("the guard has version %d", v)
-		}
 	})
 }

@@ -27,36 +27,6 @@ func (r *rig) project(account string, t events.TransactionPosted) {
 	}
 }
 
-// An account does not close while its balances lack an acknowledged posting: a backdated credit counts only once it is
-// projected. A retry by any process continues.
-func TestCloseCountsPostings(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		time.Sleep(time.Minute)
-		r.mustPost(transfer("t-1", "jane", "shop", "60"))
-		time.Sleep(time.Minute)
-		r.project("jane", r.mustPost(transfer("t-2", "jane", "shop", "40")).Transaction)
-		late := r.mustPost(backdated("late", "bank", "jane", "1000", time.Hour)) // below the seal
-		request := ledger.ChangeAccount{ID: "jane", State: &isClosed, Actor: "tester", IfMatch: 1}
-		_, err := r.ChangeAccount(t.Context(), request)
-		r.refused(err, ledger.CodeContention)
-		r.now("jane", 2, isFrozen)
-		_, err = r.another().ChangeAccount(t.Context(), request)
-		r.refused(err, ledger.CodeContention)
-
-		r.project("jane", late.Transaction)
-		_, err = r.another().ChangeAccount(t.Context(), request)
-		r.refused(err, ledger.CodeInvalidChange)
-		r.now("jane", 3, isOpen) // the account was only frozen to close it
-		if _, err := r.another().Post(t.Context(), transfer("t-3", "jane", "shop", "1000")); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := r.close("jane"); err != nil || got.Version != 5 {
-			t.Errorf("%+v, %v", got, err)
-		}
-	})
-}
-
 // A change by somebody else is never taken for the first step of a closing, even if it froze the account.
 func TestCloseAfterAnotherFreeze(t *testing.T) {
 	byA, byB := "by A", "by B"
@@ -176,36 +146,6 @@ func TestHighestLimitsAreBounded(t *testing.T) {
 		}
 		r.refused(change(events.HighestLimits+events.OverdraftAssets), ledger.CodeInvalidChange)
 		r.state("jane", isFrozen) // other changes are still possible
-	})
-}
-
-// So does a backdated credit of an asset that has no other posting.
-func TestCloseCountsPostingsOfANewAsset(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		credit := backdated("t-1", "bank", "jane", "5", time.Hour)
-		credit.Asset = "AAPL"
-		r.mustPost(credit)
-		_, err := r.close("jane")
-		r.refused(err, ledger.CodeContention)
-		r.now("jane", 2, isFrozen)
-	})
-}
-
-// A credit that is committed while the account is being closed, in a stretch that was counted before, is kept.
-// One that comes before the count makes the command look again.
-func TestCreditWhilePostingsAreCounted(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.mustPost(transfer("t-1", "jane", "shop", "100"))
-		comes := &hiding{Projections: r.journal}
-		comes.before = func() {
-			comes.before = nil
-			r.project("jane", r.mustPost(backdated("t-2", "bank", "jane", "5", time.Hour)).Transaction)
-		}
-		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: comes, Now: storeNow})
-		_, err := l.ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", State: &isClosed, Actor: "tester"})
-		r.refused(err, ledger.CodeInvalidChange)
-		r.now("jane", 3, isOpen)
 	})
 }
 

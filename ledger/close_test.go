@@ -2,8 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -67,27 +65,6 @@ func TestCloseAccount(t *testing.T) {
 	})
 }
 
-// A credit that reached an account while it was being closed can be reversed.
-func TestReversalOfALateCredit(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		other := r.another()
-		if _, err := other.Post(t.Context(), transfer("t-0", "bank", "bob", "1")); err != nil {
-			t.Fatal(err)
-		}
-		r.mustPost(transfer("t-1", "bob", "bank", "1"))
-		r.state("bob", isClosed)
-		if _, err := other.Post(t.Context(), transfer("t-2", "bank", "bob", "5")); err != nil {
-			t.Fatalf("a process that knows bob as open: %v", err)
-		}
-		_, err := r.post(transfer("t-3", "bob", "bank", "5"))
-		r.refused(err, ledger.CodeAccountClosed)
-		back := ledger.ReverseRequest{Annotation: ledger.Annotation{ID: "r-1", Actor: "tester"}, Transaction: "t-2"}
-		if _, err := r.Post(t.Context(), back); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // A reversal cannot bring a closed account below zero.
 func TestReversalCannotOverdrawAClosedAccount(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -103,29 +80,6 @@ func TestReversalCannotOverdrawAClosedAccount(t *testing.T) {
 			}
 		}
 		r.stored("r-1", false)
-	})
-}
-
-// If a credit is posted while an account is being closed, the account is opened again and the request is refused.
-func TestCreditWhileAnAccountIsBeingClosed(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.mustPost(transfer("t-1", "jane", "shop", "100"))
-		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
-			_, err := r.another().Post(t.Context(), transfer("t-2", "bank", "jane", "5"))
-			return errors.Join(err, apply())
-		}}}
-		_, err := r.close("jane")
-		r.refused(err, ledger.CodeInvalidChange)
-		r.now("jane", 3, isOpen)
-		if _, err := r.another().Post(t.Context(), transfer("t-3", "jane", "shop", "5")); err != nil {
-			t.Error(err)
-		}
-		// One that was frozen before stays so.
-		r.state("shop", isFrozen)
-		_, err = r.close("shop")
-		r.refused(err, ledger.CodeInvalidChange)
-		r.now("shop", 2, isFrozen)
 	})
 }
 
@@ -149,28 +103,6 @@ func TestCloseWaitsForDebits(t *testing.T) {
 		r.now("bob", 2, isFrozen)
 		hidden.left, request.IfMatch = 0, 1
 		if got, err := l.ChangeAccount(t.Context(), request); err != nil || got.Version != 3 {
-			t.Errorf("%+v, %v", got, err)
-		}
-	})
-}
-
-// No debit is posted between the check of the holdings and the closing.
-func TestDebitWhileAnAccountIsBeingClosed(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("margin", "USD", "10")
-		r.mustPost(transfer("t-1", "margin", "shop", "10"))
-		other := r.another()
-		if _, err := other.Post(t.Context(), transfer("t-2", "bank", "margin", "1")); err != nil { // knows it as open
-			t.Fatal(err)
-		}
-		r.mustPost(transfer("t-3", "margin", "shop", "1"))
-		freezes := func(apply func() error) error { return apply() }
-		r.journal.writes = map[string][]put{"PutChange": {freezes, func(apply func() error) error {
-			_, err := other.Post(t.Context(), transfer("t-4", "margin", "shop", "100"))
-			r.refused(err, ledger.CodeAccountFrozen)
-			return apply()
-		}}}
-		if got, err := r.close("margin"); err != nil || got.State != isClosed {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -206,38 +138,4 @@ func (h *hiding) CountPostings(ctx context.Context, account, asset string) (int6
 		return 0, h.counting(ctx)
 	}
 	return h.Projections.CountPostings(ctx, account, asset)
-}
-
-// Every guard is updated, page by page. If the command's time is not enough, the outcome is unknown, and a retry
-// continues with the remaining guards.
-func TestChangeOfAnAccountWithManyGuards(t *testing.T) {
-	const guards = 10_000
-	inBubble(t, func(t *testing.T, r *rig) {
-		for i := range guards {
-			p := pair("jane", fmt.Sprintf("asset-%05d", i))
-			if err := r.another().CreateGuard(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.journal.forget()
-		r.state("jane", isFrozen)
-		t.Logf("%d guards: %d tells, %d queries, %d other requests", guards, r.journal.count("SetGuardVersion"), r.journal.count("Guards"),
-			len(r.journal.calls)-r.journal.count("SetGuardVersion")-r.journal.count("Guards"))
-		if n := r.journal.count("SetGuardVersion"); n != guards {
-			t.Errorf("%d tells", n)
-		}
-		// Each takes 20 ms: a command tells some 6,000.
-		r.journal.forget()
-		r.journal.delay = map[string]time.Duration{"SetGuardVersion": 20 * time.Millisecond}
-		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isOpen})
-		r.refused(err, ledger.CodeOutcomeUnknown)
-		first := r.journal.count("SetGuardVersion")
-		r.journal.forget()
-		start := time.Now()
-		r.state("jane", isOpen)
-		t.Logf("by 20 ms each: %d tells in the first command, %d in the next, which took %v", first, r.journal.count("SetGuardVersion"), time.Since(start))
-		if second := r.journal.count("SetGuardVersion"); first+second > guards+32 || second == 0 {
-			t.Errorf("%d tells, and then %d", first, second)
-		}
-	})
 }

@@ -2,12 +2,9 @@ package ledger
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"ledger.example/events"
 )
@@ -156,86 +153,6 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestDecideKeepsWhatTheRequestSays(t *testing.T) {
-	a := Annotation{ID: "t-1", Description: "d", Metadata: map[string]string{"k": "v"}, Actor: "me"}
-	tx := known().buildTransaction(PostTransfer{Annotation: a, From: "jane", To: "bob", Asset: "USD", Quantity: events.NewAmount(1)}.expand())
-	if tx.ID != "t-1" || tx.Description != "d" || tx.Actor != "me" || !reflect.DeepEqual(tx.Metadata, a.Metadata) {
-		t.Errorf("header %+v", tx)
-	}
-	a.Metadata["k"] = "changed by the caller"
-	if tx.Metadata["k"] != "v" {
-		t.Error("the header shares the caller's metadata")
-	}
-}
-
-// G2: every request that passes shape and rules expands to legs whose quantities and costs sum to zero for each asset.
-func TestExpansionBalances(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		q, c := drawAmount(t, "quantity"), drawAmount(t, "cost")
-		requests := []Request{
-			PostTransfer{From: drawID(t, "from"), To: drawID(t, "to"), Asset: drawID(t, "asset"), Quantity: q},
-			PostTrade{Asset: drawID(t, "asset"), Buyer: drawID(t, "buyer"), Seller: drawID(t, "seller"), Quantity: q, Cost: c, Settle: rapid.Bool().Draw(t, "settle")},
-			PostTransaction{Postings: drawLegs(t)},
-		}
-		for _, r := range requests {
-			if r.Shape() != nil || r.expand().rules() != nil {
-				continue
-			}
-			for _, currency := range []string{"USD", drawID(t, "currency"), ""} {
-				legs := r.expand().withCash(currency)
-				if err := unbalanced(legs); err != nil {
-					t.Fatalf("%#v: %v", r, err.Fields)
-				}
-				for i, leg := range legs {
-					if leg.Quantity.IsZero() && leg.Cost.IsZero() || leg.Asset == "" {
-						t.Fatalf("%#v: leg %d is %v", r, i, leg)
-					}
-				}
-			}
-		}
-	})
-}
-
-// G5: outdated or missing credits may cause refusals, but every debit that passes its guard is covered.
-func TestBoundNeverAllowsOverspending(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		pair := events.Pair{Account: "jane", Asset: "USD"}
-		small := rapid.Int64Range(0, 30)
-		overdraft := events.NewAmount(small.Draw(t, "overdraft"))
-		account := &Account{
-			ID: "jane", Version: 1, State: events.StateOpen, Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": overdraft}},
-		}
-		var spent, credits events.Amount // the truth
-		history := []events.Amount{{}}   // what the credits ever were
-		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			out, in := events.NewAmount(small.Draw(t, "debit")), events.NewAmount(small.Draw(t, "credit"))
-			known := &definitions{accounts: []*Account{account}}
-			tx := known.buildTransaction(draft{legs: []LegRequest{
-				{Account: "jane", Asset: "USD", Quantity: in}, {Account: "jane", Asset: "USD", Quantity: out.Neg()},
-			}})
-			if !out.IsZero() {
-				l := limitsAlone(tx, known)[0]
-				l.credits = rapid.SampledFrom(history).Draw(t, "known") // some process knows some earlier figure
-				if passes := spent.Cmp(l.bound()) <= 0; !passes {
-					exact := l
-					exact.credits, exact.spent = credits, spent
-					covered := addSaturating(exact.gross, exact.ownCredits.Neg()).Cmp(exact.available()) <= 0
-					if covered != (spent.Cmp(exact.bound()) <= 0) {
-						t.Fatalf("figures of a refusal disagree with the bound: %+v at %v", exact, spent)
-					}
-					continue
-				}
-				spent = addSaturating(spent, l.gross)
-			}
-			credits = addSaturating(credits, in)
-			history = append(history, credits)
-			if spent.Cmp(addSaturating(credits, overdraft)) > 0 {
-				t.Fatalf("%v: spent %v of credits %v and overdraft %v", pair, spent, credits, overdraft)
-			}
-		}
-	})
 }
 
 // For amounts of any size, the amount spent stays within 38 digits, and a bound does not overflow.

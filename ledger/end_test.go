@@ -2,12 +2,10 @@ package ledger_test
 
 import (
 	"context"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"ledger.example/events"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
@@ -77,63 +75,6 @@ func TestCapturedAmounts(t *testing.T) {
 	})
 }
 
-// G11: a hold ends once. A repeated end is a replay. A different end is refused, with how the hold ended.
-func TestAHoldEndsOnce(t *testing.T) {
-	type end func(context.Context, *ledger.Ledger) (ledger.Posted, error)
-	ends := map[string]end{
-		"capture": func(ctx context.Context, l *ledger.Ledger) (ledger.Posted, error) {
-			return l.Post(ctx, capture("h-1", some("60")))
-		},
-		"capture of all": func(ctx context.Context, l *ledger.Ledger) (ledger.Posted, error) {
-			return l.Post(ctx, capture("h-1", ledger.Part{}))
-		},
-		"release": func(ctx context.Context, l *ledger.Ledger) (ledger.Posted, error) {
-			return l.Post(ctx, release("h-1"))
-		},
-	}
-	for first, one := range ends {
-		for second, two := range ends {
-			for _, how := range []string{"after it", "at the same time", "while its answer is lost"} {
-				t.Run(second+" and "+first+" "+how, func(t *testing.T) {
-					inBubble(t, func(t *testing.T, r *rig) {
-						r.placed(time.Hour)
-						var done ledger.Posted
-						before := func() {
-							var err error
-							if done, err = one(t.Context(), r.another()); err != nil || done.Replayed {
-								t.Errorf("first: %+v, %v", done, err)
-							}
-						}
-						switch how {
-						case "after it":
-							before()
-						case "at the same time":
-							r.journal.steps = []appended{func(ctx context.Context, c commit) error {
-								before()
-								return c.apply(ctx)
-							}}
-						default:
-							r.journal.steps = []appended{func(ctx context.Context, c commit) error {
-								before()
-								c.apply(ctx)
-								return errUnknown
-							}}
-						}
-						got, err := two(t.Context(), r.Ledger)
-						if first == second {
-							if err != nil || !got.Replayed || !reflect.DeepEqual(got.End, done.End) || r.journal.count("VerifyComplete") != 1 {
-								t.Errorf("second: %+v, %v; %v", got, err, r.journal.calls)
-							}
-						} else if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != done.Status() {
-							t.Errorf("refused with %q, it is %q", e.HoldStatus, done.Status())
-						}
-					})
-				})
-			}
-		}
-	}
-}
-
 // A capture before the time of expiry succeeds, and is replayed at any later time. Within the clock tolerance after
 // that time the outcome is unknown. After it, the capture writes the expiry before it is refused.
 func TestCaptureAndExpiry(t *testing.T) {
@@ -176,46 +117,6 @@ func TestCaptureAndExpiry(t *testing.T) {
 			t.Error(again, err)
 		}
 		r.mustPost(transfer("t-1", "jane", "bob", "100"))
-	})
-}
-
-// A hold that has ended differently is refused as ended, whatever the capture asks for.
-func TestCaptureOfTooMuchOfAnEndedHold(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.placed(time.Hour)
-		if _, err := r.Post(t.Context(), release("h-1")); err != nil {
-			t.Fatal(err)
-		}
-		_, err := r.Post(t.Context(), capture("h-1", some("101")))
-		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusReleased {
-			t.Errorf("it is %q", e.HoldStatus)
-		}
-	})
-}
-
-func TestEndsAfterTheTimeOfExpiry(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.placed(time.Minute)
-		r.fund("bob", "USD", "10")
-		r.mustPost(held("h-2", "bob", "shop", "10", time.Minute))
-		time.Sleep(time.Minute - time.Millisecond)
-		captured, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Hour)
-		if again, err := r.Post(t.Context(), capture("h-1", ledger.Part{})); err != nil || !again.Replayed || again.End.Legs[0] != captured.End.Legs[0] {
-			t.Error(again, err)
-		}
-		request := release("h-2")
-		request.Description = "nobody came"
-		released, err := r.Post(t.Context(), request)
-		if err != nil || released.Status() != ledger.StatusReleased || released.End.Description != "nobody came" {
-			t.Error(released, err)
-		}
-		request.Description = strings.Repeat("x", events.DescriptionChars+1)
-		_, err = r.Post(t.Context(), request)
-		r.refused(err, ledger.CodeInvalidRequest)
 	})
 }
 
@@ -316,23 +217,6 @@ func TestEndNeedsAClock(t *testing.T) {
 		}
 		if len(r.journal.sent) != 0 {
 			t.Error("an end was sent")
-		}
-	})
-}
-
-// The KSUIDs of an end are greater than those of its hold, even if the clock is behind.
-func TestEndIsMintedAfterItsHold(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.skew = 4 * time.Second
-		placed := r.placed(time.Hour).Transaction
-		r.restart()
-		r.skew = -4 * time.Second
-		ended, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
-		if err != nil || ended.End.Legs[0].ID <= placed.Legs[1].ID {
-			t.Errorf("%v after %v: %v", ended.End.Legs, placed.Legs, err)
-		}
-		if calls := strings.Join(r.journal.calls, " "); calls != "Lifecycle Append" {
-			t.Errorf("requests: %s", calls)
 		}
 	})
 }

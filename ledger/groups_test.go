@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 
@@ -43,57 +42,6 @@ func (r *rig) groupsOf() string {
 	return fmt.Sprint(number, " ", groups)
 }
 
-// Each change has all groups. A repeated request writes nothing.
-func TestGroupsOfAnAccount(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.group("a", "b")
-		for _, step := range []struct {
-			ask     ledger.GroupAccount
-			changed bool
-			newest  string
-		}{
-			{outOf("a"), false, "none"}, {into("b"), true, "1 [b]"}, {into("a"), true, "2 [a b]"},
-			{into("b"), false, "2 [a b]"}, {outOf("b"), true, "3 [a]"}, {outOf("b"), false, "3 [a]"},
-			{outOf("a"), true, "4 []"}, {into("b"), true, "5 [b]"},
-		} {
-			groups, changed, err := r.GroupAccount(t.Context(), step.ask)
-			if err != nil || changed != step.changed || r.groupsOf() != step.newest {
-				t.Errorf("%+v: changed %v, %v; newest %s, want %s", step.ask, changed, err, r.groupsOf(), step.newest)
-			}
-			if slices.Contains(groups, step.ask.Group) == step.ask.Out {
-				t.Errorf("%+v answers %q", step.ask, groups)
-			}
-		}
-	})
-}
-
-func TestInvalidGroupRequests(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.group("a")
-		ask := into("none")
-		_, _, err := r.GroupAccount(t.Context(), ask)
-		r.refused(err, ledger.CodeGroupNotFound)
-		ask = into("a")
-		ask.Account = "none"
-		_, _, err = r.GroupAccount(t.Context(), ask)
-		r.refused(err, ledger.CodeAccountNotFound)
-		ask.Account, ask.Group = "a b", "-"
-		_, _, err = r.GroupAccount(t.Context(), ask)
-		r.refused(err, ledger.CodeInvalidRequest)
-		_, err = r.Grant(t.Context(), ledger.GrantMember{
-			Group: "none", User: "u", Role: events.RoleOwner, Actor: "tester",
-		})
-		r.refused(err, ledger.CodeGroupNotFound)
-		again := ledger.RegisterGroup{ID: "a", Actor: "another"}
-		if _, created, err := r.RegisterGroup(t.Context(), again); created || err != nil {
-			t.Errorf("the same again: %v, %v", created, err)
-		}
-		again.Name = "Another"
-		_, _, err = r.another().RegisterGroup(t.Context(), again)
-		r.refused(err, ledger.CodeGroupExists)
-	})
-}
-
 // Concurrent changes never put an account into more than events.AccountGroupsMax groups.
 func TestConcurrentChangesKeepTheLimitOfGroups(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -124,23 +72,6 @@ func TestConcurrentChangesKeepTheLimitOfGroups(t *testing.T) {
 		groups, number, err := r.another().NewestGroups(t.Context(), "jane")
 		if refused != 3 || len(groups) != events.AccountGroupsMax || number != events.AccountGroupsMax || err != nil {
 			t.Errorf("%d refused; %d: %q, %v", refused, number, groups, err)
-		}
-	})
-}
-
-// If another change comes first, this one is based on it and keeps its groups.
-func TestGroupAfterAnotherChange(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.group("a", "b")
-		r.journal.puts = []put{func(apply func() error) error {
-			if _, _, err := r.another().GroupAccount(t.Context(), into("b")); err != nil {
-				t.Error(err)
-			}
-			return apply()
-		}}
-		groups, changed, err := r.GroupAccount(t.Context(), into("a"))
-		if err != nil || !changed || !slices.Equal(groups, []string{"a", "b"}) || r.groupsOf() != "2 [a b]" {
-			t.Errorf("%q, %v, %v; newest %s", groups, changed, err, r.groupsOf())
 		}
 	})
 }

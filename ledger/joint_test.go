@@ -48,36 +48,6 @@ func TestJointWrite(t *testing.T) {
 	})
 }
 
-// Requests that share no guard are written separately, and so are the requests of each guard.
-func TestJointWritesOfTwoAccounts(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.fund("bob", "USD", "100")
-		var requests []ledger.Request
-		for i := range 5 {
-			requests = append(requests, transfer(fmt.Sprint("jane-", i), "jane", "shop", "1"),
-				transfer(fmt.Sprint("bob-", i), "bob", "shop", "1"), transfer(fmt.Sprint("bank-", i), "bank", "jane", "1"))
-		}
-		r.results(false, repeated("posted", 15), requests...)
-		var heads []int
-		for _, c := range r.journal.sent {
-			heads = append(heads, c.heads)
-		}
-		if slices.Sort(heads); !slices.Equal(heads, []int{1, 1, 1, 1, 1, 5, 5}) {
-			t.Errorf("sent %v", heads)
-		}
-		// A request of both accounts connects them.
-		both := ledger.PostTransaction{Annotation: ledger.Annotation{ID: "both", Actor: "tester"}, Postings: []ledger.LegRequest{
-			{Account: "jane", Asset: "USD", Quantity: amount("-1")}, {Account: "bob", Asset: "USD", Quantity: amount("-1")},
-			{Account: "shop", Asset: "USD", Quantity: amount("2")}}}
-		r.journal.forget()
-		r.results(false, "posted posted posted", transfer("t-1", "jane", "shop", "1"), transfer("t-2", "bob", "shop", "1"), both)
-		if c := r.journal.sent; len(c) != 1 || c[0].heads != 3 || len(c[0].debits) != 2 {
-			t.Errorf("sent %+v", c)
-		}
-	})
-}
-
 // If the requests do not fit together, each is judged alone.
 func TestJointWriteIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -222,84 +192,6 @@ func TestEndsWaitForEarlierRequests(t *testing.T) {
 	})
 }
 
-// The credits of a limit do not fall between a joint write and the attempts of its requests alone, even if the cache
-// entry expires. Their refusals rely on it.
-func TestCreditsNeverFallAfterAJointWrite(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.restart()
-		r.journal.Project(pair("jane", "USD"), amount("1000"))
-		r.mustPost(transfer("t-1", "jane", "shop", "1"))
-		r.journal.Project(pair("jane", "USD"), amount("100"))
-		time.Sleep(ledger.CreditsTTL - time.Second)
-		r.journal.forget()
-		r.journal.steps = []appended{hangs, cancelled(refuses("jane", "1000"))}
-		r.journal.forever = cancelled(refuses("jane", "1000"))
-		r.results(false, "insufficient_funds insufficient_funds", transfers("t-2", 2)...)
-		for _, c := range r.journal.sent[1:] {
-			if c.debits[0].bound.Cmp(r.journal.sent[0].debits[0].bound) < 0 {
-				t.Errorf("an attempt with %d requests has the bound %v after %v", c.heads, c.debits[0].bound, r.journal.sent[0].debits[0].bound)
-			}
-		}
-	})
-}
-
-// owning draws a request that debits jane, and may credit her as well.
-func owning(rt *rapid.T, id string) ledger.Request {
-	gross, own := rapid.Int64Range(5, 40).Draw(rt, "gross"), rapid.SampledFrom([]int64{0, 0, 10, 60}).Draw(rt, "own")
-	request := ledger.PostTransaction{Annotation: ledger.Annotation{ID: id, Actor: "tester"}, Postings: []ledger.LegRequest{
-		{Account: "jane", Asset: "USD", Quantity: events.NewAmount(-gross)},
-		{Account: "bank", Asset: "USD", Quantity: events.NewAmount(gross)}}}
-	if own > 0 {
-		request.Postings = append(request.Postings, ledger.LegRequest{Account: "bank", Asset: "USD", Quantity: events.NewAmount(-own)},
-			ledger.LegRequest{Account: "jane", Asset: "USD", Quantity: events.NewAmount(own)})
-	}
-	if rapid.IntRange(0, 5).Draw(rt, "hold") == 0 {
-		request.Hold = &ledger.HoldRequest{}
-	}
-	return request
-}
-
-// Requests that share a guard get the answers that they would get one after the other.
-func TestJointWriteIsJudgedInOrder(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		var requests []ledger.Request
-		for i := range rapid.IntRange(2, 6).Draw(rt, "requests") {
-			requests = append(requests, owning(rt, fmt.Sprint("t-", i)))
-		}
-		funds := fmt.Sprint(rapid.Int64Range(1, 150).Draw(rt, "funds"))
-		projected, used := rapid.Bool().Draw(rt, "projected"), rapid.IntRange(0, 9).Draw(rt, "used")
-		judge := func(together bool) (all []string, spent events.Amount) {
-			size := 1
-			if together {
-				size = len(requests)
-			}
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.fund("jane", "USD", funds)
-				if !projected {
-					r.journal.Project(pair("jane", "USD"), events.Amount{})
-				}
-				if used < len(requests) {
-					_, _ = r.another().Post(t.Context(), requests[used]) // may be refused
-				}
-				for batch := range slices.Chunk(requests, size) {
-					results, err := r.batch(false, batch...)
-					if err != nil {
-						t.Error(err)
-					}
-					all = append(all, outcomes(results)...)
-				}
-				spent, _ = r.journal.Spent(pair("jane", "USD"))
-			})
-			return all, spent
-		}
-		want, wantSpent := judge(false)
-		if got, spent := judge(true); !slices.Equal(got, want) || spent != wantSpent {
-			rt.Fatalf("together: %v, spent %v; one by one: %v, spent %v", got, spent, want, wantSpent)
-		}
-	})
-}
-
 // A request that is refused alone, while a joint write with it may still be applied, is never posted.
 func TestLateJointWrite(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -327,4 +219,20 @@ func TestLateJointWrite(t *testing.T) {
 			}
 		}
 	})
+}
+
+// owning draws a request that debits jane, and may credit her as well.
+func owning(rt *rapid.T, id string) ledger.Request {
+	gross, own := rapid.Int64Range(5, 40).Draw(rt, "gross"), rapid.SampledFrom([]int64{0, 0, 10, 60}).Draw(rt, "own")
+	request := ledger.PostTransaction{Annotation: ledger.Annotation{ID: id, Actor: "tester"}, Postings: []ledger.LegRequest{
+		{Account: "jane", Asset: "USD", Quantity: events.NewAmount(-gross)},
+		{Account: "bank", Asset: "USD", Quantity: events.NewAmount(gross)}}}
+	if own > 0 {
+		request.Postings = append(request.Postings, ledger.LegRequest{Account: "bank", Asset: "USD", Quantity: events.NewAmount(-own)},
+			ledger.LegRequest{Account: "jane", Asset: "USD", Quantity: events.NewAmount(own)})
+	}
+	if rapid.IntRange(0, 5).Draw(rt, "hold") == 0 {
+		request.Hold = &ledger.HoldRequest{}
+	}
+	return request
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -31,36 +30,6 @@ func (r *rig) newest() string {
 	return fmt.Sprint(number, " ", cmp.Or(role, "revoked"))
 }
 
-// If another grant comes first, this one gets the next number.
-func TestGrantAfterAnother(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		p := r.journal
-		other := func(role events.Role) put {
-			return func(apply func() error) error {
-				if _, err := r.another().Grant(t.Context(), grant(role)); err != nil {
-					t.Error(err)
-				}
-				return apply()
-			}
-		}
-		p.puts = []put{other(events.RoleViewer), other(events.RoleOperator)}
-		if created, err := r.Grant(t.Context(), grant(events.RoleOwner)); created || err != nil {
-			t.Errorf("created %v, %v: the first role was another's", created, err)
-		}
-		if got := r.newest(); got != "3 owner" {
-			t.Errorf("newest %s", got)
-		}
-		// The same role from another at the same time: nothing is left to do.
-		if err := r.Revoke(t.Context(), revoke); err != nil {
-			t.Fatal(err)
-		}
-		p.puts = []put{other(events.RoleViewer)}
-		if created, err := r.Grant(t.Context(), grant(events.RoleViewer)); created || err != nil || r.newest() != "5 viewer" {
-			t.Errorf("created %v, %v; newest %s", created, err, r.newest())
-		}
-	})
-}
-
 // A grant whose answer was lost is written once, and does not undo a later revocation.
 func TestUnknownGrantIsWrittenOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -79,38 +48,6 @@ func TestUnknownGrantIsWrittenOnce(t *testing.T) {
 		}
 		if got := r.newest(); got != "2 revoked" {
 			t.Errorf("newest %s", got)
-		}
-	})
-}
-
-// Other grants keep coming first.
-func TestGrantUnderContention(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.journal.putsForever = putAnswers(&store.Refused{Old: store.EventItem(events.MemberGranted{
-			Account: "jane", User: "u", Role: events.RoleViewer, Number: 1, Actor: "another", At: storeNow(),
-		})})
-		start := time.Now()
-		_, err := r.Grant(t.Context(), grant(events.RoleOwner))
-		r.refused(err, ledger.CodeContention)
-		if d := time.Since(start); d < 5*time.Second || d > 8*time.Second {
-			t.Errorf("said after %v", d)
-		}
-	})
-}
-
-// A role that a user already has is not granted again, and a missing role is not revoked.
-func TestTheSameRoleIsWrittenOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		for i, newest := range []string{"none", "1 viewer", "1 viewer", "2 revoked", "2 revoked"} {
-			var err error
-			if i == 1 || i == 2 {
-				_, err = r.Grant(t.Context(), grant(events.RoleViewer))
-			} else {
-				err = r.Revoke(t.Context(), revoke)
-			}
-			if err != nil || r.newest() != newest {
-				t.Errorf("step %d: newest %s, want %s; %v", i, r.newest(), newest, err)
-			}
 		}
 	})
 }
@@ -159,21 +96,6 @@ func inBubbleOfAnn(t *testing.T, f func(t *testing.T, r *rig, wanted ledger.Gran
 		wanted := grant(events.RoleViewer)
 		wanted.By = by
 		f(t, r, wanted)
-	})
-}
-
-// G10: a right that was revoked after it was read does not allow a grant, and there is no retry.
-func TestGrantByAnOutdatedRight(t *testing.T) {
-	inBubbleOfAnn(t, func(t *testing.T, r *rig, wanted ledger.GrantMember) {
-		r.journal.puts = []put{func(apply func() error) error {
-			outdate(t, r)
-			return apply()
-		}}
-		_, err := r.Grant(t.Context(), wanted)
-		r.refused(err, ledger.CodeContention)
-		if !errors.Is(err, store.ErrOutdated) || r.newest() != "none" || r.journal.written != 1 {
-			t.Errorf("%v; newest %s, after %d puts", err, r.newest(), r.journal.written)
-		}
 	})
 }
 
