@@ -11,62 +11,6 @@ import (
 	"ledger.example/ledger"
 )
 
-// Concurrent debits that keep changing the guard cause contention, never insufficient funds.
-func TestContentionOnAGuard(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.journal.forever = cancelled(refuses("jane", "40"))
-		start := time.Now()
-		_, err := r.post(transfer("t-1", "jane", "shop", "60"))
-		r.refused(err, ledger.CodeContention)
-		if d := time.Since(start); d < 5*time.Second {
-			t.Errorf("said after %v", d)
-		}
-		seen := map[events.KSUID]bool{}
-		for _, c := range r.journal.sent {
-			if id := c.postings[0].ID; seen[id] {
-				t.Error("a KSUID was sent twice: it must be minted right before the write")
-			} else {
-				seen[id] = true
-			}
-		}
-		_, err = r.post(transfer("t-1", "jane", "shop", "61"))
-		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("60") {
-			t.Errorf("funds %+v", *e.Funds)
-		}
-	})
-}
-
-// A refusal after an attempt with an unknown outcome stays true when that attempt arrives later: the amount spent never
-// falls, and the attempt had no higher bound than the refusal.
-func TestRefusalStaysFinalWhenAnAttemptArrivesLate(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.journal.Project(pair("jane", "USD"), amount("60"))
-		r.restart()
-		r.journal.steps = []appended{
-			func(ctx context.Context, c commit) error {
-				other := r.another()
-				if _, err := other.Post(t.Context(), transfer("", "jane", "shop", "60")); err != nil {
-					t.Error(err)
-				}
-				return late(20*time.Second)(ctx, c)
-			},
-		}
-		_, err := r.post(transfer("t-1", "jane", "shop", "41"))
-		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("40") || e.Funds.Requested != amount("41") {
-			t.Errorf("funds %+v", *e.Funds)
-		}
-		time.Sleep(time.Minute)
-		r.stored("t-1", false)
-		for i, c := range r.journal.sent {
-			if bound := c.debits[0].bound; i > 0 && bound.Cmp(r.journal.sent[i-1].debits[0].bound) < 0 {
-				t.Errorf("attempt %d has a lower bound than the one before", i)
-			}
-		}
-	})
-}
-
 // A refusal while the header is in conflict proves nothing: the other write may be this request's first attempt.
 func TestConflictOfTheHeaderIsNoRefusal(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -1,9 +1,7 @@
 package ledger_test
 
 import (
-	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,45 +25,6 @@ func (r *rig) status(id string, want ledger.Status) {
 	if err != nil || lifecycle.Status() != want {
 		r.t.Fatalf("%s is %q, want %q: %v", id, lifecycle.Status(), want, err)
 	}
-}
-
-// Requests that place, end and reverse the same transaction are carried out in their order.
-func TestRequestsOfOneTransactionInABatchAreSequential(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "1000")
-		var requests []ledger.Request
-		for i := range 25 {
-			id := fmt.Sprint("h-", i)
-			requests = append(requests, held(id, "jane", "shop", "10", time.Hour), capture(id, ledger.Part{}),
-				reversal("r-"+id, id, some("4")), reversal("s-"+id, id, some("6")))
-		}
-		r.results(false, strings.TrimSpace(strings.Repeat("posted ", 100)), requests...)
-	})
-}
-
-// Any reversal of an atomic batch may have to be planned again, or may have been posted before.
-func TestAtomicBatchWithConcurrentReversals(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.paid()
-		batch := []ledger.Request{transfer("t-2", "bank", "bob", "1"), reversal("r-1", "t-1", ledger.Part{}), transfer("t-3", "bob", "fees", "1")}
-		r.journal.steps = []appended{func(ctx context.Context, c commit) error {
-			if _, err := r.another().Post(t.Context(), reversal("other", "t-1", some("30"))); err != nil {
-				t.Error(err)
-			}
-			return c.apply(ctx)
-		}}
-		results := r.results(true, "posted posted posted", batch...)
-		if got := results[1].Posted.Transaction.Legs[0].Quantity; got != amount("70") {
-			t.Errorf("took %v", got)
-		}
-		batch[0] = transfer("t-4", "bank", "bob", "1")
-		r.results(true, "posted replayed replayed", batch...)
-		// Once the posted one is found, nothing is unknown.
-		batch[0] = transfer("t-5", "bank", "bob", "1")
-		r.journal.forever = func(context.Context, commit) error { return errThrottled }
-		_, err := r.batch(true, batch...)
-		r.refused(err, ledger.CodeThrottled)
-	})
 }
 
 // A reversal may debit a closed account, but not in the name of another request of its batch.

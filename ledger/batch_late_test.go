@@ -65,26 +65,3 @@ func TestAtomicBatchWithALateCapture(t *testing.T) {
 		r.results(true, "replayed replayed", batch...)
 	})
 }
-
-// Whenever the clock is set, a capture expires alone: no batch is carried out with an expiry in place of a capture.
-func TestClockIsSetDuringAnAtomicBatch(t *testing.T) {
-	for set := range 30 {
-		inBubble(t, func(t *testing.T, r *rig) {
-			r.holding(1, 10*time.Second)
-			time.Sleep(13 * time.Second)
-			asked := 0
-			l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: r.journal, Now: func() time.Time {
-				if asked++; asked <= set {
-					return storeNow().Add(-4 * time.Second)
-				}
-				return storeNow().Add(4 * time.Second)
-			}})
-			_, err := l.PostBatch(t.Context(), []ledger.Request{transfer("t-1", "bank", "jane", "1"), capture("h-0", ledger.Part{})}, true)
-			lifecycle, _ := r.Lifecycle(t.Context(), "h-0")
-			_, posted := r.journal.Headers()["t-1"]
-			if posted != (lifecycle.Status() == ledger.StatusCaptured) || posted != (err == nil) {
-				t.Errorf("set at the %d. look: the hold is %s, the transfer is posted: %v, answered with %v", set, lifecycle.Status(), posted, err)
-			}
-		})
-	}
-}

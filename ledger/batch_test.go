@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/events"
 	"ledger.example/ledger"
 )
 
@@ -42,51 +41,6 @@ func (r *rig) results(atomic bool, want string, requests ...ledger.Request) []le
 		r.t.Fatalf("answered %s, want %s", got, want)
 	}
 	return results
-}
-
-// Requests of a batch that debit the same limited pair do not run concurrently: none is refused or has a conflict
-// because of another.
-func TestDebitsOfOnePairInABatchAreSequential(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "99")
-		var requests []ledger.Request
-		for i := range ledger.BatchMax {
-			requests = append(requests, transfer(fmt.Sprint("t-", i), "jane", "shop", "1"))
-		}
-		results, err := r.batch(false, requests...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := slices.Repeat([]string{"posted"}, 99)
-		if got := outcomes(results); !slices.Equal(got, append(want, "insufficient_funds")) {
-			t.Errorf("%v", got)
-		}
-		if lookups := r.journal.count("Lookup"); lookups > 2 {
-			t.Errorf("%d lookups: %v", lookups, r.journal.calls)
-		}
-		// What the time does not reach was not tried.
-		for i := range requests {
-			requests[i] = transfer(fmt.Sprint("u-", i), "bank", "jane", "1")
-		}
-		r.journal.forever = hangs
-		results, err = r.batch(false, requests...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := outcomes(results)
-		unknown, untried := 0, 0
-		for _, code := range got {
-			switch code {
-			case string(ledger.CodeOutcomeUnknown):
-				unknown++
-			case string(ledger.CodeUnavailable):
-				untried++
-			}
-		}
-		if unknown == 0 || untried == 0 || unknown+untried != len(got) || unknown > 8 {
-			t.Errorf("%v", got)
-		}
-	})
 }
 
 func TestAtomicBatch(t *testing.T) {
@@ -135,20 +89,6 @@ func TestAtomicBatch(t *testing.T) {
 		for _, id := range []string{"t-4", "t-5", "t-6", "t-7", "t-8", "t-9"} {
 			r.stored(id, false)
 		}
-	})
-}
-
-// A batch may start below a reduced limit if its first requests credit the missing amount.
-func TestAtomicBatchOfAnAccountBelowItsLimit(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.mustPost(transfer("t-1", "margin", "shop", "400"))
-		none := events.Overdraft{}
-		r.mustChange(ledger.ChangeAccount{ID: "margin", Overdraft: &none})
-		_, err := r.batch(true, transfer("t-2", "bank", "margin", "400"), transfer("t-3", "margin", "shop", "1"))
-		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || !e.Funds.Available.IsZero() {
-			t.Errorf("%+v %+v", e, e.Funds)
-		}
-		r.results(true, "posted posted", transfer("t-2", "bank", "margin", "401"), transfer("t-3", "margin", "shop", "1"))
 	})
 }
 

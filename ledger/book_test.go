@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -15,11 +14,11 @@ import (
 
 // book has a table in memory, and implements ledger.Projections on it. Only Project stores projections.
 type book struct {
+	*projections.Reader
 	table  store.Table
 	t      testing.TB
 	memory *memdb.Store
 	views  *projections.Views
-	reader *projections.Reader
 }
 
 const tableName = "books"
@@ -33,23 +32,8 @@ func newBook(t testing.TB, now func() time.Time) *book {
 	}
 	items := store.NewTable(client, tableName)
 	return &book{
-		table: items, t: t, memory: memory, views: projections.NewViews(items), reader: projections.NewReader(items, nil),
+		table: items, t: t, memory: memory, views: projections.NewViews(items), Reader: projections.NewReader(items, nil),
 	}
-}
-
-// Funds implements ledger.Projections.
-func (b *book) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
-	return b.reader.Funds(ctx, account, asset)
-}
-
-// Holdings implements ledger.Projections.
-func (b *book) Holdings(ctx context.Context, account, after string) ([]events.Holding, string, error) {
-	return b.reader.Holdings(ctx, account, after)
-}
-
-// EnsureVisible implements ledger.Projections.
-func (b *book) EnsureVisible(ctx context.Context, account, asset string, id events.KSUID) error {
-	return b.reader.EnsureVisible(ctx, account, asset, id)
 }
 
 // Project stores credits of a pair as a projector would, for Lookup.
@@ -90,7 +74,7 @@ func (b *book) Spent(p events.Pair) (events.Amount, bool) {
 // Sums returns the sums over all postings of a pair.
 func (b *book) Sums(p events.Pair) (credits, debits events.Amount) {
 	b.t.Helper()
-	balance, err := b.reader.Balance(b.t.Context(), p, nil)
+	balance, err := b.Balance(b.t.Context(), p, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -122,9 +106,4 @@ func (b *book) ListHolds(ids ...string) {
 			b.t.Fatal(err)
 		}
 	}
-}
-
-// CountPostings implements ledger.Projections.
-func (b *book) CountPostings(ctx context.Context, account, asset string) (int64, error) {
-	return b.reader.CountPostings(ctx, account, asset)
 }

@@ -167,32 +167,6 @@ func TestFirstDebitCreatesTheGuard(t *testing.T) {
 	})
 }
 
-// Each step of creating a guard is retried until it succeeds.
-func TestCreationOfAGuardIsRetried(t *testing.T) {
-	lost := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
-	for name, steps := range map[string]map[string][]put{
-		"put, not applied":         {"CreateGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
-		"put, answer lost":         {"CreateGuard": {lost}},
-		"version set, not applied": {"SetGuardVersion": {putAnswers(errUnknown), putAnswers(store.ErrConflict)}},
-		"version set, answer lost": {"SetGuardVersion": {lost}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.mustPost(transfer("d-1", "bank", "jane", "100"))
-				r.journal.writes = steps
-				r.mustPost(transfer("t-1", "jane", "shop", "100"))
-				_, err := r.post(transfer("t-2", "jane", "shop", "1"))
-				r.refused(err, ledger.CodeInsufficientFunds)
-				for method, left := range steps {
-					if len(left) != 0 {
-						t.Errorf("%s was not made again", method)
-					}
-				}
-			})
-		})
-	}
-}
-
 // A freeze may come after a debit found no guard and before it created one. Then the freeze updated no guard, and the
 // debit must still be refused.
 func TestFreezeBeforeTheGuardIsCreated(t *testing.T) {
@@ -245,58 +219,5 @@ func TestDebitUpdatesAnOutdatedGuard(t *testing.T) {
 		if spent, _ := r.journal.Spent(pair("jane", "USD")); !spent.IsZero() || r.guardVersion("jane") != 2 {
 			t.Errorf("%v spent, version %d", spent, r.guardVersion("jane"))
 		}
-	})
-}
-
-// The answer to a change was lost, and another request changed the account after it. The change has its number, so the
-// command knows that it was written.
-func TestUnknownChangeBeforeAnotherChange(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		mine, other := "Mine", "Other"
-		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
-			err := apply()
-			_, changed := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", Name: &other, Actor: "other"})
-			return errors.Join(errUnknown, err, changed)
-		}}}
-		request := ledger.ChangeAccount{ID: "jane", Name: &mine, IfMatch: 1}
-		if got := r.mustChange(request); got.Version != 2 || got.Name != mine {
-			t.Errorf("%+v", got)
-		}
-		r.now("jane", 3, isOpen)
-		_, err := r.change(request)
-		if e := r.refused(err, ledger.CodeVersionMismatch); e.Version != 3 {
-			t.Errorf("%+v", e)
-		}
-		// When another change came first, this one was never there.
-		r.journal.writes = map[string][]put{"PutChange": {func(func() error) error {
-			_, changed := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", Name: &mine, Actor: "other"})
-			return errors.Join(errUnknown, changed)
-		}}}
-		name := "Third"
-		_, err = r.change(ledger.ChangeAccount{ID: "jane", Name: &name, IfMatch: 3})
-		r.refused(err, ledger.CodeVersionMismatch)
-		r.now("jane", 4, isOpen)
-	})
-}
-
-// The put of a change that changes every field is recognized, when it is found under its number.
-func TestUnknownChangeOfEverything(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		limits := func(text string) *events.Overdraft {
-			return &events.Overdraft{Limits: map[string]events.Amount{"USD": amount(text), "EUR": {}}}
-		}
-		r.mustChange(ledger.ChangeAccount{ID: "jane", Overdraft: limits("70")})
-		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
-			err := apply()
-			_, changed := r.another().ChangeAccount(t.Context(),
-				ledger.ChangeAccount{ID: "jane", State: &isOpen, Name: new("Other"), Actor: "other"})
-			return errors.Join(errUnknown, err, changed)
-		}}}
-		got := r.mustChange(ledger.ChangeAccount{ID: "jane", Name: new("Mine"), Profile: new(`{"a": [1]}`),
-			Overdraft: limits("50"), State: &isFrozen})
-		if got.Version != 3 || got.Name != "Mine" {
-			t.Errorf("%+v", got)
-		}
-		r.now("jane", 4, isOpen)
 	})
 }

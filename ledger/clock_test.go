@@ -1,14 +1,11 @@
 package ledger_test
 
 import (
-	"context"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"ledger.example/events"
-	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -52,27 +49,6 @@ func TestClockOff(t *testing.T) {
 	}
 }
 
-// A dry run needs the clock that the real request needs. In particular no clock may say that a hold has expired.
-func TestDryRunNeedsAClock(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.placed(time.Minute)
-		r.skew = 2 * time.Minute
-		for _, request := range []ledger.Request{
-			capture("h-1", ledger.Part{}), release("h-1"), transfer("", "bank", "jane", "1"), transfer("", "jane", "shop", "1"),
-		} {
-			_, err := r.post(request)
-			r.refused(err, ledger.CodeUnavailable)
-		}
-		for _, request := range []ledger.Request{
-			dry(capture("h-1", ledger.Part{})), dry(release("h-1")), dry(transfer("", "bank", "jane", "1")),
-			dry(transfer("", "jane", "shop", "1")),
-		} {
-			_, err := r.post(request)
-			r.refused(err, ledger.CodeUnavailable)
-		}
-	})
-}
-
 // Clocks may be set while a process runs. The newest time of the store in any reply counts, and the store is asked
 // again before a refusal.
 func TestClockIsSetWhileTheProcessRuns(t *testing.T) {
@@ -97,50 +73,5 @@ func TestClockIsSetWhileTheProcessRuns(t *testing.T) {
 		r.refused(err, ledger.CodeInsufficientFunds)
 		_, err = r.post(transfer("t-4", "bank", "jane", "1"))
 		r.refused(err, ledger.CodeUnavailable)
-	})
-}
-
-// After the clock was set back, the minter may stay ahead of it, because it never goes back.
-func TestMinterIsAhead(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		ahead := true
-		minter := events.NewMinter(func() time.Time {
-			if ahead {
-				return storeNow().Add(30 * time.Second)
-			}
-			return storeNow()
-		}, nil)
-		if _, _, err := minter.Mint(1); err != nil {
-			t.Fatal(err)
-		}
-		ahead = false
-		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: r.journal, Minter: minter, Now: storeNow})
-		for range 4 {
-			_, err := l.Post(t.Context(), transfer("t-1", "bank", "jane", "1"))
-			r.refused(err, ledger.CodeUnavailable)
-			time.Sleep(6 * time.Second)
-		}
-		r.stored("t-1", false)
-		time.Sleep(3 * time.Second)
-		if _, err := l.Post(t.Context(), transfer("t-1", "bank", "jane", "1")); err != nil {
-			t.Errorf("after the clock caught up: %v", err)
-		}
-	})
-}
-
-// mute is a table whose replies to lookups have no time.
-type mute struct{ store.Table }
-
-func (m mute) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) ([]store.Item, time.Time, error) {
-	items, _, err := m.Table.BatchGet(ctx, keys, c)
-	return items, time.Time{}, err
-}
-
-func TestStoreWithoutClock(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		l := ledger.New(ledger.Config{Table: mute{r.journal.table()}, Projections: r.journal, Now: storeNow})
-		_, err := l.Post(t.Context(), transfer("t-1", "bank", "jane", "1"))
-		r.refused(err, ledger.CodeUnavailable)
-		r.stored("t-1", false)
 	})
 }

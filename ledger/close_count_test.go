@@ -47,31 +47,6 @@ func TestCloseAfterAnotherFreeze(t *testing.T) {
 	}
 }
 
-// An account that a closing left frozen is renamed. The rename is never taken for the first step of a closing.
-func TestCloseAfterARenameWhileClosing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		time.Sleep(time.Minute)
-		r.project("jane", r.mustPost(transfer("t-1", "jane", "shop", "100")).Transaction)
-		late := r.mustPost(backdated("late", "bank", "jane", "1000", time.Hour))
-		_, err := r.close("jane")
-		r.refused(err, ledger.CodeContention)
-		r.now("jane", 2, isFrozen)
-
-		name := "by C"
-		r.mustChange(ledger.ChangeAccount{ID: "jane", Name: &name})
-		r.mustChange(ledger.ChangeAccount{ID: "jane", Name: &name}) // the same again is no change
-		_, err = r.change(ledger.ChangeAccount{ID: "jane", State: &isClosed, IfMatch: 2})
-		if e := r.refused(err, ledger.CodeVersionMismatch); e.Version != 3 {
-			t.Errorf("%+v", e)
-		}
-		r.project("jane", late.Transaction)
-		_, err = r.close("jane")
-		r.refused(err, ledger.CodeInvalidChange)
-		r.now("jane", 3, isFrozen)
-	})
-}
-
 // Somebody freezes an account that is being closed, or that a closing left frozen. If it cannot be closed, it stays
 // frozen.
 func TestFreezeOfAnAccountThatIsBeingClosed(t *testing.T) {

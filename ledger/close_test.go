@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"ledger.example/events"
 	"ledger.example/ledger"
@@ -22,65 +21,6 @@ func (r *rig) now(account string, version int64, state events.AccountState) {
 	if err != nil || got.Version != version || got.State != state {
 		r.t.Errorf("%s is %+v, %v; want version %d, %s", account, got, err, version, state)
 	}
-}
-
-func TestCloseAccount(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		// With a balance, or with anything pending, nothing is written.
-		r.fund("jane", "USD", "100")
-		_, err := r.close("jane")
-		r.refused(err, ledger.CodeInvalidChange)
-		r.mustPost(transfer("t-1", "jane", "shop", "60"))
-		r.mustPost(held("h-1", "jane", "bob", "40", time.Hour))
-		for _, account := range []string{"jane", "bob", "shop"} {
-			_, err = r.close(account)
-			r.refused(err, ledger.CodeInvalidChange)
-			r.now(account, 1, isOpen)
-		}
-		if _, err := r.Post(t.Context(), capture("h-1", some("30"))); err != nil {
-			t.Fatal(err)
-		}
-		r.mustPost(transfer("t-2", "jane", "shop", "10"))
-		name := "Gone"
-		got := r.mustChange(ledger.ChangeAccount{ID: "jane", State: &isClosed, Name: &name, IfMatch: 1})
-		if got.Version != 3 || got.State != isClosed || got.Name != name {
-			t.Errorf("%+v", got)
-		}
-		if v := r.guardVersion("jane"); v != 3 {
-			t.Errorf("the guard has version %d", v)
-		}
-		// It is final.
-		if again, err := r.close("jane"); err != nil || again.Version != 3 {
-			t.Errorf("%+v, %v", again, err)
-		}
-		_, err = r.change(ledger.ChangeAccount{ID: "jane", State: &isOpen})
-		r.refused(err, ledger.CodeInvalidChange)
-		_, err = r.another().Post(t.Context(), transfer("t-3", "jane", "shop", "1"))
-		r.refused(err, ledger.CodeAccountClosed)
-		_, err = r.another().Post(t.Context(), transfer("t-3", "shop", "jane", "1"))
-		r.refused(err, ledger.CodeAccountClosed)
-		// The rest of what was held went back to where it came from, and a reversal takes back what came too late.
-		r.state("market", isClosed)
-		r.now("market", 3, isClosed)
-	})
-}
-
-// A reversal cannot bring a closed account below zero.
-func TestReversalCannotOverdrawAClosedAccount(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.mustPost(transfer("t-1", "bank", "margin", "50"))
-		r.mustPost(transfer("t-2", "margin", "bank", "50"))
-		r.state("margin", isClosed)
-		back := ledger.ReverseRequest{Annotation: ledger.Annotation{ID: "r-1", Actor: "tester"}, Transaction: "t-1"}
-		for _, l := range []*ledger.Ledger{r.Ledger, r.another()} {
-			_, err := l.Post(t.Context(), back)
-			e := r.refused(err, ledger.CodeInsufficientFunds)
-			if e.Funds == nil || e.Funds.Available != amount("0") || e.Funds.Requested != amount("50") {
-				t.Errorf("%+v", e.Funds)
-			}
-		}
-		r.stored("r-1", false)
-	})
 }
 
 // While a debit is not visible yet, its guard has a higher total than the postings. Closing waits for that debit. If it

@@ -38,30 +38,6 @@ func TestCachedCreditsExpire(t *testing.T) {
 	}
 }
 
-// The credits of a limit never fall during a command, even if the cache entry expires. A refusal relies on it: no
-// earlier attempt may have had a higher bound.
-func TestCreditsNeverFallDuringACommand(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		jane := pair("jane", "USD")
-		r.fund("jane", "USD", "100")
-		r.restart()
-		r.journal.Project(jane, amount("1000"))
-		r.mustPost(transfer("t-1", "jane", "shop", "50"))
-		r.journal.Project(jane, amount("100"))
-		time.Sleep(ledger.CreditsTTL - time.Second)
-		r.journal.forget()
-		r.journal.steps = []appended{hangs, cancelled(refuses("jane", "960"))}
-		_, err := r.post(transfer("t-2", "jane", "shop", "50"))
-		r.refused(err, ledger.CodeInsufficientFunds)
-		if n := len(r.journal.sent); n != 2 {
-			t.Fatalf("%d attempts", n)
-		}
-		if first, second := r.journal.sent[0].debits[0].bound, r.journal.sent[1].debits[0].bound; second.Cmp(first) < 0 {
-			t.Errorf("the second attempt has the bound %v after %v", second, first)
-		}
-	})
-}
-
 // Of commands that are refused at the same time because of old credits, one reads the exact ones. The others try again
 // with them. What they do not cover is refused after a read of its own.
 func TestExactCreditsAreReadOnceForAll(t *testing.T) {

@@ -1,13 +1,11 @@
 package ledger_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"ledger.example/events"
 	"ledger.example/ledger"
 )
 
@@ -111,89 +109,6 @@ func TestInvalidEffectiveDates(t *testing.T) {
 	})
 }
 
-// If the clock goes back after the check, no recording time is stored that is too close to the effective date.
-func TestEffectiveDateWhenTheClockGoesBack(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.journal.steps = []appended{func(_ context.Context, _ commit) error {
-			r.skew = -2 * time.Second
-			return errThrottled
-		}}
-		_, err := r.post(backdated("t-1", "bank", "shop", "1", ledger.EffectiveAge+time.Second))
-		r.refused(err, ledger.CodeUnavailable)
-		r.stored("t-1", false)
-	})
-}
-
-// Reversals and batches may be backdated. The requests of an atomic batch may have different dates.
-func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		const day = 24 * time.Hour
-		r.fund("jane", "USD", "100")
-		paid := r.mustPost(backdated("t-1", "jane", "shop", "60", 9*day))
-		r.project("shop", paid.Transaction)
-		back := reversal("r-1", "t-1", ledger.Part{})
-		back.EffectiveAt = new(storeNow().Add(-9 * day))
-		early := reversal("r-early", "t-1", ledger.Part{})
-		early.EffectiveAt = new(back.EffectiveAt.Add(-time.Microsecond))
-		for _, request := range []ledger.ReverseRequest{early, dry(early)} {
-			_, err := r.Post(t.Context(), request)
-			if e := r.refused(err, ledger.CodeInvalidRequest); e.Fields[0].Field.Name != "effective_at" ||
-				e.Fields[0].Rule != "must not be before "+events.FormatTime(*back.EffectiveAt)+", the time of what it reverses" {
-				t.Errorf("%+v", e.Fields)
-			}
-		}
-		r.stored("r-early", false)
-		early.ID = "t-1" // the id is judged first
-		_, err := r.Post(t.Context(), early)
-		r.refused(err, ledger.CodeTransactionIDReused)
-		if checked, err := r.Post(t.Context(), dry(back)); err != nil || checked.Replayed {
-			t.Fatal(checked, err)
-		}
-		for n := range 2 {
-			posted, err := r.Post(t.Context(), back)
-			if err != nil || posted.Replayed != (n == 1) || !posted.Transaction.PostedAt().Equal(*back.EffectiveAt) {
-				t.Fatal(posted, err)
-			}
-		}
-		r.mustPost(transfer("t-2", "jane", "shop", "1"))
-		future := reversal("t-1", "t-2", ledger.Part{}) // the id is judged first
-		future.EffectiveAt = new(storeNow().Add(day))
-		_, err = r.Post(t.Context(), future)
-		r.refused(err, ledger.CodeTransactionIDReused)
-		future.ID = "r-2"
-		_, err = r.Post(t.Context(), future)
-		r.refused(err, ledger.CodeInvalidRequest)
-
-		requests := []ledger.Request{
-			backdated("b-1", "bank", "jane", "5", 3*day), transfer("b-2", "jane", "shop", "2"),
-			backdated("b-3", "jane", "shop", "3", 7*day),
-		}
-		for _, atomic := range []bool{true, false, true} {
-			results, err := r.PostBatch(t.Context(), requests, atomic)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, at := range []*time.Time{requests[0].(ledger.PostTransfer).EffectiveAt, new(storeNow()),
-				requests[2].(ledger.PostTransfer).EffectiveAt} {
-				header := results[i].Posted.Transaction
-				if results[i].Err != nil || header.PostedAt().Sub(*at).Abs() > time.Microsecond ||
-					storeNow().Sub(header.Recorded()) > time.Microsecond {
-					t.Errorf("atomic %v: %+v", atomic, results[i])
-				}
-			}
-		}
-		requests = append(requests, backdated("b-4", "bank", "jane", "5", -day))
-		_, err = r.PostBatch(t.Context(), requests, true)
-		e := r.refused(err, ledger.CodeInvalidRequest)
-		if e.Request != 4 || e.Fields[0].Field.Name != "effective_at" {
-			t.Errorf("%+v", e)
-		}
-		if len(r.journal.visible) > 0 {
-			t.Errorf("made sure of %v", r.journal.visible)
-		}
-	})
-}
-
 // G7: backdated credits can be spent only once they are projected: neither in their own transaction, nor by another one
 // of an atomic batch, nor later. Strong reads do not show them before.
 func TestBackdatedCreditsRaiseNoBound(t *testing.T) {
@@ -228,15 +143,5 @@ func TestBackdatedCreditsRaiseNoBound(t *testing.T) {
 		r.project("jane", posted.Transaction)
 		r.mustPost(transfer("b-2", "jane", "shop", "56"))
 		short("0", "1", 1, transfer("b-3", "jane", "shop", "1"))
-	})
-}
-
-// A process whose clock is far behind does not refuse a past date as a future one.
-func TestEffectiveDateWithAWrongClock(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.mustPost(transfer("warm", "bank", "shop", "1"))
-		r.skew = -time.Minute
-		_, err := r.post(backdated("t-1", "bank", "shop", "1", 30*time.Second))
-		r.refused(err, ledger.CodeUnavailable)
 	})
 }

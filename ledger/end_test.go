@@ -1,12 +1,9 @@
 package ledger_test
 
 import (
-	"context"
-	"strings"
 	"testing"
 	"time"
 
-	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -17,62 +14,6 @@ func (r *rig) placed(after time.Duration) ledger.Posted {
 	posted := r.mustPost(held("h-1", "jane", "shop", "100", after))
 	r.journal.forget()
 	return posted
-}
-
-// The captured amounts of each kind of hold, and errors that only this package returns. The acceptance suite has the
-// others.
-func TestCapturedAmounts(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "10000")
-		r.fund("market", "AAPL", "100")
-		hold := &ledger.HoldRequest{}
-		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester", Hold: hold},
-			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true})
-		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "gift", Actor: "tester", Hold: hold},
-			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10")})
-		r.mustPost(ledger.PostTransaction{Annotation: ledger.Annotation{ID: "legs", Actor: "tester", Hold: hold},
-			Postings: []ledger.LegRequest{
-				{Account: "jane", Asset: "AAPL", Quantity: amount("3"), Cost: amount("30")},
-				{Account: "market", Asset: "AAPL", Quantity: amount("-3"), Cost: amount("-30")},
-				{Account: "jane", Asset: "USD", Quantity: amount("-30")}, {Account: "shop", Asset: "USD", Quantity: amount("30")},
-			}})
-		nothing, cash := [2]string{"0", "0"}, [][2]string{{"-30", "0"}, {"30", "0"}}
-		for fields, c := range map[string]struct {
-			id   string
-			part ledger.Part
-			code ledger.Code
-		}{
-			"quantity":             {"trade", ledger.Part{Cost: amount("1")}, ledger.CodeInvalidRequest},
-			"postings[0].quantity": {"legs", parts([2]string{"1" + strings.Repeat("0", 28), "0"}), ledger.CodeInvalidRequest},
-			"postings[0].cost postings[1].cost": {"legs",
-				parts([2]string{"1", "-1"}, [2]string{"-1", "1"}, nothing, nothing), ledger.CodeInvalidTransaction},
-		} {
-			_, err := r.Post(t.Context(), capture(c.id, c.part))
-			if e := r.refused(err, c.code); strings.Join(ledger.Names(e.Fields), " ") != fields {
-				t.Errorf("%v, want %s", e, fields)
-			}
-		}
-		for id, c := range map[string]struct {
-			part ledger.Part
-			want string
-		}{
-			"trade": {some("4", "300"), "jane AAPL 4 300, market AAPL -4 -300, jane USD -300 0, market USD 300 0"},
-			"gift":  {ledger.Part{}, "jane AAPL 10 0, market AAPL -10 0"},
-			"legs": {parts(nothing, nothing, cash[0], cash[1]),
-				"jane AAPL 0 0, market AAPL 0 0, jane USD -30 0, shop USD 30 0"},
-		} {
-			ended, err := r.Post(t.Context(), capture(id, c.part))
-			if got := legsText(ended.End.Legs); err != nil || got != c.want {
-				t.Errorf("%s: %s, %v", id, got, err)
-				continue
-			}
-			for i, leg := range ended.End.Legs {
-				if leg.ID <= ended.Transaction.Legs[i].ID {
-					t.Errorf("%s: leg %d is before what it ends", id, i)
-				}
-			}
-		}
-	})
 }
 
 // A capture before the time of expiry succeeds, and is replayed at any later time. Within the clock tolerance after
@@ -117,106 +58,5 @@ func TestCaptureAndExpiry(t *testing.T) {
 			t.Error(again, err)
 		}
 		r.mustPost(transfer("t-1", "jane", "bob", "100"))
-	})
-}
-
-// After a lost answer, an end is refused only if a different end is stored.
-func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.placed(time.Second)
-		r.journal.steps = []appended{func(ctx context.Context, c commit) error {
-			time.Sleep(6500 * time.Millisecond) // it is late, and arrives never
-			return errUnknown
-		}}
-		_, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
-		r.refused(err, ledger.CodeHoldExpired)
-		if len(r.journal.sent) != 2 {
-			t.Errorf("%d attempts", len(r.journal.sent))
-		}
-	})
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.placed(time.Second)
-		r.journal.steps = []appended{late(20 * time.Second)}
-		r.journal.fail = func(method string) error {
-			if method == "Lifecycle" && len(r.journal.sent) == 1 {
-				time.Sleep(1500 * time.Millisecond)
-			}
-			return nil
-		}
-		_, err := r.Post(t.Context(), capture("h-1", ledger.Part{})) // between expiry and certainty, after an attempt
-		r.refused(err, ledger.CodeOutcomeUnknown)
-		time.Sleep(time.Minute)
-		_, err = r.Post(t.Context(), release("h-1"))
-		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusCaptured {
-			t.Errorf("it is %q", e.HoldStatus)
-		}
-	})
-}
-
-// A replay is answered after the outcome and its postings were read together, and are visible.
-func TestReplayOfAnEndIsVerified(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.placed(time.Hour)
-		done, err := r.Post(t.Context(), release("h-1"))
-		if err != nil || len(r.journal.visible) != 0 {
-			t.Fatal(err, r.journal.visible)
-		}
-		time.Sleep(5 * time.Second)
-		again, err := r.Post(t.Context(), release("h-1"))
-		if err != nil || !again.Replayed || len(r.journal.visible) != len(done.End.Legs) {
-			t.Errorf("%+v, %v, visible %v", again, err, r.journal.visible)
-		}
-		r.journal.fail = failing("EnsureVisible", store.ErrConflict)
-		_, err = r.Post(t.Context(), release("h-1"))
-		r.refused(err, ledger.CodeOutcomeUnknown)
-		for fault, code := range map[error]ledger.Code{
-			store.ErrAbsent: ledger.CodeInternal, errThrottled: ledger.CodeOutcomeUnknown, store.ErrConflict: ledger.CodeOutcomeUnknown,
-		} {
-			r.journal.fail = failing("VerifyComplete", fault)
-			_, err = r.Post(t.Context(), release("h-1"))
-			r.refused(err, code)
-		}
-		r.journal.fail = failing("Lifecycle", errThrottled)
-		_, err = r.Post(t.Context(), release("h-1"))
-		r.refused(err, ledger.CodeThrottled)
-	})
-}
-
-// A caller that is gone may have sent a different end, so nothing more is written for it.
-func TestNoEndAfterTheCallerIsGone(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.placed(time.Hour)
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err := r.Post(gone, release("h-1"))
-		r.refused(err, ledger.CodeUnavailable)
-
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		r.journal.steps = []appended{func(ctx context.Context, c commit) error {
-			cancel()
-			return late(time.Second)(ctx, c)
-		}}
-		r.journal.forget()
-		if got, err := r.Post(ctx, release("h-1")); err != nil || got.Replayed || len(r.journal.sent) != 1 {
-			t.Errorf("%+v, %v, %d attempts", got, err, len(r.journal.sent))
-		}
-	})
-}
-
-// A process does not end holds if its clock is off, or if a KSUID of the future moved its minter ahead.
-func TestEndNeedsAClock(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.placed(time.Minute)
-		for _, skew := range []time.Duration{-time.Hour, 2 * time.Minute} {
-			r.skew = skew
-			_, expired := r.Expire(t.Context(), "h-1")
-			_, captured := r.Post(t.Context(), capture("h-1", ledger.Part{}))
-			r.refused(expired, ledger.CodeUnavailable)
-			r.refused(captured, ledger.CodeUnavailable)
-		}
-		if len(r.journal.sent) != 0 {
-			t.Error("an end was sent")
-		}
 	})
 }

@@ -319,8 +319,6 @@ func hangs(ctx context.Context, _ commit) error {
 	return errUnknown
 }
 
-func putAnswers(err error) put { return func(func() error) error { return err } }
-
 var (
 	errThrottled   = fmt.Errorf("scripted: %w", store.ErrThrottled)
 	errUnavailable = fmt.Errorf("scripted: %w", store.ErrUnavailable)

@@ -30,28 +30,6 @@ func (r *rig) newest() string {
 	return fmt.Sprint(number, " ", cmp.Or(role, "revoked"))
 }
 
-// A grant whose answer was lost is written once, and does not undo a later revocation.
-func TestUnknownGrantIsWrittenOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		p := r.journal
-		p.puts = []put{func(apply func() error) error {
-			if err := apply(); err != nil {
-				t.Error(err)
-			}
-			if err := r.another().Revoke(t.Context(), revoke); err != nil {
-				t.Error(err)
-			}
-			return errUnknown
-		}}
-		if created, err := r.Grant(t.Context(), grant(events.RoleOwner)); !created || err != nil {
-			t.Errorf("created %v, %v", created, err)
-		}
-		if got := r.newest(); got != "2 revoked" {
-			t.Errorf("newest %s", got)
-		}
-	})
-}
-
 // Another request wrote the same grant while the outcome of this one was unknown, so this command did not create it.
 func TestUnknownPutThatAnotherRequestMade(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

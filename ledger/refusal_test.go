@@ -3,10 +3,8 @@ package ledger_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
-	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -58,33 +56,4 @@ func TestNoRefusalOfAStoredTransaction(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A command whose refusal cannot be resolved ends at once, without another attempt.
-func TestRefusalThatCannotBeResolved(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.mustPost(transfer("t-1", "jane", "shop", "1"))
-		r.journal.forget()
-		r.journal.fail = failing("Lookup", errUnavailable)
-		_, err := r.post(transfer("t-2", "jane", "shop", "100"))
-		r.refused(err, ledger.CodeUnavailable)
-		if n := len(r.journal.sent); n != 1 {
-			t.Errorf("%d attempts", n)
-		}
-	})
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.mustPost(transfer("t-1", "jane", "shop", "1"))
-		r.journal.forget()
-		r.journal.steps = []appended{cancelled(func(c commit, reasons []store.Reason) {
-			reasons[c.heads+len(c.postings)] = store.Reason{Is: store.CauseCondition} // the guard is absent
-		})}
-		r.journal.writes = map[string][]put{"CreateGuard": slices.Repeat([]put{putAnswers(errUnavailable)}, 20)}
-		_, err := r.post(transfer("t-2", "jane", "shop", "1"))
-		r.refused(err, ledger.CodeUnavailable)
-		if n := len(r.journal.sent); n != 1 {
-			t.Errorf("%d attempts", n)
-		}
-	})
 }

@@ -86,33 +86,6 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// A hold that cannot be ended does not delay others. It is reported with a growing delay, and a later sweep ends it,
-// even after a week.
-func TestSweepRetriesFailedHolds(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.holds(20)
-		time.Sleep(7 * 24 * time.Hour)
-		broken := func(ctx context.Context, c commit) error {
-			if c.postings[0].Transaction < "h-005" {
-				return errThrottled
-			}
-			return c.apply(ctx)
-		}
-		r.journal.forever = broken
-		swept, err := r.Sweep(t.Context())
-		if err != nil || swept.Expired != 15 || swept.Failed != 5 || swept.Delay < 6*24*time.Hour {
-			t.Errorf("%+v, %v", swept, err)
-		}
-		if log := r.log.String(); !strings.Contains(log, "hold is due and was not ended") {
-			t.Errorf("log: %s", log)
-		}
-		r.journal.forever = nil
-		if swept, err = r.Sweep(t.Context()); err != nil || swept.Expired != 5 || swept.Ended != 15 || swept.Failed != 0 {
-			t.Errorf("%+v, %v", swept, err)
-		}
-	})
-}
-
 // A list that cannot be read is an error and leaves the delay unknown. The other shards are swept.
 func TestSweepWithAnUnreadableList(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
