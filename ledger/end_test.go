@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -58,5 +59,61 @@ func TestCaptureAndExpiry(t *testing.T) {
 			t.Error(again, err)
 		}
 		r.mustPost(transfer("t-1", "jane", "bob", "100"))
+	})
+}
+
+// The captured amounts of each kind of hold, and errors that only this package returns. The acceptance suite has the
+// others.
+func TestCapturedAmounts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "10000")
+		r.fund("market", "AAPL", "100")
+		hold := &ledger.HoldRequest{}
+		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester", Hold: hold},
+			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true})
+		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "gift", Actor: "tester", Hold: hold},
+			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10")})
+		r.mustPost(ledger.PostTransaction{Annotation: ledger.Annotation{ID: "legs", Actor: "tester", Hold: hold},
+			Postings: []ledger.LegRequest{
+				{Account: "jane", Asset: "AAPL", Quantity: amount("3"), Cost: amount("30")},
+				{Account: "market", Asset: "AAPL", Quantity: amount("-3"), Cost: amount("-30")},
+				{Account: "jane", Asset: "USD", Quantity: amount("-30")}, {Account: "shop", Asset: "USD", Quantity: amount("30")},
+			}})
+		nothing, cash := [2]string{"0", "0"}, [][2]string{{"-30", "0"}, {"30", "0"}}
+		for fields, c := range map[string]struct {
+			id   string
+			part ledger.Part
+			code ledger.Code
+		}{
+			"quantity":             {"trade", ledger.Part{Cost: amount("1")}, ledger.CodeInvalidRequest},
+			"postings[0].quantity": {"legs", parts([2]string{"1" + strings.Repeat("0", 28), "0"}), ledger.CodeInvalidRequest},
+			"postings[0].cost postings[1].cost": {"legs",
+				parts([2]string{"1", "-1"}, [2]string{"-1", "1"}, nothing, nothing), ledger.CodeInvalidTransaction},
+		} {
+			_, err := r.Post(t.Context(), capture(c.id, c.part))
+			if e := r.refused(err, c.code); strings.Join(ledger.Names(e.Fields), " ") != fields {
+				t.Errorf("%v, want %s", e, fields)
+			}
+		}
+		for id, c := range map[string]struct {
+			part ledger.Part
+			want string
+		}{
+			"trade": {some("4", "300"), "jane AAPL 4 300, market AAPL -4 -300, jane USD -300 0, market USD 300 0"},
+			"gift":  {ledger.Part{}, "jane AAPL 10 0, market AAPL -10 0"},
+			"legs": {parts(nothing, nothing, cash[0], cash[1]),
+				"jane AAPL 0 0, market AAPL 0 0, jane USD -30 0, shop USD 30 0"},
+		} {
+			ended, err := r.Post(t.Context(), capture(id, c.part))
+			if got := legsText(ended.End.Legs); err != nil || got != c.want {
+				t.Errorf("%s: %s, %v", id, got, err)
+				continue
+			}
+			for i, leg := range ended.End.Legs {
+				if leg.ID <= ended.Transaction.Legs[i].ID {
+					t.Errorf("%s: leg %d is before what it ends", id, i)
+				}
+			}
+		}
 	})
 }

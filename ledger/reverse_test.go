@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -86,4 +87,45 @@ func TestCheckOfAPart(t *testing.T) {
 	if err := ledger.Check(release("h-1")); err != nil {
 		t.Error(err)
 	}
+}
+
+// The reversed amounts of each kind of transaction. The acceptance suite has the errors.
+func TestReversedAmounts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "1000")
+		r.fund("market", "AAPL", "10")
+		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester"},
+			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true})
+		r.mustPost(held("captured", "jane", "shop", "10", time.Hour))
+		if _, err := r.Post(t.Context(), capture("captured", some("6"))); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			id, of string
+			part   ledger.Part
+			want   string
+		}{
+			// Of a settled trade: shares and money, shares alone, money alone, the rest.
+			{"", "trade", some("4", "200"), "jane AAPL -4 -200, market AAPL 4 200, jane USD 200 0, market USD -200 0"},
+			{"", "trade", some("1"), "jane AAPL -1 0, market AAPL 1 0"},
+			{"", "trade", some("0", "50"), "jane AAPL 0 -50, market AAPL 0 50, jane USD 50 0, market USD -50 0"},
+			{"", "trade", ledger.Part{}, "jane AAPL -5 -250, market AAPL 5 250, jane USD 250 0, market USD -250 0"},
+			// Of a hold what was captured, and of a reversal what it took back.
+			{"r-1", "captured", ledger.Part{}, "jane USD 6 0, shop USD -6 0"},
+			{"r-2", "r-1", parts([2]string{"6", "0"}, [2]string{"-6", "0"}), "jane USD -6 0, shop USD 6 0"},
+		} {
+			got, err := r.Post(t.Context(), reversal(c.id, c.of, c.part))
+			if err != nil || legsText(got.Transaction.Legs) != c.want {
+				t.Errorf("%s, %v, want %s", legsText(got.Transaction.Legs), err, c.want)
+			}
+		}
+		asHold := reversal("r-3", "trade", ledger.Part{})
+		asHold.Hold = &ledger.HoldRequest{}
+		if _, err := r.Post(t.Context(), asHold); ledger.Names(r.refused(err, ledger.CodeInvalidRequest).Fields)[0] != "hold" {
+			t.Errorf("as a hold: %v", err)
+		}
+		// That gives nothing back to be reversed.
+		_, err := r.Post(t.Context(), reversal("r-3", "captured", some("1")))
+		r.refused(err, ledger.CodeExceedsReversible)
+	})
 }

@@ -149,11 +149,11 @@ func (l *Ledger) reportSweep(ctx context.Context, all Swept, failed error) {
 	if failed == nil && all == (Swept{}) {
 		return
 	}
-	log := l.log.With("due", all.Due, "ended_before", all.Ended, "failed", all.Failed, "partial", all.Partial,
-		"HoldsExpired", all.Expired)
+	attributes := []any{"due", all.Due, "ended_before", all.Ended, "failed", all.Failed, "partial", all.Partial,
+		"HoldsExpired", all.Expired}
 	if failed != nil {
-		log.ErrorContext(ctx, "sweep of due holds", "error", failed)
-	} else {
-		log.InfoContext(ctx, "sweep of due holds", "ExpiryDelay", all.Delay.Milliseconds())
+		l.log.ErrorContext(ctx, "sweep of due holds", append(attributes, "error", failed)...)
+		return
 	}
+	l.log.InfoContext(ctx, "sweep of due holds", append(attributes, "ExpiryDelay", all.Delay.Milliseconds())...)
 }
