@@ -20,22 +20,16 @@ var backoff = retry.Backoff{First: 50 * time.Millisecond, Max: 400 * time.Millis
 
 // BatchGet implements Table. It requests unprocessed keys again. The time is that of the last reply.
 func (t *DynamoDB) BatchGet(ctx context.Context, keys []Key, c Consistency) ([]Item, time.Time, error) {
-	var (
-		items   = make([]Item, 0, len(keys))
-		at      time.Time
-		pending []Item
-		empty   int
-	)
-	for len(keys) > 0 || len(pending) > 0 {
-		fresh := min(len(keys), BatchGetKeys-len(pending))
-		for _, key := range keys[:fresh] {
-			pending = append(pending, KeyItem(key))
-		}
-		keys = keys[fresh:]
-
+	items, pending := make([]Item, 0, len(keys)), make([]Item, len(keys))
+	for i, key := range keys {
+		pending[i] = KeyItem(key)
+	}
+	var at time.Time
+	for empty := 0; len(pending) > 0; {
+		asked := pending[:min(len(pending), BatchGetKeys)]
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{
-				t.name: {Keys: pending, ConsistentRead: aws.Bool(bool(c))},
+				t.name: {Keys: asked, ConsistentRead: aws.Bool(bool(c))},
 			},
 		})
 		if err != nil {
@@ -45,19 +39,17 @@ func (t *DynamoDB) BatchGet(ctx context.Context, keys []Key, c Consistency) ([]I
 		at = StoreTime(out.ResultMetadata)
 
 		unread := out.UnprocessedKeys[t.name].Keys
-		if len(unread) == 0 {
-			pending, empty = nil, 0
-			continue
-		}
-		if len(unread) < len(pending) {
+		pending = append(unread, pending[len(asked):]...)
+		if len(unread) < len(asked) {
 			empty = 0
 		} else if empty++; empty == emptyAnswers {
 			return nil, time.Time{}, fmt.Errorf("%w: a batch of %d keys was left unread", ErrThrottled,
 				len(unread))
 		}
-		pending = unread
-		if err := Pause(ctx, empty); err != nil {
-			return nil, time.Time{}, err
+		if len(unread) > 0 {
+			if err := Pause(ctx, empty); err != nil {
+				return nil, time.Time{}, err
+			}
 		}
 	}
 	return items, at, nil

@@ -35,9 +35,13 @@ var sortKeys = map[string][2]string{
 // Query implements Table.
 func (t *DynamoDB) Query(ctx context.Context, q Query) (Page, error) {
 	keys := sortKeys[q.Index]
-	in := within(keys[0], q.Partition, keys[1], q.Within, &dynamodb.QueryInput{
+	in := &dynamodb.QueryInput{
 		TableName: &t.name, ExclusiveStartKey: q.After,
-	})
+		KeyConditionExpression:    aws.String(keys[0] + " = :partition AND " + keys[1] + " BETWEEN :from AND :to"),
+		ExpressionAttributeValues: Item{
+			":partition": String(q.Partition), ":from": String(q.Within.From), ":to": String(q.Within.To),
+		},
+	}
 	if q.Index != "" {
 		in.IndexName = &q.Index
 	} else {
@@ -58,13 +62,6 @@ func (t *DynamoDB) Query(ctx context.Context, q Query) (Page, error) {
 		return Page{}, ReadError(err)
 	}
 	return page(out.Items, out.LastEvaluatedKey, int(out.Count), StoreTime(out.ResultMetadata)), nil
-}
-
-// within sets q to query a partition for the sort keys in r. It returns q.
-func within(partitionKey, partition, sortKey string, r Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
-	q.KeyConditionExpression = aws.String(partitionKey + " = :partition AND " + sortKey + " BETWEEN :from AND :to")
-	q.ExpressionAttributeValues = Item{":partition": String(partition), ":from": String(r.From), ":to": String(r.To)}
-	return q
 }
 
 // page returns a page. The SDK's empty key is the end.
@@ -186,30 +183,18 @@ func (t *DynamoDB) Transact(ctx context.Context, writes []Write) (time.Time, err
 		return StoreTime(out.ResultMetadata), nil
 	}
 	at := ErrorTime(err)
-	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
-		return at, cancellation(cancelled, len(writes), at)
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		return at, WriteError(err)
 	}
-	return at, WriteError(err)
-}
-
-// cancellation translates the reasons of a cancelled transaction.
-func cancellation(cancelled *types.TransactionCanceledException, writes int, at time.Time) error {
-	if _, _, fault := Reasons(cancelled.CancellationReasons); fault != nil {
-		return fmt.Errorf("%w: %w", fault, cancelled)
+	reasons, fault := reasonsOf(cancelled)
+	if fault == nil && len(reasons) != len(writes) {
+		fault = fmt.Errorf("%w: %d reasons for %d writes", ErrUnknownOutcome, len(reasons), len(writes))
 	}
-	if n := len(cancelled.CancellationReasons); n != writes {
-		return fmt.Errorf("%w: %d reasons for %d writes", ErrUnknownOutcome, n, writes)
+	if fault != nil {
+		return at, fmt.Errorf("%w: %w", fault, cancelled)
 	}
-	c := &Cancelled{Reasons: make([]Reason, writes), At: at}
-	for i, reason := range cancelled.CancellationReasons {
-		c.Reasons[i] = Reason{Is: causes[aws.ToString(reason.Code)], Old: present(reason.Item)}
-	}
-	return c
-}
-
-var causes = map[string]Cause{
-	ReasonNone: CauseNone, ReasonCondition: CauseCondition, ReasonConflict: CauseConflict,
-	ReasonCapacity: CauseThrottled, ReasonThrottled: CauseThrottled,
+	return at, &Cancelled{Reasons: reasons, At: at}
 }
 
 // actionMaker makes the actions of one request. It puts them into arrays, as ItemEncoder does with values.

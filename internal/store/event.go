@@ -96,6 +96,7 @@ func split(i Item) (stored, error) {
 	s := stored{fields: make(events.Fields, 0, len(i))}
 	var version string
 	for name, v := range i {
+		f, wanted := field(name, v), events.TextField
 		var text *string
 		switch name {
 		case AttrPK:
@@ -111,21 +112,15 @@ func split(i Item) (stored, error) {
 		case AttrChecksum:
 			text = &s.checksum
 		case AttrForm:
-			n, ok := v.(*types.AttributeValueMemberN)
-			if !ok {
-				return s, fmt.Errorf("%w: %s is not a number", ErrMalformedItem, name)
-			}
-			version = n.Value
-			continue
+			text, wanted = &version, events.NumberField
 		default:
-			s.fields = append(s.fields, field(name, v))
+			s.fields = append(s.fields, f)
 			continue
 		}
-		t, ok := v.(*types.AttributeValueMemberS)
-		if !ok || t.Value == "" { // an empty text would be taken for an absent one
-			return s, fmt.Errorf("%w: %s is not a string, or an empty one", ErrMalformedItem, name)
+		if f.Type != wanted || f.Text == "" { // an empty text would be taken for an absent one
+			return s, fmt.Errorf("%w: %s is empty or of another type", ErrMalformedItem, name)
 		}
-		*text = t.Value
+		*text = f.Text
 	}
 	var err error
 	if s.version, err = strconv.Atoi(version); err != nil || strconv.Itoa(s.version) != version {

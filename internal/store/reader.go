@@ -52,32 +52,41 @@ func (r *Reader) Has(name string) bool {
 	return ok
 }
 
+// value returns the value of an attribute of kind T, which errors call by its name.
+func value[T any, P interface {
+	*T
+	types.AttributeValue
+}](r *Reader, name, kind string) (v T) {
+	if p, ok := r.item[name].(P); ok {
+		return *p
+	}
+	r.Fail(name, kind)
+	return v
+}
+
+// optional returns what get does, or zero if the attribute is absent.
+func optional[T any](r *Reader, name string, get func(r *Reader, name string) T) (absent T) {
+	if r.Has(name) {
+		return get(r, name)
+	}
+	return absent
+}
+
 // Text returns a string.
 func (r *Reader) Text(name string) string {
-	s, ok := r.item[name].(*types.AttributeValueMemberS)
-	if !ok {
-		r.Fail(name, "is not a string")
-		return ""
-	}
-	return s.Value
+	return value[types.AttributeValueMemberS](r, name, "is not a string").Value
 }
 
 // OptionalText returns a string, "" if it is absent.
-func (r *Reader) OptionalText(name string) string {
-	if !r.Has(name) {
-		return ""
-	}
-	return r.Text(name)
+func (r *Reader) OptionalText(name string) string { return optional(r, name, (*Reader).Text) }
+
+func (r *Reader) digits(name string) string {
+	return value[types.AttributeValueMemberN](r, name, "is not a number").Value
 }
 
 // Amount returns a whole number of at most events.FoldedDigits digits.
 func (r *Reader) Amount(name string) events.Amount {
-	n, ok := r.item[name].(*types.AttributeValueMemberN)
-	if !ok {
-		r.Fail(name, "is not a number")
-		return events.Amount{}
-	}
-	a, err := events.ParseAmount(n.Value, events.FoldedDigits)
+	a, err := events.ParseAmount(r.digits(name), events.FoldedDigits)
 	if err != nil {
 		r.Fail(name, err.Error())
 	}
@@ -86,21 +95,14 @@ func (r *Reader) Amount(name string) events.Amount {
 
 // OptionalAmount is Amount, or zero if the attribute is absent.
 func (r *Reader) OptionalAmount(name string) events.Amount {
-	if !r.Has(name) {
-		return events.Amount{}
-	}
-	return r.Amount(name)
+	return optional(r, name, (*Reader).Amount)
 }
 
 // Integer returns a nonnegative whole number in canonical form.
 func (r *Reader) Integer(name string) int64 {
-	n, ok := r.item[name].(*types.AttributeValueMemberN)
-	if !ok {
-		r.Fail(name, "is not a number")
-		return 0
-	}
-	i, err := strconv.ParseInt(n.Value, 10, 64)
-	if err != nil || i < 0 || strconv.FormatInt(i, 10) != n.Value {
+	digits := r.digits(name)
+	i, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || i < 0 || strconv.FormatInt(i, 10) != digits {
 		r.Fail(name, "is not a whole number of this size")
 	}
 	return i
@@ -108,23 +110,22 @@ func (r *Reader) Integer(name string) int64 {
 
 // OptionalFlag returns a boolean, false if it is absent.
 func (r *Reader) OptionalFlag(name string) bool {
-	if !r.Has(name) {
-		return false
-	}
-	b, ok := r.item[name].(*types.AttributeValueMemberBOOL)
-	if !ok {
-		r.Fail(name, "is not a boolean")
-		return false
-	}
-	return b.Value
+	return r.Has(name) && value[types.AttributeValueMemberBOOL](r, name, "is not a boolean").Value
 }
 
 // Map returns a map.
 func (r *Reader) Map(name string) Item {
-	m, ok := r.item[name].(*types.AttributeValueMemberM)
-	if !ok {
-		r.Fail(name, "is not a map")
-		return nil
+	return value[types.AttributeValueMemberM](r, name, "is not a map").Value
+}
+
+// Maps returns a list of maps. An element of another type is a nil map.
+func (r *Reader) Maps(name string) []Item {
+	list := value[types.AttributeValueMemberL](r, name, "is not a list").Value
+	all := make([]Item, len(list))
+	for i, element := range list {
+		if m, ok := element.(*types.AttributeValueMemberM); ok {
+			all[i] = m.Value
+		}
 	}
-	return m.Value
+	return all
 }

@@ -18,13 +18,10 @@ func StoreTime(m middleware.Metadata) time.Time {
 
 // ErrorTime returns the store's time from the Date of an error reply, or the zero time if there was no reply.
 func ErrorTime(err error) time.Time {
-	var refused *smithyhttp.ResponseError
-	if !errors.As(err, &refused) || refused.Response == nil {
+	refused, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || refused.Response == nil {
 		return time.Time{}
 	}
-	t, err := http.ParseTime(refused.Response.Header.Get("Date"))
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := http.ParseTime(refused.Response.Header.Get("Date"))
 	return t.UTC()
 }

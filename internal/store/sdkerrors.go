@@ -24,34 +24,33 @@ const (
 	ReasonCollection = "ItemCollectionSizeLimitExceeded"
 )
 
-// meaning is the meaning of an error code beyond its HTTP status.
-type meaning int
+// causes are what the reasons mean, but for the bugs of the caller.
+var causes = map[string]Cause{
+	ReasonNone: CauseNone, ReasonCondition: CauseCondition, ReasonConflict: CauseConflict,
+	ReasonCapacity: CauseThrottled, ReasonThrottled: CauseThrottled,
+}
 
-const (
-	throttled meaning = iota + 1
-	conflicting
-	unproved  // the outcome of the request is unknown
-	tableWide // an error of the table or of the caller's credentials
-)
+// errTableWide is the meaning of an error of the table or of the caller's credentials.
+var errTableWide = errors.New("an error of the whole table")
 
-var meanings = map[string]meaning{
-	"ProvisionedThroughputExceededException": throttled,
-	"ThrottlingException":                    throttled,
-	"RequestLimitExceeded":                   throttled,
-	"TransactionConflictException":           conflicting,
-	"ReplicatedWriteConflictException":       conflicting,
-	"TransactionInProgressException":         unproved, // an earlier request with the same token
-	"IdempotentParameterMismatchException":   unproved, // another request with the same token
-	"TransactionCanceledException":           unproved, // unless it has reasons
-	"RequestTimeout":                         unproved,
-	"RequestTimeoutException":                unproved,
-	"UnknownError":                           unproved, // the SDK's, of a reply without a code, such as a proxy's
-	"AccessDeniedException":                  tableWide,
-	"ResourceNotFoundException":              tableWide,
-	"ExpiredTokenException":                  tableWide,
-	"UnrecognizedClientException":            tableWide,
-	"InvalidSignatureException":              tableWide,
-	"IncompleteSignatureException":           tableWide,
+// meanings are what error codes mean beyond their HTTP status.
+var meanings = map[string]error{
+	"ProvisionedThroughputExceededException": ErrThrottled,
+	"ThrottlingException":                    ErrThrottled,
+	"RequestLimitExceeded":                   ErrThrottled,
+	"TransactionConflictException":           ErrConflict,
+	"ReplicatedWriteConflictException":       ErrConflict,
+	"TransactionInProgressException":         ErrUnknownOutcome, // an earlier request with the same token
+	"IdempotentParameterMismatchException":   ErrUnknownOutcome, // another request with the same token
+	"RequestTimeout":                         ErrUnknownOutcome,
+	"RequestTimeoutException":                ErrUnknownOutcome,
+	"UnknownError":                           ErrUnknownOutcome, // the SDK's, of a reply without a code: a proxy's
+	"AccessDeniedException":                  errTableWide,
+	"ResourceNotFoundException":              errTableWide,
+	"ExpiredTokenException":                  errTableWide,
+	"UnrecognizedClientException":            errTableWide,
+	"InvalidSignatureException":              errTableWide,
+	"IncompleteSignatureException":           errTableWide,
 }
 
 // Ready returns ErrUnavailable if ctx has ended. Call it before a write: then its error proves that nothing was
@@ -66,130 +65,86 @@ func Ready(ctx context.Context) error {
 // ReadError translates the SDK's error of a read into ErrThrottled, ErrConflict (of a transactional read) or
 // ErrUnavailable, which includes the end of ctx. Errors that are not retryable (no such table, access denied, a
 // malformed request) are returned unchanged.
-func ReadError(err error) error {
-	if err == nil {
-		return nil
-	}
-	if translated, ok := declined(err); ok {
-		return translated
-	}
-	if refused(err) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
-}
+func ReadError(err error) error { return translate(err, ErrUnavailable) }
 
 // WriteError translates the SDK's error of a write. ErrThrottled, ErrConflict (also for a transaction with a
 // failed condition) and ErrUnavailable mean that nothing was written. ErrUnknownOutcome means that the write may have
 // been applied. The failed condition of a single write, and errors that are not retryable (no such table, access
 // denied, a malformed request), are returned unchanged: nothing was written then, either.
-func WriteError(err error) error {
+func WriteError(err error) error { return translate(err, ErrUnknownOutcome) }
+
+// translate wraps an error in its meaning, or in unproved if nothing proves that the request was not executed.
+func translate(err, unproved error) error {
 	if err == nil {
 		return nil
 	}
-	if translated, ok := declined(err); ok {
-		return translated
-	}
-	switch {
-	case refused(err):
+	switch is := meaningOf(err); is {
+	case nil, errTableWide:
 		return err
-	case notSent(err):
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case ErrUnknownOutcome:
+		return fmt.Errorf("%w: %w", unproved, err)
+	default:
+		return fmt.Errorf("%w: %w", is, err)
 	}
-	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 }
 
-// declined translates retryable errors. ok is false for others.
-func declined(err error) (translated error, ok bool) {
-	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) {
-		switch conflict, isThrottled, fault := Reasons(cancelled.CancellationReasons); {
+// meaningOf returns ErrThrottled, ErrConflict, ErrUnavailable if the request was not sent, ErrUnknownOutcome if nothing
+// proves that it was not executed, and errTableWide or nil if it was refused for another reason.
+func meaningOf(err error) error {
+	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		switch reasons, fault := reasonsOf(cancelled); {
 		case errors.Is(fault, ErrUnknownOutcome):
-			return nil, false
+			return ErrUnknownOutcome
 		case fault != nil:
-			return err, true
-		case conflict:
-			return fmt.Errorf("%w: %w", ErrConflict, err), true
-		case isThrottled:
-			return fmt.Errorf("%w: %w", ErrThrottled, err), true
-		}
-	}
-	switch meanings[code(err)] {
-	case throttled:
-		return fmt.Errorf("%w: %w", ErrThrottled, err), true
-	case conflicting:
-		return fmt.Errorf("%w: %w", ErrConflict, err), true
-	}
-	return nil, false
-}
-
-// Reasons reports why DynamoDB cancelled a transaction: by a failed condition or a conflict, and by throttling. Without
-// a reason, or with an unknown one, the error is ErrUnknownOutcome. A bug of the caller takes precedence over all
-// other reasons, because a retry would fail again. Its error does not wrap an error of package store.
-func Reasons(all []types.CancellationReason) (conflict, throttled bool, err error) {
-	for i, reason := range all {
-		switch code := aws.ToString(reason.Code); code {
-		case ReasonNone:
-		case ReasonCondition, ReasonConflict:
-			conflict = true
-		case ReasonCapacity, ReasonThrottled:
-			throttled = true
-		case ReasonInvalid, ReasonCollection:
-			return false, false, fmt.Errorf("action %d was refused: %s: %s", i, code, aws.ToString(reason.Message))
+			return nil
 		default:
-			err = fmt.Errorf("%w: action %d was cancelled for %q", ErrUnknownOutcome, i, code)
+			return (&Cancelled{Reasons: reasons}).Unwrap()
 		}
 	}
-	if err == nil && !conflict && !throttled {
-		err = fmt.Errorf("%w: cancelled for no reason in %d actions", ErrUnknownOutcome, len(all))
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != "" {
+		if is, isKnown := meanings[api.ErrorCode()]; isKnown {
+			return is
+		}
+		reply, ok := errors.AsType[*smithyhttp.ResponseError](err)
+		answered := ok && reply.Response != nil && reply.Response.Response != nil
+		if api.ErrorFault() == smithy.FaultClient || answered && reply.HTTPStatusCode()/100 == 4 {
+			return nil
+		}
 	}
-	return conflict, throttled, err
+	// There was no connection, or the SDK could not build the request.
+	network, isNetwork := errors.AsType[*net.OpError](err)
+	_, isUnserialized := errors.AsType[*smithy.SerializationError](err)
+	_, isInvalid := errors.AsType[*smithy.InvalidParamsError](err)
+	if isNetwork && network.Op == "dial" || isUnserialized || isInvalid {
+		return ErrUnavailable
+	}
+	return ErrUnknownOutcome
 }
 
-// refused reports whether DynamoDB answered that it did not execute the request.
-func refused(err error) bool {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return false
+// reasonsOf returns why DynamoDB cancelled each action of a transaction. Without a reason, or with an unknown one, the
+// error is ErrUnknownOutcome. A bug of the caller takes precedence over all other reasons, because a retry would fail
+// again. Its error does not wrap an error of package store.
+func reasonsOf(cancelled *types.TransactionCanceledException) (all []Reason, err error) {
+	err = fmt.Errorf("%w: cancelled for no reason", ErrUnknownOutcome)
+	isUnknown := false
+	for i, reason := range cancelled.CancellationReasons {
+		code := aws.ToString(reason.Code)
+		cause, isKnown := causes[code]
+		switch {
+		case code == ReasonInvalid, code == ReasonCollection:
+			return nil, fmt.Errorf("action %d was refused: %s: %s", i, code, aws.ToString(reason.Message))
+		case !isKnown:
+			isUnknown, err = true, fmt.Errorf("%w: action %d was cancelled for %q", ErrUnknownOutcome, i, code)
+		case cause != CauseNone && !isUnknown:
+			err = nil
+		}
+		all = append(all, Reason{Is: cause, Old: present(reason.Item)})
 	}
-	if api.ErrorCode() == "" || meanings[api.ErrorCode()] == unproved {
-		return false
-	}
-	if api.ErrorFault() == smithy.FaultClient {
-		return true
-	}
-	var reply *smithyhttp.ResponseError
-	return errors.As(err, &reply) && reply.Response != nil && reply.Response.Response != nil &&
-		400 <= reply.HTTPStatusCode() && reply.HTTPStatusCode() < 500
-}
-
-// notSent reports whether err proves that the request was not sent: there was no connection, or the SDK could not build
-// the request.
-func notSent(err error) bool {
-	var (
-		network   *net.OpError
-		serialize *smithy.SerializationError
-		invalid   *smithy.InvalidParamsError
-	)
-	switch {
-	case errors.As(err, &network):
-		return network.Op == "dial"
-	case errors.As(err, &serialize), errors.As(err, &invalid):
-		return true
-	}
-	return false
-}
-
-func code(err error) string {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return ""
-	}
-	return api.ErrorCode()
+	return all, err
 }
 
 // IsTableWide reports whether an error is about the table or the caller's credentials, and not about one item: requests
 // for other items would fail as well.
 func IsTableWide(err error) bool {
-	return meanings[code(err)] == tableWide || errors.Is(err, ErrUnavailable)
+	return err != nil && meaningOf(err) == errTableWide || errors.Is(err, ErrUnavailable)
 }

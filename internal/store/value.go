@@ -42,19 +42,3 @@ func Maps(all []Item) types.AttributeValue {
 	}
 	return &types.AttributeValueMemberL{Value: list}
 }
-
-// Maps returns a list of maps. An element of another type is a nil map.
-func (r *Reader) Maps(name string) []Item {
-	list, ok := r.item[name].(*types.AttributeValueMemberL)
-	if !ok {
-		r.Fail(name, "is not a list")
-		return nil
-	}
-	all := make([]Item, len(list.Value))
-	for i, element := range list.Value {
-		if m, ok := element.(*types.AttributeValueMemberM); ok {
-			all[i] = m.Value
-		}
-	}
-	return all
-}
