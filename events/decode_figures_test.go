@@ -28,7 +28,7 @@ func TestDecodeFigures(t *testing.T) {
 			Asset: text("Asset", events.TextField), ID: text("ID", events.TextField),
 		}, text)
 	}
-	usual, checksum := new(events.Encoder).Encode(golden["PostingRecorded.v1.json"])
+	usual, checksum := new(events.Encoder).Encode(golden(t, "PostingRecorded.v1.json"))
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = figures("PostingRecorded", events.Form, checksum, usual)
 	}); n > 0 {

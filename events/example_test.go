@@ -1,8 +1,6 @@
 package events_test
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -36,19 +34,6 @@ func ExampleDecode() {
 	// malformed event: checksum does not match: MemberGranted
 	// malformed event: MemberGranted: Role has an unknown value
 	// unknown event: version is newer than this code: "MemberGranted", version 2
-}
-
-// The checksum of an event, by its canonical form.
-func ExampleChecksum() {
-	granted := events.MemberGranted{Account: "jane", User: "u-17", Role: events.RoleViewer, Number: 1, Actor: "local", At: time.Unix(1800000000, 0)}
-	const canonical = `{"Account":"jane","Actor":"local","At":"2027-01-15T08:00:00.000000Z","Number":"1","Role":"viewer",` +
-		`"Type":"MemberGranted","User":"u-17","V":"1"}`
-	hash := sha256.Sum256([]byte(canonical))
-	fmt.Println(string(events.AppendCanonical(nil, granted)) == canonical)
-	fmt.Println(base64.RawURLEncoding.EncodeToString(hash[:16]) == events.Checksum(granted))
-	// Output:
-	// true
-	// true
 }
 
 // A transaction's header carries all its legs. Each is also stored as a posting in its account's partition.

@@ -3,6 +3,7 @@ package eventstest
 
 import (
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -84,214 +85,170 @@ func KSUIDs(n int) *rapid.Generator[[]events.KSUID] {
 
 // Event draws valid events of all kinds.
 func Event() *rapid.Generator[events.Event] {
-	return rapid.OneOf(transactionPosted(), PostingRecorded(), lifecycle(), group(), definition())
-}
-
-// definition draws assets, accounts and their members.
-func definition() *rapid.Generator[events.Event] {
-	return rapid.Custom(func(t *rapid.T) events.Event {
-		draw := drawing{t}
-		id, at, actor := draw.id("id"), Time().Draw(t, "at"), draw.text("actor", 1, 100)
-		switch rapid.IntRange(0, 3).Draw(t, "kind of event") {
-		case 0:
-			return events.AssetRegistered{
-				ID: id, Name: draw.text("name", 1, events.NameChars), Actor: actor, At: at,
-				Description: draw.text("description", 0, events.DescriptionChars),
-				Scale:       rapid.IntRange(0, events.ScaleMax).Draw(t, "scale"),
-				Currency:    rapid.OneOf(ID(), rapid.Just("")).Draw(t, "currency"),
-			}
-		case 1:
-			return events.AccountOpened{
-				ID: id, Name: draw.text("name", 0, events.NameChars), Profile: draw.profile(),
-				Overdraft: draw.overdraft(), Actor: actor, At: at,
-			}
-		case 2:
-			return events.MemberGranted{
-				Account: id, User: draw.id("user"), Role: draw.role(), Number: draw.number(),
-				Actor: actor, At: at,
-			}
-		}
-		return events.MemberGranted{Account: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
-	})
-}
-
-// metadataKey draws keys, also those whose order differs between UTF-8 and UTF-16.
-func metadataKey() *rapid.Generator[string] {
-	seam := rapid.StringOfN(rapid.SampledFrom([]rune("a\ud7ff\ue000\uffff\U00010000\U0010ffff")), 1, 3, -1)
-	return rapid.OneOf(Text(1, events.MetadataKeyChars), seam)
-}
-
-func transactionPosted() *rapid.Generator[events.Event] {
-	return rapid.Custom(func(t *rapid.T) events.Event {
-		draw := drawing{t}
-		e := events.TransactionPosted{
-			ID: draw.id("id"), Kind: draw.kind(), Description: draw.text("description", 0, events.DescriptionChars),
-			Metadata:    rapid.MapOfN(metadataKey(), Text(0, 20), 0, 5).Draw(t, "metadata"),
-			Fingerprint: rapid.StringMatching(`[1-9][0-9]?:[0-9a-f]{64}`).Draw(t, "fingerprint"),
-			Actor:       draw.text("actor", 1, 100),
-		}
-		n := rapid.OneOf(rapid.IntRange(events.PostingsMin, 5), rapid.Just(events.PostingsMax)).Draw(t, "legs")
-		for _, id := range KSUIDs(n).Draw(t, "ksuids") {
-			e.Legs = append(e.Legs, draw.leg(id))
-		}
-		switch rapid.IntRange(0, 3).Draw(t, "hold or backdated") {
-		case 0, 1:
-			e.ExpiresAt = Time().Draw(t, "expires")
-		case 2:
-			micros := rapid.Int64Range(1, year).Draw(t, "recorded after")
-			e.RecordedAt = e.PostedAt().Add(time.Duration(micros) * time.Microsecond)
-		}
-		if rapid.IntRange(0, 3).Draw(t, "reversal") == 0 {
-			e.Kind, e.Reverses = events.KindReversal, draw.id("reverses")
-		}
-		return e
-	})
+	return rapid.OneOf(
+		of(transactionPosted), PostingRecorded(), of(holdEnded), of[events.TransactionReversed](nil),
+		of[events.AssetRegistered](nil), of[events.AccountOpened](nil), of(accountChanged),
+		of[events.GroupRegistered](nil), of(accountGrouped), of(memberGranted),
+	)
 }
 
 // PostingRecorded draws valid postings of every phase.
-func PostingRecorded() *rapid.Generator[events.Event] {
+func PostingRecorded() *rapid.Generator[events.Event] { return of(postingRecorded) }
+
+// of draws events of one type: each field obeys its rule, and fit makes the fields fit each other.
+func of[E events.Event](fit func(*rapid.T, *E)) *rapid.Generator[events.Event] {
 	return rapid.Custom(func(t *rapid.T) events.Event {
-		draw := drawing{t}
-		e := events.PostingRecorded{
-			Leg: draw.leg(KSUIDs(1).Draw(t, "ksuid")[0]), Transaction: draw.id("transaction"), Kind: draw.kind(),
-			Description: draw.text("description", 0, events.DescriptionChars),
+		var e E
+		if fill(t, reflect.ValueOf(&e).Elem()); fit != nil {
+			fit(t, &e)
 		}
-		e.Phase = rapid.SampledFrom([]events.Phase{
-			"", events.PhasePlaced, events.PhaseCaptured, events.PhaseReleased, events.PhaseExpired,
-		}).Draw(t, "phase")
-		switch e.Phase {
-		case events.PhasePlaced:
-			e.Pending, e.Quantity, e.Cost = e.Quantity, events.Amount{}, events.Amount{}
-		case events.PhaseCaptured:
-			e.Pending = e.Quantity.Neg()
-		case events.PhaseReleased, events.PhaseExpired:
-			e.Pending, e.Quantity, e.Cost = e.Quantity.Neg(), events.Amount{}, events.Amount{}
+		return e
+	})
+}
+
+// fill draws the fields of a struct by the rules in their tags.
+func fill(t *rapid.T, v reflect.Value) {
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		tag, to := f.Tag.Get("stored"), v.FieldByIndex(f.Index)
+		rule, options, _ := strings.Cut(tag, ",")
+		switch {
+		case f.Anonymous, rule == "-", rule == "flag":
+		case to.Kind() == reflect.Slice && rule == "legs":
+			n := rapid.IntRange(events.PostingsMin, 5).Draw(t, f.Name)
+			if rapid.IntRange(0, 3).Draw(t, "most") == 0 {
+				n = events.PostingsMax
+			}
+			to.Set(reflect.MakeSlice(to.Type(), n, n))
+			ids := KSUIDs(n).Draw(t, "ksuids")
+			for i := range n {
+				fill(t, to.Index(i))
+				if leg, isLeg := to.Index(i).Addr().Interface().(*events.Leg); isLeg {
+					leg.ID = ids[i]
+				}
+			}
+		case strings.Contains(options, "optional") && rapid.IntRange(0, 4).Draw(t, "absent") == 0 && rule != "metadata":
+			if rule == "profile" {
+				to.SetString("{}")
+			}
 		default:
-			e.Backdated = rapid.Bool().Draw(t, "backdated")
+			to.Set(reflect.ValueOf(value(t, to.Interface(), rule)).Convert(to.Type()))
 		}
-		return e
-	})
-}
-
-// group draws groups, their accounts and their members.
-func group() *rapid.Generator[events.Event] {
-	return rapid.Custom(func(t *rapid.T) events.Event {
-		draw := drawing{t}
-		id, at, actor := draw.id("id"), Time().Draw(t, "at"), draw.text("actor", 1, 100)
-		switch rapid.IntRange(0, 3).Draw(t, "kind of event") {
-		case 0:
-			return events.GroupRegistered{
-				ID: id, Name: draw.text("name", 0, events.NameChars), Actor: actor, At: at,
-				Description: draw.text("description", 0, events.DescriptionChars),
-			}
-		case 1:
-			groups := rapid.SliceOfNDistinct(ID(), 1, events.AccountGroupsMax, rapid.ID[string]).Draw(t, "groups")
-			e := events.AccountGrouped{Account: id, Number: draw.number(), Actor: actor, At: at}
-			if e.Added = groups[0]; rapid.Bool().Draw(t, "removed") {
-				e.Added, e.Removed, groups = "", groups[0], groups[1:]
-			}
-			if len(groups) > 0 {
-				e.Groups = slices.Sorted(slices.Values(groups))
-			}
-			return e
-		case 2:
-			return events.MemberGranted{
-				Group: id, User: draw.id("user"), Role: draw.role(), Number: draw.number(),
-				Actor: actor, At: at,
-			}
-		}
-		return events.MemberGranted{Group: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
-	})
-}
-
-// lifecycle draws ends of holds, reversals and changes of accounts.
-func lifecycle() *rapid.Generator[events.Event] {
-	return rapid.Custom(func(t *rapid.T) events.Event {
-		draw := drawing{t}
-		id, actor := draw.id("id"), draw.text("actor", 1, 100)
-		n := rapid.IntRange(events.PostingsMin, 5).Draw(t, "legs")
-		switch rapid.IntRange(0, 2).Draw(t, "kind of event") {
-		case 0:
-			e := events.HoldEnded{
-				Transaction: id, Actor: actor, Description: draw.text("description", 0, events.DescriptionChars),
-				Outcome: rapid.SampledFrom([]events.Outcome{
-					events.OutcomeCaptured, events.OutcomeReleased, events.OutcomeExpired,
-				}).Draw(t, "outcome"),
-			}
-			for _, id := range KSUIDs(n).Draw(t, "ksuids") {
-				e.Legs = append(e.Legs, draw.leg(id))
-			}
-			return e
-		case 1:
-			e := events.TransactionReversed{
-				Transaction: id, By: draw.id("by"), Number: rapid.Int64Range(1, events.ReversalsMax).Draw(t, "number"),
-			}
-			for range n {
-				leg := draw.leg("")
-				e.Taken = append(e.Taken, events.Taken{Quantity: leg.Quantity, Cost: leg.Cost})
-			}
-			return e
-		}
-		e := events.AccountChanged{
-			ID: id, Name: draw.text("name", 0, events.NameChars), Profile: draw.profile(), Overdraft: draw.overdraft(),
-			Number: rapid.Int64Range(2, events.ChangesMax).Draw(t, "number"), Actor: actor, At: Time().Draw(t, "at"),
-			State: rapid.SampledFrom([]events.AccountState{
-				events.StateOpen, events.StateFrozen, events.StateClosed,
-			}).Draw(t, "state"),
-			Highest: draw.limits("highest"),
-		}
-		e.Closing = e.State == events.StateFrozen && rapid.Bool().Draw(t, "closing")
-		return e
-	})
-}
-
-// drawing draws the fields of an event.
-type drawing struct{ t *rapid.T }
-
-func (d drawing) id(label string) string { return ID().Draw(d.t, label) }
-
-func (d drawing) text(label string, least, most int) string {
-	return Text(least, most).Draw(d.t, label)
-}
-
-func (d drawing) profile() string {
-	return rapid.SampledFrom([]string{
-		"{}", `{"a":[1,{"b":null}],"<":"é"}`, `{"addresses":[{"city":"Springfield"}]}`,
-	}).Draw(d.t, "profile")
-}
-
-func (d drawing) overdraft() (o events.Overdraft) {
-	if o.Unlimited = rapid.Bool().Draw(d.t, "unlimited"); o.Unlimited {
-		return o
 	}
-	o.Limits = d.limits("limits")
-	return o
 }
 
-// limits are nil if there are none.
-func (d drawing) limits(label string) map[string]events.Amount {
-	limit := rapid.Map(Amount(events.PostedDigits), events.Amount.Abs)
-	if limits := rapid.MapOfN(ID(), limit, 0, 5).Draw(d.t, label); len(limits) > 0 {
-		return limits
+// value draws a value that obeys a rule, for a field of the type of like.
+func value(t *rapid.T, like any, rule string) any {
+	limits := rapid.MapOfN(ID(), rapid.Map(Amount(events.PostedDigits), events.Amount.Abs), 1, 5)
+	switch rule {
+	case "id":
+		return ID().Draw(t, rule)
+	case "ksuid":
+		return KSUIDs(1).Draw(t, rule)[0]
+	case "name":
+		return Text(1, events.NameChars).Draw(t, rule)
+	case "description":
+		return Text(1, events.DescriptionChars).Draw(t, rule)
+	case "actor":
+		return Text(1, 100).Draw(t, rule)
+	case "profile":
+		profiles := []string{`{"a":[1,{"b":null}],"<":"é"}`, `{"addresses":[{"city":"Springfield"}]}`}
+		return rapid.SampledFrom(profiles).Draw(t, rule)
+	case "fingerprint":
+		return rapid.StringMatching(`[1-9][0-9]?:[0-9a-f]{64}`).Draw(t, rule)
+	case "time":
+		return Time().Draw(t, rule)
+	case "amount":
+		return Amount(events.PostedDigits).Draw(t, rule)
+	case "kind":
+		kinds := []events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade}
+		return rapid.SampledFrom(kinds).Draw(t, rule)
+	case "phase":
+		return rapid.SampledFrom([]events.Phase{
+			events.PhasePlaced, events.PhaseCaptured, events.PhaseReleased, events.PhaseExpired,
+		}).Draw(t, rule)
+	case "role":
+		roles := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}
+		return rapid.SampledFrom(roles).Draw(t, rule)
+	case "state":
+		states := []events.AccountState{events.StateOpen, events.StateFrozen, events.StateClosed}
+		return rapid.SampledFrom(states).Draw(t, rule)
+	case "scale":
+		return rapid.IntRange(0, events.ScaleMax).Draw(t, rule)
+	case "number":
+		return rapid.Int64Range(1, events.MemberNumberMax).Draw(t, rule)
+	case "version":
+		return rapid.Int64Range(2, events.ChangesMax).Draw(t, rule)
+	case "reversal":
+		return rapid.Int64Range(1, events.ReversalsMax).Draw(t, rule)
+	case "groups":
+		return slices.Sorted(slices.Values(
+			rapid.SliceOfNDistinct(ID(), 1, events.AccountGroupsMax, rapid.ID[string]).Draw(t, rule)))
+	case "metadata":
+		// Keys are also such whose order differs between UTF-8 and UTF-16.
+		seam := rapid.StringOfN(rapid.SampledFrom([]rune("a\ud7ff\ue000\uffff\U00010000\U0010ffff")), 1, 3, -1)
+		keys := rapid.OneOf(Text(1, events.MetadataKeyChars), seam)
+		return rapid.MapOfN(keys, Text(0, 20), 0, 5).Draw(t, rule)
+	case "limits", "highest":
+		drawn := limits.Draw(t, rule)
+		if _, isPolicy := like.(events.Overdraft); !isPolicy {
+			return drawn
+		}
+		if rapid.Bool().Draw(t, "unlimited") {
+			return events.Overdraft{Unlimited: true}
+		}
+		return events.Overdraft{Limits: drawn}
 	}
-	return nil
+	panic("eventstest: draw values for the rule " + rule)
 }
 
-func (d drawing) role() events.Role {
-	roles := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}
-	return rapid.SampledFrom(roles).Draw(d.t, "role")
+func transactionPosted(t *rapid.T, e *events.TransactionPosted) {
+	e.ExpiresAt, e.RecordedAt = time.Time{}, time.Time{}
+	switch rapid.IntRange(0, 3).Draw(t, "hold or backdated") {
+	case 0, 1:
+		e.ExpiresAt = Time().Draw(t, "expires")
+	case 2:
+		micros := rapid.Int64Range(1, year).Draw(t, "recorded after")
+		e.RecordedAt = e.PostedAt().Add(time.Duration(micros) * time.Microsecond)
+	}
+	if e.Reverses = ""; rapid.IntRange(0, 3).Draw(t, "reversal") == 0 {
+		e.Kind, e.Reverses = events.KindReversal, ID().Draw(t, "reverses")
+	}
 }
 
-func (d drawing) number() int64 {
-	return rapid.Int64Range(1, events.MemberNumberMax).Draw(d.t, "number")
+func postingRecorded(t *rapid.T, e *events.PostingRecorded) {
+	e.Pending = events.Amount{}
+	switch e.Phase {
+	case events.PhasePlaced:
+		e.Pending, e.Quantity, e.Cost = e.Quantity, events.Amount{}, events.Amount{}
+	case events.PhaseCaptured:
+		e.Pending = e.Quantity.Neg()
+	case events.PhaseReleased, events.PhaseExpired:
+		e.Pending, e.Quantity, e.Cost = e.Quantity.Neg(), events.Amount{}, events.Amount{}
+	default:
+		e.Backdated = rapid.Bool().Draw(t, "backdated")
+	}
 }
 
-func (d drawing) kind() events.Kind {
-	kinds := []events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade}
-	return rapid.SampledFrom(kinds).Draw(d.t, "kind")
+func holdEnded(t *rapid.T, e *events.HoldEnded) {
+	outcomes := []events.Outcome{events.OutcomeCaptured, events.OutcomeReleased, events.OutcomeExpired}
+	e.Outcome = rapid.SampledFrom(outcomes).Draw(t, "outcome")
 }
 
-func (d drawing) leg(id events.KSUID) events.Leg {
-	quantity, cost := Amount(events.PostedDigits).Draw(d.t, "quantity"), Amount(events.PostedDigits).Draw(d.t, "cost")
-	return events.Leg{ID: id, Account: d.id("account"), Asset: d.id("asset"), Quantity: quantity, Cost: cost}
+func accountChanged(t *rapid.T, e *events.AccountChanged) {
+	e.Closing = e.State == events.StateFrozen && rapid.Bool().Draw(t, "closing")
+}
+
+func accountGrouped(t *rapid.T, e *events.AccountGrouped) {
+	if e.Added, e.Removed = "", ""; len(e.Groups) > 0 && rapid.Bool().Draw(t, "added") {
+		e.Added = e.Groups[0]
+		return
+	}
+	isFree := func(id string) bool { return !e.Has(id) }
+	e.Removed = ID().Filter(isFree).Draw(t, "removed")
+}
+
+func memberGranted(t *rapid.T, e *events.MemberGranted) {
+	if e.Account, e.Group = ID().Draw(t, "id"), ""; rapid.Bool().Draw(t, "in a group") {
+		e.Account, e.Group = "", e.Account
+	}
 }

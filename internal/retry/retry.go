@@ -52,11 +52,10 @@ func (b Backoff) Delay(failed int) time.Duration {
 		bound *= 2
 	}
 	bound = min(bound, b.Max)
-	random := b.Random
-	if random == nil {
-		random = FromClock
+	random, least := FromClock, time.Duration(0)
+	if b.Random != nil {
+		random = b.Random
 	}
-	var least time.Duration
 	if b.Jitter == Half {
 		least = bound / 2
 	}

@@ -37,7 +37,7 @@ func (t *DynamoDB) Query(ctx context.Context, q Query) (Page, error) {
 	keys := sortKeys[q.Index]
 	in := &dynamodb.QueryInput{
 		TableName: &t.name, ExclusiveStartKey: q.After,
-		KeyConditionExpression:    aws.String(keys[0] + " = :partition AND " + keys[1] + " BETWEEN :from AND :to"),
+		KeyConditionExpression: aws.String(keys[0] + " = :partition AND " + keys[1] + " BETWEEN :from AND :to"),
 		ExpressionAttributeValues: Item{
 			":partition": String(q.Partition), ":from": String(q.Within.From), ":to": String(q.Within.To),
 		},

@@ -7,14 +7,13 @@ import (
 )
 
 // NextPage reads a page of a query. Only the last page may be empty: after an empty one, NextPage requests the next.
-func NextPage(ctx context.Context, t Table, q Query) (Page, error) {
-	for {
-		page, err := t.Query(ctx, q)
-		if err != nil || len(page.Items) > 0 || page.Next == nil {
-			return page, err
+func NextPage(ctx context.Context, t Table, q Query) (page Page, err error) {
+	for page, err = range Pages(ctx, t, q) {
+		if len(page.Items) > 0 {
+			break
 		}
-		q.After = page.Next
 	}
+	return page, err
 }
 
 // Pages reads a query to its end, one request for each page. An error is the last thing that it yields.

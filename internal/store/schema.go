@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func CompareTable(have *types.TableDescription) error {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if is[name] != wanted[name] {
 			differences = append(differences,
-				fmt.Sprintf("%s: it has %s, wanted is %s", name, orNone(is[name]), orNone(wanted[name])))
+				fmt.Sprintf("%s: it has %s, wanted is %s", name, cmp.Or(is[name], "none"), cmp.Or(wanted[name], "none")))
 		}
 	}
 	if len(differences) == 0 {
@@ -82,13 +83,6 @@ func CompareTable(have *types.TableDescription) error {
 		Table: aws.ToString(have.TableName), Differences: differences,
 		OnlyStream: len(differences) == 1 && is[streamPart] != wanted[streamPart],
 	}
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
 }
 
 const (

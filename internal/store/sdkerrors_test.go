@@ -6,14 +6,13 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/store"
 	"ledger.example/internal/store/storetest"
@@ -52,7 +51,7 @@ func TestErrors(t *testing.T) {
 			"throttled as provisioned": refused("ProvisionedThroughputExceededException"),
 			"throttled by the account": refused("RequestLimitExceeded"),
 			"cancelled by throttling":  cancelledFor("None", "ThrottlingError"),
-			"cancelled by capacity":    cancelledFor("ProvisionedThroughputExceeded"),
+			"cancelled by capacity":    cancelledFor("ProvisionedThroughputExceeded", "None"),
 		}},
 		{store.ErrConflict, store.ErrConflict, replies{
 			"conflict":                     refused("TransactionConflictException"),
@@ -63,16 +62,17 @@ func TestErrors(t *testing.T) {
 		}},
 		{errAsItIs, errAsItIs, replies{
 			"cancelled by a fault of ours":              cancelledFor("TransactionConflict", "ValidationError"),
-			"cancelled by a full collection":            cancelledFor("ItemCollectionSizeLimitExceeded"),
+			"cancelled by a full collection":            cancelledFor("ItemCollectionSizeLimitExceeded", "None"),
 			"a bug of the caller and an unknown reason": cancelledFor("SomethingNew", "ValidationError"),
-			"condition failed":                          refused("ConditionalCheckFailedException"),
-			"no table":                                  refused("ResourceNotFoundException"),
-			"access denied":                             refused("AccessDeniedException"),
-			"malformed request":                         refused("ValidationException"),
-			"too large a collection":                    refused("ItemCollectionSizeLimitExceededException"),
+			"no table":               refused("ResourceNotFoundException"),
+			"access denied":          refused("AccessDeniedException"),
+			"malformed request":      refused("ValidationException"),
+			"too large a collection": refused("ItemCollectionSizeLimitExceededException"),
 		}},
 		{store.ErrUnknownOutcome, store.ErrUnavailable, replies{
-			"cancelled for no reason":               cancelledFor("None"),
+			"cancelled for no reason":               cancelledFor("None", "None"),
+			"cancelled for too few reasons":         cancelledFor("TransactionConflict"),
+			"cancelled for too many reasons":        cancelledFor("TransactionConflict", "None", "None"),
 			"cancelled without reasons":             cancelledFor(),
 			"cancelled for a reason without a code": cancelledFor(""),
 			"cancelled for an unknown reason":       cancelledFor("TransactionConflict", "SomethingNew"),
@@ -97,18 +97,65 @@ func TestErrors(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				fake, client := storetest.New(t, storetest.Always(reply))
-				_, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
-					TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: aws.String("t"),
-						Item: store.Item{}}}},
-				}, store.Once)
-				means(t, "write", store.WriteError(err), err, c.write)
-				if n := len(fake.Requests()); n != 1 {
-					t.Errorf("a write was sent %d times", n)
+				books, at := store.NewTable(client, "books"), store.Key{PK: "p", SK: "s"}
+				put := store.Write{Item: store.KeyItem(at)}
+				update := store.Write{Key: at, Update: "SET N = :n", Values: store.Item{":n": store.Integer(1)}}
+				_, err := books.Transact(t.Context(), []store.Write{put, update})
+				means(t, "transaction", err, err, c.write)
+				codes := reasonCodes.FindAllStringSubmatch(reply.Body, -1)
+				if cancelled, ok := errors.AsType[*store.Cancelled](err); ok {
+					for i, reason := range cancelled.Reasons {
+						if reason.Is != causes[codes[i][1]] {
+							t.Errorf("cause %d is %v for %v", i, reason.Is, codes)
+						}
+					}
 				}
-				_, err = client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("t"), Key: store.Item{}})
-				means(t, "read", store.ReadError(err), err, c.read)
+				if n := len(codes); n == 1 || n == 3 { // what is wrong with them is that there were two writes
+					return
+				}
+				for _, w := range []store.Write{put, update} {
+					_, err = books.Write(t.Context(), w)
+					means(t, "write", err, err, c.write)
+				}
+				if n := len(fake.Requests()); n != 3 {
+					t.Errorf("writes were sent %d times", n)
+				}
+				for what, read := range map[string]func() error{
+					"Get":      func() error { _, _, err := books.Get(t.Context(), at, store.Strong); return err },
+					"BatchGet": func() error { _, _, err := books.BatchGet(t.Context(), []store.Key{at}, store.Strong); return err },
+					"Snapshot": func() error { _, _, err := books.Snapshot(t.Context(), []store.Key{at}); return err },
+					"Query":    func() error { _, err := books.Query(t.Context(), store.Query{Partition: "p"}); return err },
+					"Scan":     func() error { _, err := books.Scan(t.Context(), store.Scan{}); return err },
+				} {
+					err := read()
+					means(t, what, err, err, c.read)
+				}
 			})
 		}
+	}
+}
+
+var reasonCodes = regexp.MustCompile(`"Code":"(\w*)"`)
+
+// causes are what reasons of a cancelled transaction mean.
+var causes = map[string]store.Cause{
+	"None": store.CauseNone, "ConditionalCheckFailed": store.CauseCondition, "TransactionConflict": store.CauseConflict,
+	"ThrottlingError": store.CauseThrottled, "ProvisionedThroughputExceeded": store.CauseThrottled,
+}
+
+// Each transaction has its own client request token: else the store would not apply the second one, and repeat the
+// answer to the first.
+func TestTransactionsHaveTokens(t *testing.T) {
+	fake, client := storetest.New(t, storetest.Always(storetest.OK("{}")))
+	tokens := map[any]bool{nil: true}
+	for n := range 3 {
+		_, err := store.NewTable(client, "books").Transact(t.Context(), []store.Write{{Item: store.Item{}}})
+		if tokens[fake.Requests()[n].Body["ClientRequestToken"]] = true; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(tokens) != 4 {
+		t.Errorf("tokens %v", tokens)
 	}
 }
 
@@ -170,35 +217,5 @@ func TestAttempts(t *testing.T) {
 	means(t, "write", store.WriteError(err), err, store.ErrUnknownOutcome)
 	if n := len(often.Requests()); n != 1 {
 		t.Errorf("a write was sent %d times", n)
-	}
-}
-
-func TestStoreTime(t *testing.T) {
-	clock, err := time.Parse(time.RFC1123, storetest.Clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reply := storetest.OK("{}")
-	_, client := storetest.New(t, func(storetest.Request) storetest.Reply { return reply })
-	put := func() (*dynamodb.PutItemOutput, error) {
-		return client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("t"), Item: store.Item{}},
-			store.Once)
-	}
-	out, err := put()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := store.StoreTime(out.ResultMetadata); !got.Equal(clock) || got.Location() != time.UTC {
-		t.Errorf("of a reply: %v", got)
-	}
-	reply = storetest.Refusal(400, "ThrottlingException", "x")
-	_, err = put()
-	if got := store.ErrorTime(err); !got.Equal(clock) || got.Location() != time.UTC {
-		t.Errorf("of a refusal: %v", got)
-	}
-	reply = sendError("read", syscall.ECONNRESET)
-	_, err = put()
-	if got := store.ErrorTime(err); !got.IsZero() {
-		t.Errorf("of no reply: %v", got)
 	}
 }

@@ -3,6 +3,7 @@ package viewstest
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,6 +13,7 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/projections"
 )
 
@@ -35,9 +37,11 @@ type Store struct {
 	Now  func() time.Time // the store's clock; it must not go back
 	Page int              // maximum items in a page; 0: as DynamoDB
 
-	t      T
-	db     *memdb.Store
-	counts *counted
+	t  T
+	db *memdb.Store
+
+	mu       sync.Mutex
+	requests Requests
 }
 
 // Requests counts the requests to a Store through its Table.
@@ -64,26 +68,20 @@ func NewStore(t T, now func() time.Time) *Store {
 		},
 	})
 	s.Seed = Seed{s.db.DynamoDB(), tableName}
-	createTable(t, s.Client)
-	s.counts = &counted{Table: store.NewTable(s.Client, tableName)}
-	s.Table = s.counts
+	if _, err := dynamolocal.CreateTable(t.Context(), s.Client, tableName); err != nil {
+		t.Fatal(err)
+	}
+	s.Table = &storetest.Faulty{Table: store.NewTable(s.Client, tableName), Around: s.count}
 	s.Views, s.Lists = projections.NewViews(s.Table), projections.NewLists(s.Table)
 	return s
 }
 
-func createTable(t T, client *dynamodb.Client) {
-	t.Helper()
-	if _, err := dynamolocal.CreateTable(t.Context(), client, tableName); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Requests returns the counts since its last call.
 func (s *Store) Requests() Requests {
-	s.counts.mu.Lock()
-	defer s.counts.mu.Unlock()
-	r := s.counts.requests
-	s.counts.requests = Requests{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.requests
+	s.requests = Requests{}
 	return r
 }
 
@@ -93,7 +91,7 @@ func (s *Store) AllSegments(k events.Pair) (all []projections.Segment) {
 	q := store.Query{
 		Partition: store.Account.PK(k.Account), Within: store.Segment.All(k.Asset), Consistency: store.Strong,
 	}
-	for item, err := range store.All(context.Background(), s.counts.Table, q) {
+	for item, err := range store.All(context.Background(), store.NewTable(s.Client, s.Name), q) {
 		if err != nil {
 			s.t.Fatal(err)
 		}

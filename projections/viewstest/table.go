@@ -8,66 +8,36 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
 )
 
-// counted is a store.Table that counts its requests.
-type counted struct {
-	store.Table
-
-	mu       sync.Mutex
-	requests Requests
-}
-
-func (c *counted) count(add func(*Requests)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	add(&c.requests)
-}
-
-// Get implements store.Table.
-func (c *counted) Get(ctx context.Context, k store.Key, s store.Consistency) (store.Item, time.Time, error) {
-	c.count(func(r *Requests) { r.Gets++ })
-	return c.Table.Get(ctx, k, s)
-}
-
-// Snapshot implements store.Table.
-func (c *counted) Snapshot(ctx context.Context, keys []store.Key, attributes ...string) (
-	[]store.Item, time.Time, error,
-) {
-	c.count(func(r *Requests) { r.TransactGets++ })
-	return c.Table.Snapshot(ctx, keys, attributes...)
-}
-
-// Query implements store.Table.
-func (c *counted) Query(ctx context.Context, q store.Query) (store.Page, error) {
-	page, err := c.Table.Query(ctx, q)
-	c.count(func(r *Requests) {
-		r.Queries++
-		for _, item := range page.Items {
-			if strings.HasPrefix(store.TextOf(item[store.AttrSK]), store.Posting.Prefix()) {
-				r.Postings++
+// count is a storetest.Around that counts requests.
+func (s *Store) count(ctx context.Context, c storetest.Call, apply func(context.Context) error) error {
+	err := apply(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch applied := err == nil; c.Method {
+	case "Get":
+		s.requests.Gets++
+	case "Snapshot":
+		s.requests.TransactGets++
+	case "Query":
+		s.requests.Queries++
+		for _, item := range *c.Found {
+			if store.Posting.Is(store.ItemKey(item).SK) {
+				s.requests.Postings++
 			}
 		}
-	})
-	return page, err
-}
-
-// Write implements store.Table.
-func (c *counted) Write(ctx context.Context, w store.Write) (time.Time, error) {
-	at, err := c.Table.Write(ctx, w)
-	if err == nil {
-		c.count(func(r *Requests) { r.Puts++ })
+	case "Write":
+		if applied {
+			s.requests.Puts++
+		}
+	case "Transact":
+		if applied {
+			s.requests.TransactWrites++
+		}
 	}
-	return at, err
-}
-
-// Transact implements store.Table.
-func (c *counted) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
-	at, err := c.Table.Transact(ctx, writes)
-	if err == nil {
-		c.count(func(r *Requests) { r.TransactWrites++ })
-	}
-	return at, err
+	return err
 }
 
 // Hooked is a store.Table that calls hooks before or after some requests, if they are not nil.

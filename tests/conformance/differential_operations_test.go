@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,56 +15,103 @@ import (
 	"ledger.example/internal/store"
 )
 
-func (g *generator) put() requestFunc {
-	in := &dynamodb.PutItemInput{TableName: g.tableName(), Item: g.item(), ConditionExpression: g.optionalCondition(),
-		ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
-	g.unusedNames()
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.describe("put %s if %s", itemText(in.Item), aws.ToString(in.ConditionExpression))
+// sending returns the function that sends a request. shown returns its output as text.
+func sending[In, Out any](
+	g *generator, send func(*dynamodb.Client, context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In,
+	shown func(*Out) string,
+) requestFunc {
+	g.description = describe(in)
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		_, err := c.PutItem(ctx, in, store.Once)
-		return answerText(err, func() string { return "done" })
+		out, err := send(c, ctx, in, store.Once)
+		return answerText(err, func() string { return shown(out) })
 	}
 }
 
-func (g *generator) update() requestFunc {
-	in := &dynamodb.UpdateItemInput{TableName: g.tableName(), Key: g.key(), UpdateExpression: g.change(),
-		ConditionExpression: g.optionalCondition(), ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
-	if rapid.Bool().Draw(g.T, "returned") {
-		in.ReturnValues = types.ReturnValueAllNew
-	}
-	g.unusedNames()
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.describe("update %s by %s if %s", itemText(in.Key), *in.UpdateExpression, aws.ToString(in.ConditionExpression))
-	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := c.UpdateItem(ctx, in, store.Once)
-		return answerText(err, func() string { return "done: " + itemText(out.Attributes) })
-	}
+// describe returns a request as text, without the types of values.
+func describe(in any) string {
+	text, err := json.Marshal(in)
+	return fmt.Sprintf("%T %s %v", in, text, err)
 }
 
-func (g *generator) delete() requestFunc {
-	in := &dynamodb.DeleteItemInput{TableName: g.tableName(), Key: g.key(), ConditionExpression: g.optionalCondition(),
-		ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
-	g.unusedNames()
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.describe("delete %s if %s", itemText(in.Key), aws.ToString(in.ConditionExpression))
-	return func(ctx context.Context, c *dynamodb.Client) string {
-		_, err := c.DeleteItem(ctx, in, store.Once)
-		return answerText(err, func() string { return "done" })
+// action draws an action on one item: a put, an update or a deletion, and for a transaction also a check.
+func (g *generator) action(isAlone bool) (a types.TransactWriteItem, key store.Item) {
+	g.names, g.values = nil, nil
+	item, most := g.item(), 7
+	key = store.Item{store.AttrPK: item[store.AttrPK]}
+	if sort, ok := item[store.AttrSK]; ok {
+		key[store.AttrSK] = sort
 	}
+	if isAlone {
+		key, most = g.key(), 6
+	}
+	name, condition, fails := g.tableName(), g.optionalCondition(), g.shownOnFailure()
+	change := (*string)(nil)
+	kind := rapid.IntRange(0, most).Draw(g.T, "action")
+	if 3 <= kind && kind <= 5 {
+		change = g.change()
+	} else if kind == 7 && condition == nil {
+		condition = g.expression("condition", g.condition(1, conditionNames...))
+	}
+	g.unusedNames()
+	switch {
+	case kind <= 2:
+		a.Put = &types.Put{TableName: name, Item: item, ConditionExpression: condition,
+			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+			ReturnValuesOnConditionCheckFailure: fails}
+	case kind <= 5:
+		a.Update = &types.Update{TableName: name, Key: key, UpdateExpression: change, ConditionExpression: condition,
+			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+			ReturnValuesOnConditionCheckFailure: fails}
+	case kind == 6:
+		a.Delete = &types.Delete{TableName: name, Key: key, ConditionExpression: condition,
+			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+			ReturnValuesOnConditionCheckFailure: fails}
+	default:
+		a.ConditionCheck = &types.ConditionCheck{TableName: name, Key: key, ConditionExpression: condition,
+			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+			ReturnValuesOnConditionCheckFailure: fails}
+	}
+	return a, key
+}
+
+// write draws an action that is sent alone.
+func (g *generator) write() requestFunc {
+	a, _ := g.action(true)
+	switch {
+	case a.Put != nil:
+		w := a.Put
+		return sending(g, (*dynamodb.Client).PutItem, &dynamodb.PutItemInput{TableName: w.TableName, Item: w.Item,
+			ConditionExpression: w.ConditionExpression, ExpressionAttributeNames: w.ExpressionAttributeNames,
+			ExpressionAttributeValues:           w.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: w.ReturnValuesOnConditionCheckFailure,
+		}, func(out *dynamodb.PutItemOutput) string { return itemText(out.Attributes) })
+	case a.Update != nil:
+		w := a.Update
+		in := &dynamodb.UpdateItemInput{TableName: w.TableName, Key: w.Key, UpdateExpression: w.UpdateExpression,
+			ConditionExpression: w.ConditionExpression, ExpressionAttributeNames: w.ExpressionAttributeNames,
+			ExpressionAttributeValues:           w.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: w.ReturnValuesOnConditionCheckFailure}
+		if rapid.Bool().Draw(g.T, "returned") {
+			in.ReturnValues = types.ReturnValueAllNew
+		}
+		return sending(g, (*dynamodb.Client).UpdateItem, in,
+			func(out *dynamodb.UpdateItemOutput) string { return itemText(out.Attributes) })
+	}
+	w := a.Delete
+	return sending(g, (*dynamodb.Client).DeleteItem, &dynamodb.DeleteItemInput{TableName: w.TableName, Key: w.Key,
+		ConditionExpression: w.ConditionExpression, ExpressionAttributeNames: w.ExpressionAttributeNames,
+		ExpressionAttributeValues:           w.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: w.ReturnValuesOnConditionCheckFailure,
+	}, func(out *dynamodb.DeleteItemOutput) string { return itemText(out.Attributes) })
 }
 
 func (g *generator) get() requestFunc {
-	in := &dynamodb.GetItemInput{TableName: g.tableName(), Key: g.key(),
-		ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T,
-			"strong")), ProjectionExpression: g.projection(conditionNames...)}
+	in := &dynamodb.GetItemInput{TableName: g.tableName(), Key: g.key(), ProjectionExpression: g.projection(conditionNames...),
+		ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong"))}
 	g.unusedNames()
 	in.ExpressionAttributeNames = g.names
-	g.describe("get %s of %s", aws.ToString(in.ProjectionExpression), itemText(in.Key))
-	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := c.GetItem(ctx, in, store.Once)
-		return answerText(err, func() string { return itemText(out.Item) })
-	}
+	return sending(g, (*dynamodb.Client).GetItem, in,
+		func(out *dynamodb.GetItemOutput) string { return itemText(out.Item) })
 }
 
 func (g *generator) batch() requestFunc {
@@ -83,18 +131,14 @@ func (g *generator) batch() requestFunc {
 	}
 	r.ExpressionAttributeNames = g.names
 	in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{*g.tableName(): r}}
-	g.describe("get %s of %s", aws.ToString(r.ProjectionExpression), itemTexts(r.Keys))
-	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := c.BatchGetItem(ctx, in, store.Once)
-		return answerText(err, func() string {
-			var texts []string
-			for _, i := range out.Responses[g.table] {
-				texts = append(texts, itemText(i))
-			}
-			slices.Sort(texts)
-			return fmt.Sprint(len(out.UnprocessedKeys), texts)
-		})
-	}
+	return sending(g, (*dynamodb.Client).BatchGetItem, in, func(out *dynamodb.BatchGetItemOutput) string {
+		var texts []string
+		for _, i := range out.Responses[g.table] {
+			texts = append(texts, itemText(i))
+		}
+		slices.Sort(texts)
+		return fmt.Sprint(len(out.UnprocessedKeys), texts)
+	})
 }
 
 func (g *generator) query() requestFunc {
@@ -175,9 +219,7 @@ func (g *generator) query() requestFunc {
 	}
 	g.unusedNames()
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.describe("query %s %s, projection %s, %s limit %d, reverse %v, start %s", aws.ToString(in.IndexName),
-		*in.KeyConditionExpression, aws.ToString(in.ProjectionExpression), in.Select, aws.ToInt32(in.Limit),
-		in.ScanIndexForward != nil, itemText(in.ExclusiveStartKey))
+	g.description = describe(in)
 	return func(ctx context.Context, c *dynamodb.Client) string { return queryAll(ctx, c, *in) }
 }
 
@@ -237,64 +279,25 @@ func queryAll(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) s
 
 func (g *generator) transaction() requestFunc {
 	in := &dynamodb.TransactWriteItemsInput{}
-	var said, keys []string
+	var keys []string
 	for range rapid.IntRange(1, 4).Draw(g.T, "actions") {
-		g.names, g.values = nil, nil
-		item := g.item()
-		key := valueText(item[store.AttrPK]) + " " + valueText(item[store.AttrSK])
-		if slices.Contains(keys, key) {
+		action, key := g.action(false)
+		if slices.Contains(keys, itemText(key)) {
 			if !g.rarely("twice") {
 				continue
 			}
 			g.anyRefusal = true
 		}
-		keys = append(keys, key)
-		only := store.Item{store.AttrPK: item[store.AttrPK]}
-		if sort, ok := item[store.AttrSK]; ok {
-			only[store.AttrSK] = sort
-		}
-		name, condition, fails := g.tableName(), g.optionalCondition(), g.shownOnFailure()
-		var action types.TransactWriteItem
-		switch rapid.IntRange(0, 6).Draw(g.T, "action") {
-		case 0, 1, 2:
-			g.unusedNames()
-			action.Put = &types.Put{TableName: name, Item: item, ConditionExpression: condition,
-				ReturnValuesOnConditionCheckFailure: fails,
-				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
-			g.describe("put %s if %s", itemText(item), aws.ToString(condition))
-		case 3, 4:
-			change := g.change()
-			action.Update = &types.Update{TableName: name, Key: only, UpdateExpression: change,
-				ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: fails,
-				ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values}
-			g.describe("update %s by %s if %s", itemText(only), *change, aws.ToString(condition))
-		case 5:
-			action.Delete = &types.Delete{TableName: name, Key: only, ConditionExpression: condition,
-				ReturnValuesOnConditionCheckFailure: fails,
-				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
-			g.describe("delete %s if %s", itemText(only), aws.ToString(condition))
-		case 6:
-			if condition == nil {
-				condition = g.expression("condition", g.condition(1, conditionNames...))
-			}
-			action.ConditionCheck = &types.ConditionCheck{TableName: name, Key: only, ConditionExpression: condition,
-				ReturnValuesOnConditionCheckFailure: fails,
-				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
-			g.describe("check %s if %s", itemText(only), aws.ToString(condition))
-		}
-		said = append(said, g.description)
+		keys = append(keys, itemText(key))
 		in.TransactItems = append(in.TransactItems, action)
 	}
-	g.description = "transaction: " + strings.Join(said, "; ")
-	return func(ctx context.Context, c *dynamodb.Client) string {
-		_, err := c.TransactWriteItems(ctx, in, store.Once)
-		return answerText(err, func() string { return "done" })
-	}
+	return sending(g, (*dynamodb.Client).TransactWriteItems, in,
+		func(*dynamodb.TransactWriteItemsOutput) string { return "done" })
 }
 
 func (g *generator) transactionalGet() requestFunc {
 	in := &dynamodb.TransactGetItemsInput{}
-	var said, keys []string
+	var keys []string
 	for range rapid.IntRange(1, 3).Draw(g.T, "keys") {
 		g.names, g.values = nil, nil
 		key := g.key()
@@ -306,18 +309,12 @@ func (g *generator) transactionalGet() requestFunc {
 		read := &types.Get{TableName: g.tableName(), Key: key, ProjectionExpression: g.projection(conditionNames...)}
 		read.ExpressionAttributeNames = g.names
 		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: read})
-		g.describe("%s of %s", aws.ToString(read.ProjectionExpression), itemText(key))
-		said = append(said, g.description)
 	}
-	g.description = "get together: " + strings.Join(said, "; ")
-	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := c.TransactGetItems(ctx, in, store.Once)
-		return answerText(err, func() string {
-			var texts []string
-			for _, r := range out.Responses {
-				texts = append(texts, itemText(r.Item))
-			}
-			return strings.Join(texts, " ")
-		})
-	}
+	return sending(g, (*dynamodb.Client).TransactGetItems, in, func(out *dynamodb.TransactGetItemsOutput) string {
+		var texts []string
+		for _, r := range out.Responses {
+			texts = append(texts, itemText(r.Item))
+		}
+		return strings.Join(texts, " ")
+	})
 }

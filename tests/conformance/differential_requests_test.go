@@ -62,17 +62,14 @@ func (g *generator) seed() requestFunc {
 				Item: item}})
 		}
 	}
-	g.description = "the beginning"
-	return func(ctx context.Context, c *dynamodb.Client) string {
-		_, err := c.TransactWriteItems(ctx, in, store.Once)
-		return answerText(err, func() string { return "done" })
-	}
+	return sending(g, (*dynamodb.Client).TransactWriteItems, in,
+		func(*dynamodb.TransactWriteItemsOutput) string { return "done" })
 }
 
 func (g *generator) request() requestFunc {
 	g.names, g.values, g.anyRefusal, g.wrongKey = nil, nil, false, false
 	draws := []func() requestFunc{
-		g.put, g.put, g.put, g.update, g.update, g.update, g.delete, g.get, g.batch,
+		g.write, g.write, g.write, g.write, g.write, g.write, g.write, g.get, g.batch,
 		g.query, g.query, g.query, g.transaction, g.transaction, g.transaction, g.transactionalGet,
 	}
 	return draws[rapid.IntRange(0, len(draws)-1).Draw(g.T, "operation")]()
@@ -83,16 +80,6 @@ func (g *generator) rarely(what string) bool { return rapid.IntRange(0, 49).Draw
 
 func (g *generator) oneOf(what string, choices ...string) string {
 	return rapid.SampledFrom(choices).Draw(g.T, what)
-}
-
-func (g *generator) describe(format string, args ...any) {
-	g.description = fmt.Sprintf(format, args...)
-	if g.names != nil {
-		g.description += fmt.Sprintf(" names %v", g.names)
-	}
-	if g.values != nil {
-		g.description += " values " + itemText(g.values)
-	}
 }
 
 func (g *generator) partition() string { return g.prefix + g.oneOf("partition", "a", "b") }
@@ -195,10 +182,7 @@ func (g *generator) name(choices ...string) string {
 	if g.rarely("undefined name") {
 		return "#undefined"
 	}
-	if g.names == nil {
-		g.names = make(map[string]string)
-	}
-	g.names["#"+strings.ToLower(name)] = name
+	g.define("#"+strings.ToLower(name), name)
 	return "#" + strings.ToLower(name)
 }
 
@@ -218,17 +202,18 @@ func (g *generator) placeholder(v types.AttributeValue) string {
 // unusedNames sometimes adds a name or a value that no expression uses.
 func (g *generator) unusedNames() {
 	if g.rarely("unused name") {
-		if g.names == nil {
-			g.names = make(map[string]string)
-		}
-		g.names["#unused"] = "N"
+		g.define("#unused", "N")
 	}
 	if g.rarely("unused value") {
-		if g.values == nil {
-			g.values = make(store.Item)
-		}
-		g.values[":unused"] = g.number()
+		g.placeholder(g.number())
 	}
+}
+
+func (g *generator) define(placeholder, name string) {
+	if g.names == nil {
+		g.names = make(map[string]string)
+	}
+	g.names[placeholder] = name
 }
 
 func (g *generator) expression(what string, text string) *string {

@@ -17,6 +17,7 @@ type Call struct {
 	Query       store.Query
 	Scan        store.Scan
 	Writes      []store.Write // one for Write
+	Found       *[]store.Item // of a query: what it returned, after it was applied
 }
 
 // Around handles a call. apply makes it on the decorated table. A call fails before it is applied if Around returns an
@@ -85,9 +86,11 @@ func (f *Faulty) Snapshot(
 
 // Query implements store.Table.
 func (f *Faulty) Query(ctx context.Context, q store.Query) (store.Page, error) {
-	page, _, err := around(ctx, f, Call{Method: "Query", Query: q, Consistency: q.Consistency},
+	var found []store.Item
+	page, _, err := around(ctx, f, Call{Method: "Query", Query: q, Consistency: q.Consistency, Found: &found},
 		func(ctx context.Context) (store.Page, time.Time, error) {
 			page, err := f.Table.Query(ctx, q)
+			found = page.Items
 			return page, page.At, err
 		})
 	return page, err
