@@ -72,8 +72,8 @@ func CompareTable(have *types.TableDescription) error {
 	maps.Copy(names, wanted)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if is[name] != wanted[name] {
-			differences = append(differences,
-				fmt.Sprintf("%s: it has %s, wanted is %s", name, cmp.Or(is[name], "none"), cmp.Or(wanted[name], "none")))
+			differences = append(differences, fmt.Sprintf("%s: it has %s, wanted is %s", name,
+				cmp.Or(is[name], "none"), cmp.Or(wanted[name], "none")))
 		}
 	}
 	if len(differences) == 0 {
