@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -59,7 +60,18 @@ func anyForm[T any](f Form[T]) Form[any] {
 
 // itemForm is the form of a view whose values are items. A rebuild only names the attributes in which they differ.
 func itemForm(counter string) Form[any] {
-	return Form[any]{Item: func(item any) store.Item { return item.(store.Item) }, Counter: counter}
+	return Form[any]{
+		Item: func(item any) store.Item { return item.(store.Item) },
+		Decode: func(item store.Item) (any, error) {
+			err := store.Open(item, store.TextOf(item[store.AttrType])).Err()
+			if !errors.Is(err, store.ErrNewerForm) {
+				err = nil
+			}
+			return item, at(store.ItemKey(item), err)
+		},
+		Bare:    func(store.Key, int64) any { return store.Item(nil) },
+		Counter: counter,
+	}
 }
 
 // open returns a reader of an item of a projection. hasKey reports whether its key is that of such an item.

@@ -18,8 +18,7 @@ import (
 type View struct {
 	Name string // plural, for messages
 
-	// Form is the stored form. Its Counter is the number of the event that an item shows, which no write lowers. The
-	// form may lack Decode; then a rebuild only names the attributes that differ.
+	// Form is the stored form. Its Counter is the number of the event that an item shows, which no write lowers.
 	Form[any]
 
 	// Of returns what the event of a record touches: the target whose Fold reads it, and the number that the target's

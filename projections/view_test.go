@@ -1,7 +1,6 @@
 package projections_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -79,60 +78,6 @@ func TestViewIsShown(t *testing.T) {
 }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
-// Refolds are correct only if they see every committed posting. So each read of Views is one request to the table, not
-// to an index, and is strongly consistent or a transaction.
-func TestReadsOfViewsAreStronglyConsistent(t *testing.T) {
-	fake, client := storetest.New(t, func(r storetest.Request) storetest.Reply {
-		if r.Operation == "TransactGetItems" {
-			return storetest.OK(`{"Responses":[{},{}]}`)
-		}
-		return storetest.OK(`{"Items":[]}`)
-	})
-	reads := errorsOfReads(t.Context(), projections.NewViews(store.NewTable(client, "books")))
-	requests := fake.Requests()
-	if len(requests) != len(reads) {
-		t.Errorf("%d reads made %d requests", len(reads), len(requests))
-	}
-	for _, r := range requests {
-		isStrong := strings.Contains(fmt.Sprint(r.Body), "ConsistentRead:true")
-		if r.Operation != "TransactGetItems" && !isStrong || r.Body["IndexName"] != nil {
-			t.Errorf("%s is not strongly consistent, or reads an index: %v", r.Operation, r.Body)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	over := errorsOfReads(ctx, projections.NewViews(store.NewTable(client, "books")))
-	for i, err := range reads {
-		if err != nil && !errors.Is(err, store.ErrAbsent) {
-			t.Errorf("read %d: %v", i, err)
-		}
-		if over[i] == nil || errors.Is(over[i], store.ErrAbsent) {
-			t.Errorf("read %d with a canceled context: %v", i, over[i])
-		}
-	}
-}
-
-// errorsOfReads calls each read once.
-func errorsOfReads(ctx context.Context, v *projections.Views) []error {
-	id := events.FirstKSUID(noon)
-	_, _, balance := v.Balance(ctx, jane)
-	_, summary := v.Summary(ctx, "jane")
-	_, _, postings := v.FoldOn(ctx, jane, projections.Fold{}, "")
-	_, segment := v.SegmentFrom(ctx, jane, id)
-	_, _, both := v.BalanceWithSegment(ctx, jane, id)
-	_, asset := v.NextAsset(ctx, "jane", "")
-	var segments error
-	for _, err := range v.Segments(ctx, jane, "") {
-		segments = err
-	}
-	all := []error{balance, summary, postings, segment, both, asset, segments}
-	for _, view := range projections.Declared {
-		_, err := view.Fold(ctx, v, projections.Target{Account: "jane", User: "ann", Hold: "h-1"}, projections.Seen{})
-		all = append(all, err)
-	}
-	return all
-}
 
 // NextAsset finds the assets of an account after malformed keys.
 func TestNextAssetSkipsMalformedKeys(t *testing.T) {

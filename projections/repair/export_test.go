@@ -48,13 +48,3 @@ func (b *Rebuilder) StoredMembership(ctx context.Context, of projections.Members
 	found, _, _, err := snapshot(ctx, b.table, key, projections.MembershipForm, nil, projections.MembershipForm)
 	return found, err
 }
-
-// Scan is scan.
-func (b *Rebuilder) Scan(ctx context.Context) error {
-	return b.scan(ctx, store.Scan{}, func(store.Page) error { return nil })
-}
-
-// FirstKey is firstKey.
-func (b *Rebuilder) FirstKey(ctx context.Context, partition string, within store.Range) (store.Key, error) {
-	return b.firstKey(ctx, partition, within)
-}

@@ -1,7 +1,6 @@
 package repair_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -120,51 +119,6 @@ func TestLatePostingBelowTheSealIsNotWrong(t *testing.T) {
 	if len(differences) != 2 || differences[0].Key != segment || differences[1].Key != balance || !differences[0].Behind || !differences[1].Behind {
 		t.Errorf("%+v", differences)
 	}
-}
-
-// A rebuild judges stored items by what it reads. So each of its reads is one request to the table, not to an index,
-// and is strongly consistent or a transaction.
-func TestReadsOfARebuildAreStronglyConsistent(t *testing.T) {
-	fake, client := storetest.New(t, func(r storetest.Request) storetest.Reply {
-		if r.Operation == "TransactGetItems" {
-			return storetest.OK(`{"Responses":[{},{}]}`)
-		}
-		return storetest.OK(`{"Items":[]}`)
-	})
-	b := repair.NewRebuilder(store.NewTable(client, "books"), nil, quietly)
-	reads := errorsOfReads(t.Context(), b)
-	requests := fake.Requests()
-	if len(requests) != len(reads) {
-		t.Errorf("%d reads made %d requests", len(reads), len(requests))
-	}
-	for _, r := range requests {
-		if r.Operation != "TransactGetItems" && r.Body["ConsistentRead"] != true || r.Body["IndexName"] != nil {
-			t.Errorf("%s is not strongly consistent, or reads an index: %v", r.Operation, r.Body)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	over := errorsOfReads(ctx, b)
-	for i, err := range reads {
-		if err != nil && !errors.Is(err, store.ErrAbsent) {
-			t.Errorf("read %d: %v", i, err)
-		}
-		if over[i] == nil || errors.Is(over[i], store.ErrAbsent) {
-			t.Errorf("read %d with a canceled context: %v", i, over[i])
-		}
-	}
-}
-
-// errorsOfReads calls each read once.
-func errorsOfReads(ctx context.Context, b *repair.Rebuilder) []error {
-	scan := b.Scan(ctx)
-	_, first := b.FirstKey(ctx, store.Account.PK("jane"), store.Grant.NextAfter(""))
-	_, segments := b.IsLost(ctx, projections.Balance{Pair: jane})
-	_, _, _, alone := b.BalanceAnd(ctx, jane)
-	_, _, _, snapshot := b.BalanceAnd(ctx, jane, ksuid(1))
-	_, _, _, account := b.SummaryAnd(ctx, "jane", "USD")
-	_, membership := b.StoredMembership(ctx, projections.Membership{Account: "jane", User: "ann"})
-	return []error{scan, first, segments, alone, snapshot, account, membership}
 }
 
 // A rebuild's write is conditional on the item being unchanged, even if the item has no usable version.

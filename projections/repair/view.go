@@ -252,24 +252,15 @@ func (b *Rebuilder) row(ctx context.Context, view *projections.View, key store.K
 func compared(view *projections.View, key store.Key, item store.Item, becomes any) (
 	d Difference, number int64, r projections.Revision, err error,
 ) {
-	form := view.Form
-	if form.Decode == nil { // only the attributes are compared
-		form.Decode = func(item store.Item) (any, error) {
-			if err := store.Open(item, store.TextOf(item[store.AttrType])).Err(); errors.Is(err, store.ErrNewerForm) {
-				return nil, fmt.Errorf("item %s %s: %w", key.PK, key.SK, err)
-			}
-			return becomes, nil
-		}
-	}
-	if form.Bare == nil {
-		form.Bare = func(store.Key, int64) any { return becomes }
-	}
-	found, err := inspect(key, item, form)
+	found, err := inspect(key, item, view.Form)
 	if err != nil {
 		return d, 0, r, err
 	}
-	if _, err := form.Decode(item); err == nil {
-		number = projections.NumberOf(item, form.Counter)
+	if _, err := view.Decode(item); err == nil {
+		number = projections.NumberOf(item, view.Counter)
 	}
-	return differenceOf(key, found, becomes), number, found.Revision, nil
+	if d = differenceOf(key, found, becomes); item != nil && d.Fault == "" && len(d.Fields) == 0 {
+		d.Fault = differs(item, view.Item(becomes)).Error()
+	}
+	return d, number, found.Revision, nil
 }
