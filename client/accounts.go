@@ -83,10 +83,6 @@ var (
 		ID: "openAccount", Method: http.MethodPut, Path: accountPath, Summary: "Open an account", May: admins,
 		Tagged: true, OK: "The same body was opened before. The answer is the current account.", Created: "Opened.",
 		Refusals: "account_exists asset_not_found",
-		Bodies: []string{
-			`{"name":"Jane Doe","profile":` + exampleProfile + `}`,
-			`{"name":"Market","overdraft":"unlimited"}`, `{"name":"Margin","overdraft":{"USD":"500000"}}`,
-		},
 	}
 	// Replaces the fields that are given. A request that changes nothing creates no version. With `If-Match`, only
 	// this version is changed. The change applies to every debit that begins after the answer. A closed account may
@@ -94,9 +90,6 @@ var (
 	ChangeAccount = Op[AccountChange, Account]{
 		ID: "changeAccount", Method: http.MethodPatch, Path: accountPath, Summary: "Change an account", May: admins,
 		Tagged: true, OK: "The current account.", Refusals: "version_mismatch invalid_change asset_not_found",
-		Bodies: []string{`{"state":"frozen"}`, `{"name":"Jane Smith","overdraft":{"USD":"10000"}}`},
-		Answer: `{"id":"jane","name":"Jane Doe","profile":` + exampleProfile + `,"state":"frozen","version":2,` +
-			`"created_at":"2026-11-21T09:00:00.000000Z","actor":"` + exampleActor + `"}`,
 	}
 	// Strongly consistent. The ETag is the version.
 	GetAccount = Op[AccountID, Account]{
@@ -106,9 +99,6 @@ var (
 	ListChanges = Op[AccountID, List[Change]]{
 		ID: "listChanges", Path: accountPath + "/changes", Summary: "List an account's changes, newest first",
 		May: viewers,
-		Answer: `{"data":[{"version":2,"at":"2026-11-22T08:00:00.000000Z","actor":"` + exampleActor +
-			`","changed":{"state":"frozen"}},{"version":1,"at":"2026-11-21T09:00:00.000000Z","actor":"` + exampleActor +
-			`","changed":{"name":"Jane Doe","profile":{},"state":"open"}}],"next_cursor":null}`,
 	}
 	// By id. With `prefix`, only ids that begin with it. New accounts may be missing for a moment. Profiles are
 	// omitted.

@@ -34,10 +34,6 @@ var (
 	RegisterAsset = Op[Asset, Asset]{
 		ID: "registerAsset", Method: http.MethodPut, Path: assetPath, Summary: "Register an asset", May: admins,
 		OK: "The same body was registered before.", Created: "Registered.", Refusals: "asset_exists asset_not_found",
-		Bodies: []string{
-			`{"name":"US dollar","scale":2}`,
-			`{"name":"Apple Inc.","description":"Common stock","scale":0,"currency":"USD"}`,
-		},
 	}
 	// Strongly consistent.
 	GetAsset = Op[AssetID, Asset]{

@@ -78,7 +78,7 @@ type Past struct {
 	At time.Time `query:"at" time:"at" example:"2026-11-21T09:00:00Z"` // the zero time is now
 	// `strong` includes every transaction that was acknowledged before the request. `eventual` is about a second
 	// behind, and costs less.
-	Strong bool `query:"consistency" enum:"strong,eventual" filter:"-"` // see Balances
+	Strong bool `query:"consistency" is:"Consistency" enum:"strong,eventual" filter:"-"` // see Balances
 }
 
 // AccountPageQuery selects what is on the page of an account.

@@ -108,7 +108,6 @@ var (
 	UngroupAccount = Op[GroupedAccount, AccountGroups]{
 		ID: "ungroupAccount", Method: http.MethodDelete, Path: groupPath + "/accounts/{account}",
 		Summary: "Take an account out of a group", May: admins, OK: "The account is not in the group.",
-		Answer: `{"group":"desk","account":"jane","groups":["clients"]}`,
 	}
 	// By account. New changes may be missing for a moment.
 	ListGroupAccounts = Op[GroupID, List[GroupedAccount]]{

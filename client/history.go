@@ -73,7 +73,7 @@ type HistoryQuery struct {
 	// Only postings before this time, in RFC 3339 format.
 	To time.Time `query:"to" example:"2026-12-01T00:00:00Z"`
 	// `strong` includes every transaction that was acknowledged before the request. It needs `asset`.
-	Strong bool `query:"consistency" enum:"strong,eventual" with:"asset" filter:"-"`
+	Strong bool `query:"consistency" is:"Consistency" enum:"strong,eventual" with:"asset" filter:"-"`
 }
 
 // PostingsQuery selects postings of an account.

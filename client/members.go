@@ -74,10 +74,7 @@ const (
 // The operations on the roles of users.
 var (
 	// Services and administrators may do everything. Users may do what their roles allow.
-	GetMe = Op[struct{}, Me]{
-		ID: "getMe", Path: "/v1/me", Summary: "Get the caller's identity", May: everyone,
-		Answer: `{"as":"user","user":"u-17","service":"` + exampleActor + `","actor":"u-17 via ` + exampleActor + `"}`,
-	}
+	GetMe = Op[struct{}, Me]{ID: "getMe", Path: "/v1/me", Summary: "Get the caller's identity", May: everyone}
 	// The users who have a role on the account, by user.
 	ListMembers = Op[AccountID, List[Membership]]{
 		ID: "listMembers", Path: accountPath + "/members", Summary: "List an account's members", May: viewers,
@@ -98,8 +95,6 @@ var (
 	ListMemberships = Op[UserID, List[AccountRole]]{
 		ID: "listMemberships", Path: "/v1/users/{user}/accounts",
 		Summary: "List a user's accounts, direct and through groups", May: themselves,
-		Answer: `{"data":[{"account":"jane","user":"u-17","role":"viewer","through":null},{"account":"jane",` +
-			`"user":"u-17","role":"operator","through":"desk"}],"next_cursor":null}`,
 	}
 	// The role replaces the user's earlier role in the group.
 	GrantGroupMember = Op[GroupMembership, GroupMembership]{

@@ -47,10 +47,8 @@ type Operation struct {
 	In, Out reflect.Type // of an Op they are set by its type
 
 	// For openapi.json:
-	OK, Created string   // what the answers 200 and 201 mean; "" if there is no 201
-	Refusals    string   // the codes of problems that not every operation has, with spaces between
-	Bodies      []string // examples, in JSON; nil for the one that the fields give
-	Answer      string   // an example, in JSON; "" for the one that the fields give
+	OK, Created string // what the answers 200 and 201 mean; "" if there is no 201
+	Refusals    string // the codes of problems that not every operation has, with spaces between
 }
 
 // Common has the parameters that operations of a kind have, besides those of their In.

@@ -32,6 +32,7 @@ type document struct {
 	parameters *object
 	responses  *object
 	problems   []problem
+	exchanges  map[string][]exchange
 	comments   map[string]string // in package client: of operations, of types and, as "type.field", of their fields
 }
 
@@ -54,6 +55,7 @@ func writeOpenAPI() {
 	d := newDocument(text, problems)
 	written := d.content.object("paths")
 	operations := api.Operations()
+	d.exchanges = exchanges(operations)
 	for _, o := range operations {
 		method := strings.ToLower(o.Method)
 		is := &object{}
@@ -96,12 +98,10 @@ func (d *document) operation(o client.Operation, all []client.Operation) *object
 	if o.HasBody() {
 		schema := o.Name()
 		if !d.isMade(schema) {
-			d.schemas.set(schema, d.body(o, d.bodies(o)))
+			d.schemas.set(schema, d.body(o))
 		}
-		examples := &object{}
-		for i, body := range d.examplesOf(schema) {
-			examples.set("example"+strconv.Itoa(i+1), newObject("value", body))
-		}
+		examples := d.examples(o, func(e exchange) bool { return e.status < 300 },
+			func(e exchange) json.RawMessage { return e.body })
 		is.set("requestBody", newObject("required", true, "content", newObject("application/json",
 			newObject("schema", ref("schemas", schema), "examples", examples))))
 	}
@@ -146,8 +146,9 @@ func (d *document) responsesOf(o client.Operation, all []client.Operation) *obje
 	if isRead && o.Tagged {
 		responses["304"] = ref("responses", "NotModified")
 	}
-	for status, codes := range d.refusals(o) {
-		responses[strconv.Itoa(status)] = d.refusal(status, codes)
+	refusals := d.refusals(o)
+	for _, status := range slices.Sorted(maps.Keys(refusals)) {
+		responses[strconv.Itoa(status)] = d.refusal(status, refusals[status])
 	}
 	responses["default"] = d.refusal(0, []string{"not_found", "method_not_allowed"})
 	shown := &object{}
@@ -166,12 +167,12 @@ func (d *document) success(o client.Operation, description, schema string, heade
 		}
 	}
 	if schema == "" {
-		schema = d.answer(o.Out, false, json.RawMessage(o.Answer))
+		schema = d.answer(o.Out, false)
 	}
-	examples := newObject()
-	if o.Answer != "" {
-		examples.set("answer", newObject("value", json.RawMessage(o.Answer)))
-	} else if known := d.examplesOf(schema); known != nil {
+	is200 := schema == "AnsweredTransaction" || description != o.Created
+	examples := d.examples(o, func(e exchange) bool { return e.status == 200 && is200 || e.status == 201 && !is200 },
+		func(e exchange) json.RawMessage { return e.answer })
+	if known := d.examplesOf(schema); len(examples.members) == 0 && known != nil {
 		examples.set("answer", newObject("value", known[0]))
 	}
 	return newObject("description", description, "headers", has, "content", newObject("application/json",

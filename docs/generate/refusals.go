@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"log"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -87,8 +88,7 @@ func (d *document) refusal(status int, codes []string) *object {
 		if len(codes) == 1 {
 			meanings = []string{is.Meaning}
 		}
-		examples.set(code, newObject("value", newObject("type", "/problems/"+code, "title", is.Title,
-			"status", is.Status, "detail", is.Meaning, "code", code, "request_id", "MXLHFQHAXWQOEBSQKJ2A4CBOJJ")))
+		examples.set(code, newObject("value", d.exampleOf(is)))
 	}
 	response := newObject("description", strings.Join(meanings, " "), "headers", headers, "content",
 		newObject("application/problem+json", newObject("schema", ref("schemas", "Problem"), "examples", examples)))
@@ -105,6 +105,19 @@ func (d *document) refusal(status int, codes []string) *object {
 		}
 		return ref("responses", key)
 	}
+}
+
+// exampleOf returns a problem that the ledger answered in the scenario or, if there is none, one that it can answer.
+func (d *document) exampleOf(is problem) any {
+	for _, id := range slices.Sorted(maps.Keys(d.exchanges)) {
+		for _, e := range d.exchanges[id] {
+			if e.status == is.Status && strings.Contains(string(e.answer), `"code":"`+is.Code+`"`) {
+				return e.answer
+			}
+		}
+	}
+	return newObject("type", "/problems/"+is.Code, "title", is.Title, "status", is.Status, "detail", is.Meaning,
+		"code", is.Code, "request_id", "request-1")
 }
 
 // parameter describes a parameter of the path, the query or a header, a field of a type, and returns a reference to the
@@ -145,12 +158,12 @@ func (d *document) schemaOfParameter(f client.Field) *object {
 	switch choices := f.Choices(); {
 	case f.Path != "":
 		return ref("schemas", "ID")
+	case d.isMade(f.Is()):
+		return ref("schemas", f.Is())
 	case isBool:
 		schema = newObject("type", "boolean")
 	case choices != nil:
 		schema.set("enum", choices)
-	case f.Is() != "":
-		return ref("schemas", f.Is())
 	case kind == reflect.Int, kind == reflect.Pointer:
 		schema = newObject("type", "integer")
 		bound(schema, f)

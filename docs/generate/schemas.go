@@ -13,29 +13,10 @@ import (
 	"strings"
 
 	"ledger.example/client"
-	"ledger.example/events"
 )
 
-// bodies returns the examples of the body of an operation.
-func (d *document) bodies(o client.Operation) []any {
-	var bodies []any
-	for _, body := range o.Bodies {
-		bodies = append(bodies, json.RawMessage(body))
-	}
-	if bodies == nil {
-		example := &object{}
-		for _, f := range client.FieldsOf(o.In) {
-			if f.JSON != "" && f.Path == "" && !f.IsSame() {
-				example.set(f.JSON, d.exampleOf(f))
-			}
-		}
-		bodies = []any{example}
-	}
-	return bodies
-}
-
 // body describes the body of an operation. It may also have the fields of the answer that the ledger sets.
-func (d *document) body(o client.Operation, examples []any) *object {
+func (d *document) body(o client.Operation) *object {
 	properties, required := &object{}, []string(nil)
 	for _, f := range client.FieldsOf(o.In) {
 		if f.JSON == "" || f.Path != "" || f.IsSame() {
@@ -68,13 +49,11 @@ func (d *document) body(o client.Operation, examples []any) *object {
 		schema.set("required", required)
 	}
 	schema.set("properties", properties)
-	schema.set("examples", examples)
 	return schema
 }
 
-// answer adds the schema of an answer, or of an item of a list, and returns its name. example is nil for the one that
-// the fields give.
-func (d *document) answer(t reflect.Type, isItem bool, example json.RawMessage) string {
+// answer adds the schema of an answer, or of an item of a list, and returns its name.
+func (d *document) answer(t reflect.Type, isItem bool) string {
 	fields := client.FieldsOf(t)
 	isPart := isItem && slices.ContainsFunc(fields, func(f client.Field) bool { return !f.IsListed() })
 	name := t.Name()
@@ -108,10 +87,6 @@ func (d *document) answer(t reflect.Type, isItem bool, example json.RawMessage) 
 		schema.set("description", description)
 	}
 	schema.set("properties", properties)
-	if len(example) == 0 {
-		example = d.example(t, isItem)
-	}
-	schema.set("examples", []any{example})
 	d.schemas.set(name, schema)
 	return name
 }
@@ -128,7 +103,7 @@ func (d *document) schemaOf(of reflect.Type, f client.Field) *object {
 	name, t := f.Is(), f.Type
 	switch {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct: // a page
-		item := d.answer(t.Elem(), true, nil)
+		item := d.answer(t.Elem(), true)
 		schema = newObject("type", "array", "maxItems", client.PageLimit, "items", ref("schemas", item))
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
 		most := json.RawMessage(f.Tag.Get("most"))
@@ -187,46 +162,6 @@ func ownerOf(of reflect.Type, f client.Field) reflect.Type {
 // comment returns the comment above a field of a type.
 func (d *document) comment(of reflect.Type, f client.Field) string {
 	return d.comments[ownerOf(of, f).Name()+"."+f.Name]
-}
-
-// example returns an example of an answer, or of an item of a list.
-func (d *document) example(t reflect.Type, isItem bool) json.RawMessage {
-	example := &object{}
-	for _, f := range client.FieldsOf(t) {
-		if isItem && !f.IsListed() {
-			continue
-		}
-		if value := d.exampleOf(f); value != nil {
-			example.set(f.JSON, value)
-		}
-	}
-	return textOf(example)
-}
-
-// exampleOf returns an example of a field, nil if it can be left out.
-func (d *document) exampleOf(f client.Field) any {
-	text, given := f.Tag.Lookup("example")
-	kind := f.Type.Kind()
-	switch {
-	case given && (kind == reflect.String || kind == reflect.Pointer || f.Type == reflect.TypeFor[events.Amount]()):
-		return text
-	case given:
-		return json.RawMessage(text)
-	case kind == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
-		return []any{d.example(f.Type.Elem(), true)}
-	case kind == reflect.Pointer:
-		return json.RawMessage("null")
-	case f.Tag.Get("enum") != "":
-		values := strings.Split(f.Tag.Get("enum"), ",")
-		return values[len(values)-1]
-	}
-	if f.Is() == "" || f.Optional && f.IsListed() {
-		return nil
-	}
-	if known := d.examplesOf(f.Is()); known != nil {
-		return known[0]
-	}
-	return nil
 }
 
 // commentsOfClient returns the comments above the operations of package client, above its types and above their fields.
