@@ -47,6 +47,7 @@ const (
 	CodeGroupNotFound       = "group_not_found"
 	CodeForbidden           = "forbidden" // the user's role is too weak
 	CodeVersionMismatch     = "version_mismatch"
+	CodeInvalidChange       = "invalid_change" // the account does not allow the change
 )
 
 // FieldError names a field of the request and the rule that it breaks.

@@ -24,6 +24,13 @@ const (
 	KindCapture     Kind = "capture"  // captures the hold with the command's ID, which is also its Of
 	KindRelease     Kind = "release"  // releases that hold
 	KindReversal    Kind = "reversal" // reverses the transaction with the id Of
+
+	// The kinds that grant a user with the id ID a role on the account or in the group Of, and that put the account ID
+	// into the group Of. Batches do not take them, nor those above that define or change something.
+	KindMember      Kind = "member"
+	KindGroupMember Kind = "group_member"
+	KindGrouping    Kind = "grouping"
+	KindGroup       Kind = "group"
 )
 
 // Command is one write with its id and its JSON body. It is idempotent, with one exception: a KindChange that is sent
@@ -31,7 +38,7 @@ const (
 type Command struct {
 	Kind Kind
 	ID   string // of what is written and answered; for a capture or a release, that is the hold
-	Of   string // the hold to end, or the transaction to reverse; "" for the other kinds
+	Of   string // the hold to end, the transaction to reverse, or what has a member; "" for the other kinds
 	Body []byte // the JSON body of the API's request; if it posts a transaction, it includes the same id
 }
 
@@ -123,8 +130,13 @@ var operations = map[Kind]Operation{
 	KindTransaction: Operation(PostTransaction), KindTransfer: Operation(PostTransfer), KindTrade: Operation(PostTrade),
 	KindAsset: Operation(RegisterAsset), KindAccount: Operation(OpenAccount), KindChange: Operation(ChangeAccount),
 	KindCapture: Operation(CaptureHold), KindRelease: Operation(ReleaseHold),
-	KindReversal: Operation(ReverseTransaction),
+	KindReversal: Operation(ReverseTransaction), KindGroup: Operation(RegisterGroup),
+	KindMember: Operation(GrantMember), KindGroupMember: Operation(GrantGroupMember),
+	KindGrouping: Operation(GroupAccount),
 }
+
+// memberIs is the field with the command's ID in the answers that have no id of their own.
+var memberIs = map[Kind]string{KindMember: "user", KindGroupMember: "user", KindGrouping: "account"}
 
 func callOf(r Request) (call, error) {
 	cmd, err := r.Command()
@@ -135,9 +147,18 @@ func callOf(r Request) (call, error) {
 	if !isKnown {
 		return call{}, fmt.Errorf("unknown kind of command %q", cmd.Kind)
 	}
-	k := call{method: o.Method, path: o.Path, body: cmd.Body, id: cmd.ID, accept: hasID(cmd.ID)}
+	k := call{method: o.Method, path: o.Path, body: cmd.Body, id: cmd.ID, accept: hasID("id", cmd.ID)}
 	k.resources = []string{transactionPath(cmd.ID)}
+	member, isMember := memberIs[cmd.Kind]
 	switch {
+	case isMember:
+		if k.path, err = pathOf(o.Path, cmd.Of); err == nil {
+			k.path, err = pathOf(k.path, cmd.ID)
+		}
+		k.resources, k.accept = []string{k.path}, hasID(member, cmd.ID)
+		if cmd.Kind == KindGrouping { // its operation has no body
+			k.body = nil
+		}
 	case cmd.Kind == KindCapture, cmd.Kind == KindRelease, cmd.Kind == KindReversal:
 		k.path, err = pathOf(o.Path, cmd.Of)
 		k.createsNothing = cmd.ID == cmd.Of
@@ -149,16 +170,14 @@ func callOf(r Request) (call, error) {
 	return k, err
 }
 
-// hasID returns a check that a reply has the id that was sent. It rejects a 200 from some other program.
-func hasID(id string) func([]byte) error {
+// hasID returns a check that a field of a reply has the id that was sent. It rejects a 200 from some other program.
+func hasID(field, id string) func([]byte) error {
 	return func(text []byte) error {
-		var answer struct {
-			ID *string `json:"id"`
-		}
+		var answer map[string]any
 		if err := json.Unmarshal(text, &answer); err != nil {
 			return err
 		}
-		if answer.ID == nil || *answer.ID != id {
+		if answer[field] != id {
 			return fmt.Errorf("it does not have the id %q", id)
 		}
 		return nil

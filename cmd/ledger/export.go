@@ -24,14 +24,15 @@ func (env *environment) exportCommand() *cobra.Command {
 		Long: `export writes all assets, accounts and transactions, in the order of the
 journal, up to about 20 seconds ago.
 
-"ledger import" reads the format jsonl. A ledger that imports it has the same
-balances, statements and past balances. Books of hledger and beancount have the
-same balances too; docs/books.md explains how accounts, assets, costs and
-metadata are written there. CSV has one row for each posting.
+"ledger import" reads the format jsonl. An empty ledger that imports the file
+has the same accounts, groups, roles, transactions, balances, statements and
+past balances. docs/books.md lists what differs: the times of holds that posted
+nothing, and the status of captured and expired holds. Books of hledger and
+beancount have the same balances too; docs/books.md explains how accounts,
+assets, costs and metadata are written there. CSV has one row for each posting.
 
-Messages on standard error say what is not exported: open holds, the links from
-reversals to their transactions, members and groups. The last message is the
-command that continues the export later.`,
+Messages on standard error say what is not exported. For all formats but jsonl,
+the last message is the command that continues the export later.`,
 		Example: `  ledger export -o books.jsonl
   ledger export --format hledger -o books.journal
   ledger export --format csv --from CURSOR`,
@@ -39,6 +40,9 @@ command that continues the export later.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(export.Formats(), format) {
 				return usageErrorf("--format %s: must be one of %s", format, strings.Join(export.Formats(), ", "))
+			}
+			if from != "" && format == export.Lines {
+				return usageErrorf("--from: %w", export.ErrWhole)
 			}
 			if env.json && output == "" {
 				return usageErrorf("--json needs --output, because it prints the counts on standard output")
@@ -60,23 +64,16 @@ command that continues the export later.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "jsonl", strings.Join(export.Formats(), ", "))
+	f.StringVar(&format, "format", export.Lines, strings.Join(export.Formats(), ", "))
 	f.StringVarP(&output, "output", "o", "", "file to write, instead of standard output")
-	f.StringVar(&from, "from", "", "cursor at which an earlier export ended (default: the beginning)")
+	f.StringVar(&from, "from", "", "cursor at which an earlier export ended (default: the beginning); not for jsonl")
 	env.apiFlags(cmd)
 	return cmd
 }
 
 // export writes the export, and on standard error what it leaves out and how to continue it.
 func (env *environment) export(ctx context.Context, api *client.Client, c export.Config) error {
-	c.Ledger = export.Ledger{
-		Assets: api.Assets("").All(ctx), Accounts: api.Accounts("").All(ctx), OpenHolds: api.OpenHolds().All(ctx),
-		Asset: api.Asset, Account: api.Account,
-		Journal: func(ctx context.Context, after string) (client.JournalPage, error) {
-			r, err := api.JournalPage(ctx, client.JournalFrom{After: after}, client.PageLimit)
-			return r.Value, err
-		},
-	}
+	c.Ledger = export.Of(ctx, api)
 	result, err := export.Run(ctx, c)
 	for _, note := range result.Notes {
 		_, _ = fmt.Fprintln(env.err, note)
@@ -90,7 +87,7 @@ func (env *environment) export(ctx context.Context, api *client.Client, c export
 	}
 	_, _ = fmt.Fprintf(env.err, "%s, %s\n", counted(result.Transactions, "transaction", "transactions"),
 		counted(result.Postings, "posting", "postings"))
-	if result.Cursor != "" {
+	if result.Cursor != "" && c.Format != export.Lines {
 		_, _ = fmt.Fprintf(env.err, "To continue later, run: ledger export --format %s --from %s\n", c.Format,
 			result.Cursor)
 	}

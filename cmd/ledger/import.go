@@ -44,6 +44,10 @@ standard input. Each line is one JSON object:
   {"capture":{"transaction":"h-1","quantity":"5"}}
   {"release":{"transaction":"h-2"}}
   {"reversal":{"transaction":"t-1","id":"r-1"}}
+  {"group":{"id":"desk","name":"The desk"}}
+  {"grouping":{"group":"desk","account":"jane"}}
+  {"member":{"account":"jane","user":"u-17","role":"viewer"}}
+  {"group_member":{"group":"desk","user":"u-17","role":"operator"}}
 
 The inner object is the body of the API's request, including the id. A line
 waits for the earlier lines that register its assets, open its accounts, and
@@ -51,9 +55,9 @@ post the transaction that it ends or reverses. A change of an account waits for
 all earlier lines. Transactions of the same limited account are posted in the
 order of the file. Lines that end or reverse transactions of an earlier file
 wait for all lines before them, and the lines after them wait for these.
-Independent lines are sent in batches of up to 100. A credit with "effective_at"
-can be spent only after a second or two. Lines that are refused because of that
-are retried at the end.
+Independent lines, and debits of the same account and asset, are sent in batches
+of up to 100. A credit with "effective_at" can be spent only after a second or
+two. Lines that are refused because of that are retried at the end.
 
 You can run an import again at any time, also after an interruption. Lines that
 were posted before are counted as replayed. A bad line is reported with its
@@ -164,6 +168,8 @@ var fieldsOf = map[client.Kind]string{
 	client.KindCapture:  "transaction, quantity, cost, postings",
 	client.KindRelease:  "transaction, description",
 	client.KindReversal: "transaction, id, description, metadata, effective_at, quantity, cost, postings",
+	client.KindGroup:    "id, name, description",
+	client.KindMember:   "account, user, role", client.KindGroupMember: "group, user, role",
 }
 
 // describe describes a bad line for people: its position, its kind and id if they could be read, and the error.

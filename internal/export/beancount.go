@@ -106,7 +106,7 @@ func (f *beancountFormat) account(_ context.Context, accounts []client.Account) 
 	return nil
 }
 
-func (f *beancountFormat) transaction(t posted) error {
+func (f *beancountFormat) transaction(_ context.Context, t posted) error {
 	fmt.Fprintf(f.out, "\n%s * %s\n  %s: %s\n  %s: %s\n", t.at.Format(time.DateOnly), quoted(t.Description),
 		books.TagID, quoted(t.ID), books.TagAt, quoted(events.FormatTime(t.at)))
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
@@ -124,5 +124,3 @@ func (f *beancountFormat) transaction(t posted) error {
 	}
 	return nil
 }
-
-func (f *beancountFormat) end(context.Context) error { return nil }

@@ -31,9 +31,8 @@ func BenchmarkRun(b *testing.B) {
 func many(pages int) Ledger {
 	bank := client.Account{ID: "bank", Overdraft: client.Overdraft{Unlimited: true}, State: client.StateOpen}
 	return Ledger{
-		Assets:    func(yield func(client.Asset, error) bool) { yield(client.Asset{ID: "USD", Scale: 2}, nil) },
-		Accounts:  func(yield func(client.Account, error) bool) { yield(bank, nil) },
-		OpenHolds: func(func(client.Transaction, error) bool) {},
+		Assets:   func(yield func(client.Asset, error) bool) { yield(client.Asset{ID: "USD", Scale: 2}, nil) },
+		Accounts: func(yield func(client.Account, error) bool) { yield(bank, nil) },
 		Account: func(_ context.Context, id string) (client.Reply[client.Account], error) {
 			return client.Reply[client.Account]{Value: client.Account{ID: id, State: client.StateOpen}}, nil
 		},

@@ -19,9 +19,6 @@ type csvFormat struct {
 
 func newCSV(e *exporter) format { return &csvFormat{exporter: e, rows: csv.NewWriter(e.out)} }
 
-func (f *csvFormat) asset(client.Asset) error                        { return nil }
-func (f *csvFormat) account(context.Context, []client.Account) error { return nil }
-
 func (f *csvFormat) heading() error {
 	if f.isHeaded {
 		return nil
@@ -31,7 +28,7 @@ func (f *csvFormat) heading() error {
 		"quantity", "cost", "currency", "description", "metadata"})
 }
 
-func (f *csvFormat) transaction(t posted) error {
+func (f *csvFormat) transaction(_ context.Context, t posted) error {
 	if err := f.heading(); err != nil {
 		return err
 	}

@@ -43,6 +43,14 @@ func read[T any](t *testing.T, text string) (value T) {
 	return value
 }
 
+const (
+	heldLegs = `"postings":[{"id":"l1","account":"jane","asset":"USD","quantity":"-9","cost":"0"},{"id":"l2","account":"late","asset":"USD","quantity":"9","cost":"0"}]`
+	// reversed is a transaction with two postings of one account and asset, and with three reversals.
+	reversed = `{"data":{"id":"t-3","kind":"transaction","status":"posted","posted_at":"2026-11-22T00:00:01.000000Z",
+		"postings":[{"id":"l3","account":"jane","asset":"USD","quantity":"-2","cost":"0"},{"id":"l4","account":"jane","asset":"USD","quantity":"-3","cost":"0"},{"id":"l5","account":"late","asset":"USD","quantity":"5","cost":"0"}],
+		"reversed":[{"account":"jane","asset":"USD","quantity":"-2","cost":"0"},{"account":"jane","asset":"USD","quantity":"-3","cost":"0"},{"account":"late","asset":"USD","quantity":"5","cost":"0"}]}}`
+)
+
 // sample is a ledger with all kinds of entries.
 func sample(t *testing.T) Ledger {
 	t.Helper()
@@ -60,6 +68,10 @@ func sample(t *testing.T) Ledger {
 	postedEntry := entry(1, client.TypePosted, `{"data":{"id":"t-1","kind":"transfer","status":"posted","posted_at":"2026-11-21T09:06:39.123456Z",
 		"recorded_at":"2026-11-21T09:06:39.123456Z","description":"Lunch; \"really\"","metadata":{"order":"1001","Über":"x","date":"no","list":"a,b"},
 		"postings":[{"id":"k1","account":"jane","asset":"USD","quantity":"-2500","cost":"0"},{"id":"k2","account":"users:jo_e@home","asset":"USD","quantity":"2500","cost":"0"}]}}`)
+	back := func(n, quantity int) client.JournalEntry {
+		return entry(5, client.TypePosted, fmt.Sprintf(`{"data":{"id":"r-%d","kind":"reversal","status":"posted","posted_at":"2026-11-22T00:00:02.000000Z",
+			"reverses":"t-3","postings":[{"id":"m%[1]d","account":"jane","asset":"USD","quantity":"%[2]d","cost":"0"},{"id":"n%[1]d","account":"late","asset":"USD","quantity":"-%[2]d","cost":"0"}]}}`, n, quantity))
+	}
 	pages := map[string]client.JournalPage{
 		"": {Data: []client.JournalEntry{
 			postedEntry,
@@ -71,8 +83,23 @@ func sample(t *testing.T) Ledger {
 		}, NextCursor: "c3"},
 		"c3": {Data: []client.JournalEntry{
 			postedEntry, // a second time
-			entry(5, client.TypeReleased, `{"data":{"id":"h-2","kind":"transfer","status":"released"}}`),
-			entry(6, client.TypePosted, `{"data":{"id":"t-2","kind":"trade","status":"posted","posted_at":"2020-01-01T00:00:00.000000Z",
+			entry(5, client.TypeReleased, `{"data":{"id":"h-2","kind":"transfer","status":"released","expires_at":"2026-12-01T00:00:00.000000Z","end_description":"No",`+heldLegs+`}}`),
+			// Its hold is listed later.
+			entry(5, client.TypeExpired, `{"data":{"id":"h-4","kind":"transfer","status":"expired","expires_at":"2026-11-22T00:00:00.000000Z","ended_at":"2026-11-22T00:00:05.000000Z",`+heldLegs+`}}`),
+			entry(5, client.TypeHeld, `{"data":{"id":"h-4","kind":"transfer","status":"held",`+heldLegs+`}}`),
+			entry(5, client.TypeHeld, `{"data":{"id":"h-3","kind":"transfer","status":"held","posted_at":"2026-11-21T00:00:00.000000Z","expires_at":"2026-12-01T00:00:00.000000Z",`+heldLegs+`}}`),
+			// The newer grant is listed first. What is reversed is listed after its reversal.
+			entry(5, client.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#mary#000000000002","data":{"account":"jane","user":"mary","role":"owner"}}`),
+			entry(5, client.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#mary#000000000001","data":{"account":"jane","user":"mary","role":"viewer"}}`),
+			entry(5, client.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#paul#000000000001","data":{"account":"jane","user":"paul","role":"viewer"}}`),
+			entry(5, client.TypeMemberRevoked, `{"id":"ACCOUNT#jane/GRANT#paul#000000000002","data":{"account":"jane","user":"paul","role":null}}`),
+			entry(5, client.TypeGroupMemberGranted, `{"id":"GROUP#desk/GRANT#mary#000000000001","data":{"group":"desk","user":"mary","role":"viewer"}}`),
+			entry(5, client.TypeGrouped, `{"id":"ACCOUNT#jane/GROUPS#000000000001","data":{"group":"desk","account":"jane","groups":["desk"]}}`),
+			entry(5, client.TypeGroupRegistered, `{"id":"GROUP#desk/GROUP#desk","data":{"id":"desk","name":"Desk","description":"Trades","created_at":"2026-11-21T00:00:00.000000Z"}}`),
+			entry(5, client.TypeAccountChanged, `{"id":"ACCOUNT#jane/CHANGE#000000000002","data":{"id":"jane"}}`),
+			back(1, 2), back(2, 2), back(3, 1),
+			entry(5, client.TypePosted, reversed),
+			entry(6, client.TypePosted, `{"data":{"id":"t-2","kind":"transaction","status":"posted","posted_at":"2020-01-01T00:00:00.000000Z",
 				"recorded_at":"2026-11-22T00:00:00.000000Z","description":"Bought\nlate","metadata":{},
 				"postings":[{"id":"k6","account":"jane","asset":"AAPL","quantity":"10","cost":"150001"},{"id":"k7","account":"Assets:Bank","asset":"AAPL","quantity":"-10","cost":"-150001"},
 				{"id":"k8","account":"jane","asset":"GLD","quantity":"3","cost":"-5"},{"id":"k9","account":"Assets:Bank","asset":"GLD","quantity":"-3","cost":"5"}]}}`),
@@ -82,8 +109,11 @@ func sample(t *testing.T) Ledger {
 	return Ledger{
 		Assets: each(read[[]client.Asset](t, `[{"id":"AAPL","name":"Apple","scale":0,"currency":"USD"},{"id":"GLD","name":"Gold","scale":3,"currency":"USD"},
 			{"id":"USD","name":"US dollar","scale":2},{"id":"usd_t","name":"Tokens","scale":18}]`)...),
-		Accounts:  each(accounts...),
-		OpenHolds: each(client.Transaction{ID: "h-3"}),
+		Accounts: each(accounts...),
+		Transaction: func(context.Context, string) (client.Reply[client.Transaction], error) {
+			t, _, err := entry(0, client.TypePosted, reversed).Transaction()
+			return client.Reply[client.Transaction]{Value: t}, err
+		},
 		Account: func(_ context.Context, id string) (client.Reply[client.Account], error) {
 			for _, a := range slices.Concat(accounts, []client.Account{late}) {
 				if a.ID == id {
@@ -105,7 +135,7 @@ func TestFormats(t *testing.T) {
 	for _, format := range Formats() {
 		var out strings.Builder
 		result, err := Run(t.Context(), Config{Ledger: sample(t), Format: format, Out: &out})
-		if err != nil || result.Transactions != 3 || result.Postings != 8 || result.Cursor != "c6" {
+		if err != nil || result.Transactions != 7 || result.Postings != 17 || result.Cursor != "c6" {
 			t.Fatalf("%s: %+v, %v", format, result, err)
 		}
 		got := out.String() + "---\n" + strings.Join(result.Notes, "\n") + "\n"
@@ -130,7 +160,7 @@ func TestFormats(t *testing.T) {
 func TestExportContinues(t *testing.T) {
 	var out strings.Builder
 	result, err := Run(t.Context(), Config{Ledger: sample(t), Format: "csv", From: "c3", Out: &out})
-	if err != nil || result.Transactions != 2 || strings.Count(out.String(), "\nlate") != 4 {
+	if err != nil || result.Transactions != 6 || strings.Count(out.String(), "\nlate") != 4 {
 		t.Errorf("%+v, %v: %s", result, err, out.String())
 	}
 	l := sample(t)
@@ -184,7 +214,7 @@ func TestOrderOfOneInstant(t *testing.T) {
 	if _, err := Run(t.Context(), Config{Ledger: l, Format: "jsonl", Out: &out}); err != nil {
 		t.Fatal(err)
 	}
-	got := regexp.MustCompile(`"transaction":\{"id":"k[0-9]`).FindAllString(out.String(), -1)
+	got := regexp.MustCompile(`"transfer":\{"id":"k[0-9]`).FindAllString(out.String(), -1)
 	for i, id := range []string{"k1", "k5", "k2", "k9", "k3", "k4"} {
 		if len(got) != 6 || !strings.HasSuffix(got[i], id) {
 			t.Fatalf("%q", got)
@@ -207,8 +237,8 @@ func TestLateAssets(t *testing.T) {
 	if _, err := Run(t.Context(), Config{Ledger: l, Format: "jsonl", Out: &out}); err != nil {
 		t.Fatal(err)
 	}
-	got := regexp.MustCompile(`(?m)^\{"(?:asset":\{"id":"(?:LATE|NEW)|transaction)`).FindAllString(out.String(), -1)
-	if want := []string{`{"asset":{"id":"NEW`, `{"asset":{"id":"LATE`, `{"transaction`}; !slices.Equal(got, want) {
+	got := regexp.MustCompile(`(?m)^\{"(?:asset":\{"id":"(?:LATE|NEW)|trade)`).FindAllString(out.String(), -1)
+	if want := []string{`{"asset":{"id":"NEW`, `{"asset":{"id":"LATE`, `{"trade`}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

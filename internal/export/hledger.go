@@ -49,7 +49,7 @@ var (
 	hledgerText = strings.NewReplacer("\n", " ", "\r", " ", ";", ",")
 )
 
-func (f hledgerFormat) transaction(t posted) error {
+func (f hledgerFormat) transaction(_ context.Context, t posted) error {
 	description := strings.TrimSpace(hledgerText.Replace(t.Description))
 	if description != t.Description {
 		f.note("descriptions are trimmed, and semicolons and line breaks in them are replaced")
@@ -95,5 +95,3 @@ func (f hledgerFormat) priced(legs []client.Posting) map[string]bool {
 	}
 	return priced
 }
-
-func (f hledgerFormat) end(context.Context) error { return nil }

@@ -3,9 +3,11 @@ package export
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,13 +25,15 @@ var temporaryLimit, _ = events.ParseAmount(strings.Repeat("9", events.PostedDigi
 // linesFormat writes the lines of an import.
 type linesFormat struct {
 	*exporter
-	lines *json.Encoder
+	lines  *json.Encoder
+	access map[string]access       // newest groups, groupings and roles, by the event's key without its number
+	left   map[string][]client.Leg // what later reversals in the file take of a transaction, by its id
 }
 
 func newLines(e *exporter) format {
 	lines := json.NewEncoder(e.out)
 	lines.SetEscapeHTML(false)
-	return &linesFormat{e, lines}
+	return &linesFormat{e, lines, make(map[string]access), make(map[string][]client.Leg)}
 }
 
 func (f *linesFormat) line(kind client.Kind, body any) error {
@@ -75,18 +79,196 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 	return nil
 }
 
-func (f *linesFormat) transaction(t posted) error {
-	if t.Kind != string(client.KindTransaction) {
-		f.note("every " + t.Kind + " becomes a plain transaction")
+// requestFor returns the request for legs, of the kind of a transaction if a request of that kind can have them. The
+// capture of a trade may have a cost only.
+func requestFor(t client.Transaction, legs []client.Posting, at time.Time, hold *client.Hold) (client.Kind, any) {
+	switch first := legs[0]; {
+	case t.Kind == string(client.KindTransfer):
+		return client.KindTransfer, client.Transfer{
+			ID: t.ID, Description: t.Description, Metadata: t.Metadata, From: first.Account, To: legs[1].Account,
+			Asset: first.Asset, Quantity: legs[1].Quantity, Hold: hold, EffectiveAt: at,
+		}
+	case t.Kind == string(client.KindTrade) && first.Quantity.Sign() > 0:
+		return client.KindTrade, client.Trade{
+			ID: t.ID, Description: t.Description, Metadata: t.Metadata, Buyer: first.Account, Seller: legs[1].Account,
+			Asset: first.Asset, Quantity: first.Quantity, Cost: first.Cost, Settle: len(legs) > 2, Hold: hold,
+			EffectiveAt: at,
+		}
 	}
-	return f.line(client.KindTransaction, client.TransactionRequest{
-		ID: t.ID, Description: t.Description, Metadata: t.Metadata, EffectiveAt: t.at, Postings: client.Legs(t.legs),
-	})
+	return client.KindTransaction, client.TransactionRequest{
+		ID: t.ID, Description: t.Description, Metadata: t.Metadata, Postings: client.Legs(legs), Hold: hold,
+		EffectiveAt: at,
+	}
 }
 
-// end writes the real limits of limited accounts, and the states of accounts that are not open.
+func (f *linesFormat) transaction(ctx context.Context, t posted) error {
+	if t.Reverses != "" {
+		r, err := f.Ledger.Transaction(ctx, t.Reverses)
+		if err != nil {
+			return err
+		}
+		if part, ok := f.part(r.Value, t.legs); ok {
+			return f.line(client.KindReversal, reversal{t.Reverses, client.Reversal{
+				ID: t.ID, Description: t.Description, Metadata: t.Metadata, EffectiveAt: t.at, Part: part,
+			}})
+		}
+		f.note("reversals of several postings of one account and asset become plain transactions")
+	}
+	return f.line(requestFor(t.Transaction, t.legs, t.at, nil))
+}
+
+// reversal and release are lines.
+type reversal struct {
+	Of string `json:"transaction"`
+	client.Reversal
+}
+
+type release struct {
+	Of          string `json:"transaction"`
+	Description string `json:"description,omitempty"`
+}
+
+// part returns the part of a transaction that a reversal with the given legs took. ok is false if it cannot be told.
+func (f *linesFormat) part(of client.Transaction, legs []client.Posting) (part client.Part, ok bool) {
+	first := legs[0]
+	switch kind, _ := requestFor(of, movements(of.AsPosted()), time.Time{}, nil); kind {
+	case client.KindTransfer:
+		part.Quantity = &first.Quantity
+		return part, true
+	case client.KindTrade:
+		quantity, cost := first.Quantity.Neg(), first.Cost.Neg()
+		part.Quantity, part.Cost = &quantity, &cost
+		return part, true
+	}
+	part.Postings = f.taken(of, legs)
+	return part, part.Postings != nil
+}
+
+// taken returns what a reversal with the given legs took of each posting of a transaction that is not zero, nil if it
+// cannot be told. The legs are in the order of the postings, but several postings may have their account and asset.
+// Then it is the first one of which all reversals together took enough.
+func (f *linesFormat) taken(of client.Transaction, legs []client.Posting) (taken []client.Taken) {
+	left, isKnown := f.left[of.ID]
+	if !isKnown {
+		left = slices.Clone(of.Reversed)
+	}
+	isUsedUp := true
+	for i, leg := range of.AsPosted() {
+		if leg.Quantity.IsZero() && leg.Cost.IsZero() || i >= len(left) {
+			continue
+		}
+		var took client.Taken
+		if len(legs) > 0 && legs[0].Account == leg.Account && legs[0].Asset == leg.Asset {
+			quantity, hasQuantity := less(left[i].Quantity, legs[0].Quantity)
+			cost, hasCost := less(left[i].Cost, legs[0].Cost)
+			if hasQuantity && hasCost {
+				took = client.Taken{Quantity: legs[0].Quantity.Neg(), Cost: legs[0].Cost.Neg()}
+				left[i].Quantity, left[i].Cost, legs = quantity, cost, legs[1:]
+			}
+		}
+		isUsedUp = isUsedUp && left[i].Quantity.IsZero() && left[i].Cost.IsZero()
+		taken = append(taken, took)
+	}
+	if f.left[of.ID] = left; isUsedUp {
+		delete(f.left, of.ID)
+	}
+	if len(legs) > 0 {
+		return nil
+	}
+	return taken
+}
+
+// less returns an amount less what a reversal took of it, which has the opposite sign. ok is false if it is not enough.
+func less(amount, reversed events.Amount) (rest events.Amount, ok bool) {
+	rest, err := amount.Add(reversed)
+	return rest, err == nil && (rest.IsZero() || rest.Sign() == amount.Sign())
+}
+
+// hold writes a hold that posted nothing. It cannot have the time of the hold. If it has ended, neither can it have its
+// time of expiry, which has passed when the line is imported, so that the second ledger could not wait for it.
+func (f *linesFormat) hold(t client.Transaction) error {
+	var hold client.Hold
+	end := release{t.ID, t.EndDescription}
+	switch t.Status {
+	case client.StatusHeld:
+		at, err := time.Parse(time.RFC3339Nano, t.ExpiresAt)
+		if err != nil {
+			return fmt.Errorf("hold %q: %w", t.ID, err)
+		}
+		hold.ExpiresAt = at
+	case client.StatusExpired:
+		f.note("expired holds are exported as released")
+		end.Description = "Expired at " + t.EndedAt
+	}
+	err := f.line(requestFor(t, t.Postings, time.Time{}, &hold))
+	if err == nil && t.Status != client.StatusHeld {
+		err = f.line(client.KindRelease, end)
+	}
+	return err
+}
+
+// access has the lines for a group, for the groups of an account, or for the role of a user.
+type access struct {
+	event string // id of the event that made it so
+	kind  client.Kind
+	lines []any
+}
+
+// other takes groups, groupings and roles. The newest event counts: its key ends with its number.
+func (f *linesFormat) other(e client.JournalEntry) (err error) {
+	a := access{event: e.ID}
+	switch e.Type {
+	case client.TypeGroupRegistered:
+		var g client.Group
+		err = json.Unmarshal(e.Data, &g)
+		a.kind = client.KindGroup
+		a.lines = []any{client.Line[client.Group]{Request: client.Group{
+			ID: g.ID, Name: g.Name, Description: g.Description}}}
+	case client.TypeGrouped, client.TypeUngrouped:
+		var of client.AccountGroups
+		err = json.Unmarshal(e.Data, &of)
+		a.kind = client.KindGrouping
+		for _, group := range of.Groups {
+			a.lines = append(a.lines, client.Line[client.GroupedAccount]{
+				Request: client.GroupedAccount{Group: group, Account: of.Account}})
+		}
+	case client.TypeMemberGranted:
+		var m client.Membership
+		err = json.Unmarshal(e.Data, &m)
+		a.kind, a.lines = client.KindMember, []any{client.Line[client.Membership]{Request: m}}
+	case client.TypeGroupMemberGranted:
+		var m client.GroupMembership
+		err = json.Unmarshal(e.Data, &m)
+		a.kind, a.lines = client.KindGroupMember, []any{client.Line[client.GroupMembership]{Request: m}}
+	case client.TypeMemberRevoked, client.TypeGroupMemberRevoked: // no line
+	default:
+		return nil
+	}
+	if key := e.ID[:max(strings.LastIndexByte(e.ID, '#'), 0)]; f.access[key].event < e.ID {
+		f.access[key] = a
+	}
+	return err
+}
+
+// end writes groups, groupings and roles, and last the real limits of limited accounts and the states of accounts that
+// are not open.
 func (f *linesFormat) end(context.Context) error {
-	f.result.Notes = append(f.result.Notes, "members and groups, and earlier versions of accounts, are not exported")
+	f.result.Notes = append(f.result.Notes, "earlier versions of accounts, and revoked roles, are not exported")
+	keys := slices.Sorted(maps.Keys(f.access))
+	for _, kind := range []client.Kind{
+		client.KindGroup, client.KindGrouping, client.KindMember, client.KindGroupMember,
+	} {
+		for _, key := range keys {
+			for _, line := range f.access[key].lines {
+				if f.access[key].kind != kind {
+					break
+				}
+				if err := f.line(kind, line); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	for a, err := range f.Ledger.Accounts {
 		if err != nil {
 			return err

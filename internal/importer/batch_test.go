@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -20,7 +21,8 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// batches sends the commands of a batch to a book, in random order. before is called at the start of every batch.
+// batches sends the commands of a batch to a book, in random order, but transfers of one limited account in theirs.
+// before is called at the start of every batch.
 type batches struct {
 	book   *book
 	before func(ctx context.Context, ids []string) error
@@ -43,6 +45,22 @@ func (b *batches) Batch(ctx context.Context, batch client.Batch) ([]client.Outco
 	b.sizes = append(b.sizes, len(commands))
 	order := rand.New(rand.NewPCG(1, uint64(len(b.sizes)))).Perm(len(commands))
 	b.mu.Unlock()
+	chains := make(map[pair][]int) // the places in order of the commands that debit a limited account
+	for place, n := range order {
+		if p, ok := b.book.limitedDebit(commands[n]); ok {
+			chains[p] = append(chains[p], place)
+		}
+	}
+	for _, places := range chains {
+		sorted := make([]int, len(places))
+		for i, place := range places {
+			sorted[i] = order[place]
+		}
+		slices.Sort(sorted)
+		for i, place := range places {
+			order[place] = sorted[i]
+		}
+	}
 	if err := b.before(ctx, ids); err != nil {
 		return nil, err
 	}
@@ -51,6 +69,15 @@ func (b *batches) Batch(ctx context.Context, batch client.Batch) ([]client.Outco
 		outcomes[n].Written, outcomes[n].Err = b.book.Send(ctx, commands[n])
 	}
 	return outcomes, nil
+}
+
+// limitedDebit returns what a transfer debits, if it is limited.
+func (b *book) limitedDebit(c client.Command) (pair, bool) {
+	var body struct{ From, Asset string }
+	_ = json.Unmarshal(c.Body, &body)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return pair{body.From, body.Asset}, body.From != "" && !b.accounts[body.From]
 }
 
 func newBatches(b *book) *batches {
@@ -143,6 +170,48 @@ func TestIndependentLinesAreBatched(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Payments of one limited account are sent together, in their order. A line that credits it waits for those before it,
+// and those after it wait for it. A hold and its end are never in one batch.
+func TestPaymentsOfALimitedAccountAreBatched(t *testing.T) {
+	const payments = 1_000
+	var file strings.Builder
+	file.WriteString(opening + `{"account":{"id":"joe"}}` + "\n")
+	line := func(id, from, to string, quantity int, more string) {
+		fmt.Fprintf(&file, `{"transfer":{"id":"%s","from":"%s","to":"%s","asset":"USD","quantity":"%d"%s}}`+"\n", id, from, to, quantity, more)
+	}
+	line("credit", "bank", "jane", payments, "")
+	for n := range payments {
+		line(fmt.Sprint("t-", n), "jane", []string{"bank", "joe"}[n%2], 1, "")
+	}
+	line("credit-2", "bank", "jane", 2, "")
+	line("hold", "jane", "joe", 2, `,"hold":{}`)
+	file.WriteString(`{"capture":{"transaction":"hold"}}` + "\n")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBatches(newBook())
+		var sent []string
+		b.before = func(_ context.Context, ids []string) error {
+			sent = append(sent, strings.Join(ids, " "))
+			return nil
+		}
+		b.book.before = func(_ context.Context, cmd client.Command) error {
+			if cmd.ID == "USD" {
+				synctest.Wait() // until all lines are read, which wait for this one
+			}
+			return nil
+		}
+		i := New(Config{Ledger: b.book, Batches: b, Clients: 4, OnFailure: func(f Failure) { t.Error(f) }})
+		if err := i.Run(t.Context(), strings.NewReader(file.String())); err != nil || i.Counts().Failed > 0 {
+			t.Fatal(err, i.Counts())
+		}
+		if len(sent) > payments/client.BatchMax+5 || b.book.balances[[2]string{"jane", "USD"}] != 0 {
+			t.Errorf("%d batches, balances %v", len(sent), b.book.balances)
+		}
+		if all := strings.Join(sent, " "); strings.Contains(all, "credit") || strings.Contains(all, "hold") {
+			t.Errorf("lines that need each other were sent together: %q", sent[len(sent)-1])
+		}
+	})
 }
 
 // Batches become smaller on a slow store, and larger on a fast one.

@@ -21,19 +21,25 @@ type command struct {
 	effective string   // of a transaction: its effective time in the form of events.FormatTime, "" for none
 	assets    []string // must be registered before
 	accounts  []string // of a transaction: must be opened before; of an end or a reversal: see Import.keys
+	debits    []pair   // of a transaction: what it debits for certain
 }
 
+// pair is an account and an asset.
+type pair struct{ account, asset string }
+
 // endsOrReverses reports whether the command is for an earlier transaction, whose accounts it does not name.
-func (c command) endsOrReverses() bool { return c.Of != "" }
+func (c command) endsOrReverses() bool {
+	return c.Kind == client.KindCapture || c.Kind == client.KindRelease || c.Kind == client.KindReversal
+}
 
 // parse parses one line: an object with one member, whose name is the kind of the command. The server validates the
 // body, including duplicate and unknown fields. parse requires only an id, and the cost of a trade, because older
-// servers post a trade without a cost. A nil text is a line that is too long.
-func parse(text []byte) (command, error) {
-	if text == nil {
+// servers post a trade without a cost. A nil line is one that is too long.
+func parse(line []byte) (command, error) {
+	if line == nil {
 		return command{}, errTooLong
 	}
-	members, err := object(text)
+	members, err := object(line)
 	if err != nil {
 		return command{}, fmt.Errorf("not a JSON object: %w", err)
 	}
@@ -41,19 +47,17 @@ func parse(text []byte) (command, error) {
 		return command{}, fmt.Errorf("a line must have one command, but has %d members", len(members))
 	}
 	kind, body := client.Kind(members[0].name), members[0].value
-	switch kind {
-	case client.KindAsset, client.KindAccount, client.KindTransaction, client.KindTransfer, client.KindTrade,
-		client.KindChange, client.KindCapture, client.KindRelease, client.KindReversal:
-	default:
+	path, isKnown := idsOf[kind]
+	if !isKnown {
 		return command{}, fmt.Errorf("%q is not a command: must be asset, account, change, transaction, transfer, "+
-			"trade, capture, release or reversal", string(kind))
+			"trade, capture, release, reversal, group, grouping, member or group_member", string(kind))
 	}
 	fields, err := object(body)
 	if err != nil {
 		return command{}, fmt.Errorf("%s: not a JSON object: %w", kind, err)
 	}
 	c := command{Command: client.Command{Kind: kind, Body: body}}
-	if err := c.takeIDs(fields); err != nil {
+	if err := c.takeIDs(fields, path); err != nil {
 		return command{}, err
 	}
 	if kind == client.KindTrade && !slices.ContainsFunc(fields, func(f member) bool { return f.name == "cost" }) {
@@ -63,12 +67,22 @@ func parse(text []byte) (command, error) {
 	return c, nil
 }
 
+// idsOf has the fields of each kind of command that become parts of the path: what the command is for, and its own id.
+// The id of the others stays in the body.
+var idsOf = map[client.Kind][]string{
+	client.KindAsset: {"id"}, client.KindAccount: {"id"}, client.KindChange: {"id"}, client.KindGroup: {"id"},
+	client.KindTransaction: nil, client.KindTransfer: nil, client.KindTrade: nil,
+	client.KindCapture: {"transaction"}, client.KindRelease: {"transaction"}, client.KindReversal: {"transaction"},
+	client.KindGrouping: {"group", "account"},
+	client.KindMember:   {"account", "user"}, client.KindGroupMember: {"group", "user"},
+}
+
 // need collects the ids in the body. Members of wrong types are ignored, because the server refuses them.
 func (c *command) need(body []byte) {
 	var b struct {
 		Currency, Asset, From, To, Buyer, Seller string
 		Overdraft                                json.RawMessage
-		Postings                                 []struct{ Account, Asset string }
+		Postings                                 []struct{ Account, Asset, Quantity string }
 		EffectiveAt                              string `json:"effective_at"`
 	}
 	_ = json.Unmarshal(body, &b)
@@ -84,9 +98,15 @@ func (c *command) need(body []byte) {
 			c.effective = events.FormatTime(at)
 		}
 		c.assets, c.accounts = named(b.Asset), named(b.From, b.To, b.Buyer, b.Seller)
+		for _, debited := range named(b.From, b.Seller) {
+			c.debits = append(c.debits, pair{debited, b.Asset})
+		}
 		for _, p := range b.Postings {
 			c.assets = append(c.assets, named(p.Asset)...)
 			c.accounts = append(c.accounts, named(p.Account)...)
+			if strings.HasPrefix(p.Quantity, "-") {
+				c.debits = append(c.debits, pair{p.Account, p.Asset})
+			}
 		}
 	}
 }
@@ -141,58 +161,51 @@ func malformed(err error) error {
 	return err
 }
 
-// takeIDs sets the ids of the command. The id that becomes a part of the path is taken out of the body.
-func (c *command) takeIDs(fields []member) error {
-	take := func(name string) (id string, others []byte, err error) {
-		if id, others, err = takeID(fields, name); err != nil {
-			err = fmt.Errorf("%s.%s: %w", c.Kind, name, err)
+// takeIDs sets the ids of the command. The ids that become parts of the path are taken out of the body.
+func (c *command) takeIDs(fields []member, path []string) error {
+	var ids []string
+	for _, name := range path {
+		id, others, err := takeID(fields, name)
+		if err == nil && !events.ValidID(id) {
+			err = fmt.Errorf("%q is not an id: %w", id, client.ErrID)
 		}
-		return id, others, err
-	}
-	name, inPath := "id", ""
-	var err error
-	switch c.Kind {
-	case client.KindCapture, client.KindRelease:
-		name = "transaction"
-		c.Of, c.Body, err = take(name)
-		c.ID, inPath = c.Of, c.Of
-	case client.KindReversal:
-		if c.ID, _, err = take("id"); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("%s.%s: %w", c.Kind, name, err)
 		}
-		name = "transaction"
-		c.Of, c.Body, err = take(name)
-		inPath = c.Of
-	case client.KindAsset, client.KindAccount, client.KindChange:
-		c.ID, c.Body, err = take(name)
-		inPath = c.ID
-	default:
-		c.ID, _, err = take(name)
-		return err
+		ids, fields = append(ids, id), others
 	}
-	if err == nil && !events.ValidID(inPath) {
-		err = fmt.Errorf("%s.%s: %q is not an id: %w", c.Kind, name, inPath, client.ErrID)
+	switch {
+	case len(path) == 0, c.Kind == client.KindReversal:
+		id, _, err := takeID(fields, "id")
+		if err != nil {
+			return fmt.Errorf("%s.id: %w", c.Kind, err)
+		}
+		ids = append(ids, id)
+	case c.Kind == client.KindCapture, c.Kind == client.KindRelease:
+		ids = append(ids, ids[0])
+	case c.Kind == client.KindGrouping && len(fields) > 0:
+		return fmt.Errorf("grouping.%s: must not be given", fields[0].name)
 	}
-	return err
+	if c.ID = ids[len(ids)-1]; len(ids) > 1 {
+		c.Of = ids[0]
+	}
+	if len(path) > 0 {
+		c.Body = text(fields)
+	}
+	return nil
 }
 
-// takeID returns the id in a field of a command, and an object with the other fields, unchanged.
-func takeID(fields []member, name string) (id string, others []byte, err error) {
-	var rest []string
+// takeID returns the id in a field of a command, and the other fields.
+func takeID(fields []member, name string) (id string, others []member, err error) {
 	ids := 0
 	for _, f := range fields {
-		if f.name == name {
-			ids++
-			if err := json.Unmarshal(f.value, &id); err != nil {
-				return "", nil, errors.New("must be a string")
-			}
+		if f.name != name {
+			others = append(others, f)
 			continue
 		}
-		name, err := json.Marshal(f.name)
-		if err != nil {
-			return "", nil, err
+		if ids++; json.Unmarshal(f.value, &id) != nil {
+			return "", nil, errors.New("must be a string")
 		}
-		rest = append(rest, string(name)+":"+string(f.value))
 	}
 	switch {
 	case ids > 1:
@@ -200,5 +213,18 @@ func takeID(fields []member, name string) (id string, others []byte, err error) 
 	case id == "":
 		return "", nil, errors.New("is missing; only a line with an id can be retried safely")
 	}
-	return id, []byte("{" + strings.Join(rest, ",") + "}"), nil
+	return id, others, nil
+}
+
+// text returns an object with some fields, unchanged.
+func text(fields []member) []byte {
+	all := []byte("{")
+	for i, f := range fields {
+		if i > 0 {
+			all = append(all, ',')
+		}
+		name, _ := json.Marshal(f.name) // of a text, it never fails
+		all = append(append(append(all, name...), ':'), f.value...)
+	}
+	return append(all, '}')
 }

@@ -202,6 +202,14 @@ func (i *Import) keys(ctx context.Context, c command) (holds, waitsFor []key) {
 		return []key{{ofAccount, c.ID}}, waitsFor
 	case client.KindChange:
 		return []key{{ofAccount, c.ID}}, waitsFor
+	case client.KindGroup:
+		return []key{{ofGroup, c.ID}}, nil
+	case client.KindGrouping:
+		return []key{{ofMember, c.ID}}, []key{{ofGroup, c.Of}, {ofAccount, c.ID}}
+	case client.KindMember:
+		return []key{{ofMember, c.Of + " " + c.ID}}, []key{{ofAccount, c.Of}}
+	case client.KindGroupMember:
+		return []key{{ofMember, c.Of + " " + c.ID}}, []key{{ofGroup, c.Of}}
 	}
 	holds = []key{{ofTransaction, c.ID}}
 	if c.endsOrReverses() {

@@ -34,6 +34,8 @@ func (i *Import) deferRetry(j *job, refusal error) bool {
 	switch e.Code {
 	case client.CodeInsufficientFunds:
 		ok = i.backdates.Load() || i.unknowns.Load()
+	case client.CodeInvalidChange: // the account to close has a balance until the last lines are projected
+		ok = i.backdates.Load()
 	case client.CodeTransactionNotFound:
 		ok = j.Of != "" && slices.ContainsFunc(i.deferred, func(d *job) bool { return d.ID == j.Of })
 	default:

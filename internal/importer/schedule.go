@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"slices"
 	"sync"
 
 	"ledger.example/client"
@@ -26,9 +27,17 @@ type job struct {
 	weight int64 // in the window
 	command
 
-	waits   int    // number of earlier jobs that must finish first
-	waiters []*job // later jobs that wait for this one
+	waits   int // number of earlier jobs that must finish first
+	waiters []waiter
 	holds   []key
+	isTaken bool // in a batch with the jobs that it waits for
+}
+
+// waiter is a later job that waits for another one. If they may be in one batch, the ledger executes them in the order
+// of the batch.
+type waiter struct {
+	*job
+	mayShare bool
 }
 
 // key identifies something for which jobs wait: a later job waits for the latest earlier one that holds the key.
@@ -37,13 +46,16 @@ type key struct{ what, id string }
 // The kinds of keys. Jobs wait for the definitions of their assets and accounts. Jobs with the same transaction id run
 // in the order of the file, so that the first one is posted, and the others end or reverse it. So do jobs with the same
 // limited account, which is spent from in the order of the file, and jobs with the same account and effective time, so
-// that its statements have their postings in the order of the file.
+// that its statements have their postings in the order of the file. Jobs that debit the same limited account and asset
+// may be in one batch, because the ledger executes them in their order.
 const (
 	ofAsset       = "asset"
 	ofAccount     = "account"
 	ofTransaction = "transaction"
 	ofSpending    = "spending"
 	ofInstant     = "instant"
+	ofGroup       = "group"
+	ofMember      = "member"
 )
 
 // schedule returns each job when all jobs that it waits for have finished. It stores only unfinished jobs. Jobs must be
@@ -96,19 +108,34 @@ func (s *schedule) take() *job {
 	}
 }
 
-// batch returns a job with others that are ready and may be in the same batch, at most the given number.
+// batch returns a job with others that may be in the same batch, at most the given number: those that wait only for
+// jobs before them in the batch, and those that are ready.
 func (s *schedule) batch(first *job, most int) (jobs []*job) {
-	jobs = append(jobs, first)
-	for bytes := len(first.Body); len(jobs) < most && bytes < batchBytes; bytes += len(jobs[len(jobs)-1].Body) {
-		select {
-		case j := <-s.batches:
-			if j == nil {
+	jobs, bytes := []*job{first}, len(first.Body)
+	waits := make(map[*job]int) // for how many jobs of the batch a later one waits
+	for n := 0; len(jobs) < most && bytes < batchBytes; n++ {
+		if n == len(jobs) {
+			select {
+			case j := <-s.batches:
+				if j == nil {
+					return jobs
+				}
+				jobs, bytes = append(jobs, j), bytes+len(j.Body)
+			default:
 				return jobs
 			}
-			jobs = append(jobs, j)
-		default:
-			return jobs
 		}
+		s.mu.Lock()
+		for _, w := range jobs[n].waiters {
+			if !w.mayShare || !w.mayBatch() {
+				continue
+			}
+			if waits[w.job]++; waits[w.job] == w.waits && len(jobs) < most && bytes < batchBytes {
+				w.isTaken = true
+				jobs, bytes = append(jobs, w.job), bytes+len(w.Body)
+			}
+		}
+		s.mu.Unlock()
 	}
 	return jobs
 }
@@ -124,22 +151,34 @@ func (s *schedule) held(k key) bool {
 func (s *schedule) add(j *job, holds, waitsFor []key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	earlierJobs := make(map[*job]bool)
+	earlierJobs := make(map[*job]bool) // to whether the jobs share accounts only
 	for _, keys := range [][]key{holds, waitsFor} {
 		for _, k := range keys {
-			if earlier := s.last[k]; earlier != nil && earlier != j && !earlierJobs[earlier] {
-				earlierJobs[earlier] = true
-				earlier.waiters = append(earlier.waiters, j)
+			if earlier := s.last[k]; earlier != nil && earlier != j {
+				accountsOnly, isKnown := earlierJobs[earlier]
+				earlierJobs[earlier] = k.what == ofSpending && (accountsOnly || !isKnown)
 			}
 		}
 	}
 	for _, k := range holds {
 		s.last[k] = j
 	}
-	j.holds, j.waits = holds, len(earlierJobs)
+	j.holds, j.waits, j.isTaken = holds, len(earlierJobs), false
+	for earlier, accountsOnly := range earlierJobs {
+		earlier.waiters = append(earlier.waiters, waiter{j, accountsOnly && j.debitsLike(earlier)})
+	}
 	if j.waits == 0 {
 		s.ready(j)
 	}
+}
+
+// debitsLike reports whether both jobs debit the same asset of a limited account.
+func (j *job) debitsLike(other *job) bool {
+	return slices.ContainsFunc(j.debits, func(p pair) bool {
+		limited := key{ofSpending, p.account}
+		return slices.Contains(other.debits, p) && slices.Contains(j.holds, limited) &&
+			slices.Contains(other.holds, limited)
+	})
 }
 
 // finish makes the jobs ready that waited only for j.
@@ -152,8 +191,8 @@ func (s *schedule) finish(j *job) {
 		}
 	}
 	for _, later := range j.waiters {
-		if later.waits--; later.waits == 0 {
-			s.ready(later)
+		if later.waits--; later.waits == 0 && !later.isTaken {
+			s.ready(later.job)
 		}
 	}
 	j.waiters = nil

@@ -48,53 +48,9 @@ func takes(t *testing.T, s *caller.Caller, want string, arguments ...string) {
 	}
 }
 
-// without returns an object without some members, as text.
-func without(object map[string]any, members ...string) string {
-	object = maps.Clone(object)
-	for _, m := range members {
-		delete(object, m)
-	}
-	return fmt.Sprint(object)
-}
-
-// state returns the data that must be equal in the second ledger: definitions, balances now and at some times, and
-// statements. KSUIDs, recording times and pending amounts may differ.
-func state(s *caller.Caller, times []string) string {
-	var b strings.Builder
-	own := []string{"as_of", "as_of_time", "postings", "revision", "id", "created_at", "version", "settled", "kind",
-		"status", "pending", "pending_debits", "pending_credits"}
-	for _, list := range []string{"/v1/assets", "/v1/accounts"} {
-		for _, item := range s.All(list, 100) {
-			fmt.Fprintln(&b, item["id"], without(item, "created_at", "version"))
-		}
-	}
-	for _, account := range caller.Column(s.All("/v1/accounts", 100), "id") {
-		path := "/v1/accounts/" + account
-		fmt.Fprintln(&b, s.Must(200, "GET", path, "").Value("profile"))
-		for _, balance := range s.All(path+"/balances", 100) {
-			if balance["postings"] == float64(0) || balance["credits"] == "0" && balance["debits"] == "0" {
-				continue // only held
-			}
-			fmt.Fprintln(&b, without(balance, own...))
-			asset := fmt.Sprint(balance["asset"])
-			for _, at := range times {
-				got := s.Must(200, "GET", path+"/balances/"+asset+"?at="+url.QueryEscape(at), "")
-				at, _ := got.Value().(map[string]any)
-				fmt.Fprintln(&b, "  at", without(at, own...))
-			}
-			for _, entry := range s.All(path+"/statement?asset="+asset+"&from="+times[0]+"&to="+
-				url.QueryEscape(times[len(times)-1]), 100) {
-				if entry["quantity"] != "0" || entry["cost"] != "0" {
-					fmt.Fprintln(&b, "  statement", without(entry, own...))
-				}
-			}
-		}
-	}
-	return b.String()
-}
-
-// A second ledger that imports an export has the same state, and a second import changes nothing. The notes list what
-// is not exported. hledger and beancount accept their exports in strict mode, and have the same balances.
+// A second ledger that imports an export has the same balances, and a second import changes nothing: tests/roundtrip
+// compares everything else. The notes list what is not exported. hledger and beancount accept their exports in strict
+// mode, and have the same balances.
 func TestExportAndImport(t *testing.T) {
 	full.Only(t, "waits until the journal trails far enough")
 	const atomic = 20
@@ -127,7 +83,6 @@ func TestExportAndImport(t *testing.T) {
 	s.Must(201, "POST", "/v1/batches", `{"atomic":true,"requests":[`+strings.Join(batch, ",")+`]}`)
 	s.Must(200, "PATCH", "/v1/accounts/gone", `{"state":"closed"}`)
 	s.Must(200, "PATCH", "/v1/accounts/jane", `{"state":"frozen"}`)
-	times := []string{"2020-02-29T12:00:00Z", "2020-02-29T12:00:00.000001Z", time.Now().UTC().Format(time.RFC3339Nano)}
 	s.Must(201, "POST", "/v1/transfers", `{"id":"x-9","from":"world","to":"books:001","asset":"EUR","quantity":"1","hold":{}}`)
 
 	posted := -3 // the assets and the account world
@@ -138,25 +93,27 @@ func TestExportAndImport(t *testing.T) {
 	}
 	posted += 1 + 7 + 2*atomic // all x-… except the released and the open one
 	lines, notes := export(t, s.URL, "jsonl", posted)
-	for _, note := range []string{`hold "x-9" is open`, "released or expired", "captured holds", "reversal"} {
+	for _, note := range []string{"earlier versions of accounts", "captured holds"} {
 		if !strings.Contains(notes, note) {
 			t.Errorf("%q is missing: %s", note, notes)
 		}
 	}
 	second := caller.New(t, process.Start(t, "up", "--memory", "--port", "0").URL)
-	want := state(s, times)
 	takes(t, second, `"failed":0`, lines)
-	got := ""
 	caller.Eventually(t, time.Minute, "the second ledger has caught up", func() bool {
-		got = state(second, times)
-		return got == want || t.Context().Err() != nil
+		return balances(second) == balances(s)
 	})
 	takes(t, second, `"new":0`, lines)
 
 	if _, err := exec.LookPath("hledger"); err != nil {
 		full.Without(t, "hledger is not installed")
 	}
-	journal, _ := export(t, s.URL, "hledger", posted)
+	journal, notes := export(t, s.URL, "hledger", posted)
+	for _, note := range []string{`hold "x-9" is open`, "released or expired"} {
+		if !strings.Contains(notes, note) {
+			t.Errorf("%q is missing: %s", note, notes)
+		}
+	}
 	runs(t, "hledger", "-f", journal, "check", "--strict")
 	expected := rows(t, runs(t, "hledger", "-f", journal, "balance", "--flat", "--no-total", "--layout=bare", "-O", "csv"))
 	if wrong := differences(t, s, expected, nil); wrong != nil {
