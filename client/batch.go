@@ -20,7 +20,8 @@ const batchesPath = "/v1/batches"
 // may be ended twice.
 type Batch struct {
 	// Atomic carries out all requests or none. Otherwise each request is carried out or refused on its own. No order is
-	// promised, except of requests that place, end and reverse the same transaction: they are carried out in theirs.
+	// promised, except of requests that debit the same limited account and asset, and of those that place, end and
+	// reverse the same transaction: they are carried out in theirs, also when they are sent again.
 	Atomic   bool
 	DryRun   bool // write nothing, and return what would be answered
 	Requests []Request

@@ -34,30 +34,34 @@ var errTogether = errors.New("the requests cannot be written together")
 
 // postChain posts independent requests that share guards, in their order, and answers each.
 //
-// A request that ends or reverses a transaction is not judged while it is not known what became of an earlier request
-// for that transaction: it is not tried.
+// A request is not judged while it is not known what became of an earlier request that debits the same pair, or that is
+// for the transaction that it ends or reverses: it is not tried. So their order holds when they are sent again, too.
 func (l *Ledger) postChain(c *command, chain []*request) {
-	open := make(map[string]bool) // transactions of which an earlier request may be sent again
+	open := make(map[any]bool) // transactions and pairs of which an earlier request may be sent again
 	for len(chain) > 0 {
 		n := l.fitting(chain)
 		joint := &attempts{funding: funding{ledger: l}, pending: chain[:n], joint: true}
-		if n > 1 && hasTime(c) {
+		if n > 1 && len(open) == 0 && hasTime(c) {
 			_ = joint.carryOut(c) // the error is of no request: those that it leaves pending are posted alone
 		}
 		for _, r := range joint.pending {
-			var err error = notTried("An earlier request for the same transaction has no final answer")
-			if !open[r.other()] {
-				err = joint.only(r).postAlone(c)
+			known, _ := l.cachedDefinitions(r.draft)
+			of := []any{r.ID, r.other()}
+			for _, pair := range known.limitedDebits(r.draft) {
+				of = append(of, pair)
 			}
+			waits := slices.ContainsFunc(of[1:], func(of any) bool { return open[of] })
+			err := joint.only(r).postAlone(c, waits)
 			if err == nil {
 				continue
 			}
 			r.refused = asError(err)
 			switch r.refused.Code {
 			case CodeUnavailable, CodeThrottled, CodeContention, CodeOutcomeUnknown:
-				open[r.ID] = true
-				if other := r.other(); other != "" {
-					open[other] = true
+				for _, of := range of {
+					if of != "" {
+						open[of] = true
+					}
 				}
 			}
 		}
@@ -101,13 +105,15 @@ func (a *attempts) only(r *request) *attempts {
 	}
 }
 
-// postAlone carries out a request of a batch, if there is time.
-func (a *attempts) postAlone(c *command) error {
+// postAlone carries out a request of a batch, unless it must wait for an earlier one or there is no time.
+func (a *attempts) postAlone(c *command, waits bool) error {
 	switch {
-	case hasTime(c):
+	case !waits && hasTime(c):
 		return a.carryOut(c)
 	case a.unknown:
 		return unknownError(a.pending[0].ID, context.DeadlineExceeded)
+	case waits:
+		return notTried("An earlier request for the same account or transaction has no final answer")
 	}
 	return notTried("The batch took too long")
 }

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,4 +105,22 @@ func owning(rt *rapid.T, id string) ledger.Request {
 		request.Hold = &ledger.HoldRequest{}
 	}
 	return request
+}
+
+// A debit is not judged before an earlier one of its account and asset has its final answer, so that the order of the
+// batch decides which of them is covered, also when it is sent again.
+func TestDebitsWaitForEarlierOnes(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "10")
+		requests := []ledger.Request{transfer("t-1", "jane", "shop", "8"), transfer("t-2", "jane", "shop", "5")}
+		r.journal.forever = func(ctx context.Context, c commit) error {
+			if c.heads == 1 {
+				return errThrottled
+			}
+			return c.apply(ctx) // it is refused
+		}
+		r.results(false, "throttled unavailable", requests...)
+		r.journal.forever = nil
+		r.results(false, "posted insufficient_funds", requests...)
+	})
 }
