@@ -75,13 +75,13 @@ var transactionID = regexp.MustCompile(` --id (\S+)`)
 // serve matches a block that runs `ledger up`.
 var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
 
-// TestSnippets runs every snippet of six documents in order, each document on its own `up`, in the short run on `up
+// TestSnippets runs every snippet of seven documents in order, each document on its own `up`, in the short run on `up
 // --memory`. A shell block must succeed. A JSON block must equal the answer of the last command before it ("…" matches
 // any text). A JSONL block is imported. A block with `up` and flags must become ready. Plain `up` is already running.
 // `go test` runs this test.
 func TestSnippets(t *testing.T) {
 	for _, document := range []string{"README.md", "docs/api.md", "docs/closing.md", "docs/access.md", "docs/console.md",
-		"docs/proof.md"} {
+		"docs/proof.md", "docs/recipes.md"} {
 		t.Run(document, func(t *testing.T) {
 			if document != "README.md" {
 				full.Only(t, "starts another ledger on DynamoDB Local")
@@ -171,6 +171,9 @@ func waitForJournal(t *testing.T, ledger *process.Process, id string) {
 // shell runs a block as a reader would, against this process, and returns its standard output.
 func shell(t *testing.T, l *process.Process, where, text string) []byte {
 	t.Helper()
+	if _, err := exec.LookPath("hledger"); err != nil && strings.Contains(text, "hledger ") {
+		full.Without(t, "hledger is not installed")
+	}
 	aside := ".ledger/set-aside.jsonl"
 	if strings.Contains(text, aside) {
 		newest := caller.New(t, l.URL).Must(200, "GET", "/v1/accounts/jane/postings?asset=USD&limit=1", "")
@@ -191,7 +194,7 @@ func shell(t *testing.T, l *process.Process, where, text string) []byte {
 	).Replace(text)
 	command := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	command.Dir = root
-	command.Env = append(os.Environ(), "LEDGER_URL="+l.URL,
+	command.Env = append(os.Environ(), "LEDGER_URL="+l.URL, "PATH="+process.Folder+":"+os.Getenv("PATH"),
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_SESSION_TOKEN=")
 	command.WaitDelay = time.Second
 	var out, problems bytes.Buffer
