@@ -11,7 +11,8 @@ goarch = $(or $(goarch_$(architecture)),$(error No known architecture of $@ in $
 goarch_arm64 = arm64
 goarch_x86_64 = amd64
 
-build-CommandFunction build-QueryFunction build-ProjectorFunction build-ListerFunction build-SweeperFunction:
+build-CommandFunction build-QueryFunction build-ProjectorFunction build-ListerFunction \
+	build-SweeperFunction build-ForwarderFunction:
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(goarch) go build -trimpath -buildvcs=auto -tags lambda.norpc -ldflags '-s -w' \
 		-o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(FUNCTION)
 
@@ -20,3 +21,4 @@ build-QueryFunction: FUNCTION = query
 build-ProjectorFunction: FUNCTION = projector
 build-ListerFunction: FUNCTION = lister
 build-SweeperFunction: FUNCTION = sweeper
+build-ForwarderFunction: FUNCTION = forwarder

@@ -59,8 +59,8 @@ func TestSharedFlags(t *testing.T) {
 		"group register", "group list", "group show", "group add", "group remove", "group accounts", "group members",
 		"group balances", "member grant", "member revoke", "member list",
 		"account freeze", "account unfreeze", "account close"}
-	printing := append([]string{"verify", "rebuild", "redrive", "digest", "up", "pump"}, calling...)
-	calling = append(calling, "console")
+	printing := append([]string{"verify", "rebuild", "redrive", "digest", "up", "pump", "forward"}, calling...)
+	calling = append(calling, "console", "forward")
 	each(t, func(cmd *cobra.Command) {
 		for flag, commands := range map[string][]string{
 			"url": calling, "sign": calling, "token": calling, "user": calling, "json": printing,

@@ -143,7 +143,7 @@ messages go to standard error.`,
 		{"Read and post, through the API:", []*cobra.Command{
 			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.statementCommand(),
 			env.trialBalanceCommand(),
-			env.transactionCommand(), env.findCommand(), env.tailCommand(),
+			env.transactionCommand(), env.findCommand(), env.tailCommand(), env.forwardCommand(),
 			env.transferCommand(), env.tradeCommand(), env.postCommand(), env.reverseCommand(),
 			env.importCommand(), env.exportCommand(),
 		}},

@@ -10,19 +10,18 @@ import (
 	"ledger.example/projections"
 )
 
-// journalEntry is an entry of the journal.
-type journalEntry struct {
-	ID        string `json:"id"`
-	Type      string `json:"type"`
-	At        string `json:"at"`
-	Cursor    string `json:"cursor"`    // the position right after this entry
-	Data      any    `json:"data"`      // as GET shows it
-	Canonical string `json:"canonical"` // see events.AppendCanonical
+// Entry returns an entry of the journal as the API shows it, with its cursor.
+func Entry(e projections.ResolvedEntry, cursor string) (client.JournalEntry, error) {
+	data, err := marshal(showEvent(e))
+	return client.JournalEntry{
+		ID: e.Event.ID(), Type: e.Type, At: events.FormatTime(e.At), Cursor: cursor, Data: data,
+		Canonical: string(events.AppendCanonical(nil, e.Recorded)),
+	}, err
 }
 
 // journalPage is a page of the journal. It always has a next cursor, because the journal has no end.
 type journalPage struct {
-	Data []json.RawMessage `json:"data"` // of journalEntry
+	Data []json.RawMessage `json:"data"` // of client.JournalEntry
 	Next string            `json:"next_cursor"`
 }
 
@@ -47,10 +46,11 @@ func (a *api) journal(r *request, l listed, s projections.Slice, kind string) (r
 	}
 	page := journalPage{Data: make([]json.RawMessage, len(listed.Items))}
 	for i, e := range listed.Items {
-		if page.Data[i], err = marshal(journalEntry{
-			ID: e.Event.ID(), Type: e.Type, At: events.FormatTime(e.At), Cursor: l.cursor(e.Position),
-			Data: showEvent(e), Canonical: string(events.AppendCanonical(nil, e.Recorded)),
-		}); err != nil {
+		entry, err := Entry(e, l.cursor(e.Position))
+		if err != nil {
+			return reply{}, err
+		}
+		if page.Data[i], err = marshal(entry); err != nil {
 			return reply{}, err
 		}
 	}

@@ -29,12 +29,14 @@ const (
 	VariableMetrics = "LEDGER_METRICS"
 	// VariableIndexed lists the metadata keys by which transactions can be found, separated by commas.
 	VariableIndexed = "LEDGER_INDEXED_METADATA"
+	// VariableBus names the EventBridge bus of the forwarder.
+	VariableBus = "LEDGER_EVENT_BUS"
 )
 
 // Open returns the service that the environment describes. getenv is os.Getenv; a nil log is slog.Default(). The error
-// names every variable that is missing or invalid. In AWS, Open sends no requests: that keeps cold starts short, and
+// names every variable that is missing or invalid, also those of also, which the function reads itself. In AWS, Open sends no requests: that keeps cold starts short, and
 // the functions' roles may not describe the table. With VariableLocal, Open checks the table's schema.
-func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*Service, error) {
+func Open(ctx context.Context, getenv func(string) string, log *slog.Logger, also ...string) (*Service, error) {
 	var faults []string
 	fault := func(variable, what string) { faults = append(faults, variable+" "+what) }
 	name := getenv(VariableTable)
@@ -44,7 +46,12 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 	case !isTable(name):
 		fault(VariableTable, "is not the name of a table")
 	}
-	config := storeConfig(getenv, fault)
+	for _, variable := range also {
+		if getenv(variable) == "" {
+			fault(variable, "is missing")
+		}
+	}
+	config := awsConfig(getenv, variableEndpoint, fault)
 	local := false
 	if text := getenv(VariableLocal); text != "" {
 		var err error

@@ -14,10 +14,11 @@ import (
 )
 
 // Main is the main of a function. It opens the service that the environment describes and passes it to start, which
-// must call Start. If the service cannot be opened, Main logs the error and exits.
-func Main(start func(*Service)) {
+// must call Start. If the service cannot be opened, or one of the variables is missing that start reads, Main logs the
+// error and exits.
+func Main(start func(*Service), variables ...string) {
 	log := lambdacontext.NewLogger()
-	s, err := Open(context.Background(), os.Getenv, log)
+	s, err := Open(context.Background(), os.Getenv, log, variables...)
 	if err != nil {
 		log.Error("the function cannot start", "error", err)
 		os.Exit(1)

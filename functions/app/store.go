@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// The variables that Lambda and sam local set for access to DynamoDB. They have the SDK's names, but this package reads
+// The variables that Lambda and sam local set for access to AWS. They have the SDK's names, but this package reads
 // them. The SDK's config package also sets up single sign-on, role assumption and EC2 metadata, which takes a fifth of
 // a cold start. No other variables of the SDK are read. To use a FIPS or dual-stack endpoint, set variableEndpoint.
 const (
@@ -19,7 +19,8 @@ const (
 	variableSecret        = "AWS_SECRET_ACCESS_KEY"
 	variableSession       = "AWS_SESSION_TOKEN"
 	variableEndpoint      = "AWS_ENDPOINT_URL_DYNAMODB" // empty for the endpoint of AWS
-	variableAnyEndpoint   = "AWS_ENDPOINT_URL"          // used if variableEndpoint is empty
+	variableBusEndpoint   = "AWS_ENDPOINT_URL_EVENTBRIDGE"
+	variableAnyEndpoint   = "AWS_ENDPOINT_URL" // used if that of the service is empty
 )
 
 // isTable reports whether name is a valid table name (DynamoDB Developer Guide, "Naming rules").
@@ -36,9 +37,14 @@ func isEndpoint(text string) bool {
 		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// storeConfig returns the SDK's configuration for DynamoDB. It calls fault for each variable that is missing or
-// invalid.
-func storeConfig(getenv func(string) string, fault func(variable, what string)) aws.Config {
+// BusConfig returns the SDK's configuration for EventBridge. Open has checked the variables.
+func BusConfig(getenv func(string) string) aws.Config {
+	return awsConfig(getenv, variableBusEndpoint, func(string, string) {})
+}
+
+// awsConfig returns the SDK's configuration for a service, whose endpoint is in a variable. It calls fault for each
+// variable that is missing or invalid.
+func awsConfig(getenv func(string) string, name string, fault func(variable, what string)) aws.Config {
 	region := cmp.Or(getenv(variableRegion), getenv(variableDefaultRegion))
 	switch {
 	case region == "":
@@ -57,7 +63,6 @@ func storeConfig(getenv func(string) string, fault func(variable, what string)) 
 		Region:      region,
 		Credentials: credentials.NewStaticCredentialsProvider(id, secret, getenv(variableSession)),
 	}
-	name := variableEndpoint
 	if getenv(name) == "" {
 		name = variableAnyEndpoint
 	}

@@ -44,6 +44,7 @@ func Metrics() []Metric {
 		{Name: "ItemsDeleted", Unit: count},                // projections and guards that were deleted likewise
 		{Name: "HoldsExpired", Unit: count},                // holds that a sweep ended
 		{Name: "ExpiryDelay", Unit: "Milliseconds"},        // age of the longest-due hold of a sweep
+		{Name: "ForwardingLag", Unit: "Milliseconds"},      // age of the oldest event that is not forwarded
 		{Name: "RecordsMalformed", Unit: count},            // records that were skipped because no retry can help
 	}
 }

@@ -86,6 +86,7 @@ var kinds = map[string][]kind{
 	store.Journal.Type:  {at(store.Journal.Pattern, readJournalPage)},
 	store.Membership.Type: {at(store.Membership.Pattern, readMembership),
 		at(store.GroupMembership.Pattern, readGroupMembership)},
+	store.Forwarded.Type: {at(store.Forwarded.Pattern, readCursor)},
 }
 
 // at is a kind of the items whose keys have a pattern. read gets the parts of the key. The first two are ids, or a

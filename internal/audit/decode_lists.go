@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -109,3 +111,23 @@ func readJournalPage(r *reader, key []string) journalPage {
 	r.read(entries)
 	return p
 }
+
+// cursor is how far a target got in the journal. Nothing depends on it: an event is delivered again, or not yet.
+type cursor struct{}
+
+func readCursor(r *reader, _ []string) cursor {
+	r.read(
+		must(store.AttrAfter, aPosition, nil),
+		may(store.AttrAt, anInstant, nil),
+		must(store.AttrVersion, integer(1, math.MaxInt64), nil),
+	)
+	return cursor{}
+}
+
+// aPosition is a page of the journal, and how many of its entries were read if not all.
+var aPosition = valid("a position in the journal", func(s string) bool {
+	page, read, isCut := strings.Cut(s, "#")
+	_, isKSUID := instantOf(page)
+	n, err := strconv.Atoi(read)
+	return isKSUID && (!isCut || err == nil && 1 <= n && n < entriesMax)
+})

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"ledger.example/internal/durable"
 	"ledger.example/internal/proof"
 )
 
@@ -224,16 +225,7 @@ func (d *dir) note(tree *proof.Tree, page string) error {
 	return nil
 }
 
-// write writes a file completely or not at all. What a crash leaves is overwritten by the next one.
+// write writes a file completely or not at all.
 func write(path, name string, text []byte, mode fs.FileMode) error {
-	unfinished := filepath.Join(path, fileNew)
-	f, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode) //nolint:gosec // the user names it
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(unfinished))
-	}
-	return os.Rename(unfinished, filepath.Join(path, name))
+	return durable.WriteFile(filepath.Join(path, name), filepath.Join(path, fileNew), text, mode)
 }

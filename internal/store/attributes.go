@@ -34,7 +34,7 @@ const (
 	AttrUnfinished = "Unfinished" // of a balance: saved before all its postings were read
 	AttrFirst      = "First"      // of a balance or a summary: its first posting
 
-	AttrAfter       = "After"   // of a segment: the KSUID before its first
+	AttrAfter       = "After"   // of a segment: the KSUID before its first; of a cursor: the position in the journal
 	AttrThrough     = "Through" // of a fold: the last KSUID in it
 	AttrCredits     = "Credits"
 	AttrDebits      = "Debits"
@@ -57,7 +57,7 @@ const (
 
 	AttrEntries     = "Entries"     // of a page of the journal: the list of its entries
 	AttrEvent       = "Event"       // of an entry of such a page: what happened
-	AttrAt          = "At"          // of such an entry: when, as events store times
+	AttrAt          = "At"          // of such an entry: when, as events store times; of a cursor: of the last event
 	AttrTransaction = "Transaction" // of such an entry: the transaction's id
 
 	AttrRole   = "Role"   // of a membership

@@ -35,6 +35,7 @@ const (
 	guard      Class = "guard"
 	copied     Class = "copy"
 	projection Class = "projection"
+	position   Class = "cursor" // what was done with the journal outside the ledger
 )
 
 const command, projector, lister = "command", "projector", "lister"
@@ -94,6 +95,8 @@ var (
 		Type: "TransactionListed", By: lister, PK: "METADATA#{key}#{value...}", SK: "LISTED#{ksuid}#{transaction}"})
 	Journal = one(ItemType{What: "page of the journal, by when it was written", Class: projection,
 		Type: "JournalPage", By: lister, PK: "JOURNAL", SK: "ENTRIES#{ksuid}"})
+	Forwarded = one(ItemType{What: "how far a target got in the journal", Class: position,
+		Type: "ForwardCursor", By: "forwarder", PK: "FORWARD#{target}", SK: "CURSOR"})
 )
 
 func one(i ItemType) One                          { return One{declare(i, 1)} }

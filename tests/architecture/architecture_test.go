@@ -42,7 +42,7 @@ const (
 
 // backend has the packages that run in Lambda, and everything has all packages of this module.
 const (
-	backend    = "events ledger projections projections/* functions/* internal/access internal/store internal/retry"
+	backend    = "events ledger projections projections/* functions/* internal/access internal/store internal/retry client internal/forward"
 	everything = ". client client/* internal/* cmd/* tests/* " + backend
 )
 
@@ -59,6 +59,7 @@ var importRules = []importRule{
 	{"projections/repair", "events projections internal/store internal/retry", pure},
 	{"projections/repair/*", "events projections projections/repair internal/store internal/retry", pure},
 	{"functions/*", "functions/api functions/app", sdk}, // main packages
+	{"functions/forwarder", "client functions/api functions/app internal/forward", sdk},
 	{"functions/api", "client events ledger projections internal/access internal/store", sdk | testsImportAll},
 	{"functions/api/*", "", sdk},
 	{"functions/stream", "events projections internal/store", sdk},
@@ -72,7 +73,9 @@ var importRules = []importRule{
 	{"internal/store/*", "events internal/store", sdk},
 	{"internal/audit", "internal/store", sdk}, // only its layout: see TestAuditSharesOnlyTheLayout
 	{"internal/proof", "", pure},              // auditors check proofs with it, without the ledger
-	{"internal/digest", "events projections internal/proof internal/store", testsImportAll},
+	{"internal/digest", "events projections internal/durable internal/proof internal/store", testsImportAll},
+	{"internal/durable", "", pure},
+	{"internal/forward", "client events internal/durable internal/store", testsImportAll},
 	{"internal/importer", "client events", pure},
 	{"internal/books", "client events", pure},
 	{"internal/export", "client events internal/books internal/units", pure},
@@ -183,6 +186,20 @@ func TestImportsPointInwards(t *testing.T) {
 			folder = path.Clean(folder)
 			if !mayImport(s, allowed, folder) {
 				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), folder)
+			}
+		}
+	}
+}
+
+// Only the forwarder links EventBridge, so that the other functions start as fast as without it. KMS is linked by none.
+func TestOnlyTheForwarderLinksEventBridge(t *testing.T) {
+	for _, s := range goFiles(t) {
+		for _, spec := range s.ast.Imports {
+			imported := strings.Trim(spec.Path.Value, `"`)
+			if strings.HasPrefix(imported, "github.com/aws/aws-sdk-go-v2/service/kms") ||
+				strings.HasPrefix(imported, "github.com/aws/aws-sdk-go-v2/service/eventbridge") &&
+					s.folder() != "functions/forwarder" {
+				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), imported)
 			}
 		}
 	}

@@ -234,6 +234,7 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 		"HostedZoneId":      {"Z0123456789ABCDEFGHIJ", "example.com /hostedzone/Z01 z01"},
 		"KmsKeyArn":         {key + " arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-0a", "alias/aws/dynamodb arn:aws:kms:eu-central-1:123456789012:alias/x 0a1b"},
 		"IndexedMetadata":   {"order order,customer.id,A_b,c-d,5", "order, , a,, a,b,c,d,e,f a#b é " + strings.Repeat("a", 41)},
+		"EventBus":          {"default ledger.events-1", "arn:aws:events:eu-central-1:123456789012:event-bus/x a/b _a " + strings.Repeat("a", 65)},
 		"BreakGlassRoleArn": {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass", "break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
 	}
 	template := readTemplate(t)

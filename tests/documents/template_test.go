@@ -41,6 +41,7 @@ var switches = []map[string]any{
 	{"CorsOrigins": "https://app.example.com"},
 	{"DomainName": "ledger.example.com", "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/0a"},
 	{"HostedZoneId": "Z123"},
+	{"EventBus": "events"},
 }
 
 // combinations calls check with the stack of each combination of the switches.
@@ -102,6 +103,10 @@ func TestDataIsProtected(t *testing.T) {
 		"ListerFunction Properties Events Transactions Properties":  mapping,
 		// The next sweep follows within a minute, so a failed one is not retried.
 		"SweeperFunction Properties Events Minute": map[string]any{"Type": "Schedule", "Properties": map[string]any{
+			"Schedule":    "rate(1 minute)",
+			"RetryPolicy": map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60},
+		}},
+		"ForwarderFunction Properties Events Minute": map[string]any{"Type": "Schedule", "Properties": map[string]any{
 			"Schedule":    "rate(1 minute)",
 			"RetryPolicy": map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60},
 		}},
@@ -181,16 +186,17 @@ func TestFunctionsAsDeployed(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	resources := template.with(t, map[string]any{"Deployment": "Canary10Percent5Minutes"}).resources()
+	resources := template.with(t, map[string]any{"Deployment": "Canary10Percent5Minutes", "EventBus": "events"}).resources()
 	for name, alarms := range map[string][]any{
 		"CommandFunction":   {ref("CommandErrorsAlarm"), ref("InternalErrorsAlarm")},
 		"QueryFunction":     {ref("QueryErrorsAlarm"), ref("InternalErrorsAlarm")},
 		"ProjectorFunction": {ref("ProjectorErrorsAlarm")},
 		"ListerFunction":    {ref("ListerErrorsAlarm")},
 		"SweeperFunction":   {ref("SweeperErrorsAlarm")},
+		"ForwarderFunction": {nil}, // it deploys at once, as SAM cannot make a gradual deployment depend on a condition
 	} {
 		f := resources[name].Properties
-		if got := valueAt(f, "DeploymentPreference", "Alarms"); !reflect.DeepEqual(got, any(alarms)) {
+		if got := listOf(valueAt(f, "DeploymentPreference", "Alarms")); !reflect.DeepEqual(got, alarms) {
 			t.Errorf("%s rolls back on %v, want %v", name, got, alarms)
 		}
 		// SAM gives the policy to the versions. Otherwise an update deletes the version before, and with it the way back.
@@ -198,8 +204,8 @@ func TestFunctionsAsDeployed(t *testing.T) {
 			t.Errorf("%s: the version before an update: %v", name, policy)
 		}
 		// A trace of each sweep would cost more than the sweeps.
-		if tracing := f["Tracing"]; name == "SweeperFunction" && tracing != "PassThrough" || name != "SweeperFunction" &&
-			tracing != nil {
+		isScheduled := name == "SweeperFunction" || name == "ForwarderFunction"
+		if tracing := f["Tracing"]; isScheduled && tracing != "PassThrough" || !isScheduled && tracing != nil {
 			t.Errorf("%s: tracing %v", name, tracing)
 		}
 		level := valueAt(f, "LoggingConfig", "ApplicationLogLevel")

@@ -44,13 +44,16 @@ func startError(t *testing.T, folder string, environment map[string]string) stri
 func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
 	wrong := with(deployedEnvironment("http://127.0.0.1:1", "ledger"), "LEDGER_TABLE", "", "AWS_REGION", "Europe!",
-		"AWS_ACCESS_KEY_ID", "", "LEDGER_LOCAL", "perhaps")
+		"AWS_ACCESS_KEY_ID", "", "LEDGER_LOCAL", "perhaps", "LEDGER_EVENT_BUS", "")
 	for _, folder := range functions {
 		said := startError(t, folder, wrong)
 		for _, variable := range []string{"LEDGER_TABLE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "LEDGER_LOCAL"} {
 			if !strings.Contains(said, variable+" ") {
 				t.Errorf("%s: the error %q does not name %s", folder, said, variable)
 			}
+		}
+		if strings.Contains(said, "LEDGER_EVENT_BUS ") != (folder == forwarder) {
+			t.Errorf("%s: the error %q on a missing bus", folder, said)
 		}
 		if strings.Contains(said, "secret") {
 			t.Errorf("%s shows a secret: %q", folder, said)
@@ -162,7 +165,7 @@ func TestWrongStoreInAWS(t *testing.T) {
 			}
 		}
 		for folder, event := range map[string][]byte{projector: postings(1), lister: headers(1),
-			sweeper: []byte(scheduleEvent)} {
+			sweeper: []byte(scheduleEvent), forwarder: []byte(scheduleEvent)} {
 			f := launch(t, folder, deployedEnvironment(c.endpoint, c.table))
 			if a := f.invoke(event, 5*time.Second); !a.failed || !f.output.waitFor(c.named) {
 				t.Errorf("%s, %s: answered %s; the log: %s", name, folder, a.text, f.output)
@@ -181,7 +184,7 @@ func TestNoConnectionBeforeItIsNeeded(t *testing.T) {
 		switch folder {
 		case projector, lister:
 			f.invoke([]byte(`{"Records":[]}`), defaultTime)
-		case sweeper: // each of its invocations needs the store
+		case sweeper, forwarder: // each of their invocations needs the store
 		default:
 			f.must(http.StatusOK, "GET", "/healthz", "")
 			event := requestBy(nil, "GET", "/v1/assets/USD", "")
@@ -199,14 +202,25 @@ func TestNoConnectionBeforeItIsNeeded(t *testing.T) {
 // Each linked package makes cold starts slower. The functions must not link single sign-on, role assumption, EC2
 // metadata, YAML and the like.
 func TestFunctionsLinkOnlyWhatTheyNeed(t *testing.T) {
-	list := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", "./functions/command", "./functions/query",
-		"./functions/projector", "./functions/lister", "./functions/sweeper")
-	list.Dir = "../.."
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
+	linked := func(folders ...string) []string {
+		arguments := []string{"list", "-deps", "-tags", "lambda.norpc"}
+		for _, folder := range folders {
+			arguments = append(arguments, "./"+folder)
+		}
+		list := exec.Command("go", arguments...)
+		list.Dir = "../.."
+		out, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(out))
 	}
-	dependencies := strings.Fields(string(out))
+	for _, d := range linked(functions[:len(functions)-1]...) {
+		if strings.HasSuffix(d, "/service/eventbridge") {
+			t.Errorf("a function other than the forwarder links %s", d)
+		}
+	}
+	dependencies := linked(functions...)
 	for _, needless := range []string{
 		"aws-sdk-go-v2/config", "service/sso", "service/ssooidc", "service/signin", "service/sts", "feature/ec2/imds",
 		"html/template", "text/template", "net/http/httptest", "go.yaml.in/yaml/v3", "net/rpc", "testing",

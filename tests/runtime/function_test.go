@@ -38,6 +38,7 @@ func deployedEnvironment(endpoint, table string) map[string]string {
 		"LEDGER_TABLE": table, "LEDGER_LOCAL": "", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "AWS_REGION": "eu-central-1",
 		"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token",
 		"AWS_LAMBDA_LOG_FORMAT": "JSON", "AWS_LAMBDA_FUNCTION_NAME": "ledger", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
+		"LEDGER_EVENT_BUS": "events", // of the forwarder
 	}
 }
 

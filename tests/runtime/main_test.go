@@ -37,9 +37,10 @@ const (
 	projector = "functions/projector"
 	lister    = "functions/lister"
 	sweeper   = "functions/sweeper"
+	forwarder = "functions/forwarder"
 )
 
-var functions = []string{command, query, projector, lister, sweeper}
+var functions = []string{command, query, projector, lister, sweeper, forwarder}
 
 // buildAll builds every binary with the flags of the Makefile, for this machine.
 var buildAll = sync.OnceValue(func() error {

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+	"ledger.example/internal/forward"
+	"ledger.example/internal/retry"
+	"ledger.example/internal/units"
+)
+
+// forwarding holds the flags of `ledger forward`.
+type forwarding struct {
+	to, secret, cursor string
+	filter             forward.Filter
+	isFromNow          bool
+	rewind             time.Time
+
+	// pause and failure are the waits after the newest event, and after a failure.
+	pause, failure func(ctx context.Context, failed int) error
+}
+
+// rewindMargin is more than the difference between the clocks of commands and listers: an event is listed at most so
+// long before it was recorded.
+const rewindMargin = time.Minute
+
+// forwardCommand is `ledger forward`. Package internal/forward implements it.
+func (env *environment) forwardCommand() *cobra.Command {
+	o := forwarding{
+		pause:   func(ctx context.Context, _ int) error { return retry.Sleep(ctx, tailPause) },
+		failure: retry.Backoff{First: 2 * time.Second, Max: time.Minute, Jitter: retry.Half}.Sleep,
+	}
+	cmd := &cobra.Command{
+		Use:   "forward",
+		Short: "Send the events of the journal to a webhook",
+		Long: `forward sends each event of the journal to a URL, about 20 seconds after it was
+recorded: as JSON, with the headers and the signature of Standard Webhooks. The
+receiver takes an event by a status 2xx within 15 seconds. Otherwise forward
+sends it again, for as long as it takes, and sends no later page meanwhile.
+
+Each event is sent at least once. Some are sent again, with the same webhook-id.
+An end may come before its hold. Events of one transaction or account are sent
+one after another, others at the same time.
+
+--cursor is the file in which forward keeps how far the receiver got. Keep it:
+with a new one, all events since the beginning of the journal are sent. It
+belongs to one ledger, one receiver, --type and --account.
+
+--from now begins a new cursor at the newest event. --rewind sets the cursor
+back, so that events are sent again, and goes on.
+
+--secret-file has the receiver's secret: whsec_ and base64, a line. With several
+lines, requests have a signature by each.
+
+The log goes to standard error. It is JSON unless that is a terminal.
+
+Ctrl-C or SIGTERM ends it after the requests in flight.`,
+		Example: `  echo "whsec_$(openssl rand -base64 32)" > secret && chmod 600 secret
+  ledger forward --to https://shop.example.com/ledger --secret-file secret --cursor shop
+  ledger forward --to https://shop.example.com/ledger --secret-file secret --cursor shop --rewind 2026-11-22`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return env.forward(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.Var(checked[string]{&o.to, "string", func(text string) (string, error) { return text, checkEndpoint(text) }}, "to",
+		"URL of the receiver")
+	f.StringVar(&o.secret, "secret-file", "", "file with the secret that signs")
+	f.StringVar(&o.cursor, "cursor", "", "file of the cursor")
+	f.Var(checked[bool]{&o.isFromNow, "string", func(text string) (bool, error) {
+		if text != "now" {
+			return false, errors.New("must be now; for a time, use --rewind")
+		}
+		return true, nil
+	}}, "from", "now: begin a new cursor at the newest event")
+	f.Lookup("from").DefValue = ""
+	timeFlag(f, &o.rewind, "rewind", timeFormats(), "set the cursor back to this time")
+	f.StringVar(&o.filter.Type, "type", "", "only events of this type")
+	idFlag(f, &o.filter.Account, "account", "only events of this account")
+	for _, name := range []string{"to", "secret-file", "cursor"} {
+		_ = cmd.MarkFlagRequired(name) // it is defined above
+	}
+	cmd.MarkFlagsMutuallyExclusive("from", "rewind")
+	env.callFlags(cmd)
+	env.jsonLogFlag(cmd)
+	return cmd
+}
+
+// forward runs until ctx ends, which is success. Errors are those that no retry can help.
+func (env *environment) forward(ctx context.Context, o forwarding) (err error) {
+	if env.api, err = env.dial(0, units.LoadingAtOnce); err != nil {
+		return err
+	}
+	target, err := forward.NewWebhook(o.to, o.secret)
+	if err != nil {
+		return err
+	}
+	file, err := forward.OpenFile(o.cursor, o.filter)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := o.place(ctx, file); err != nil {
+		return err
+	}
+	log := env.logger(slog.LevelInfo)
+	to, _ := url.Parse(o.to) // the flag checked it
+	log.Info("forwarding", "from", env.url, "to", to.Redacted(), "cursor", o.cursor)
+	f := forward.Forwarder{Keep: file, Log: log,
+		Read: func(ctx context.Context, c forward.Cursor) (client.JournalPage, error) {
+			r, err := env.api.JournalPage(ctx, client.JournalFrom{After: c.After, Time: c.From, Type: o.filter.Type},
+				client.PageLimit)
+			return r.Value, err
+		},
+		Deliver: only(o.filter.Account, target.Deliver),
+	}
+	err = f.Run(ctx, func(ctx context.Context, r forward.Round) error {
+		refused, _ := errors.AsType[*client.Error](r.Err)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case refused != nil && refused.Code == "invalid_cursor":
+			return fmt.Errorf("%s is not a cursor of the ledger at %s: give its own file: %w", o.cursor, env.url, r.Err)
+		case isFinal(r.Err):
+			return r.Err
+		case r.Err != nil:
+			return o.failure(ctx, r.Failed)
+		case r.More:
+			return nil
+		}
+		return o.pause(ctx, 0)
+	})
+	return unlessDone(ctx, err)
+}
+
+// place sets the cursor where the flags want it.
+func (o *forwarding) place(ctx context.Context, k forward.Keeper) error {
+	c, err := k.Load(ctx)
+	switch {
+	case err != nil:
+		return err
+	case o.isFromNow && c == forward.Cursor{}:
+		return k.Store(ctx, forward.Cursor{From: time.Now()})
+	case o.rewind.IsZero():
+		return nil
+	}
+	last := c.At
+	if last.IsZero() {
+		last = c.From
+	}
+	if last.IsZero() && c.After != "" || !last.IsZero() && o.rewind.After(last) || o.rewind.After(time.Now()) {
+		return usageErrorf("--rewind %s is after the last event that was sent, and would skip others",
+			o.rewind.Format(time.RFC3339))
+	}
+	return k.Store(ctx, forward.Cursor{From: o.rewind.Add(-rewindMargin), At: c.At})
+}
+
+// only delivers the events of an account, and passes over all others. "" means all events.
+func only(account string, deliver forward.Target) forward.Target {
+	if account == "" {
+		return deliver
+	}
+	return func(ctx context.Context, all []client.JournalEntry) (int, error) {
+		var wanted []client.JournalEntry
+		var places []int
+		for i, e := range all {
+			is, err := isOf(e, account)
+			if err != nil {
+				return 0, err
+			}
+			if is {
+				wanted, places = append(wanted, e), append(places, i)
+			}
+		}
+		n, err := deliver(ctx, wanted)
+		if n < len(wanted) {
+			return places[n], err
+		}
+		return len(all), err
+	}
+}
+
+// isOf reports whether an event is one of an account: it names it, or posts to it.
+func isOf(e client.JournalEntry, account string) (bool, error) {
+	var about struct {
+		ID, Account string
+		Postings    []struct{ Account string }
+	}
+	if err := json.Unmarshal(e.Data, &about); err != nil {
+		return false, fmt.Errorf("event %s: %w", e.ID, err)
+	}
+	return about.Account == account || strings.HasPrefix(e.Type, "account.") && about.ID == account ||
+		slices.ContainsFunc(about.Postings, func(p struct{ Account string }) bool { return p.Account == account }), nil
+}

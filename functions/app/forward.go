@@ -1,0 +1,99 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/functions/api"
+	"ledger.example/internal/forward"
+	"ledger.example/internal/store"
+	"ledger.example/projections"
+)
+
+// forwardTime is how long a run of the forwarder begins deliveries. Its last page fits into the minute of the function.
+const forwardTime = 40 * time.Second
+
+// Forwarding is the invocation of the forwarder. That of the schedule has no Rewind.
+type Forwarding struct {
+	// Rewind is a time from which on events are delivered again, also those that were delivered. A new cursor begins
+	// there.
+	Rewind time.Time `json:"rewind"`
+}
+
+// Forwarded is the result of one run.
+type Forwarded struct {
+	Delivered int `json:"delivered"`
+}
+
+// errEnough ends a run that did all it could.
+var errEnough = errors.New("enough")
+
+// Forward returns the Lambda function that a schedule invokes. It delivers the journal to a target, from the cursor that
+// the table has for it. It logs the age of the oldest event that is not delivered, ForwardingLag. If another run
+// moves the cursor, it ends without an error.
+func (s *Service) Forward(target string, deliver forward.Target) func(context.Context, Forwarding) (Forwarded, error) {
+	return func(ctx context.Context, in Forwarding) (all Forwarded, err error) {
+		f := forward.Forwarder{
+			Read: s.readJournal, Deliver: deliver, Log: s.config.Log,
+			Keep: forward.NewItem(store.NewTable(s.config.Client, s.config.Table), target),
+		}
+		if !in.Rewind.IsZero() {
+			if err := rewind(ctx, f.Keep, in.Rewind); err != nil {
+				return all, err
+			}
+		}
+		began, lag := time.Now(), time.Duration(0)
+		err = f.Run(ctx, func(_ context.Context, r forward.Round) error {
+			all.Delivered += r.Delivered
+			lag = r.Lag
+			if r.Err == nil && (!r.More || time.Since(began) > forwardTime) {
+				return errEnough
+			}
+			return r.Err
+		})
+		switch {
+		case errors.Is(err, forward.ErrMoved):
+			return all, nil
+		case errors.Is(err, errEnough), lag > 0:
+			s.config.Log.InfoContext(ctx, "events forwarded", "delivered", all.Delivered,
+				"ForwardingLag", lag.Milliseconds())
+		}
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return all, err
+	}
+}
+
+// rewind sets a cursor back. Error: the time is after the cursor, so that events would be skipped.
+func rewind(ctx context.Context, k forward.Keeper, to time.Time) error {
+	c, err := k.Load(ctx)
+	if err != nil {
+		return err
+	}
+	page, _, _ := strings.Cut(c.After, "#")
+	from := projections.JournalFrom(to)
+	if page != "" && from > page || to.After(time.Now()) {
+		return fmt.Errorf("rewind %s: events that are not delivered yet would be skipped", to.Format(time.RFC3339))
+	}
+	return k.Store(ctx, forward.Cursor{After: from})
+}
+
+// readJournal reads a page of the journal. Its cursors are positions in the table, so that they outlive a restore.
+func (s *Service) readJournal(ctx context.Context, c forward.Cursor) (page client.JournalPage, err error) {
+	listed, err := s.journal.After(ctx, projections.Slice{After: c.After, Limit: client.PageLimit}, "")
+	if err != nil {
+		return page, err
+	}
+	page = client.JournalPage{Data: make([]client.JournalEntry, len(listed.Items)), NextCursor: listed.Next}
+	for i, e := range listed.Items {
+		if page.Data[i], err = api.Entry(e, e.Position); err != nil {
+			return page, err
+		}
+	}
+	return page, nil
+}

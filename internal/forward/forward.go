@@ -1,0 +1,138 @@
+// Package forward delivers the events of the journal to a receiver outside the ledger. Each event is delivered at least
+// once, and none is lost.
+//
+// A Forwarder reads the journal after its cursor, delivers, and only then stores the cursor. It stops at the first event
+// that is not delivered, and tries again: the journal is the queue, and there is no dead letter. A crash between the
+// delivery and the cursor, and a cursor that is set back, deliver events again, with the same id. The end of a hold may
+// arrive before its hold.
+package forward
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"ledger.example/client"
+)
+
+// Cursor is how far a receiver got in the journal.
+type Cursor struct {
+	After string    `json:"after,omitempty"` // the position that reading continues after; "" for none
+	From  time.Time `json:"from,omitzero"`   // where reading begins without After; zero: at the journal's beginning
+	At    time.Time `json:"at,omitzero"`     // when the last event before After was recorded; zero: not known
+}
+
+// ErrMoved means that another forwarder, or an operator, moved the cursor since it was loaded.
+var ErrMoved = errors.New("the cursor was moved by another process")
+
+// Keeper keeps the cursor of one receiver. One Forwarder uses it.
+type Keeper interface {
+	// Load returns the cursor, the zero one if none was stored.
+	Load(ctx context.Context) (Cursor, error)
+	// Store stores the cursor, if it is as this Keeper loaded or stored it last. Error: ErrMoved, nothing was stored.
+	Store(ctx context.Context, c Cursor) error
+}
+
+// Target delivers events to a receiver, in order, and returns how many of the first ones were delivered. err says why
+// not all were. It ends early, without an error, when ctx ends, but it does not break off a delivery that it began.
+type Target func(ctx context.Context, all []client.JournalEntry) (delivered int, err error)
+
+// Forwarder delivers the journal to one receiver.
+type Forwarder struct {
+	Read    func(ctx context.Context, c Cursor) (client.JournalPage, error) // the next page after a cursor
+	Keep    Keeper
+	Deliver Target
+	Log     *slog.Logger
+}
+
+// Round is the result of one page.
+type Round struct {
+	Delivered int
+	More      bool          // the next page may have events
+	Lag       time.Duration // how long ago the oldest event was recorded that is not delivered; 0: all are
+	Failed    int           // rounds in a row that failed, with this one
+	Err       error         // why it failed
+}
+
+// Run delivers until pause returns an error, which it returns. pause is called after each round: it waits, or ends the
+// run. Error: also ErrMoved, and one of loading the cursor.
+func (f *Forwarder) Run(ctx context.Context, pause func(ctx context.Context, r Round) error) error {
+	c, err := f.Keep.Load(ctx)
+	for failed := 0; err == nil; {
+		var r Round
+		if c, r = f.round(ctx, c); r.Err == nil {
+			failed = 0
+		} else {
+			failed++
+		}
+		r.Failed = failed
+		switch {
+		case errors.Is(r.Err, ErrMoved):
+			return r.Err
+		case r.Err != nil && ctx.Err() == nil:
+			f.Log.WarnContext(ctx, "events are not delivered", "delivered", r.Delivered, "behind", r.Lag.String(),
+				"failed", failed, "error", r.Err)
+		case r.Delivered > 0:
+			f.Log.InfoContext(ctx, "events delivered", "delivered", r.Delivered, "behind", r.Lag.String())
+		}
+		err = pause(ctx, r)
+	}
+	return err
+}
+
+// round reads a page, delivers it, and stores the cursor after the delivered events. It returns the cursor to go on
+// with.
+func (f *Forwarder) round(ctx context.Context, c Cursor) (Cursor, Round) {
+	page, err := f.Read(ctx, c)
+	if err != nil {
+		return c, Round{Err: err}
+	}
+	r, next := Round{}, c
+	if len(page.Data) > 0 {
+		r.Delivered, r.Err = f.Deliver(ctx, page.Data)
+	}
+	if r.Delivered > 0 {
+		last := page.Data[r.Delivered-1]
+		next = Cursor{After: last.Cursor, At: timeOf(last)}
+		r.Lag = time.Since(next.At)
+	}
+	if r.Delivered < len(page.Data) {
+		r.Lag = time.Since(timeOf(page.Data[r.Delivered]))
+	} else if next.After = page.NextCursor; next.After == c.After {
+		r.Lag = 0
+	}
+	if r.More = next.After != c.After; r.More {
+		if err := f.Keep.Store(context.WithoutCancel(ctx), next); err != nil {
+			r.Err = errors.Join(r.Err, err)
+			return c, r
+		}
+	}
+	return next, r
+}
+
+func timeOf(e client.JournalEntry) time.Time {
+	at, _ := time.Parse(time.RFC3339, e.At)
+	return at
+}
+
+// ID returns the id of the delivery of an event: the same in every delivery, and without a dot.
+func ID(e client.JournalEntry) string {
+	sum := sha256.Sum256([]byte(e.ID))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// Body returns what a receiver gets: an entry of the journal as JSON. It has no cursor, so that it is the same in every
+// delivery.
+func Body(e client.JournalEntry) ([]byte, error) {
+	return json.Marshal(struct {
+		ID        string          `json:"id"`
+		Type      string          `json:"type"`
+		At        string          `json:"at"`
+		Data      json.RawMessage `json:"data"`
+		Canonical string          `json:"canonical"`
+	}{e.ID, e.Type, e.At, e.Data, e.Canonical})
+}
