@@ -30,6 +30,9 @@ type forwarding struct {
 	pause, failure func(ctx context.Context, failed int) error
 }
 
+// forwardBackoff is the wait after failures in a row.
+var forwardBackoff = retry.Backoff{First: 2 * time.Second, Max: time.Minute, Jitter: retry.Half}
+
 // rewindMargin is more than the difference between the clocks of commands and listers: an event is listed at most so
 // long before it was recorded.
 const rewindMargin = time.Minute
@@ -38,7 +41,7 @@ const rewindMargin = time.Minute
 func (env *environment) forwardCommand() *cobra.Command {
 	o := forwarding{
 		pause:   func(ctx context.Context, _ int) error { return retry.Sleep(ctx, tailPause) },
-		failure: retry.Backoff{First: 2 * time.Second, Max: time.Minute, Jitter: retry.Half}.Sleep,
+		failure: forwardBackoff.Sleep,
 	}
 	cmd := &cobra.Command{
 		Use:   "forward",
@@ -66,8 +69,9 @@ The log goes to standard error. It is JSON unless that is a terminal.
 
 Ctrl-C or SIGTERM ends it after the requests in flight.`,
 		Example: `  echo "whsec_$(openssl rand -base64 32)" > secret && chmod 600 secret
-  ledger forward --to https://shop.example.com/ledger --secret-file secret --cursor shop
-  ledger forward --to https://shop.example.com/ledger --secret-file secret --cursor shop --rewind 2026-11-22`,
+  ledger forward --to https://example.com --secret-file secret --cursor cursor
+  ledger forward --to https://example.com --secret-file secret --cursor cursor \
+    --rewind 2026-11-22`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return env.forward(cmd.Context(), o) },
 	}

@@ -13,7 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -74,7 +74,7 @@ func NewWebhook(url, secretFile string) (*Webhook, error) {
 	return w, nil
 }
 
-// Deliver is a Target. After a failure, it begins no further delivery.
+// Deliver is a Target. After a failure, it begins no delivery of a later event.
 func (w *Webhook) Deliver(ctx context.Context, all []client.JournalEntry) (delivered int, err error) {
 	var order []string
 	lane := make(map[string][]int) // by partition: the indexes of its events
@@ -85,35 +85,42 @@ func (w *Webhook) Deliver(ctx context.Context, all []client.JournalEntry) (deliv
 		}
 		lane[partition] = append(lane[partition], i)
 	}
-	taken, failures := make([]bool, len(all)), make([]error, len(all))
-	var isOver atomic.Bool
+	var mu sync.Mutex
+	delivered = len(all) // the first event that is not delivered
+	end := func(i int, failure error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if i < delivered {
+			delivered, err = i, failure
+		}
+	}
+	begins := func(i int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return i < delivered
+	}
 	var running errgroup.Group
 	running.SetLimit(lanes)
 	for _, partition := range order {
 		running.Go(func() error {
 			for _, i := range lane[partition] {
-				if isOver.Load() || ctx.Err() != nil {
-					break
+				switch {
+				case !begins(i):
+					return nil
+				case ctx.Err() != nil:
+					end(i, nil)
+					return nil
 				}
-				if failures[i] = w.send(ctx, all[i]); failures[i] != nil {
-					isOver.Store(true)
-					break
+				if failure := w.send(ctx, all[i]); failure != nil {
+					end(i, fmt.Errorf("event %s: %w", all[i].ID, failure))
+					return nil
 				}
-				taken[i] = true
 			}
 			return nil
 		})
 	}
-	_ = running.Wait() // the errors are in failures
-	for delivered < len(all) && taken[delivered] {
-		delivered++
-	}
-	for i, failure := range failures {
-		if failure != nil {
-			return delivered, fmt.Errorf("event %s: %w", all[i].ID, failure)
-		}
-	}
-	return delivered, nil
+	_ = running.Wait() // the first error is err
+	return delivered, err
 }
 
 // send sends one event.
