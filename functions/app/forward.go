@@ -41,36 +41,38 @@ func (s *Service) Forward(target string, deliver forward.Target) func(context.Co
 			Read: s.readJournal, Deliver: deliver, Log: s.config.Log,
 			Keep: forward.NewItem(store.NewTable(s.config.Client, s.config.Table), target),
 		}
-		if !in.Rewind.IsZero() {
-			if err := rewind(ctx, f.Keep, in.Rewind); err != nil {
-				return all, err
-			}
-		}
 		began, lag := time.Now(), time.Duration(0)
-		err = f.Run(ctx, func(_ context.Context, r forward.Round) error {
-			all.Delivered += r.Delivered
-			lag = r.Lag
-			if r.Err == nil && (!r.More || time.Since(began) > forwardTime) {
-				return errEnough
-			}
-			return r.Err
-		})
+		if err = rewind(ctx, f.Keep, in.Rewind); err == nil {
+			err = f.Run(ctx, func(_ context.Context, r forward.Round) error {
+				all.Delivered += r.Delivered
+				lag = r.Lag
+				if r.Err == nil && (!r.More || time.Since(began) > forwardTime) {
+					return errEnough
+				}
+				return r.Err
+			})
+		}
 		switch {
 		case errors.Is(err, forward.ErrMoved):
 			return all, nil
-		case errors.Is(err, errEnough), lag > 0:
-			s.config.Log.InfoContext(ctx, "events forwarded", "delivered", all.Delivered,
-				"ForwardingLag", lag.Milliseconds())
+		case errors.Is(err, errEnough):
+			s.config.Log.InfoContext(ctx, "forwarded", "delivered", all.Delivered, "ForwardingLag", lag.Milliseconds())
+			return all, nil
 		}
-		if errors.Is(err, errEnough) {
-			err = nil
+		attributes := []any{"delivered", all.Delivered, "error", err}
+		if lag > 0 { // else it is not known
+			attributes = append(attributes, "ForwardingLag", lag.Milliseconds())
 		}
+		s.config.Log.ErrorContext(ctx, "not forwarded", attributes...)
 		return all, err
 	}
 }
 
-// rewind sets a cursor back. Error: the time is after the cursor, so that events would be skipped.
+// rewind sets a cursor back, unless to is zero. Error: the time is after the cursor, so that events would be skipped.
 func rewind(ctx context.Context, k forward.Keeper, to time.Time) error {
+	if to.IsZero() {
+		return nil
+	}
 	c, err := k.Load(ctx)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/app"
@@ -107,6 +108,7 @@ const (
 	projectorFunction = "ProjectorFunction"
 	listerFunction    = "ListerFunction"
 	sweeperFunction   = "SweeperFunction"
+	forwarderFunction = "ForwarderFunction"
 )
 
 // function is a function as Lambda would run it. It shares only the table with the others.
@@ -127,7 +129,8 @@ func TestFunctions(t *testing.T) {
 	}
 	stream := setup.Table(t, db.Client(), books)
 	functions := make(map[string]function)
-	for _, name := range []string{commandFunction, queryFunction, projectorFunction, listerFunction, sweeperFunction} {
+	for _, name := range []string{commandFunction, queryFunction, projectorFunction, listerFunction, sweeperFunction,
+		forwarderFunction} {
 		sent := &recorder{table: books, used: make(map[permission]bool)}
 		functions[name] = function{setup.Service(t, db.Client(sent.record), books, api.GatewayCaller(api.Callers{Local: false})), sent}
 	}
@@ -138,9 +141,25 @@ func TestFunctions(t *testing.T) {
 	})
 	if suite(t, url) {
 		sweep(t, db.Client(), books, functions[sweeperFunction].service)
+		forwardOne(t, db.Client(), books, functions[forwarderFunction].service)
 		// A stream record without an image: the lister reads the item.
 		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(store.Transaction.Key("due")))
 		checkRoles(t, functions)
+	}
+}
+
+// forwardOne makes the forwarder deliver an event, and move its cursor twice.
+func forwardOne(t *testing.T, c *dynamodb.Client, name string, forwarder *app.Service) {
+	t.Helper()
+	for _, account := range []string{"told-1", "told-2"} {
+		id, isTold := setup.Listed(t, c, name, account, time.Minute), false
+		run := forwarder.Forward("events", func(_ context.Context, all []client.JournalEntry) (int, error) {
+			isTold = isTold || slices.ContainsFunc(all, func(e client.JournalEntry) bool { return e.ID == id })
+			return len(all), nil
+		})
+		if _, err := run(t.Context(), app.Forwarding{Rewind: time.Now().Add(-time.Hour)}); err != nil || !isTold {
+			t.Errorf("%s is forwarded: %t, %v", id, isTold, err)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,9 +18,11 @@ import (
 	"ledger.example/tests/setup"
 	"ledger.example/tests/system"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/functions/metrics/metricstest"
 	"ledger.example/functions/stream/streamtest"
+	"ledger.example/internal/app"
 	"ledger.example/internal/store"
 	"ledger.example/tests/caller"
 )
@@ -115,6 +119,20 @@ func (b bank) record(name lambdaevents.DynamoDBOperationType, k store.Key, fails
 func (b bank) sweep() {
 	b.T.Helper()
 	if _, err := b.Service.Sweep(b.T.Context(), nil); err != nil {
+		b.T.Error(err)
+	}
+}
+
+// forward invokes the forwarder, whose bus fails or takes everything.
+func (b bank) forward(failure error) {
+	b.T.Helper()
+	_, err := b.Service.Forward("events", func(_ context.Context, all []client.JournalEntry) (int, error) {
+		if failure != nil {
+			return 0, failure
+		}
+		return len(all), nil
+	})(b.T.Context(), app.Forwarding{})
+	if !errors.Is(err, failure) {
 		b.T.Error(err)
 	}
 }
@@ -226,6 +244,11 @@ func situations() []situation {
 			setup.DueHold(b.T, b.Plain, b.Table, "h-1", 11*time.Minute)
 			b.sweep()
 		}, measured{"HoldsExpired": one, "ExpiryDelay": nil}, "HoldsOverdueAlarm"},
+		{"nothing to forward", func(b bank) { b.forward(nil) }, measured{"ForwardingLag": {0}}, ""},
+		{"a bus that refuses events", func(b bank) {
+			setup.Listed(b.T, b.Plain, b.Table, "told", 11*time.Minute)
+			b.forward(errors.New("refused"))
+		}, measured{"ForwardingLag": nil}, "ForwarderBehindAlarm"},
 		{"a malformed record", func(b bank) {
 			b.record(lambdaevents.DynamoDBOperationTypeInsert, store.Posting.Key("payee", "USD", "bad"), false)
 		}, measured{"RecordsMalformed": one}, "RecordsMalformedAlarm"},

@@ -2,9 +2,13 @@ package runtime
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -257,6 +261,48 @@ func TestSweeper(t *testing.T) {
 	if a := f.invoke([]byte(scheduleEvent), defaultTime); a.failed ||
 		!f.output.waitFor(`"HoldsExpired":1`, `"ExpiryDelay":`) {
 		t.Errorf("answered %s; the log: %s", a.text, f.output)
+	}
+}
+
+// The forwarder sends events to the endpoint of EventBridge, signed, and stores its cursor. It continues there in the
+// next invocation, and begins again at a time that an invocation names.
+func TestForwarder(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var sent []string
+	bus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Entries []struct{ Detail, EventBusName, Source, DetailType string }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Entries) != 1 ||
+			r.Header.Get("X-Amz-Target") != "AWSEvents.PutEvents" ||
+			!strings.Contains(r.Header.Get("Authorization"), "/eu-central-1/events/") {
+			t.Errorf("%+v, %v, %v", in, r.Header, err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, in.Entries[0].EventBusName+" "+in.Entries[0].DetailType+" "+in.Entries[0].Source)
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		_, _ = io.WriteString(w, `{"FailedEntryCount":0,"Entries":[{"EventId":"1"}]}`)
+	}))
+	t.Cleanup(bus.Close)
+	table := newTable(t, nil)
+	setup.Listed(t, dynamolocal.DynamoDB(dynamoDB(t)), table, "jane", time.Minute)
+	f := launch(t, forwarder, with(deployedEnvironment(newStore(t).url, table), "LEDGER_METRICS", "Ledger/books",
+		"AWS_ENDPOINT_URL_EVENTBRIDGE", bus.URL))
+	for _, event := range []string{scheduleEvent, scheduleEvent, `{"rewind":"2026-01-01T00:00:00Z"}`} {
+		if a := f.invoke([]byte(event), defaultTime); a.failed || !f.output.waitFor(`"ForwardingLag":0`) {
+			t.Errorf("answered %s; the log: %s", a.text, f.output)
+		}
+	}
+	for _, event := range []string{`{"rewind":"yesterday"}`, `{"rewind":"2126-01-01T00:00:00Z"}`, `[]`} {
+		if a := f.invoke([]byte(event), defaultTime); !a.failed {
+			t.Errorf("%s: answered %s", event, a.text)
+		}
+	}
+	if want := "events account.opened ledger/" + table; !slices.Equal(sent, []string{want, want}) {
+		t.Errorf("sent %q", sent)
 	}
 }
 

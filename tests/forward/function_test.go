@@ -1,0 +1,125 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/internal/app"
+	"ledger.example/internal/store"
+	"ledger.example/tests/setup"
+	"ledger.example/tests/system"
+)
+
+// target is a bus in this process.
+type target struct {
+	got    []string                          // ids of events
+	before func(e client.JournalEntry) error // of taking an event; nil: nothing
+}
+
+func (b *target) deliver(_ context.Context, all []client.JournalEntry) (n int, err error) {
+	for _, e := range all {
+		if b.before != nil {
+			if err := b.before(e); err != nil {
+				return n, err
+			}
+		}
+		b.got = append(b.got, e.ID)
+		n++
+	}
+	return n, nil
+}
+
+// The function delivers everything since its cursor, logs how far it is behind, and continues where it stopped.
+func TestFunction(t *testing.T) {
+	s := system.New(t, system.Metrics("Ledger/books"))
+	var listed []string
+	list := func(n int) {
+		t.Helper()
+		for range n {
+			ago := time.Hour - time.Duration(len(listed))*time.Second
+			listed = append(listed, setup.Listed(t, s.Plain, s.Table, fmt.Sprintf("a-%d", len(listed)), ago))
+		}
+	}
+	list(230)
+	b := &target{}
+	run := s.Service.Forward("events", b.deliver)
+	logged := func(want string) {
+		t.Helper()
+		lines := strings.Split(strings.TrimSpace(s.Log.String()), "\n")
+		if !strings.Contains(lines[len(lines)-1], want) {
+			t.Errorf("logged %s", lines[len(lines)-1])
+		}
+	}
+	must := func(in app.Forwarding, delivered int) {
+		t.Helper()
+		if all, err := run(t.Context(), in); err != nil || all.Delivered != delivered {
+			t.Errorf("delivered %d, %v", all.Delivered, err)
+		}
+	}
+	must(app.Forwarding{}, 230)
+	logged(`"ForwardingLag":0`)
+	must(app.Forwarding{}, 0)
+	logged(`"ForwardingLag":0`)
+	if !slices.Equal(b.got, listed) {
+		t.Errorf("got %q", b.got)
+	}
+	// A refused event is tried again in each run. Its age is logged.
+	list(20)
+	b.before = func(e client.JournalEntry) error {
+		if e.ID == listed[240] {
+			return errors.New("refused")
+		}
+		return nil
+	}
+	for _, delivered := range []int{10, 0, 0} {
+		if all, err := run(t.Context(), app.Forwarding{}); err == nil || all.Delivered != delivered {
+			t.Errorf("delivered %d, %v", all.Delivered, err)
+		}
+		logged(`"ForwardingLag":33`) // 3,360 s, and what the test took
+	}
+	b.before = nil
+	must(app.Forwarding{}, 10)
+	if !slices.Equal(b.got, listed) {
+		t.Errorf("got %q", b.got)
+	}
+	// A replay sends everything since then again. It never skips an event.
+	must(app.Forwarding{Rewind: time.Now().Add(-time.Hour - time.Minute)}, 250)
+	must(app.Forwarding{Rewind: time.Now().Add(-24 * time.Hour)}, 250)
+	for _, to := range []time.Time{time.Now(), time.Now().Add(-30 * time.Minute), time.Now().Add(time.Minute)} {
+		if _, err := run(t.Context(), app.Forwarding{Rewind: to}); err == nil || !strings.Contains(err.Error(), "skipped") {
+			t.Errorf("rewound to %v: %v", to, err)
+		}
+	}
+	// The cursor is an item that the audit knows.
+	if item := s.Contents()[store.Forwarded.Key("events")]; item == nil {
+		t.Error("no cursor")
+	}
+}
+
+// While a run delivers, another one delivers the same and moves the cursor. The first ends without moving it.
+func TestTwoRuns(t *testing.T) {
+	s := system.New(t)
+	for i := range 5 {
+		setup.Listed(t, s.Plain, s.Table, fmt.Sprintf("a-%d", i), time.Hour)
+	}
+	other := &target{}
+	b := &target{before: func(client.JournalEntry) error {
+		_, err := s.NewProcess().Service.Forward("events", other.deliver)(t.Context(), app.Forwarding{})
+		return err
+	}}
+	if _, err := s.Service.Forward("events", b.deliver)(t.Context(), app.Forwarding{}); err != nil {
+		t.Error(err)
+	}
+	if len(b.got) == 0 || len(other.got) != 5 {
+		t.Errorf("got %q and %q", b.got, other.got)
+	}
+	if log := s.Log.String(); strings.Contains(log, "ForwardingLag") {
+		t.Errorf("the run that did not move the cursor logs its lag: %s", log)
+	}
+}
