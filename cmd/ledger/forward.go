@@ -68,7 +68,7 @@ lines, requests have a signature by each.
 The log goes to standard error. It is JSON unless that is a terminal.
 
 Ctrl-C or SIGTERM ends it after the requests in flight.`,
-		Example: `  echo "whsec_$(openssl rand -base64 32)" > secret && chmod 600 secret
+		Example: `  echo "whsec_$(head -c 32 /dev/urandom | base64)" > secret && chmod 600 secret
   ledger forward --to https://example.com --secret-file secret --cursor cursor
   ledger forward --to https://example.com --secret-file secret --cursor cursor \
     --rewind 2026-11-22`,

@@ -64,7 +64,7 @@ func NewWebhook(url, secretFile string) (*Webhook, error) {
 		secret, err := base64.StdEncoding.DecodeString(encoded)
 		if !ok || err != nil || len(secret) < secretBytes {
 			return nil, fmt.Errorf("%s: a secret is %s and base64 of at least %d bytes: make one with "+
-				"`echo %[2]s$(openssl rand -base64 32)`", secretFile, secretPrefix, secretBytes)
+				"`echo %[2]s$(head -c 32 /dev/urandom | base64)`", secretFile, secretPrefix, secretBytes)
 		}
 		w.Secrets = append(w.Secrets, secret)
 	}

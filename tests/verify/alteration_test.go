@@ -15,10 +15,14 @@ import (
 )
 
 // unjudged are the attributes, by type, for which another number need not be a finding. The projector counts its writes
-// in them, and no event says how many there were.
+// in them, and no event says how many there were. No item says how far a target got in the journal.
 var unjudged = map[string]bool{
 	store.Balance.Type + "." + store.AttrVersion: true,
 	store.Summary.Type + "." + store.AttrVersion: true,
+
+	store.Forwarded.Type + "." + store.AttrVersion: true,
+	store.Forwarded.Type + "." + store.AttrAfter:   true,
+	store.Forwarded.Type + "." + store.AttrAt:      true,
 }
 
 // ofEachType returns the keys of the book's items by type, in order. The book has items of every type.

@@ -18,6 +18,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
+	"ledger.example/internal/forward"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
@@ -81,6 +82,8 @@ func newBook(t testing.TB) book {
 	w.trade(100, 3)
 	project(t, client, p) // the newest trades are not settled: they are in no seal
 	addPage()
+	w.check(forward.NewItem(store.NewTable(client, books), "events").Store(t.Context(),
+		forward.Cursor{After: string(events.FirstKSUID(now())) + "#3", At: now().Truncate(time.Microsecond).UTC()}))
 	return system.Contents(t, client, books)
 }
 

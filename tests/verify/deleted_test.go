@@ -20,8 +20,8 @@ import (
 	"ledger.example/tests/system"
 )
 
-// Everything in the book is used or shown by another item, so each item that is deleted is missed. The short run
-// deletes one item of each type.
+// Everything in the book is used or shown by another item, so each item that is deleted is missed. Without the cursor of
+// a target, everything is delivered again, which is no damage. The short run deletes one item of each type.
 func TestEachDeletedItemIsMissed(t *testing.T) {
 	for kind, keys := range copyOfBook(t).ofEachType(t) {
 		for i, k := range keys {
@@ -29,6 +29,9 @@ func TestEachDeletedItemIsMissed(t *testing.T) {
 				break
 			}
 			b := copyOfBook(t)
+			if kind == store.Forwarded.Type {
+				continue
+			}
 			if b.drop(k); verify(t, b.client(t), 0).Sound() {
 				t.Errorf("the %s at %s %s is not missed", kind, k.PK, k.SK)
 			}

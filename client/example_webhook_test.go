@@ -1,0 +1,166 @@
+package client_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/internal/forward"
+)
+
+// receiver takes the events that `ledger forward` sends. handle must store what it does together with the id, in one
+// transaction of your database, in place of the map here: then each event has its effect once.
+type receiver struct {
+	secret []byte // that of --secret-file: base64 after whsec_
+	handle func(e client.JournalEntry) error
+	mu     sync.Mutex
+	seen   map[string]bool // the ids of handled events
+}
+
+// ServeHTTP answers 2xx only for an event that is handled, now or before. The ledger sends any other event again.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	id, at := q.Header.Get("webhook-id"), q.Header.Get("webhook-timestamp")
+	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, 1<<20))
+	if err != nil || !r.isSigned(q.Header.Get("webhook-signature"), id+"."+at+"."+string(body)) {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	seconds, _ := strconv.ParseInt(at, 10, 64)
+	if time.Since(time.Unix(seconds, 0)).Abs() > 5*time.Minute { // somebody sends what he recorded
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var e client.JournalEntry
+	if err = json.Unmarshal(body, &e); err == nil && !r.seen[id] {
+		err = r.handle(e)
+	}
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	r.seen[id] = true
+}
+
+// isSigned compares in constant time, so that nobody can guess a signature byte by byte.
+func (r *receiver) isSigned(signatures, text string) bool {
+	mac := hmac.New(sha256.New, r.secret)
+	mac.Write([]byte(text))
+	want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	for one := range strings.FieldsSeq(signatures) { // one for each secret of the sender
+		if hmac.Equal([]byte(one), []byte(want)) {
+			return true
+		}
+	}
+	return false
+}
+
+// A receiver of webhooks checks the signature and the time, and drops what it has handled before.
+func Example_receiver() {
+	secret := "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	fails := true
+	r := &receiver{secret: key, seen: make(map[string]bool), handle: func(e client.JournalEntry) error {
+		if fails {
+			return fmt.Errorf("the database is down")
+		}
+		fmt.Println(e.Type, e.ID)
+		return nil
+	}}
+	server := httptest.NewServer(r)
+	defer server.Close()
+
+	sent := []client.JournalEntry{{ID: "TXN#t-1/TXN#t-1", Type: client.TypePosted, At: "2026-11-21T09:00:00.000000Z"}}
+	deliver := func(secret string) {
+		delivered, err := webhookTo(server.URL, secret, sent)
+		fmt.Println(delivered, err)
+	}
+	deliver("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") // a stranger
+	deliver(secret)
+	fails = false
+	deliver(secret)
+	deliver(secret) // the ledger was rewound
+	// Output:
+	// 0 event TXN#t-1/TXN#t-1: the receiver answered 401 Unauthorized
+	// 0 event TXN#t-1/TXN#t-1: the receiver answered 500 Internal Server Error
+	// transaction.posted TXN#t-1/TXN#t-1
+	// 1 <nil>
+	// 1 <nil>
+}
+
+// webhookTo sends events as `ledger forward` does.
+func webhookTo(url, secret string, all []client.JournalEntry) (int, error) {
+	dir, err := os.MkdirTemp("", "webhook-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "secret")
+	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+		return 0, err
+	}
+	w, err := forward.NewWebhook(url, file)
+	if err != nil {
+		return 0, err
+	}
+	return w.Deliver(context.Background(), all)
+}
+
+// A recorded request is refused later, and so is one whose body, id or time was changed.
+func TestReceiverRefuses(t *testing.T) {
+	key := []byte("a secret of at least 24 bytes")
+	send := func(at time.Time, change func(h http.Header)) int {
+		const body = `{"id":"TXN#t-1/TXN#t-1"}`
+		seconds := strconv.FormatInt(at.Unix(), 10)
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte("id." + seconds + "." + body))
+		q := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		q.Header.Set("webhook-id", "id")
+		q.Header.Set("webhook-timestamp", seconds)
+		q.Header.Set("webhook-signature", "v1,b3RoZXI= v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		change(q.Header)
+		w := httptest.NewRecorder()
+		(&receiver{secret: key, seen: make(map[string]bool),
+			handle: func(client.JournalEntry) error { return nil }}).ServeHTTP(w, q)
+		return w.Code
+	}
+	unchanged := func(http.Header) {}
+	now := time.Now()
+	for what, status := range map[string]int{
+		"now":     send(now, unchanged),
+		"4 m ago": send(now.Add(-4*time.Minute), unchanged),
+	} {
+		if status != http.StatusOK {
+			t.Errorf("%s: %d", what, status)
+		}
+	}
+	for what, status := range map[string]int{
+		"6 m ago":    send(now.Add(-6*time.Minute), unchanged),
+		"in 6 m":     send(now.Add(6*time.Minute), unchanged),
+		"another id": send(now, func(h http.Header) { h.Set("webhook-id", "other") }),
+		"a time":     send(now.Add(-time.Hour), func(h http.Header) { h.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10)) }),
+		"unsigned":   send(now, func(h http.Header) { h.Del("webhook-signature") }),
+		"an older": send(now, func(h http.Header) {
+			h.Set("webhook-signature", strings.Replace(h.Get("webhook-signature"), "v1,", "v0,", 2))
+		}),
+	} {
+		if status != http.StatusUnauthorized {
+			t.Errorf("%s: %d", what, status)
+		}
+	}
+}
