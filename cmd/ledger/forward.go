@@ -76,8 +76,9 @@ Ctrl-C or SIGTERM ends it after the requests in flight.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return env.forward(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.Var(checked[string]{&o.to, "string", func(text string) (string, error) { return text, checkEndpoint(text) }}, "to",
-		"URL of the receiver")
+	f.Var(checked[string]{&o.to, "string", func(text string) (string, error) {
+		return text, checkEndpoint(text)
+	}}, "to", "URL of the receiver")
 	f.StringVar(&o.secret, "secret-file", "", "file with the secret that signs")
 	f.StringVar(&o.cursor, "cursor", "", "file of the cursor")
 	f.Var(checked[bool]{&o.isFromNow, "string", func(text string) (bool, error) {

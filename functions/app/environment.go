@@ -34,9 +34,10 @@ const (
 )
 
 // Open returns the service that the environment describes. getenv is os.Getenv; a nil log is slog.Default(). The error
-// names every variable that is missing or invalid, also those of also, which the function reads itself. In AWS, Open sends no requests: that keeps cold starts short, and
-// the functions' roles may not describe the table. With VariableLocal, Open checks the table's schema.
-func Open(ctx context.Context, getenv func(string) string, log *slog.Logger, also ...string) (*Service, error) {
+// names every variable that is missing or invalid; further variables are those that the function reads itself. In AWS,
+// Open sends no requests: that keeps cold starts short, and the functions' roles may not describe the table. With
+// VariableLocal, Open checks the table's schema.
+func Open(ctx context.Context, getenv func(string) string, log *slog.Logger, further ...string) (*Service, error) {
 	var faults []string
 	fault := func(variable, what string) { faults = append(faults, variable+" "+what) }
 	name := getenv(VariableTable)
@@ -46,7 +47,7 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger, als
 	case !isTable(name):
 		fault(VariableTable, "is not the name of a table")
 	}
-	for _, variable := range also {
+	for _, variable := range further {
 		if getenv(variable) == "" {
 			fault(variable, "is missing")
 		}

@@ -32,8 +32,8 @@ type Forwarded struct {
 // errEnough ends a run that did all it could.
 var errEnough = errors.New("enough")
 
-// Forward returns the Lambda function that a schedule invokes. It delivers the journal to a target, from the cursor that
-// the table has for it. It logs the age of the oldest event that is not delivered, ForwardingLag. If another run
+// Forward returns the Lambda function that a schedule invokes. It delivers the journal to a target, from the cursor
+// that the table has for it. It logs the age of the oldest event that is not delivered, ForwardingLag. If another run
 // moves the cursor, it ends without an error.
 func (s *Service) Forward(target string, deliver forward.Target) func(context.Context, Forwarding) (Forwarded, error) {
 	return func(ctx context.Context, in Forwarding) (all Forwarded, err error) {

@@ -1,10 +1,10 @@
 // Package forward delivers the events of the journal to a receiver outside the ledger. Each event is delivered at least
 // once, and none is lost.
 //
-// A Forwarder reads the journal after its cursor, delivers, and only then stores the cursor. It stops at the first event
-// that is not delivered, and tries again: the journal is the queue, and there is no dead letter. A crash between the
-// delivery and the cursor, and a cursor that is set back, deliver events again, with the same id. The end of a hold may
-// arrive before its hold.
+// A Forwarder reads the journal after its cursor, delivers, and only then stores the cursor. It stops at the first
+// event that is not delivered, and tries again: the journal is the queue, and there is no dead letter. A crash between
+// the delivery and the cursor, and a cursor that is set back, deliver events again, with the same id. The end of a hold
+// may arrive before its hold.
 package forward
 
 import (

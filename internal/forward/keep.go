@@ -28,15 +28,15 @@ type File struct {
 	lock   *os.File
 }
 
-// OpenFile opens the file of a cursor until the process ends, or Close. The file need not exist. A second file, with the
-// suffix .lock, is locked. Errors say what to do.
+// OpenFile opens the file of a cursor until the process ends, or Close. The file need not exist. A second file, with
+// the suffix .lock, is locked. Errors say what to do.
 func OpenFile(path string, filter Filter) (*File, error) {
 	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user names the file
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another process forwards with %s: stop it first, or take another file", path),
+		return nil, errors.Join(fmt.Errorf("another process forwards with %s: stop it, or take another file", path),
 			lock.Close())
 	}
 	return &File{path, filter, lock}, nil
@@ -67,8 +67,8 @@ func (f *File) Load(context.Context) (c Cursor, err error) {
 		return c, fmt.Errorf("%s is not the cursor of a receiver: give another file: %w", f.path, err)
 	}
 	if k.Filter != f.filter {
-		return c, fmt.Errorf("%s is the cursor of other events (type %q, account %q): give the same filters, or another "+
-			"file", f.path, k.Type, k.Account)
+		return c, fmt.Errorf("%s is the cursor of other events (type %q, account %q): give the same filters, or "+
+			"another file", f.path, k.Type, k.Account)
 	}
 	return k.Cursor, nil
 }

@@ -242,7 +242,7 @@ func TestFile(t *testing.T) {
 	if err := f.Store(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := forward.OpenFile(path, forward.Filter{}); err == nil || !strings.Contains(err.Error(), "stop it first") {
+	if _, err := forward.OpenFile(path, forward.Filter{}); err == nil || !strings.Contains(err.Error(), "stop it") {
 		t.Errorf("opened twice: %v", err)
 	}
 	if err := f.Close(); err != nil {
