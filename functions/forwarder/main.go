@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 )
 
 func main() {

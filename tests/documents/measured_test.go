@@ -20,9 +20,9 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/functions/app"
 	"ledger.example/functions/metrics/metricstest"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/app"
 	"ledger.example/internal/store"
 	"ledger.example/tests/caller"
 )

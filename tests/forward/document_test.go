@@ -17,7 +17,7 @@ import (
 
 	template "ledger.example"
 	"ledger.example/events"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/tests/caller"

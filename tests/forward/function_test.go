@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/store"
 	"ledger.example/tests/setup"
 	"ledger.example/tests/system"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/tests/system"

@@ -9,7 +9,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/app"
+	"ledger.example/functions/app"
 	"ledger.example/internal/forward"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
