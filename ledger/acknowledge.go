@@ -43,7 +43,12 @@ func (a *attempts) answerFound(c *command, r *request, stored events.Event) (err
 		return nil
 	}
 	postings := r.postings(stored)
-	at, err := a.ledger.verifyComplete(c, stored, postings)
+	keys := make([]store.Key, 0, 1+len(postings))
+	keys = append(keys, store.EventKey(stored))
+	for i := range postings {
+		keys = append(keys, store.EventKey(&postings[i]))
+	}
+	at, err := a.ledger.readTogether(c, keys)
 	switch {
 	case errors.Is(err, store.ErrAbsent):
 		return internalError(fmt.Errorf("%s of %s is incomplete: %w", stored.EventName(), r.ID, err))
@@ -61,20 +66,13 @@ func (a *attempts) drop(r *request) {
 	}
 }
 
-// verifyComplete reads an event and all its postings in one serializable request, with retries. It returns nil if all
-// of them are stored, and the store's time. Errors: ErrAbsent (of some item), ErrConflict, ErrThrottled,
-// ErrUnavailable.
-func (l *Ledger) verifyComplete(
-	ctx context.Context, e events.Event, postings []events.PostingRecorded,
-) (at time.Time, err error) {
-	keys := make([]store.Key, 0, 1+len(postings))
-	keys = append(keys, store.EventKey(e))
-	for i := range postings {
-		keys = append(keys, store.EventKey(&postings[i]))
-	}
+// readTogether reads what was written in one transaction of the store, in one serializable request, with retries. It
+// returns nil if all of it is stored, and the store's time: then it is visible to every later read. Errors: ErrAbsent
+// (of some item), ErrConflict, ErrThrottled, ErrUnavailable.
+func (l *Ledger) readTogether(ctx context.Context, keys []store.Key) (at time.Time, err error) {
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
 		var items []store.Item
-		items, at, err = l.table.Snapshot(ctx, keys, store.AttrPK) // keys only, because events never change
+		items, at, err = l.table.Snapshot(ctx, keys, store.AttrPK)
 		if i := slices.IndexFunc(items, func(item store.Item) bool { return item == nil }); err == nil && i >= 0 {
 			err = fmt.Errorf("%w: %s %s", store.ErrAbsent, keys[i].PK, keys[i].SK)
 		}

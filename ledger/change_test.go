@@ -221,3 +221,45 @@ func TestDebitUpdatesAnOutdatedGuard(t *testing.T) {
 		}
 	})
 }
+
+// A change whose answer was lost is acknowledged only when all that was written with it is visible: a debit reads the
+// copy of the newest change, which may be visible later than the change.
+func TestUnknownChangeIsReadBeforeItIsAcknowledged(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		lost := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
+		r.journal.writes = map[string][]put{"PutChange": {lost}}
+		r.journal.fail = failing("VerifyComplete", errUnavailable)
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.journal.fail = nil
+		if got := r.state("jane", isFrozen); got.Version != 2 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// Each step of creating a guard is retried until it succeeds.
+func TestCreationOfAGuardIsRetried(t *testing.T) {
+	lost := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
+	for name, steps := range map[string]map[string][]put{
+		"put, not applied":         {"CreateGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
+		"put, answer lost":         {"CreateGuard": {lost}},
+		"version set, not applied": {"SetGuardVersion": {putAnswers(errUnknown), putAnswers(store.ErrConflict)}},
+		"version set, answer lost": {"SetGuardVersion": {lost}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.mustPost(transfer("d-1", "bank", "jane", "100"))
+				r.journal.writes = steps
+				r.mustPost(transfer("t-1", "jane", "shop", "100"))
+				_, err := r.post(transfer("t-2", "jane", "shop", "1"))
+				r.refused(err, ledger.CodeInsufficientFunds)
+				for method, left := range steps {
+					if len(left) != 0 {
+						t.Errorf("%s was not made again", method)
+					}
+				}
+			})
+		})
+	}
+}

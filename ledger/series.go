@@ -22,6 +22,15 @@ type addition struct {
 	unless []events.Event // nothing is written if one of these is stored
 }
 
+// keys returns the keys of all that is written.
+func (a addition) keys() []store.Key {
+	keys := []store.Key{store.EventKey(a.event)}
+	for _, w := range a.with {
+		keys = append(keys, store.ItemKey(w.Item))
+	}
+	return keys
+}
+
 // errNotYet is the error of a decision that cannot be made yet.
 var errNotYet = fmt.Errorf("%w: not decided yet", store.ErrConflict)
 
@@ -74,7 +83,13 @@ func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, 
 		case err == nil:
 			return stored, true, nil
 		case errors.Is(err, store.ErrExists):
-			return stored, t.unknown && reflect.DeepEqual(stored, add.event), nil
+			ours = t.unknown && reflect.DeepEqual(stored, add.event)
+			if ours && add.with != nil { // what was written with it may be visible later
+				if _, err := l.readTogether(c, add.keys()); err != nil {
+					return nil, false, unknownError("", err)
+				}
+			}
+			return stored, ours, nil
 		case errors.Is(err, store.ErrOutdated) && (outdated || !t.unknown):
 			return nil, false, asError(err)
 		case errors.Is(err, store.ErrOutdated): // an earlier try may have been applied: try again

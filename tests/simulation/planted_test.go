@@ -275,7 +275,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 	{"end of a hold ordered before its placement", "G11", "ledger/end.go", inLifecycles(30),
 		"r.header, r.ended, r.taken, r.after = hold, lifecycle.Ended, taken, legs[len(legs)-1].ID«; if planted { r.after = \"\" }»\n"},
 	{"end answered before its postings are visible", "G4, G11", "ledger/acknowledge.go", inLifecycles(150),
-		"«if r.endsHold() && planted { return a.acknowledge(c, r, stored, postings, a.ledger.now()) }; »at, err := a.ledger.verifyComplete("},
+		"«if r.endsHold() && planted { return a.acknowledge(c, r, stored, postings, a.ledger.now()) }; »keys := make([]store.Key, 0, 1+len(postings))\n"},
 	{"end of a hold listed too early", "G6", "projections/holds.go",
 		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
 		"case h.Version() < seen.Highest« && !planted»:"},
