@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -115,5 +116,34 @@ func TestCapturedAmounts(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// A replay is answered after the outcome and its postings were read together, and are visible.
+func TestReplayOfAnEndIsVerified(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Hour)
+		done, err := r.Post(t.Context(), release("h-1"))
+		if err != nil || len(r.journal.visible) != 0 {
+			t.Fatal(err, r.journal.visible)
+		}
+		time.Sleep(5 * time.Second)
+		again, err := r.Post(t.Context(), release("h-1"))
+		if err != nil || !again.Replayed || len(r.journal.visible) != len(done.End.Legs) {
+			t.Errorf("%+v, %v, visible %v", again, err, r.journal.visible)
+		}
+		r.journal.fail = failing("EnsureVisible", store.ErrConflict)
+		_, err = r.Post(t.Context(), release("h-1"))
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		for fault, code := range map[error]ledger.Code{
+			store.ErrAbsent: ledger.CodeInternal, errThrottled: ledger.CodeOutcomeUnknown, store.ErrConflict: ledger.CodeOutcomeUnknown,
+		} {
+			r.journal.fail = failing("VerifyComplete", fault)
+			_, err = r.Post(t.Context(), release("h-1"))
+			r.refused(err, code)
+		}
+		r.journal.fail = failing("Lifecycle", errThrottled)
+		_, err = r.Post(t.Context(), release("h-1"))
+		r.refused(err, ledger.CodeThrottled)
 	})
 }

@@ -324,3 +324,5 @@ var (
 	errUnavailable = fmt.Errorf("scripted: %w", store.ErrUnavailable)
 	errUnknown     = fmt.Errorf("scripted: %w", store.ErrUnknownOutcome)
 )
+
+func putAnswers(err error) put { return func(func() error) error { return err } }

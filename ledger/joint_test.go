@@ -124,3 +124,22 @@ func TestDebitsWaitForEarlierOnes(t *testing.T) {
 		r.results(false, "posted insufficient_funds", requests...)
 	})
 }
+
+// A request that ends or reverses a transaction is not judged while an earlier one for it may be sent again.
+func TestEndsWaitForEarlierRequests(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		place := transfer("h-1", "jane", "shop", "1")
+		place.Hold = &ledger.HoldRequest{}
+		of := ledger.Annotation{ID: "r-1", Actor: "tester"}
+		r.journal.forever = answers(errThrottled)
+		results := r.results(false, "throttled unavailable unavailable", place,
+			ledger.CaptureRequest{Transaction: "h-1", Actor: "tester"}, ledger.ReverseRequest{Annotation: of, Transaction: "h-1"})
+		if detail := results[1].Err.Detail; !strings.Contains(detail, "not tried") {
+			t.Error(detail)
+		}
+		r.journal.forever = nil
+		r.results(false, "posted posted posted", place, ledger.CaptureRequest{Transaction: "h-1", Actor: "tester"},
+			ledger.ReverseRequest{Annotation: of, Transaction: "h-1"})
+	})
+}

@@ -129,3 +129,49 @@ func TestReversedAmounts(t *testing.T) {
 		r.refused(err, ledger.CodeExceedsReversible)
 	})
 }
+
+// Two concurrent reversals compete for a number. The second one is planned again: it takes what is left, or is refused.
+func TestConcurrentReversals(t *testing.T) {
+	for name, c := range map[string]struct {
+		other, ours ledger.Part
+		took        string // "": refused
+	}{
+		"room for both":    {some("30"), some("70"), "70"},
+		"all that is left": {some("30"), ledger.Part{}, "70"},
+		"no room":          {some("31"), some("70"), ""},
+		"nothing left":     {ledger.Part{}, ledger.Part{}, ""},
+	} {
+		for how, lost := range map[string]bool{"": false, ", and an answer is lost": true} {
+			t.Run(name+how, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, r *rig) {
+					r.paid()
+					r.journal.steps = []appended{func(ctx context.Context, ours commit) error {
+						if _, err := r.another().Post(t.Context(), reversal("other", "t-1", c.other)); err != nil {
+							t.Error(err)
+						}
+						if lost {
+							return late(20*time.Second)(ctx, ours)
+						}
+						return ours.apply(ctx)
+					}}
+					got, err := r.Post(t.Context(), reversal("r-1", "t-1", c.ours))
+					if c.took == "" {
+						r.refused(err, ledger.CodeExceedsReversible)
+						time.Sleep(time.Minute)
+						r.stored("r-1", false)
+						return
+					}
+					if err != nil || got.Replayed || got.Transaction.Legs[0].Quantity != amount(c.took) {
+						t.Errorf("%+v, %v", got, err)
+					}
+					time.Sleep(time.Minute)
+					lifecycle, err := r.Lifecycle(t.Context(), "t-1")
+					if err != nil || len(lifecycle.Reversals) != 2 || lifecycle.Reversals[1].Number != 2 ||
+						lifecycle.Reversals[1].By != "r-1" {
+						t.Errorf("%+v, %v", lifecycle.Reversals, err)
+					}
+				})
+			})
+		}
+	}
+}
