@@ -46,7 +46,7 @@ func TestEveryFieldIsDrawn(t *testing.T) {
 
 // neverStored has the fields that follow from the names of these events.
 var neverStored = map[string][]string{
-	"MemberRevoked": {"Role"}, "TransactionPosted": {"ExpiresAt"}, "TransactionHeld": {"RecordedAt"},
+	"MemberRevoked": {"Role"}, "TransactionPosted": {"ExpiresAt"}, "TransactionHeld": {"RecordedAt", "Period"},
 }
 
 // A version above today's of a known name is newer; what nobody writes is unknown; no fields are malformed.

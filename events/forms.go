@@ -23,7 +23,9 @@ func (f *field) encode(c *Encoder, v reflect.Value) Field {
 	case textForm:
 		s.Text = v.String()
 	case integerForm:
-		s.Text = c.Of(NewAmount(v.Int()))
+		if n := v.Int(); n != 0 || !f.optional {
+			s.Text = c.Of(NewAmount(n))
+		}
 	case flagForm:
 		if v.Bool() {
 			s.Text = storedTrue

@@ -51,6 +51,7 @@ var rules = map[string]rule{
 
 	"scale":    {least: 0, most: ScaleMax},
 	"number":   {least: 1, most: MemberNumberMax},
+	"period":   {least: 1, most: MemberNumberMax},
 	"version":  {least: 2, most: ChangesMax},
 	"reversal": {least: 1, most: ReversalsMax},
 

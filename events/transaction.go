@@ -19,6 +19,7 @@ type TransactionPosted struct {
 	ExpiresAt   time.Time         `stored:"time,optional"`        // of a hold; else zero
 	Reverses    string            `stored:"id,optional"`          // id of the transaction that this one reverses
 	RecordedAt  time.Time         `stored:"time,optional"`        // when it was posted, if backdated; else zero
+	Period      int64             `stored:"period,optional"`      // newest PeriodClosed if backdated; 0 for none
 }
 
 // Leg is one posting in a header.
@@ -91,6 +92,8 @@ func (t TransactionPosted) check() (field, rule string) {
 		return "Metadata", ruleRange
 	case t.IsBackdated() && (t.IsHold() || !t.RecordedAt.After(t.PostedAt())):
 		return "RecordedAt", "is not after the time of the legs, or that of a hold"
+	case t.Period != 0 && !t.IsBackdated():
+		return "Period", "is that of a transaction without an effective date"
 	case (t.Kind == KindReversal) != (t.Reverses != ""):
 		return "Reverses", ruleMissing
 	}

@@ -89,6 +89,7 @@ func Event() *rapid.Generator[events.Event] {
 		of(transactionPosted), PostingRecorded(), of(holdEnded), of[events.TransactionReversed](nil),
 		of[events.AssetRegistered](nil), of[events.AccountOpened](nil), of(accountChanged),
 		of[events.GroupRegistered](nil), of(accountGrouped), of(memberGranted),
+		of[events.PeriodClosed](nil),
 	)
 }
 
@@ -174,7 +175,7 @@ func value(t *rapid.T, like any, rule string) any {
 		return rapid.SampledFrom(states).Draw(t, rule)
 	case "scale":
 		return rapid.IntRange(0, events.ScaleMax).Draw(t, rule)
-	case "number":
+	case "number", "period":
 		return rapid.Int64Range(1, events.MemberNumberMax).Draw(t, rule)
 	case "version":
 		return rapid.Int64Range(2, events.ChangesMax).Draw(t, rule)
@@ -209,6 +210,9 @@ func transactionPosted(t *rapid.T, e *events.TransactionPosted) {
 	case 2:
 		micros := rapid.Int64Range(1, year).Draw(t, "recorded after")
 		e.RecordedAt = e.PostedAt().Add(time.Duration(micros) * time.Microsecond)
+	}
+	if e.RecordedAt.IsZero() {
+		e.Period = 0
 	}
 	if e.Reverses = ""; rapid.IntRange(0, 3).Draw(t, "reversal") == 0 {
 		e.Kind, e.Reverses = events.KindReversal, ID().Draw(t, "reverses")

@@ -42,6 +42,8 @@ func addressOf(e events.Event) address {
 		return address{key: Group.Key(e.ID), pk2: Group.PK2()}
 	case events.AccountGrouped:
 		return address{key: Grouping.Key(e.Account, e.Number)}
+	case events.PeriodClosed:
+		return address{key: Period.Key(Number(e.Number))}
 	}
 	// Other packages cannot add events.
 	panic(fmt.Sprintf("store: no place in the table for %T", e))

@@ -69,6 +69,8 @@ var (
 		Type: "MemberGranted MemberRevoked", By: command, PK: "GROUP#{group}", SK: "GRANT#{user}#{number}"})
 	Grouping = two[int64](ItemType{What: "account put into a group or taken out", Class: projected,
 		Type: "AccountGrouped", By: command, PK: "ACCOUNT#{account}", SK: "GROUPS#{number}"})
+	Period = one(ItemType{What: "books closed before a time", Class: event, Type: "PeriodClosed", By: command,
+		PK: "PERIODS", SK: "PERIOD#{number}"})
 	Spend = two[string](ItemType{What: "sum of all debits and holds ever made", Class: guard, Type: "Spend",
 		By: command, PK: "ACCOUNT#{account}", SK: "SPEND#{asset}"})
 	Balance = two[string](ItemType{What: "balance", Class: projection, Type: "Balance", By: projector,
