@@ -14,6 +14,7 @@ type commit struct {
 	events   []events.Event           // under keys that make them unique: headers, ends of holds, numbers of reversals
 	postings []events.PostingRecorded // of all headers and ends
 	limits   []limit                  // one for each limited account and asset that is debited, distinct
+	period   *events.PeriodClosed     // the newest, if it was read
 }
 
 // add adds the event of a request with its postings.

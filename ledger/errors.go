@@ -32,6 +32,9 @@ const (
 	CodeAccountClosed       Code = "account_closed"        // Error.Fields name the account
 	CodeVersionMismatch     Code = "version_mismatch"      // the account does not have the requested version
 	CodeInvalidChange       Code = "invalid_change"        // the account does not allow the change of Error.Fields
+	CodePeriodClosed        Code = "period_closed"         // the effective date is in a closed period
+	CodePeriodExists        Code = "period_exists"         // the number was used with another body: Error.Fields differ
+	CodeInvalidPeriod       Code = "invalid_period"        // the period cannot be closed because of Error.Fields
 	CodeNotAHold            Code = "not_a_hold"            // the transaction was posted at once
 	CodeHoldEnded           Code = "hold_ended"            // the hold ended differently: Error.HoldStatus
 	CodeHoldExpired         Code = "hold_expired"          // the hold expired before the capture

@@ -156,8 +156,14 @@ func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, now time.Time
 	for i, id := range ids {
 		header.Legs[i].ID = id
 	}
-	if at := r.effective(); !at.IsZero() && !r.DryRun {
-		if err := l.backdate(ctx, &header, at); err != nil {
+	if at := r.effective(); !at.IsZero() {
+		if err := c.checkPeriod(ctx, l, at); err != nil {
+			return r.inBatch(err)
+		}
+		header.Period = c.period.Number
+		if r.DryRun {
+			header.Period = 0 // its answer is that of the real request, which may have another
+		} else if err := l.backdate(ctx, &header, at); err != nil {
 			return err
 		}
 	}

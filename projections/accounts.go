@@ -83,6 +83,16 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (accounts 
 	return accounts, nil
 }
 
+// Periods lists the closed periods, newest first. It is strongly consistent.
+func (l *Lists) Periods(ctx context.Context, s Slice) (Page[events.PeriodClosed], error) {
+	within := store.Period.All()
+	if s.After != "" {
+		within = within.Before(s.After)
+	}
+	q := store.Query{Partition: store.Period.PK(), Within: within, Descending: true, Consistency: store.Strong}
+	return list(ctx, l, "list closed periods", q, s.Limit, store.Period.Parse, decodeAs[events.PeriodClosed])
+}
+
 // Changes lists the versions of an account, newest first; positions are their numbers. It is strongly consistent, and
 // makes a second request for the opening. The opening is version 1. It is read if it is on the page, or is the version
 // before the page's last.

@@ -55,6 +55,8 @@ func describe(e events.Event) (kind string, at time.Time) {
 			return "account.ungrouped", e.At
 		}
 		return "account.grouped", e.At
+	case events.PeriodClosed:
+		return "period.closed", e.At
 	case events.MemberGranted:
 		kind = "member."
 		if e.Group != "" {
@@ -80,6 +82,7 @@ var typesOf = []struct {
 	{store.Group.Pattern, []string{"group.registered"}},
 	{store.GroupGrant.Pattern, []string{"group.member_granted", "group.member_revoked"}},
 	{store.Grouping.Pattern, []string{"account.grouped", "account.ungrouped"}},
+	{store.Period.Pattern, []string{"period.closed"}},
 	{store.Transaction.Pattern, []string{"transaction.posted", "hold.placed"}},
 	{store.Outcome.Pattern, []string{"hold.captured", "hold.released", "hold.expired"}},
 }

@@ -91,6 +91,7 @@ type Audit struct {
 	started          time.Time
 	limiter          limiter
 	definitions      definitions
+	periods          periods
 	reconciler       *reconciler
 	accounts         chan account // to be checked
 	checkedReversals recentIDs    // transactions whose reversals were checked

@@ -72,6 +72,7 @@ var kinds = map[string][]kind{
 	kindPosting:         {at(store.Posting.Pattern, readPosting)},
 	kindGroup:           {at(store.Group.Pattern, readGroup)},
 	kindGrouping:        {at(store.Grouping.Pattern, readGrouping)},
+	kindPeriod:          {at(store.Period.Pattern, readPeriod)},
 	kindGrant:           {at(store.Grant.Pattern, readGrant), at(store.GroupGrant.Pattern, readGroupGrant)},
 	kindRevoke:          {at(store.Grant.Pattern, readGrant), at(store.GroupGrant.Pattern, readGroupGrant)},
 	store.Current.Type:  {at(store.Current.Pattern, readCurrent)},

@@ -28,6 +28,7 @@ const (
 	fieldCost        = "Cost"
 	fieldFingerprint = "Fingerprint"
 	fieldRecorded    = "RecordedAt"
+	fieldPeriod      = "Period"
 	fieldID          = "ID"
 	fieldKind        = "Kind"
 	fieldLegs        = "Legs"

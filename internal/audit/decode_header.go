@@ -16,6 +16,7 @@ type header struct {
 	expires               string // of a hold: its time of expiry; else ""
 	reverses              string // of a reversal: the id of the reversed transaction; else ""
 	effective             string // the effective date, which is also in the KSUIDs of the legs; "" if there is none
+	period                int64  // with an effective date: the number of the newest closing of the books, or 0
 }
 
 // isHold reports whether the transaction is a hold.
@@ -43,7 +44,7 @@ func readHeader(r *reader, key []string) header {
 	if r.has(fieldRecorded) {
 		effective := h.at
 		h.effective = effective.Format(instantForm)
-		r.read(must(fieldRecorded, anInstant, &h.at))
+		r.read(must(fieldRecorded, anInstant, &h.at), may(fieldPeriod, aGrant, &h.period))
 		if !r.broken && (h.isHold() || !h.at.After(effective)) {
 			r.fault(WrongValue, fieldRecorded, "a time after that of the legs; a hold has no such attribute")
 		}

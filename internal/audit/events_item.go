@@ -58,6 +58,9 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	switch v := value.(type) {
 	case header:
 		a.header(ctx, v, key)
+		a.checkClosed(ctx, v, key)
+	case period:
+		a.checkPeriods(ctx, v, key)
 	case posting:
 		a.asset(ctx, v.asset, key)
 		a.reconciler.addToAsset(v)

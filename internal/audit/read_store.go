@@ -123,10 +123,21 @@ func (a *Audit) get(ctx context.Context, k store.Key) attributes {
 		func(out *dynamodb.GetItemOutput) *types.ConsumedCapacity { return out.ConsumedCapacity }).Item
 }
 
-// getTogether reads at most store.TransactionActions items in one transaction. It returns nil for missing items.
+// getTogether reads at most store.TransactionActions items in one transaction. It returns nil for missing items. A
+// transaction reads an item once, but an altered header may name a posting twice.
 func (a *Audit) getTogether(ctx context.Context, keys []store.Key) []attributes {
 	if len(keys) == 0 {
 		return nil
+	}
+	once := slices.Compact(slices.SortedFunc(slices.Values(keys), compareKeys))
+	if len(once) < len(keys) {
+		read, all := a.getTogether(ctx, once), make([]attributes, len(keys))
+		for i, k := range keys {
+			if at, _ := slices.BinarySearchFunc(once, k, compareKeys); read != nil {
+				all[i] = read[at]
+			}
+		}
+		return all
 	}
 	in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: a.limiter.capacity()}
 	for _, k := range keys {

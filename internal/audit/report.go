@@ -83,6 +83,9 @@ var (
 	ReversalExceeds    = newCode("reversal_exceeds", "reversals that add up to more than was posted")
 	ReversalUnrecorded = newCode("reversal_unrecorded",
 		"a reversing transaction that is missing from the reversals of the other transaction")
+	PeriodMissing  = newCode("period_missing", "a gap in the numbers of closed periods")
+	PostedInClosed = newCode("posted_in_closed_period",
+		"a transaction with an effective date in a period that was closed when it was recorded")
 	AssetUnbalanced     = newCode("asset_unbalanced", "an asset whose postings in the whole ledger do not sum to zero")
 	AssetMissing        = newCode("asset_missing", "an asset that is used but was never registered")
 	AccountMissing      = newCode("account_missing", "an account that has items but was never opened")

@@ -290,6 +290,12 @@ func (w writer) postBackdated(project func()) {
 	project() // until then nothing of it can be spent
 	w.reverse(note("e-2"), "e-1", part(20, 0))
 	w.post(ledger.PostTrade{Annotation: note("e-3"), Asset: "GOLD", Buyer: "past", Seller: "market", Quantity: amount(2)})
+	for number, before := range []time.Time{at.Add(-time.Hour), at.Add(-2 * time.Hour)} {
+		_, _, err := w.ClosePeriod(w.Context(), ledger.ClosePeriod{
+			Number: int64(number) + 1, Before: before, Reason: "audited", Actor: "tester"})
+		w.check(err)
+	}
+	w.post(ledger.PostTrade{Annotation: note("e-4"), Asset: "GOLD", Buyer: "past", Seller: "market", Quantity: amount(1)})
 }
 
 // registerGroups registers the groups desk and idle. jane is in desk and was in idle. bank was in desk. u-1 is a member

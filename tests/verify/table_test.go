@@ -146,7 +146,7 @@ var itemTypes = map[string]*store.Pattern{
 	"change": store.Change.Pattern, "current": store.Current.Pattern, "guard": store.Spend.Pattern,
 	"summary": store.Summary.Pattern, "grant": store.Grant.Pattern, "member": store.Membership.Pattern,
 	"groupgrant": store.GroupGrant.Pattern, "groupmember": store.GroupMembership.Pattern,
-	"grouping": store.Grouping.Pattern, "place": store.Grouped.Pattern,
+	"period": store.Period.Pattern, "grouping": store.Grouping.Pattern, "place": store.Grouped.Pattern,
 }
 
 // itemNames are the other names of items. A number counts from the end if it is negative; * stands for all.
@@ -192,6 +192,9 @@ func (b book) items(s string) (keys []store.Key, path string) {
 	}
 	if n, err := strconv.ParseInt(of[len(of)-1], 10, 64); err == nil {
 		of[len(of)-1] = store.Number(n)
+	}
+	if p == store.Period.Pattern {
+		return []store.Key{store.Period.Key(of[0])}, path
 	}
 	k := store.Key{PK: p.PK(of[0]), SK: p.PK(of[0])}
 	if p.ItemType.SK != p.ItemType.PK {

@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+)
+
+// A closed period is a numbered log of its own, without an account. A backdated request reads the newest before each
+// attempt, and its header has the number. Nobody else reads it: a period can be closed only when it has been over for
+// PeriodAge, so no other posting falls into it.
+//
+// The transaction of a backdated request does not check the log, so an attempt that began before the closing may be
+// applied after it. That takes far less than events.FinalAfter.
+
+// PeriodAge is how long a period must be over before it is closed, by the store's clock.
+const PeriodAge = events.FinalAfter
+
+const (
+	ruleOver = "must be at least 5 minutes ago"
+	ruleNext = "must be the next number"
+)
+
+// ClosePeriod asks to close the books before a time.
+type ClosePeriod struct {
+	Number int64     // 1 more than that of the newest closing
+	Before time.Time // at least PeriodAge ago; before the newest closing's, it opens what is after it
+	Reason string    // 1 to events.DescriptionChars characters
+	Actor  string    // who sends the request, 1 to events.ActorChars characters
+}
+
+// Shape returns the fields that are invalid by themselves; nil if there are none.
+func (r ClosePeriod) Shape() []FieldError {
+	var f faults
+	if r.Number < 1 || r.Number > events.MemberNumberMax {
+		f.check(Field{Name: "number"}, ruleNext)
+	}
+	if r.Before.Before(events.Epoch()) {
+		f.check(Field{Name: "closed_before"}, ruleEarliest)
+	}
+	f.check(Field{Name: "reason"}, textViolation(r.Reason, 1, events.DescriptionChars))
+	return f
+}
+
+// ClosePeriod closes the books before a time, or opens them from an earlier time on. created is false if the number was
+// used before with the same body. Errors: CodeInvalidRequest, CodePeriodExists, CodeInvalidPeriod, CodeThrottled,
+// CodeContention, CodeUnavailable, CodeOutcomeUnknown.
+func (l *Ledger) ClosePeriod(ctx context.Context, r ClosePeriod) (
+	closed events.PeriodClosed, created bool, err error,
+) {
+	c, cancel, err := startCommand(ctx, r.Shape(), r.Actor)
+	if err != nil {
+		return closed, false, err
+	}
+	defer cancel()
+	r.Before = r.Before.UTC().Round(0).Truncate(time.Microsecond)
+	closed, err = l.period(c, r.Number)
+	switch {
+	case errors.Is(err, store.ErrAbsent):
+	case err != nil:
+		return closed, false, asError(err)
+	default:
+		return closed, false, r.differs(closed)
+	}
+	newest, err := l.newestPeriod(c)
+	switch {
+	case err != nil:
+		return closed, false, asError(err)
+	case r.Number != newest.Number+1 && newest.Number != r.Number: // the latter was closed meanwhile
+		return closed, false, invalidPeriod("number", ruleNext)
+	}
+	db, err := l.checkClock(c, "")
+	if err != nil {
+		return closed, false, err
+	}
+	if r.Before.After(db.Add(-PeriodAge)) {
+		return closed, false, invalidPeriod("closed_before", ruleOver)
+	}
+	wanted := events.PeriodClosed{
+		Number: r.Number, Before: r.Before, Reason: r.Reason, Actor: r.Actor, At: l.instant(),
+	}
+	if closed, created, err = putDefinition(c, l, wanted); err != nil {
+		return closed, false, err
+	}
+	if !created {
+		err = r.differs(closed)
+	}
+	return closed, created, err
+}
+
+// differs returns CodePeriodExists if a period was closed otherwise than r asks.
+func (r ClosePeriod) differs(stored events.PeriodClosed) error {
+	if refused := definedOtherwise(CodePeriodExists, "period was closed",
+		different{"closed_before", !stored.Before.Equal(r.Before)},
+		different{"reason", stored.Reason != r.Reason}); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+func invalidPeriod(field, rule string) *Error {
+	return refuse(CodeInvalidPeriod, "The period cannot be closed.", FieldError{Field: Field{Name: field}, Rule: rule})
+}
+
+// period reads the closing with a number, strongly consistent. Errors: ErrAbsent, and those of reads.
+func (l *Ledger) period(ctx context.Context, number int64) (closed events.PeriodClosed, err error) {
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		item, at, err := l.table.Get(ctx, store.Period.Key(store.Number(number)), store.Strong)
+		if err == nil && item == nil {
+			err = store.ErrAbsent
+		}
+		if err == nil {
+			closed, err = store.Only[events.PeriodClosed](store.DecodeEvent(item))
+		}
+		return at, err
+	})
+	return closed, err
+}
+
+// newestPeriod reads the newest closing, strongly consistent; it has the number 0 if there is none.
+func (l *Ledger) newestPeriod(ctx context.Context) (events.PeriodClosed, error) {
+	return newest[events.PeriodClosed](ctx, l, store.Period.PK(), store.Period.All())
+}
+
+// checkPeriod returns CodePeriodClosed for an effective date in a closed period. It reads the newest closing once for a
+// commit. Other errors are those of reads.
+func (c *commit) checkPeriod(ctx context.Context, l *Ledger, effective time.Time) error {
+	if c.period == nil {
+		newest, err := l.newestPeriod(ctx)
+		if err != nil {
+			return err
+		}
+		c.period = &newest
+	}
+	if !effective.Before(c.period.Before) {
+		return nil
+	}
+	before := events.FormatTime(c.period.Before)
+	return refuse(CodePeriodClosed, "The books are closed before "+before+".",
+		FieldError{Field: Field{Name: "effective_at"}, Rule: "must not be before " + before})
+}
+
+func isPeriodClosed(err error) bool {
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.Code == CodePeriodClosed
+}
