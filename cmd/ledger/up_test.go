@@ -12,8 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"ledger.example/client"
 )
 
 // The README has the requests of the demo. After `up --demo`, they are replayed and do not conflict.
@@ -27,14 +25,23 @@ func TestDemoIsInTheREADME(t *testing.T) {
 	for _, r := range requests {
 		shown[string(r[1])+" "+string(r[2])+" "+compact(t, r[3])] = true
 	}
-	routes := map[client.Kind]string{client.KindTransfer: "POST /v1/transfers", client.KindTrade: "POST /v1/trades"}
-	for _, cmd := range demo() {
-		route := routes[cmd.Kind]
-		if route == "" {
-			route = "PUT /v1/" + string(cmd.Kind) + "s/" + cmd.ID
+	paths := map[string]string{
+		"asset": "PUT /v1/assets/", "account": "PUT /v1/accounts/", "transfer": "POST /v1/transfers", "trade": "POST /v1/trades",
+	}
+	for line := range strings.Lines(demoLines) {
+		var commands map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(line), &commands); err != nil {
+			t.Fatal(err)
 		}
-		if !shown[route+" "+compact(t, cmd.Body)] {
-			t.Errorf("the README has no %s with %s", route, cmd.Body)
+		for kind, body := range commands {
+			request := paths[kind] + " " + compact(t, body)
+			if path, inPath := strings.CutSuffix(paths[kind], "/"); inPath { // the id is in the path
+				id, rest, _ := strings.Cut(strings.TrimPrefix(string(body), `{"id":"`), `",`)
+				request = path + "/" + id + " {" + rest
+			}
+			if !shown[request] {
+				t.Errorf("the README has no %s", request)
+			}
 		}
 	}
 }
