@@ -16,24 +16,6 @@ func (env *environment) balanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "balance ACCOUNT ASSET",
 		Short: "Show an account's balance of one asset",
-		Long: `balance prints an account's balance of one asset. The balance comes from the
-projection, which may be about a second behind. With --strong, it includes every
-transaction that was acknowledged before the read.
-
-Quantity, credits and debits count posted transactions. Pending debits and
-credits are the amounts of open holds. Available is the amount that can be
-spent: the quantity plus the overdraft, minus the pending debits.
-
-With --at, balance prints the balance at that time, which includes all postings
-up to that time. The revision is the number of postings that were counted: while
-it stays the same, the balance does too. Settled is "yes" if the time is at
-least ten seconds ago. Then only late or backdated postings can change the
-balance.
-
-` + dayHelp,
-		Example: `  ledger balance jane USD
-  ledger balance jane USD --at 2026-03-01
-  ledger balance jane AAPL --strong --json`,
 	}
 	atFlag(cmd.Flags(), &at, "print the balance at this time, or at the end of this day")
 	env.strongFlag(cmd, "include every acknowledged transaction")

@@ -46,60 +46,6 @@ func (env *environment) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [WORKLOAD...]",
 		Short: "Put a ledger under load, check its balances, and report the cost",
-		Long: `bench sends concurrent requests to the HTTP API. It reports rates, latencies,
-requests to the store, and their price in AWS. At the end it reads every balance
-with a strong read, and compares it with the transactions that were
-acknowledged. The first request that fails ends the load; the transactions until
-then are checked. The exit status is 1 if a request failed or a balance is
-wrong.
-
-By default, the ledger runs in this process, on a DynamoDB Local that bench
-starts. --dynamodb-endpoint uses a DynamoDB Local that already runs. --memory
-uses the built-in store, and so shows the cost of the ledger itself. --url uses
-a ledger that runs elsewhere; LEDGER_URL is ignored.
-
-bench writes to the ledger, and its writes cannot be deleted. If the address is
-not on this machine, --i-mean must repeat it. All ids of a run begin with the
-name of the run, so you can run bench again on the same ledger.
-
-These are the workloads. Without arguments, bench runs all of them:
-
-  uniform       transfers and trades between random accounts
-  hot-receiver  as uniform, but one account receives every payment
-  hot-spender   one account with a limit makes every payment. It also receives
-                money, so that every debit is covered
-  market        trades settled in cash against 4 market makers
-  read          summaries, histories and balances of accounts, in turn
-
-Each round runs one slice of every workload. If the ledger is in this process,
-bench also measures a ceiling after each slice: for STORE, the SDK alone writes
-the same transactions to another table. "÷ STORE" is the rate of the ledger
-divided by the rate of the ceiling, the median of all rounds. "÷ UNIFORM"
-compares with uniform in the same round. The writes of STORE are not projected,
-so use --no-pump for this comparison. The same --seed makes the same requests.
-
-A latency is the time from the first attempt to the last answer. A request that
-gets a 503 or no answer is retried with the same id, for up to 30 s. A client
-sends its next request after the answer. TRANSACTIONS SENT is the number of
-write transactions sent to the store for each request. Units are those of the
-built-in store (--memory), which counts by the rules that AWS publishes.
-PROJECTED figures are for each posting. "$ A MILLION" is the price of DynamoDB's
-on-demand units for a million requests, and of nothing else. CPU and allocations
-are those of the whole process. LAG is the time from the acknowledgement of a
-posting until a reader, who polls every 40 ms, finds it in the projection. It
-includes the batching window of the stream.
-
---json prints one object with all figures. Their names end in their unit: _us
-for microseconds, _ms for milliseconds. The list "failed" is empty if every
-check passed.
-
-Ctrl-C ends the load. bench then checks the transactions that were posted, and
-the report says that it was cut short.`,
-		Example: `  ledger bench
-  ledger bench --memory --no-pump uniform hot-receiver
-  ledger bench --count 5000 --rounds 5 --json hot-spender
-  ledger bench --url https://ledger.example.com \
-    --i-mean https://ledger.example.com --sign --seconds 30 market`,
 		RunE: func(cmd *cobra.Command, workloads []string) error {
 			isElsewhere := cmd.Flags().Changed("url")
 			if err := o.check(env, workloads, cmd.Flags().Changed); err != nil {

@@ -20,18 +20,7 @@ func (env *environment) consoleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Show a ledger in a browser",
-		Long: `console serves web pages on this machine that show the ledger at --url and post
-to it. It calls the ledger with your credentials, which never appear in a page.
-Everyone who can open the pages acts as you, so it listens on 127.0.0.1 only.
-
-console prints the address of the pages on standard output. Ctrl-C or SIGTERM
-ends it.
-
-"ledger up" serves the same pages at /console/.`,
-		Example: `  ledger console
-  ledger console --url https://ledger.example.com --sign
-  LEDGER_TOKEN=… ledger console --url https://ledger.example.com`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			api, err := env.dial(0, units.LoadingAtOnce)

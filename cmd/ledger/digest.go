@@ -25,27 +25,7 @@ func (env *environment) digestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "digest DIR",
 		Short: "Seal what the journal holds, in a directory outside the table",
-		Long: `digest reads the journal on from the newest note in DIR, and signs a new note:
-the number of entries, and the root of the Merkle tree over their events.
-Whoever keeps the notes can show later that an entry is in the ledger unchanged,
-and that the ledger of today extends that of then. Run it once an hour, from a
-machine that the ledger's operators cannot write to. It reads the table, and
-writes only DIR: key (keep it secret), key.pub, hashes, and notes.
-
---new-key makes a key in a new directory, and goes on.
-
---check computes the whole tree again from the events in the table. It names
-each entry that is not what was sealed, and each note that the table does not
-fulfill.
-
---resume goes on after the table was restored from a backup: from the newest
-note that still holds. The others are kept, with the suffix .lost.
-
---entries writes the sealed entries to a file, for "ledger-proof book".`,
-		Example: `  ledger digest /audit/books --new-key --dynamodb-endpoint http://127.0.0.1:8000
-  ledger digest /audit/books --table TABLE --region eu-central-1
-  ledger digest /audit/books --table TABLE --check`,
-		Args: cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := digest.Config{Dir: args[0], Resume: resume}
 			if newKey {

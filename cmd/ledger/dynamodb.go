@@ -34,28 +34,8 @@ func (env *environment) dynamodbCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dynamodb",
 		Short: "Run DynamoDB Local with the ledger's table, and nothing else",
-		Long: `dynamodb starts DynamoDB Local and creates the table of template.yaml in it. It
-is for "sam local", whose functions run in containers. Run "ledger pump" in
-another terminal. "ledger up" does not need dynamodb. dynamodb downloads
-DynamoDB Local once, and it needs Java 17 or newer.
-
-When the table is ready, dynamodb prints the endpoint on standard output.
-Everything else goes to standard error.
-
-It listens on all network interfaces, because containers reach it that way. It
-does not check credentials, so close the port in the firewall of this machine.
-It answers only requests whose host is localhost, host.docker.internal or an IP
-address. A web page therefore cannot reach it by DNS rebinding. DynamoDB Local
-itself listens on another port, which you do not need.
-
-Ctrl-C or SIGTERM ends it. With --data, the next start has the same data.
-Without --data, each start is a new ledger. Then restart the functions too,
-because they cache assets and accounts. docs/deployment.md explains which data
-can be lost if the JVM is killed.`,
-		Example: `  ledger dynamodb --data ./books
-  ledger dynamodb --port 8010 --table books`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return env.dynamodb(cmd.Context(), o) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return env.dynamodb(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	portFlag(f, &o.port, defaultStorePort)

@@ -20,18 +20,6 @@ func (env *environment) findCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find",
 		Short: "Find transactions by time or by metadata",
-		Long: `find prints transactions, newest first: all of them, those of a period, or those
-with a metadata value. Only metadata keys that the ledger indexes can be
-searched.
-
-` + dayHelp + `
---day takes one day, in UTC.
-
-The list may be about a second behind. --json prints the API's answers, one line
-for each page.`,
-		Example: `  ledger find --metadata order=1001
-  ledger find --day 2026-11-22 --all
-  ledger find --from 2026-11-01 --to 2026-11-30 --oldest-first`,
 	}
 	f := cmd.Flags()
 	var metadata string

@@ -104,10 +104,6 @@ func limitFlags(cmd *cobra.Command, limit *int, items string) {
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 }
 
-// dayHelp is the help of commands with times.
-const dayHelp = `Times have a zone (2026-01-31T12:00:00Z). A day (2026-01-31) means the whole day
-in UTC: --from begins with it, --to and --at include it.`
-
 // timeFormats returns the formats of most time flags: a time with its zone, or a day, which begins at midnight UTC.
 func timeFormats() []string { return []string{time.RFC3339, time.DateOnly} }
 

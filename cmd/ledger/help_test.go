@@ -26,6 +26,9 @@ func each(t *testing.T, f func(cmd *cobra.Command)) {
 
 func TestHelpFitsATerminal(t *testing.T) {
 	each(t, func(cmd *cobra.Command) {
+		if cmd.Short == "" || cmd.Long == "" && cmd.Name() != "version" {
+			t.Errorf("%s has no help", cmd.CommandPath())
+		}
 		var out bytes.Buffer
 		cmd.SetOut(&out)
 		if err := cmd.Help(); err != nil {

@@ -22,20 +22,6 @@ func (env *environment) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history ACCOUNT",
 		Short: "Show an account's postings, newest first",
-		Long: `history prints an account's postings, newest first, of all assets or of one. A
-hold has one entry when it is placed and one when it ends. PENDING is the change
-of the pending amount.
-
-` + dayHelp + `
-
---csv prints comma-separated values with a heading. Texts are printed exactly as
-they were posted. Note that spreadsheets may run texts that begin with = + - or
-@ as formulas.
-
---json prints the API's answers, one line for each page.`,
-		Example: `  ledger history jane
-  ledger history jane --asset USD --from 2026-01-01 --to 2026-01-31 --all
-  ledger history jane --csv --all > jane.csv`,
 	}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")

@@ -20,17 +20,6 @@ func (env *environment) holdCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hold [ACCOUNT]",
 		Short: "List the holds of an account or all open holds, or show one hold",
-		Long: `hold lists the holds that debit or credit an account, newest first, with their
-amounts on the account. Without ACCOUNT, it lists all open holds with their
-debits, in the order in which they expire. With --id, it shows one hold.
-
-"ledger transfer --hold" and "ledger trade --hold" place a hold.
-
-A list may be about a second behind. --json prints the API's answers, one line
-for each page.`,
-		Example: `  ledger hold jane
-  ledger hold jane --status held --all
-  ledger hold --id stay-7`,
 	}
 	f := cmd.Flags()
 	idFlag(f, &id, "id", "show the hold with this id")

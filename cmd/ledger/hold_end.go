@@ -17,12 +17,6 @@ func (env *environment) captureCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capture ID [QUANTITY]",
 		Short: "Post a hold, in whole or in part",
-		Long: `capture posts the hold ID and prints it. The hold ends, and amounts that are not
-captured are released. You can repeat the same capture safely.` + partHelp,
-		Example: `  ledger capture stay-7
-  ledger capture stay-7 312.50
-  ledger capture t-1 8 --cost 1200.00
-  ledger capture payroll-9 --posting -300.00 --posting 100.00 --posting 200.00`,
 	}
 	part.flags(cmd)
 	env.dryRunFlag(cmd)

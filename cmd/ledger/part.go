@@ -15,15 +15,6 @@ type partFlags struct {
 	postings []string
 }
 
-// partHelp is the help of commands that take a part.
-const partHelp = `
-
-Without QUANTITY, the command takes all that is left. For a part of a transfer,
-give QUANTITY. For a part of a trade, give QUANTITY and --cost; the cash of a
-settled trade follows the cost. For a part of any other transaction, give one
---posting for each posting, in the order of the postings and with their signs:
-QUANTITY or QUANTITY,COST. 0 leaves a posting out.`
-
 func (p *partFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.cost, "cost", "", "part of a trade's cost, with QUANTITY (default: 0)")

@@ -21,17 +21,7 @@ func (env *environment) postCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "post [FILE]",
 		Short: "Post a transaction of any number of postings",
-		Long: `post posts a transaction and prints it. Each --debit takes a quantity of an
-asset from an account, and each --credit adds one. For each asset, the debits
-and the credits must have the same sum.
-
-Alternatively, FILE has the transaction as JSON, in the format of the API, with
-amounts in minor units; "-" is standard input. The id and all other fields of
-the transaction are then in FILE, not in flags.` + holdHelp + idHelp,
-		Example: `  ledger post --debit jane:USD:25.00 --credit shop:USD:24.00 \
-    --credit fees:USD:1.00 --id order-1001
-  ledger post transaction.json --dry-run`,
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 	}
 	f := cmd.Flags()
 	legFlags := func(name, sign, usage string) {

@@ -15,22 +15,6 @@ import (
 	"ledger.example/events"
 )
 
-// idHelp is the help for ids in commands that post.
-const idHelp = `
-
-Without --id, the command creates an id before it sends anything. While the
-outcome is unknown, it retries the request with the same id. If the outcome
-stays unknown, it prints the id: run the command again with --id.`
-
-// holdHelp is the help of commands that can place a hold.
-const holdHelp = `
-
-With --hold, the amounts are only reserved. "ledger capture" posts them, "ledger
-release" ends the hold without posting. A hold that is neither captured nor
-released expires after 7 days, or as --expires says: at a time, or after a
-duration. If you retry the command with the same --id, give a time, because a
-duration counts from now.`
-
 // postFlags holds the flags of commands that post a transaction. complete sets id and hold.
 type postFlags struct {
 	id, description string

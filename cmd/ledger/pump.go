@@ -20,26 +20,7 @@ func (env *environment) pumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pump",
 		Short: "Feed a local table's stream to the projector and the lister",
-		Long: `pump reads the stream of a table in DynamoDB Local and passes its records to the
-projector and to the lister, as Lambda does in AWS. It uses the settings of
-template.yaml. It is for "sam local", which has no streams, and for
-"up --no-pump".
-
-Each start begins at the oldest record of the stream. Postings that were
-projected before are not counted twice, but the journal lists them again.
-Records that cannot be processed are written to the dead-letter file,
---set-aside.
-
-If DynamoDB Local stops, pump waits until it is back. If the table was recreated
-by then, pump follows the stream of the new table. pump ends if there is no
-table or no stream.
-
-The log goes to standard error. It is JSON unless that is a terminal.
-
-Ctrl-C or SIGTERM ends it after the batches in flight.`,
-		Example: `  ledger pump
-  ledger pump --dynamodb-endpoint http://127.0.0.1:8010 --table books`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.pump(cmd.Context(), endpoint, table, deadLetters, indexed, verbose)
 		},

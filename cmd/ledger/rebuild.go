@@ -31,35 +31,7 @@ func (env *environment) rebuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Recompute the projections from the events",
-		Long: `rebuild adds up the postings of every account and asset. It corrects balances,
-segments, summaries, memberships and places in groups that differ. It never
-writes an event or a guard, and it deletes nothing: it only reports items that
-would have to be deleted. It prints each item that was wrong, and its new value.
-
-Then it compares every transaction with the lists of transactions, by time and
-by the keys of --indexed-metadata, and with the journal. It writes missing
-entries, those of the journal into new pages, and marks wrong entries as void.
---lists does only this. Use it after a metadata key was indexed, or to resume.
-It needs 20 MB of memory for each million entries of the journal.
-
-You can run rebuild while the ledger serves requests, and as often as you like.
-Ctrl-C or SIGTERM stops it after the balances in flight. It then prints the
---from with which to continue.
-
---dry-run writes nothing. It prints what rebuild would repair. An item that only
-lacks events of the last minute counts as behind, not as wrong.
-
-rebuild does not change a balance that counts more postings than exist, nor an
-entry that no hold has in a list of holds: postings or holds may have been
-deleted, and a rebuild would hide that. Find the cause first, and then run
-rebuild with --drop-missing. It corrects the balance, and marks the entry as
-void. Entries in the list by expiry need a rebuild of all accounts, or --lists.
-
-The exit status is 0 if all projections are correct now. It is 1 if a dry run
-found wrong items, or if items failed, cannot be repaired or were not reached.`,
-		Example: `  ledger rebuild --dry-run --dynamodb-endpoint http://127.0.0.1:8000
-  ledger rebuild --table TABLE --region eu-central-1 --account jane --asset USD`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if scope.Asset != "" && scope.Account == "" {
 				return usageErrorf("--asset needs --account")

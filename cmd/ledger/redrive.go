@@ -22,27 +22,7 @@ func (env *environment) redriveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redrive FILE...",
 		Short: "Process dead letters of the projector and the lister again",
-		Long: `redrive reads dead letters: records that the projector or the lister could not
-process. They are in the file of the pump (.ledger/set-aside.jsonl), or in the
-bucket of the stack. Copy the objects of the bucket to this machine first. FILE
-can be a directory, which is read with all its subdirectories, or - for standard
-input. redrive does not change the files.
-
-redrive uses only the key of each record. If the key names a balance or a
-membership, redrive computes it from the table and stores it. If the key names a
-transaction, redrive lists it by time and by the keys of --indexed-metadata, and
-adds it to the journal again. You can run redrive while the ledger serves
-requests, and as often as you like. If redrive cannot read or process a record,
-it prints the file and the line, continues with the others, and exits with
-status 1. The records that Lambda sends to queues and topics have no keys: use
-"ledger rebuild" instead.
-
---dry-run writes nothing. It prints each balance that is behind.`,
-		Example: `  ledger redrive .ledger/set-aside.jsonl \
-    --dynamodb-endpoint http://127.0.0.1:8000
-  aws s3 sync s3://BUCKET/aws/lambda/ dead-letters &&
-    ledger redrive dead-letters --table TABLE --dry-run`,
-		Args: cobra.MinimumNArgs(1),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.redrive(cmd.Context(), o, args, dryRun)
 		},

@@ -166,6 +166,7 @@ messages go to standard error.`,
 			root.AddCommand(cmd)
 		}
 	}
+	explain(root.Commands())
 	root.AddCommand(env.versionCommand())
 	refuseUnknownTopics(root)
 	return root

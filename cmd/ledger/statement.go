@@ -24,23 +24,6 @@ func (env *environment) statementCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "statement ACCOUNT ASSET",
 		Short: "Show the balances and postings of a period, for one asset",
-		Long: `statement prints the opening balance of an account and an asset, each posting of
-the period with the balance after it, oldest first, and the closing balance. The
-total is the sum of the postings: opening balance plus total is the closing
-balance.
-
-` + dayHelp + `
-Without --from, the statement begins with the first posting. Without --to, it
-ends now. --month 2026-01 is that month in UTC, until now if the month is not
-over.
-
---csv prints comma-separated values with a heading. Texts are printed exactly as
-they were posted. Note that spreadsheets may run texts that begin with = + - or
-@ as formulas.
-
---json prints the API's answers, one line for each page.`,
-		Example: `  ledger statement jane USD --month 2026-03
-  ledger statement jane USD --from 2026-01-01 --to 2026-01-31 --csv > jane.csv`,
 	}
 	f := cmd.Flags()
 	q.To = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now

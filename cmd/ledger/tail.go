@@ -24,22 +24,6 @@ func (env *environment) tailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail",
 		Short: "Follow the journal: print events as they are recorded",
-		Long: `tail follows the journal. It prints each event, such as transaction.posted,
-hold.captured or account.changed, about 20 seconds after it was recorded, in the
-order in which they were listed: an end may come before its hold. It runs until
-Ctrl-C, also while the ledger is restarted.
-
-By default, tail begins now. With --from, it begins at an earlier time. With
---after, it continues after an entry: no entry is missed, but an entry may be
-printed twice.
-
---type prints only the events of one type.
-
---json prints a line for each entry. --after takes its "cursor".`,
-		Example: `  ledger tail
-  ledger tail --type hold.placed
-  ledger tail --from 2026-11-22T09:00:00Z
-  ledger tail --json --after CURSOR`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&from.After, "after", "", "continue after the entry with this cursor")

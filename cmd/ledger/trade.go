@@ -19,14 +19,6 @@ func (env *environment) tradeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trade [BUYER SELLER QUANTITY ASSET COST]",
 		Short: "Move a quantity of an asset from a seller to a buyer at a cost",
-		Long: `trade posts a trade and prints the transaction. COST is the price of the whole
-quantity, in the currency of the asset: 0 if it is free. It is recorded with the
-postings of the asset. With --settle, the same transaction also moves the cash.
-The arguments may also be given as flags.` + holdHelp + idHelp,
-		Example: `  ledger trade jane market 10 AAPL 1500.00 --settle --id t-1
-  ledger trade jane market 1 AAPL 0
-  ledger trade --asset AAPL --buyer jane --seller market \
-    --quantity 10 --cost 1600.00 --settle --hold --expires 2026-12-24T17:00:00Z`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			given := 0
 			for _, name := range names {

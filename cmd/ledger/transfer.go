@@ -14,13 +14,6 @@ func (env *environment) transferCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfer FROM TO QUANTITY ASSET",
 		Short: "Move a quantity of an asset from one account to another",
-		Long:  "transfer posts a transfer and prints the transaction." + holdHelp + idHelp,
-		Example: `  ledger transfer jane shop 25.00 USD
-  ledger transfer jane shop 25.00 USD --id order-1001 \
-    --description 'Card order' --metadata order=1001
-  ledger transfer jane hotel 400.00 USD --hold --expires 3d --id stay-7
-  ledger transfer bank jane 100.00 USD --effective-at 2026-01-31T12:00:00Z
-  ledger transfer jane shop 2500 USD --minor --dry-run`,
 	}
 	p.holdFlags(cmd.Flags())
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {

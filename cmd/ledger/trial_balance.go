@@ -50,20 +50,7 @@ func (env *environment) trialBalanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trial-balance",
 		Short: "Show the debits, credits and balances of all accounts",
-		Long: `trial-balance prints what each account was debited and credited, and its
-balance, by asset. At the foot are the sums of each asset. Over all accounts, a
-balance sums up to zero: the command fails if it does not.
-
-With --prefix or --group, it prints only some accounts, whose sums need not be
-zero.
-
-All balances are as of one time: that of --at, or now.
-
-` + dayHelp,
-		Example: `  ledger trial-balance
-  ledger trial-balance --at 2025-12-31 --format csv > 2025.csv
-  ledger trial-balance --prefix users:`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.prefix, "prefix", "", "only accounts whose ids begin with this")

@@ -47,32 +47,8 @@ func (env *environment) upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run a whole ledger: store, table, API, stream pump, console",
-		Long: `up runs a ledger on this machine. It starts DynamoDB Local, creates the table of
-template.yaml, serves the API on 127.0.0.1, and passes the table's stream to the
-projector and the lister. It downloads DynamoDB Local once. DynamoDB Local needs
-Java 17 or newer. If it cannot run here, up says so and uses the built-in store,
-unless you gave --data or --no-pump.
-
---memory uses the built-in store, which needs neither Java nor a download. It is
-as strict as DynamoDB and much faster, but all data is lost on exit: use it to
-try the ledger. Other processes cannot reach its table, so
-"ledger pump", "verify", "rebuild" and "redrive" do not work with it.
-
-When the ledger is ready, up prints the address of the API on standard output.
-Examples to try and the log go to standard error. The log is JSON unless that is
-a terminal.
-
-up answers only requests whose host is localhost or an IP address. A web page
-therefore cannot reach it by DNS rebinding.
-
-Ctrl-C or SIGTERM ends it after the requests in flight. A second signal ends it
-immediately.`,
-		Example: `  ledger up --memory --demo
-  ledger up --demo
-  ledger up --data ./books --port 9090
-  ledger up --dynamodb-endpoint http://127.0.0.1:8000 --no-pump`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return env.up(cmd.Context(), o) },
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return env.up(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	portFlag(f, &o.port, defaultPort)

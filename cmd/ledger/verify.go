@@ -30,11 +30,7 @@ func (env *environment) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Audit the table: recompute all projections with separate code",
-		Long:  verifyHelp(),
-		Example: `  ledger verify --dynamodb-endpoint http://127.0.0.1:8000
-  ledger verify --region eu-central-1 --table books --rate 500
-  ledger verify --dynamodb-endpoint http://127.0.0.1:8000 --json | jq .by_code`,
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if options.Settle < 0 {
 				return usageErrorf("--settle must not be negative")
@@ -54,47 +50,6 @@ func (env *environment) verifyCommand() *cobra.Command {
 	numberFlag(f, &rate, "rate", 0, 0, math.MaxInt, "maximum number of read units in a second (default: no limit)")
 	env.jsonFlag(cmd)
 	return cmd
-}
-
-// verifyHelp returns the help, which lists the codes of findings.
-func verifyHelp() string {
-	var codes strings.Builder
-	t := screen{out: &codes, columns: columnsMax}.newList()
-	for _, code := range audit.Codes() {
-		t.row(string(code.Code), code.Meaning)
-	}
-	_ = t.flush() // a string can be written to
-	return `verify reads the whole table and recomputes everything from the events. Its code
-is separate: it shares only the names of keys and attributes with the ledger. It
-writes nothing. You can run it while the ledger serves requests, because it
-reads an item several times before it reports it. It uses two read units for
-each 4 KB. --rate limits the read units in a second.
-
-It expects each transaction in the list by time, in the journal, and in the list
-of each key of --indexed-metadata that it has. The list of a key that was
-indexed later is complete only after "ledger rebuild --lists".
-
-A balance or a list that lacks only postings younger than --settle is
-"unsettled". That is not a finding. Use --settle 0 for a table that is not
-written to. verify also counts open holds that should have expired more than 15
-minutes ago. They are not findings either.
-
-A finding has a code, the two keys of the item, the stored value and the correct
-value. docs/operations.md explains what to do for each code. The next step is a
-rebuild only if every finding is an item that is missing or behind its events.
-If an item shows more or other than its events, or events contradict each other,
-do not rebuild before you know the cause: the event may be the altered one, and
-a rebuild would overwrite what shows it. These are the codes:
-
-` + codes.String() + `
---json prints one object on one line. It has "sound", "by_code", "by_kind" (the
-items that were read), "counts" (items, transactions, postings, accounts,
-findings, unsettled, overdue_holds), and the first --max findings (code, pk, sk,
-attribute, stored, recomputed). A finding about a whole item has no attribute.
-
-The exit status is 0 if the table is sound. It is 1 if the table is not sound,
-or if verify could not read all of it: it then says how much it read. It is 2
-after a usage error.`
 }
 
 // verify audits the table. An audit that did not read all of it is an error, because it proves nothing.
