@@ -27,8 +27,8 @@ var (
 )
 
 // loadDemo sends the demo through the API, with its week if week is set. The week needs a running projector: its
-// deposits are backdated, so they can be spent only after they are projected. The last transactions may not be projected
-// yet when loadDemo returns.
+// deposits are backdated, so they can be spent only after they are projected. The last transactions may not be
+// projected yet when loadDemo returns.
 func loadDemo(ctx context.Context, api *client.Client, week bool) error {
 	if err := sendDemo(ctx, api, strings.NewReader(demoLines)); err != nil || !week {
 		return err
