@@ -16,31 +16,39 @@ func TestClosing(t *testing.T) {
 		phase    string
 		kind     string
 	}
-	const before, around, after = -time.Minute, time.Second, time.Minute
+	const before, lately, around, after = -10 * time.Minute, -time.Minute, time.Second, time.Minute
 	for name, c := range map[string]struct {
 		unlimited bool
 		entries   []entry
 		want      Code
 	}{
-		"nothing":              {},
-		"empty":                {false, []entry{{before, 9, 0, "", transfer}, {before, -9, 0, "", transfer}}, ""},
-		"with a balance":       {false, []entry{{before, 9, 0, "", transfer}, {around, -8, 0, "", transfer}}, ClosedNotEmpty},
-		"below zero":           {false, []entry{{before, -9, 0, "", transfer}}, ClosedNotEmpty},
-		"credit at that time":  {false, []entry{{around, 9, 0, "", transfer}}, ""},
-		"credit afterwards":    {false, []entry{{after, 9, 0, "", transfer}}, ""},
-		"credit reversed":      {false, []entry{{after, 9, 0, "", transfer}, {after, -9, 0, "", reversal}}, ""},
-		"debit at that time":   {false, []entry{{before, 9, 0, "", transfer}, {around, -9, 0, "", transfer}}, ""},
-		"debit afterwards":     {false, []entry{{before, 9, 0, "", transfer}, {after, -9, 0, "", transfer}}, DebitAfterClose},
-		"held afterwards":      {false, []entry{{after, 0, -9, placed, transfer}}, DebitAfterClose},
-		"open hold":            {false, []entry{{before, 0, -9, placed, transfer}}, ClosedNotEmpty},
-		"open hold, credit":    {false, []entry{{before, 0, 9, placed, transfer}}, ClosedNotEmpty},
-		"ended before":         {false, []entry{{before, 0, -9, placed, transfer}, {before, 0, 9, released, transfer}}, ""},
-		"ended at that time":   {false, []entry{{before, 0, 9, placed, transfer}, {around, 9, -9, captured, transfer}}, ""},
-		"ended afterwards":     {false, []entry{{before, 0, -9, placed, transfer}, {after, 0, 9, expired, transfer}}, ClosedNotEmpty},
-		"held late, credit":    {false, []entry{{after, 0, 9, placed, transfer}, {after, 9, -9, captured, transfer}}, ""},
-		"unlimited, a debit":   {true, []entry{{after, -9, 0, "", transfer}}, ""},
-		"unlimited, too late":  {true, []entry{{2 * time.Minute, -9, 0, "", transfer}}, DebitAfterClose},
-		"unlimited, not empty": {true, []entry{{before, 9, 0, "", transfer}}, ClosedNotEmpty},
+		"nothing":               {},
+		"empty":                 {false, []entry{{before, 9, 0, "", transfer}, {before, -9, 0, "", transfer}}, ""},
+		"with a balance":        {false, []entry{{before, 9, 0, "", transfer}, {around, -8, 0, "", transfer}}, ClosedNotEmpty},
+		"below zero":            {false, []entry{{before, -9, 0, "", transfer}}, ClosedNotEmpty},
+		"committed late":        {false, []entry{{lately, 9, 0, "", transfer}}, ""},
+		"held late":             {false, []entry{{lately, 0, 9, placed, transfer}}, ""},
+		"spent lately":          {false, []entry{{lately, -9, 0, "", transfer}}, ClosedNotEmpty},
+		"reversed lately":       {false, []entry{{lately, -9, 0, "", reversal}}, ClosedNotEmpty},
+		"open hold, lately":     {false, []entry{{lately, 0, -9, placed, transfer}}, ClosedNotEmpty},
+		"credit at that time":   {false, []entry{{around, 9, 0, "", transfer}}, ""},
+		"credit afterwards":     {false, []entry{{after, 9, 0, "", transfer}}, ""},
+		"credit reversed":       {false, []entry{{after, 9, 0, "", transfer}, {after, -9, 0, "", reversal}}, ""},
+		"debit at that time":    {false, []entry{{before, 9, 0, "", transfer}, {around, -9, 0, "", transfer}}, ""},
+		"debit afterwards":      {false, []entry{{before, 9, 0, "", transfer}, {after, -9, 0, "", transfer}}, DebitAfterClose},
+		"held afterwards":       {false, []entry{{after, 0, -9, placed, transfer}}, DebitAfterClose},
+		"open hold":             {false, []entry{{before, 0, -9, placed, transfer}}, ClosedNotEmpty},
+		"open hold, credit":     {false, []entry{{before, 0, 9, placed, transfer}}, ClosedNotEmpty},
+		"ended before":          {false, []entry{{before, 0, -9, placed, transfer}, {before, 0, 9, released, transfer}}, ""},
+		"ended at that time":    {false, []entry{{before, 0, 9, placed, transfer}, {around, 9, -9, captured, transfer}}, ""},
+		"ended afterwards":      {false, []entry{{before, 0, -9, placed, transfer}, {after, 0, 9, expired, transfer}}, ClosedNotEmpty},
+		"held late, credit":     {false, []entry{{after, 0, 9, placed, transfer}, {after, 9, -9, captured, transfer}}, ""},
+		"unlimited, a debit":    {true, []entry{{after, -9, 0, "", transfer}}, ""},
+		"unlimited, late debit": {true, []entry{{lately, -9, 0, "", transfer}}, ""},
+		"unlimited, late hold":  {true, []entry{{lately, 0, -9, placed, transfer}}, ""},
+		"unlimited, hold":       {true, []entry{{before, 0, -9, placed, transfer}}, ClosedNotEmpty},
+		"unlimited, too late":   {true, []entry{{2 * time.Minute, -9, 0, "", transfer}}, DebitAfterClose},
+		"unlimited, not empty":  {true, []entry{{before, 9, 0, "", transfer}}, ClosedNotEmpty},
 	} {
 		of := closingOf(account{id: "jane", known: true, unlimited: c.unlimited, closedAt: at}, "USD")
 		for _, e := range c.entries {

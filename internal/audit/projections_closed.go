@@ -12,6 +12,9 @@ const (
 	// closingSkew bounds the difference between the times of a posting and of a change, when their order is not the
 	// order of the commits: a command takes up to 8 s, and each of two clocks may be wrong by 5 s.
 	closingSkew = 20 * time.Second
+	// lateCommit is how long a write may be under way after its command ended without an answer. The store accepts no
+	// request that was signed more than 5 minutes ago.
+	lateCommit = 5 * time.Minute
 	// accountCacheAge is how long an unlimited account may be debited after it was closed: such debits use an account
 	// from a cache.
 	accountCacheAge = time.Minute
@@ -20,16 +23,22 @@ const (
 // closing checks one asset of a closed account: the account was empty when it was closed, and was not debited later.
 // Credits that arrive while the account is being closed, or later, stay on it, and a reversal may take them back. The
 // methods of a nil closing do nothing.
+//
+// A write that nobody acknowledged may be committed long after its KSUIDs were minted, and nothing keeps a credit, or a
+// debit of an unlimited account, out of an account that was closed meanwhile. The guards of a limited account keep its
+// debits out.
 type closing struct {
-	account  account
-	asset    string
-	from, to time.Time // the account was closed in between
+	account account
+	asset   string
+	// Credits, and debits, from then on may have been committed after the account was closed.
+	creditsFrom, debitsFrom time.Time
+	to                      time.Time // later debits were begun after the account was closed
 
 	quantity   big.Int
-	credited   big.Int // credits at from or later
-	takenBack  big.Int // reversals at from or later; of an unlimited account all debits
-	debit      big.Int // pending debits placed before from and not ended until to
-	credit     big.Int // pending credits placed before from and not ended until to
+	credited   big.Int // credits at creditsFrom or later
+	takenBack  big.Int // reversals at debitsFrom or later; of an unlimited account all debits
+	debit      big.Int // pending debits placed before debitsFrom and not ended until to
+	credit     big.Int // pending credits placed before creditsFrom and not ended until to
 	late       int     // number of debits after to
 	lateKSUID  string  // of the first one
 	lateAmount *big.Int
@@ -41,9 +50,10 @@ func closingOf(acct account, asset string) *closing {
 		return nil
 	}
 	c := &closing{account: acct, asset: asset,
-		from: acct.closedAt.Add(-closingSkew), to: acct.closedAt.Add(closingSkew)}
+		debitsFrom: acct.closedAt.Add(-closingSkew), to: acct.closedAt.Add(closingSkew)}
+	c.creditsFrom = c.debitsFrom.Add(-lateCommit)
 	if acct.unlimited {
-		c.to = c.to.Add(accountCacheAge)
+		c.debitsFrom, c.to = c.creditsFrom, c.to.Add(accountCacheAge)
 	}
 	return c
 }
@@ -58,21 +68,21 @@ func (c *closing) count(p leg, at time.Time) {
 	}
 	c.quantity.Add(&c.quantity, p.quantity)
 	isAfter := at.After(c.to)
-	switch {
-	case at.Before(c.from):
-	case p.quantity.Sign() > 0:
+	switch isCredit := p.quantity.Sign() > 0; {
+	case isCredit && !at.Before(c.creditsFrom):
 		c.credited.Add(&c.credited, p.quantity)
+	case isCredit, at.Before(c.debitsFrom):
 	case p.kind == reversal, c.account.unlimited:
 		c.takenBack.Sub(&c.takenBack, p.quantity)
 	}
 	moved := p.quantity
 	if p.phase != "" {
 		moved = p.pending
-		if p.phase == placed && at.Before(c.from) || p.endsHold() && !isAfter {
-			sum := &c.credit
-			if p.holdsDebit() {
-				sum = &c.debit
-			}
+		sum, from := &c.credit, c.creditsFrom
+		if p.holdsDebit() {
+			sum, from = &c.debit, c.debitsFrom
+		}
+		if p.phase == placed && at.Before(from) || p.endsHold() && !isAfter {
 			sum.Add(sum, p.pending)
 		}
 	}
