@@ -22,3 +22,12 @@ build-ProjectorFunction: FUNCTION = projector
 build-ListerFunction: FUNCTION = lister
 build-SweeperFunction: FUNCTION = sweeper
 build-ForwarderFunction: FUNCTION = forwarder
+
+# rename gives the module of a fork another path: make rename MODULE=github.com/you/ledger. It needs Go and Perl.
+.PHONY: rename
+rename:
+	@test -n "$(MODULE)" || { echo 'Say the new path: make rename MODULE=github.com/you/ledger'; exit 1; }
+	@grep -rlIZ --exclude-dir=.git 'ledger\.example["/@=]' . | MODULE='$(MODULE)' xargs -0 \
+		perl -pi -e 's#(?<![/.@\w-])ledger\.example(?=["/@=])#$$ENV{MODULE}#g'
+	@go mod edit -module '$(MODULE)'
+	@find . -name '*.go' -exec gofmt -w {} +

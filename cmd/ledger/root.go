@@ -114,7 +114,7 @@ messages go to standard error.`,
 		Example: `  ledger up --demo
   ledger show jane
   ledger transfer jane shop 25.00 USD --id order-1001`,
-		Version:       version(),
+		Version:       buildText(buildInfo()),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
