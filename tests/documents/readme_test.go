@@ -229,13 +229,15 @@ func matches(t *testing.T, got, want []byte) bool {
 }
 
 var (
-	fenced  = regexp.MustCompile("(?ms)^```.*?^```")
-	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
-	link    = regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]+))?\)`)
-	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	fenced    = regexp.MustCompile("(?ms)^```.*?^```")
+	heading   = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	link      = regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]+))?\)`)
+	reference = regexp.MustCompile(`\]\[([a-z0-9-]+)\]`)
+	notSlug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// Every relative link in a document leads to an existing file, and its anchor to an existing heading.
+// Every relative link in a document leads to an existing file, and its anchor to an existing heading. A link by a name
+// has an address.
 func TestLinks(t *testing.T) {
 	top, _ := filepath.Glob(filepath.Join(root, "*.md"))
 	below, _ := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -253,6 +255,11 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	for document, text := range texts {
+		for _, r := range reference.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(text, "\n["+r[1]+"]: https://") {
+				t.Errorf("%s: %s has no address", document, r[0])
+			}
+		}
 		for _, l := range link.FindAllStringSubmatch(text, -1) {
 			target := document
 			if l[1] != "" {
