@@ -127,6 +127,13 @@ func callAll(ctx context.Context, t *testing.T, c *client.Client) {
 	}
 	opened, err := c.Account(ctx, "jane")
 	must(err)
+	closed, _, err := c.ClosePeriod(ctx, 1, time.Now().Add(-24*time.Hour), "audited")
+	must(err)
+	for p, err := range c.Periods().All(ctx) {
+		if err != nil || p != closed {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
 	name := "Jane Doe"
 	_, err = c.PatchAccount(ctx, "jane", client.AccountPatch{Name: &name, IfMatch: opened.Value.Version})
 	must(err)

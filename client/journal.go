@@ -27,6 +27,7 @@ const (
 	TypeGroupRegistered    = "group.registered"     // Data is a Group
 	TypeGroupMemberGranted = "group.member_granted" // Data is a Member
 	TypeGroupMemberRevoked = "group.member_revoked" // Data is a Member
+	TypePeriodClosed       = "period.closed"        // Data is a Period
 	TypeGrouped            = "account.grouped"      // Data is an AccountGroups
 	TypeUngrouped          = "account.ungrouped"    // Data is an AccountGroups
 	TypePosted             = "transaction.posted"   // Data is a Transaction, likewise in those below

@@ -216,7 +216,7 @@ func (c call) isAbout(answer reflect.Value) error {
 		if f.JSON == "id" {
 			wanted, isPart = c.id, true
 		}
-		if isPart && answer.FieldByIndex(f.Index).String() != wanted {
+		if isPart && fmt.Sprint(answer.FieldByIndex(f.Index)) != wanted {
 			return fmt.Errorf("it is not about %q", c.path)
 		}
 	}

@@ -37,7 +37,7 @@ const (
 
 	// postRefusals are the codes with which new transactions are refused.
 	postRefusals = "transaction_id_reused invalid_transaction unbalanced account_not_found asset_not_found " +
-		"account_frozen account_closed insufficient_funds"
+		"account_frozen account_closed period_closed insufficient_funds"
 
 	effectiveNote = "only administrators may set effective_at"
 	replayNote    = "A request with this id and body was posted before. This is the first answer. " + dryNote
@@ -92,7 +92,7 @@ var (
 		Summary: "Reverse a transaction", May: Permission{OnReversed, RoleOperator, effectiveNote}, Dry: true,
 		OK: replayNote, Created: "Reversed: the reversing transaction.",
 		Refusals: "transaction_id_reused invalid_transaction unbalanced nothing_to_reverse exceeds_reversible " +
-			"insufficient_funds",
+			"period_closed insufficient_funds",
 	}
 )
 
@@ -116,7 +116,7 @@ var PostBatch = Op[BatchRequest, BatchResults]{
 	May: Permission{OnDebited, RoleOperator, "each request is checked as on its own route; " + effectiveNote},
 	Dry: true, OK: "The results, one for each request. For an atomic batch, all requests were carried out before.",
 	Created:  "An atomic batch was carried out.",
-	Refusals: "transaction_id_reused hold_ended invalid_transaction batch_too_large insufficient_funds",
+	Refusals: "transaction_id_reused hold_ended invalid_transaction batch_too_large period_closed insufficient_funds",
 }
 
 // The operations that read transactions.

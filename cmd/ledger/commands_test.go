@@ -194,6 +194,27 @@ func TestTrialBalanceAndCompletion(t *testing.T) {
 	})
 }
 
+// The books are closed, opened again by an earlier closing, and listed.
+func TestCloseBooks(t *testing.T) {
+	take(t, newLedger(t), []step{
+		{"close-books", 0, []string{"NUMBER CLOSED BEFORE (UTC) REASON"}},
+		{"close-books --through 2020-03-31 --zone Europe/Berlin --reason audited", 0,
+			[]string{"Number 1 Closed before 2020-03-31T22:00:00.000000Z Reason audited", "Final at"}},
+		{"close-books --through 2020-03-31 --zone Europe/Berlin --reason audited", 0, []string{"Number 1 "}},
+		{"transfer bank jane 1 USD --effective-at 2020-03-31T21:59:59Z", 1, []string{"period_closed", "effective_at: must not be before 2020-03-31T22:00:00.000000Z"}},
+		{"transfer bank jane 1 USD --effective-at 2020-03-31T22:00:00Z --id p-1", 0, nil},
+		{"statement jane USD --month 2020-03", 0, nil},
+		{"close-books --before 2020-01-01T00:00:00Z --reason opened", 0, []string{"Number 2 "}},
+		{"transfer bank jane 1 USD --effective-at 2020-03-31T21:59:59Z --id p-2", 0, nil},
+		{"close-books", 0, []string{"2 2020-01-01 00:00:00 opened", "1 2020-03-31 22:00:00 audited"}},
+		{"close-books --limit 1 --json", 0, []string{`"number":2`}},
+		{"close-books --before 2020-01-01T00:00:00Z", 2, []string{"--reason is missing"}},
+		{"close-books --reason audited", 2, []string{"--reason needs --before or --through"}},
+		{"close-books --through 2020-01-01 --zone Nowhere --reason x", 2, []string{"--zone: unknown time zone Nowhere"}},
+		{"close-books --before 2999-01-01T00:00:00Z --reason x", 1, []string{"invalid_period", "closed_before: must be at least 5 minutes ago"}},
+	})
+}
+
 // Transactions are found by time and by indexed metadata.
 func TestFind(t *testing.T) {
 	const first = "2020-01-02 09:00:00 f-1 (transfer) A\uFFFD[31mbook bank USD -25.00 jane USD 25.00"

@@ -57,7 +57,7 @@ func TestHelpOnUnknownCommands(t *testing.T) {
 // Commands that call the API have its flags, commands that print or log JSON have --json, and no others.
 func TestSharedFlags(t *testing.T) {
 	calling := []string{"me", "post", "asset add", "asset list", "show", "find", "tail", "history", "balance", "statement", "trial-balance", "transaction", "transfer", "trade", "reverse",
-		"import", "export",
+		"import", "export", "close-books",
 		"bench", "hold", "capture", "release", "account open", "account list", "account show", "account change", "account changes",
 		"group register", "group list", "group show", "group add", "group remove", "group accounts", "group members",
 		"group balances", "member grant", "member revoke", "member list",

@@ -145,7 +145,7 @@ messages go to standard error.`,
 			env.trialBalanceCommand(),
 			env.transactionCommand(), env.findCommand(), env.tailCommand(), env.forwardCommand(),
 			env.transferCommand(), env.tradeCommand(), env.postCommand(), env.reverseCommand(),
-			env.importCommand(), env.exportCommand(),
+			env.importCommand(), env.exportCommand(), env.closeBooksCommand(),
 		}},
 		{"Capture and release holds, through the API:", []*cobra.Command{
 			env.holdCommand(), env.captureCommand(), env.releaseCommand(),

@@ -31,6 +31,7 @@ type Commands interface {
 	Revoke(ctx context.Context, r ledger.RevokeMember) error
 	RegisterGroup(ctx context.Context, r ledger.RegisterGroup) (group events.GroupRegistered, created bool, err error)
 	GroupAccount(ctx context.Context, r ledger.GroupAccount) (groups []string, changed bool, err error)
+	ClosePeriod(ctx context.Context, r ledger.ClosePeriod) (closed events.PeriodClosed, created bool, err error)
 }
 
 // Resources reads assets, groups, accounts and transactions by id, strongly consistent. Errors are *ledger.Error.

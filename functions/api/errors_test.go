@@ -99,7 +99,7 @@ func TestFailedReads(t *testing.T) {
 		}
 	}
 	ids := strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{user}", "u-17", "{id}", "t-1",
-		"{group}", "desk")
+		"{group}", "desk", "{number}", "1")
 	d, f := openapi.Read(t, openAPI), newFixture(t)
 	f.fails = errors.New("x")
 	for _, known := range routes() {

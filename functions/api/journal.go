@@ -90,6 +90,8 @@ func showEvent(entry projections.ResolvedEntry) any {
 			GroupedAccount: client.GroupedAccount{Group: e.Changed(), Account: e.Account},
 			Groups:         append([]string{}, e.Groups...),
 		}
+	case events.PeriodClosed:
+		return showPeriod(e)
 	case events.MemberGranted:
 		return showMember(e.Account, e.Group, e.User, e.Role)
 	}

@@ -62,7 +62,7 @@ func TestOpenAPIHasAllCodes(t *testing.T) {
 // Every example is valid against its schema, and the API accepts every example of a body.
 func TestOpenAPIExamples(t *testing.T) {
 	d := openapi.Read(t, openAPI)
-	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new")
+	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new", "{number}", "1")
 	checked := 0
 	for path, operations := range d.Paths {
 		for method, o := range operations {
@@ -139,7 +139,7 @@ func TestAnswersMatchOpenAPI(t *testing.T) {
 		}
 		for _, account := range []string{"jane", "market", "margin", "shop", "none", "*"} {
 			path := strings.NewReplacer("{account}", account, "{asset}", "USD", "{user}", "u-17", "{id}", "t-1",
-				"{group}", "desk").Replace(known.Path)
+				"{group}", "desk", "{number}", "1").Replace(known.Path)
 			for _, query := range []string{defaults.Encode(), "limit=1", "newest=0", "consistency=strong"} {
 				for _, body := range bodies {
 					w := f.do(t, known.Method, path+"?"+query, body)
@@ -169,7 +169,7 @@ func TestBodiesMatchOpenAPI(t *testing.T) {
 	}
 	fields := []string{"id", "name", "description", "scale", "currency", "profile", "overdraft", "role", "metadata",
 		"from", "asset", "quantity", "cost", "settle", "buyer", "hold", "unknown"}
-	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new")
+	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new", "{number}", "1")
 	for _, known := range routes() {
 		if !known.HasBody() || known.Path == "/v1/transactions" { // its number of postings is a rule of the domain
 			continue

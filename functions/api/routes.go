@@ -79,6 +79,9 @@ func routes() []route {
 		ofGroup(list(client.GetGroupTotals, isBalance,
 			those[client.GroupID]((*lists).GroupTotals, (*api).groupExists), showTotal)),
 
+		write(client.ClosePeriod, (*request).closePeriod, (*api).close),
+		list(client.ListPeriods, isNumber, (*api).periods, showPeriod),
+
 		write(client.PostTransaction, (*request).transaction, (*api).post),
 		write(client.PostTransfer, (*request).transfer, (*api).post),
 		write(client.PostTrade, (*request).trade, (*api).post),

@@ -65,4 +65,40 @@ func effectiveDates(t *testing.T, s *caller.Caller) {
 	s.Must(422, "POST", "/v1/transfers", `{"id":"~e-8","from":"~jane","to":"~bank","asset":"~USD","quantity":"350221"`+
 		date+`}`).Shows(t, map[string]any{"code": "insufficient_funds", "available": "350220"})
 	refuseAll(t, s, "effective.txt")
+	closedPeriods(t, s, transfer)
+}
+
+// Nothing is posted with an effective date in a closed period until an earlier closing opens it again. The periods of
+// this test end before the effective dates of all others.
+func closedPeriods(t *testing.T, s *caller.Caller, transfer func(id, more string) string) {
+	next := 1.0
+	if data := s.Must(200, "GET", "/v1/periods?limit=1", "").Value("data").([]any); len(data) > 0 {
+		next = 1 + data[0].(map[string]any)["number"].(float64)
+	}
+	path := func(ahead float64) string { return fmt.Sprint("/v1/periods/", next+ahead) }
+	closing := func(before string) string { return `{"closed_before":"` + before + `","reason":"audited"}` }
+	const hour, date = "2014-05-13T17:00:00Z", `,"effective_at":"2014-05-13T16:59:59.999999Z"`
+	s.Must(422, "PUT", path(1), closing(hour)).Shows(t, map[string]any{"code": "invalid_period", "errors 0 field": "number"})
+	s.Must(422, "PUT", path(0), closing(time.Now().UTC().Format(time.RFC3339))).Shows(t,
+		map[string]any{"code": "invalid_period", "errors 0 field": "closed_before"})
+	closed := s.Must(201, "PUT", path(0), closing(hour))
+	closed.Shows(t, map[string]any{"number": next, "closed_before": "2014-05-13T17:00:00.000000Z", "reason": "audited"})
+	if at, final := closed.Text("closed_at"), closed.Text("final_at"); final <= at {
+		t.Errorf("closed at %s, final at %s", at, final)
+	}
+	s.Must(200, "PUT", path(0), closing("2014-05-13T19:00:00+02:00"))
+	s.Must(409, "PUT", path(0), closing("2014-05-13T18:00:00Z")).Shows(t, map[string]any{"code": "period_exists"})
+	s.Must(422, "POST", "/v1/transfers", transfer("~p-1", date)).Shows(t,
+		map[string]any{"code": "period_closed", "errors 0 field": "effective_at"})
+	s.Must(422, "POST", "/v1/transfers?dry_run=true", transfer("~p-1", date))
+	s.Must(201, "POST", "/v1/transfers", transfer("~p-2", `,"effective_at":"`+hour+`"`))
+	s.Must(200, "POST", "/v1/transfers", transfer("~e-1", `,"effective_at":"2020-02-29T10:00:00.123456Z"`))
+	for to, settled := range map[string]bool{"from=2014-05-14T00:00:00Z": true, "from=2014-05-13T16:53:20Z": false} {
+		s.Must(200, "GET", "/v1/accounts/~jane/statement?asset=~USD&to=2019-01-01T00:00:00Z&"+to, "").Shows(t,
+			map[string]any{"settled": settled})
+	}
+	s.Must(201, "PUT", path(1), closing("2014-05-13T16:53:20Z"))
+	s.Must(201, "POST", "/v1/transfers", transfer("~p-1", date))
+	s.Must(200, "GET", "/v1/periods?limit=2", "").Shows(t,
+		map[string]any{"data 0 number": next + 1, "data 1 closed_before": "2014-05-13T17:00:00.000000Z"})
 }

@@ -99,6 +99,8 @@ func request(t *testing.T, s *system.System, r api.AccessRule, self string, n in
 		path, body = "/v1/accounts/"+id, `{}`
 	case line == "PUT /v1/groups/{group}":
 		path, body = "/v1/groups/"+id, `{}`
+	case line == "PUT /v1/periods/{number}":
+		path, body = "/v1/periods/1", `{"closed_before":"2014-06-01T00:00:00Z","reason":"x"}`
 	case line == "PATCH /v1/accounts/{account}":
 		body = `{"name":"` + id + `"}`
 	case strings.HasSuffix(r.Path, "/members/{user}"):

@@ -139,7 +139,7 @@ func TestWritesOfATrade(t *testing.T) {
 	}
 }
 
-// A backdated trade takes the same requests as any other. Neither it nor a replay of it sends requests to make its
+// A backdated trade takes the same requests as any other, and one for the newest closing of the books. Neither it nor a replay of it sends requests to make its
 // postings visible to strong reads.
 func TestWritesOfABackdatedTrade(t *testing.T) {
 	t.Parallel()
@@ -163,8 +163,9 @@ func TestWritesOfABackdatedTrade(t *testing.T) {
 	written := "TransactWriteItems put TXN#%[1]s TXN#%[1]s" + ifAbsent + ", put ACCOUNT#jane POSTING#AAPL#ksuid" +
 		ifAbsent + ", put ACCOUNT#market POSTING#AAPL#ksuid" + ifAbsent
 	requests := system.Promptly(t, post(201))
-	system.WantRequests(t, requests, fmt.Sprintf(written, id))
-	if again := system.Promptly(t, post(200)); len(again) != 2 {
+	system.WantRequests(t, requests,
+		"Query strong newest first, 1 of PK = PERIODS AND SK BETWEEN PERIOD# AND PERIOD#~", fmt.Sprintf(written, id))
+	if again := system.Promptly(t, post(200)); len(again) != 3 {
 		t.Errorf("a replay took %q", system.Lines(again))
 	}
 }

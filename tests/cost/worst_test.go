@@ -241,4 +241,10 @@ func (w *worst) readTransactions() {
 		ids[0]+"/reversals?limit=100", "")
 	writePage(w.System, w.now().Add(-age), reversals...)
 	w.row("GET /v1/journal", "100 reversals of 48 legs", 200, "GET /v1/journal?limit=100", "")
+	reason := `{"closed_before":"2014-06-01T00:00:00Z","reason":"` + strings.Repeat("\U0001F512", events.DescriptionChars) + `"}`
+	w.row("PUT /v1/periods/{number}", "the longest reason", 201, "PUT /v1/periods/1", reason)
+	for n := 2; n <= more; n++ {
+		w.Must(201, "PUT", fmt.Sprint("/v1/periods/", n), reason)
+	}
+	w.row("GET /v1/periods", "100 closings", 200, "GET /v1/periods?limit=100", "")
 }
