@@ -21,21 +21,6 @@ func (env *environment) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write all transactions as JSON lines, CSV or a book",
-		Long: `export writes all assets, accounts and transactions, in the order of the
-journal, up to about 20 seconds ago.
-
-"ledger import" reads the format jsonl. An empty ledger that imports the file
-has the same accounts, groups, roles, transactions, balances, statements and
-past balances. docs/books.md lists what differs: the times of holds that posted
-nothing, and the status of captured and expired holds. Books of hledger and
-beancount have the same balances too; docs/books.md explains how accounts,
-assets, costs and metadata are written there. CSV has one row for each posting.
-
-Messages on standard error say what is not exported. For all formats but jsonl,
-the last message is the command that continues the export later.`,
-		Example: `  ledger export -o books.jsonl
-  ledger export --format hledger -o books.journal
-  ledger export --format csv --from CURSOR`,
 		Args: argsOfUse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(export.Formats(), format) {

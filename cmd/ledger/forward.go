@@ -46,32 +46,6 @@ func (env *environment) forwardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forward",
 		Short: "Send the events of the journal to a webhook",
-		Long: `forward sends each event of the journal to a URL, about 20 seconds after it was
-recorded: as JSON, with the headers and the signature of Standard Webhooks. The
-receiver takes an event by a status 2xx within 15 seconds. Otherwise forward
-sends it again, for as long as it takes, and sends no later page meanwhile.
-
-Each event is sent at least once. Some are sent again, with the same webhook-id.
-An end may come before its hold. Events of one transaction or account are sent
-one after another, others at the same time.
-
---cursor is the file in which forward keeps how far the receiver got. Keep it:
-with a new one, all events since the beginning of the journal are sent. It
-belongs to one ledger, one receiver, --type and --account.
-
---from now begins a new cursor at the newest event. --rewind sets the cursor
-back, so that events are sent again, and goes on.
-
---secret-file has the receiver's secret: whsec_ and base64, a line. With several
-lines, requests have a signature by each.
-
-The log goes to standard error. It is JSON unless that is a terminal.
-
-Ctrl-C or SIGTERM ends it after the requests in flight.`,
-		Example: `  echo "whsec_$(head -c 32 /dev/urandom | base64)" > secret && chmod 600 secret
-  ledger forward --to https://example.com --secret-file secret --cursor cursor
-  ledger forward --to https://example.com --secret-file secret --cursor cursor \
-    --rewind 2026-11-22`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return env.forward(cmd.Context(), o) },
 	}

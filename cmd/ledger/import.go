@@ -32,50 +32,6 @@ func (env *environment) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Import JSON lines, or a book of hledger, ledger or beancount",
-		Long: `import sends a file of commands to the API, several at a time. FILE can be - for
-standard input. Each line is one JSON object:
-
-  {"asset":{"id":"USD","name":"US dollar","scale":2}}
-  {"account":{"id":"jane","name":"Jane Doe"}}
-  {"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD", …}}
-  {"trade":{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market", …}}
-  {"transaction":{"id":"t-3","postings":[{"account":"jane", …}, …]}}
-  {"change":{"id":"jane","state":"frozen"}}
-  {"capture":{"transaction":"h-1","quantity":"5"}}
-  {"release":{"transaction":"h-2"}}
-  {"reversal":{"transaction":"t-1","id":"r-1"}}
-  {"group":{"id":"desk","name":"The desk"}}
-  {"grouping":{"group":"desk","account":"jane"}}
-  {"member":{"account":"jane","user":"u-17","role":"viewer"}}
-  {"group_member":{"group":"desk","user":"u-17","role":"operator"}}
-
-The inner object is the body of the API's request, including the id. A line
-waits for the earlier lines that register its assets, open its accounts, and
-post the transaction that it ends or reverses. A change of an account waits for
-all earlier lines. Transactions of the same limited account are posted in the
-order of the file. Lines that end or reverse transactions of an earlier file
-wait for all lines before them, and the lines after them wait for these.
-Independent lines, and debits of the same account and asset, are sent in batches
-of up to 100. A credit with "effective_at" can be spent only after a second or
-two. Lines that are refused because of that are retried at the end.
-
-You can run an import again at any time, also after an interruption. Lines that
-were posted before are counted as replayed. A bad line is reported with its
-number, the other lines continue, and the exit status is 1. After --max-errors
-bad lines, import sends no more lines and waits for the lines in flight. It does
-the same if a line gets no answer within 3 minutes. If a request without an
-answer is refused when it is retried, import waits about 10 seconds until the
-refusal is final.
-
-A book of hledger (.journal, .hledger, .j), ledger (.ledger, .ldg, .dat) or
-beancount (.beancount, .bean) is read by that program, which must be installed.
-The whole book is checked first. If parts of it cannot be imported, import lists
-all of them and sends nothing. docs/books.md explains how commodities, accounts,
-costs and tags are imported.`,
-		Example: `  ledger import books.jsonl
-  ledger import household.beancount
-  ledger import all.txt --format hledger --scale EUR=2
-  zcat books.jsonl.gz | ledger import -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.importFile(cmd.Context(), args[0], o)
