@@ -14,12 +14,12 @@ const (
 
 // Me is the identity of the caller, as the API sees it.
 type Me struct {
-	As   string  `json:"as" enum:"administrator,user"` // an administrator may do everything, a user needs roles
-	User *string `json:"user" is:"ID"`                 // nil for an administrator
+	As   string  `json:"as" enum:"administrator,user" label:"as"` // an administrator may do everything, a user needs roles
+	User *string `json:"user" is:"ID" label:"user"`               // nil for an administrator
 	// Who authenticated: an IAM identity, the subject of an administrator's token, or the issuer of a user's token.
-	Service string `json:"service"`
+	Service string `json:"service" label:"service"`
 	// The name of the caller in events.
-	Actor string `json:"actor" is:"Actor"`
+	Actor string `json:"actor" is:"Actor" label:"recorded as"`
 }
 
 // UserID names a user. Users are not registered.
@@ -120,7 +120,7 @@ var (
 // Member is the role of a user on an account or in a group. Exactly one of Account and Group is set.
 type Member struct {
 	User    string `json:"user"`
-	Role    string `json:"role"` // "" after a revocation
+	Role    string `json:"role" none:"none"` // "" after a revocation
 	Account string `json:"account,omitempty"`
 	Group   string `json:"group,omitempty"`
 }

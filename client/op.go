@@ -34,6 +34,7 @@ import (
 //	least, most, example          the same in openapi.json, as JSON
 //	flag     the text of its flag of the command line; without it, there is no flag
 //	label    its name in lists of the command line; by default the name in JSON, and "-" for none
+//	none     its text in tables of the command line if it is not set
 //
 // The comments above an operation, a type and a field are their descriptions in openapi.json.
 type Operation struct {

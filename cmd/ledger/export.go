@@ -21,7 +21,7 @@ func (env *environment) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write all transactions as JSON lines, CSV or a book",
-		Args: argsOfUse,
+		Args:  argsOfUse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(export.Formats(), format) {
 				return usageErrorf("--format %s: must be one of %s", format, strings.Join(export.Formats(), ", "))

@@ -69,7 +69,7 @@ the API's answers, one line for each page.`,
 			return printPages(ctx, env, limit, env.api.AccountGroups(account).Page, noAmounts,
 				printItems[client.GroupedAccount](env))
 		case user != "":
-			return printPages(ctx, env, limit, env.api.UserGroups(user).Page, noAmounts, env.printMembers)
+			return printPages(ctx, env, limit, env.api.UserGroups(user).Page, noAmounts, printItems[client.Member](env))
 		}
 		return printPages(ctx, env, limit, env.api.Groups(prefix).Page, noAmounts, printItems[client.Group](env))
 	})
@@ -126,7 +126,7 @@ func (env *environment) groupMembersCommand() *cobra.Command {
 		Long: `members prints the members of a group by id. The list may be about a second
 behind.`,
 		Example: `  ledger group members desk`,
-	}, "members", (*client.Client).GroupMembers, noAmounts, env.printMembers)
+	}, "members", (*client.Client).GroupMembers, noAmounts, printItems[client.Member](env))
 }
 
 // groupBalancesCommand is `ledger group balances`.

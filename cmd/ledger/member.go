@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -68,7 +67,9 @@ func (env *environment) printMember(ctx context.Context, m client.Member,
 	if err != nil {
 		return err
 	}
-	return env.print(ctx, w.Raw, nil, func() error { return env.printMembers([]client.Member{changed}, true) })
+	return env.print(ctx, w.Raw, nil, func() error {
+		return printItems[client.Member](env)([]client.Member{changed}, true)
+	})
 }
 
 // memberListCommand is `ledger member list`.
@@ -98,16 +99,20 @@ through groups. The list may be about a second behind.`,
 			return printPages(ctx, env, limit, env.api.UserAccounts(m.User).Page, noAmounts,
 				printItems[client.AccountRole](env))
 		case m.Group != "":
-			return printPages(ctx, env, limit, env.api.GroupMembers(m.Group).Page, noAmounts, env.printMembers)
+			return printPages(ctx, env, limit, env.api.GroupMembers(m.Group).Page, noAmounts, printItems[client.Member](env))
 		}
-		return printPages(ctx, env, limit, env.api.Members(m.Account).Page, noAmounts, env.printMembers)
+		return printPages(ctx, env, limit, env.api.Members(m.Account).Page, noAmounts, printItems[client.Member](env))
 	})
 }
 
-func (env *environment) printMembers(members []client.Member, heading bool) error {
-	t := env.newPage(heading, words("USER"), words("ROLE"), words("ACCOUNT"), words("GROUP"))
-	for _, m := range members {
-		t.row(m.User, cmp.Or(m.Role, "none"), cmp.Or(m.Account, "-"), cmp.Or(m.Group, "-"))
-	}
-	return t.flush()
+// meCommand is `ledger me`.
+func (env *environment) meCommand() *cobra.Command {
+	return operation(env, client.GetMe, &cobra.Command{
+		Use:   "me",
+		Short: "Show how the ledger identifies you",
+		Long: `me prints how the ledger identifies you: as a service or an administrator, who
+may do everything, or as a user, who may do what their roles allow.`,
+		Example: `  ledger me
+  ledger me --user u-17`,
+	}, printFields[client.Me](env))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -93,7 +94,10 @@ func printFields[T any](env *environment) func(context.Context, client.Reply[T])
 			t := env.newList()
 			fields, labels := labelsOf(reflect.TypeFor[T](), false)
 			for i, f := range fields {
-				t.row(labels[i], cell(reflect.ValueOf(r.Value).FieldByIndex(f.Index)))
+				value := reflect.ValueOf(r.Value).FieldByIndex(f.Index)
+				if value.Kind() != reflect.Pointer || !value.IsNil() {
+					t.row(labels[i], cell(f, value))
+				}
 			}
 			return t.flush()
 		})
@@ -119,7 +123,7 @@ func printItems[T any](env *environment) func(items []T, heading bool) error {
 		for _, item := range items {
 			cells := make([]string, len(fields))
 			for i, f := range fields {
-				if cells[i] = cell(reflect.ValueOf(item).FieldByIndex(f.Index)); f.Is() == "Time" {
+				if cells[i] = cell(f, reflect.ValueOf(item).FieldByIndex(f.Index)); f.Is() == "Time" {
 					cells[i] = shortTime(cells[i])
 				}
 			}
@@ -129,10 +133,57 @@ func printItems[T any](env *environment) func(items []T, heading bool) error {
 	}
 }
 
-// cell returns the text of a field.
-func cell(v reflect.Value) string {
+// cell returns the text of a field. One that is not set, and may be missing, is "-", or as its tag none says.
+func cell(f client.Field, v reflect.Value) string {
 	if text, ok := v.Interface().(*string); ok {
 		return orNone(text)
 	}
+	if none := f.Tag.Get("none"); v.IsZero() && (none != "" || f.Optional) {
+		return cmp.Or(none, "-")
+	}
 	return fmt.Sprint(v)
+}
+
+// listCommand returns the `list` command of parent, which lists entities, such as accounts, whose ids begin with
+// --prefix. idPrefix is a prefix for the example. print prints one page.
+func listCommand[T any](
+	env *environment, parent, what, idPrefix string, list func(*client.Client, string) client.Listing[T],
+	print func(items []T, heading bool) error,
+) *cobra.Command {
+	var prefix string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: fmt.Sprintf("List %s by id", what),
+		Long: fmt.Sprintf(`list prints %s by id. The list may be about a second behind. --json
+prints the API's answers, one line for each page.`, what),
+		Example: fmt.Sprintf("  ledger %[1]s list\n  ledger %[1]s list --prefix %[2]s --all", parent, idPrefix),
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", fmt.Sprintf("only %s whose ids begin with this", what))
+	limitFlags(cmd, &limit, what)
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		return printPages(ctx, env, limit, list(env.api, prefix).Page, noAmounts, print)
+	})
+}
+
+// parent completes a command that only has subcommands.
+func parent(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// pagesCommand completes a command that prints a list for its argument. list returns the list; assets and print are
+// those of printPages.
+func pagesCommand[T any](
+	env *environment, cmd *cobra.Command, items string, list func(*client.Client, string) client.Listing[T],
+	assets func([]T) []string, print func(items []T, heading bool) error,
+) *cobra.Command {
+	var limit int
+	limitFlags(cmd, &limit, items)
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		return printPages(ctx, env, limit, list(env.api, args[0]).Page, assets, print)
+	})
 }
