@@ -189,7 +189,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"trade --asset AAPL", 2, "", "give BUYER SELLER QUANTITY ASSET COST, or each of"},
 		{"trade jane market 1 AAPL", 2, "", "give BUYER SELLER QUANTITY ASSET COST, or each of"},
 		{"trade jane market 1 AAPL 1 --cost 1", 2, "", "give BUYER SELLER QUANTITY ASSET COST, or each of"},
-		{"trial-balance --format xml", 2, "", "must be table, csv or json"},
+		{"trial-balance --format xml", 2, "", "must be one of table, csv, json"},
 		{"trial-balance --format csv --json", 2, "", `{"code":"usage","detail":"if any flags in the group [format json] are set`},
 		{"trial-balance --prefix a --group b", 2, "", "[group prefix] were all set"},
 		{"show nobody --json", 1, "", `{"code":"not_found","detail":"In words.","account":"jane"`},

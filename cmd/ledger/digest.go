@@ -33,13 +33,14 @@ func (env *environment) digestCommand() *cobra.Command {
 					return err
 				}
 			}
+			do := env.digest
 			switch {
 			case check:
-				return env.checkDigest(cmd.Context(), o, c)
+				do = env.checkDigest
 			case entries != "":
-				return env.entries(cmd.Context(), o, c, entries)
+				do = func(ctx context.Context, c digest.Config) error { return env.entries(ctx, c, entries) }
 			}
-			return env.digest(cmd.Context(), o, c)
+			return env.digesting(cmd.Context(), o, c, do)
 		},
 	}
 	o.tableFlags(cmd)
@@ -57,7 +58,8 @@ func (env *environment) digestCommand() *cobra.Command {
 func originOf(table string) string { return "ledger-journal/" + table }
 
 // digesting opens the table, and shows the progress of do.
-func (env *environment) digesting(ctx context.Context, o operator, c digest.Config, do func(digest.Config) error,
+func (env *environment) digesting(
+	ctx context.Context, o operator, c digest.Config, do func(context.Context, digest.Config) error,
 ) error {
 	client, _, err := o.open(ctx)
 	if err != nil {
@@ -68,64 +70,58 @@ func (env *environment) digesting(ctx context.Context, o operator, c digest.Conf
 	status := func(time.Duration) (string, int64) {
 		return counted(read.Load(), "entry", "entries") + " read", read.Load()
 	}
-	return env.watch(-1, status, func() error { return do(c) })
+	return env.watch(-1, status, func() error { return do(ctx, c) })
 }
 
-func (env *environment) digest(ctx context.Context, o operator, c digest.Config) error {
-	return env.digesting(ctx, o, c, func(c digest.Config) error {
-		r, err := digest.Run(ctx, c)
-		if err != nil {
-			return err
-		}
-		for _, size := range r.Lost {
-			env.say(fmt.Sprintf("The note of %s does not hold any more: it is kept as %d.lost.",
-				counted(size, "entry", "entries"), size))
-		}
-		if r.Note.Size == 0 {
-			env.say(fmt.Sprintf("The journal has no entry yet that is older than %v.", projections.JournalTrail))
-			return env.printFigures("entries", 0, "new", 0)
-		}
-		return env.printFigures("entries", r.Note.Size, "new", r.New, "root", r.Note.Root.String(), "page", r.Note.Page)
-	})
-}
-
-func (env *environment) checkDigest(ctx context.Context, o operator, c digest.Config) error {
-	return env.digesting(ctx, o, c, func(c digest.Config) error {
-		r, err := digest.Check(ctx, c)
-		if err != nil {
-			return err
-		}
-		found := int64(len(r.Findings)) + r.More
-		if env.json {
-			err = env.printJSON(map[string]any{"entries": r.Entries, "notes": r.Notes, "findings": found,
-				"found": append([]string{}, r.Findings...)})
-		} else {
-			err = env.printFigures("entries", r.Entries, "notes", r.Notes, "findings", found)
-			for _, f := range r.Findings {
-				fmt.Fprintln(env.out, printable(f))
-			}
-		}
-		if found > 0 {
-			err = errors.Join(err, fmt.Errorf("%s: the ledger is not what was sealed",
-				counted(found, "finding", "findings")))
-		}
+func (env *environment) digest(ctx context.Context, c digest.Config) error {
+	r, err := digest.Run(ctx, c)
+	if err != nil {
 		return err
-	})
+	}
+	for _, size := range r.Lost {
+		env.say(fmt.Sprintf("The note of %s does not hold any more: it is kept as %d.lost.",
+			counted(size, "entry", "entries"), size))
+	}
+	if r.Note.Size == 0 {
+		env.say(fmt.Sprintf("The journal has no entry yet that is older than %v.", projections.JournalTrail))
+		return env.printFigures("entries", 0, "new", 0)
+	}
+	return env.printFigures("entries", r.Note.Size, "new", r.New, "root", r.Note.Root.String(), "page", r.Note.Page)
 }
 
-func (env *environment) entries(ctx context.Context, o operator, c digest.Config, path string) error {
-	return env.digesting(ctx, o, c, func(c digest.Config) error {
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names it
-		if err != nil {
-			return err
+func (env *environment) checkDigest(ctx context.Context, c digest.Config) error {
+	r, err := digest.Check(ctx, c)
+	if err != nil {
+		return err
+	}
+	found := int64(len(r.Findings)) + r.More
+	if env.json {
+		err = env.printJSON(map[string]any{"entries": r.Entries, "notes": r.Notes, "findings": found,
+			"found": append([]string{}, r.Findings...)})
+	} else {
+		err = env.printFigures("entries", r.Entries, "notes", r.Notes, "findings", found)
+		for _, f := range r.Findings {
+			fmt.Fprintln(env.out, printable(f))
 		}
-		out := bufio.NewWriter(f)
-		n, err := digest.Entries(ctx, c, out)
-		if err = errors.Join(err, out.Flush(), f.Close()); err != nil {
-			return errors.Join(err, os.Remove(path))
-		}
-		return env.printFigures("entries", n.Size, "root", n.Root.String(), "page", n.Page)
-	})
+	}
+	if found > 0 {
+		err = errors.Join(err, fmt.Errorf("%s: the ledger is not what was sealed",
+			counted(found, "finding", "findings")))
+	}
+	return err
+}
+
+func (env *environment) entries(ctx context.Context, c digest.Config, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names it
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(f)
+	n, err := digest.Entries(ctx, c, out)
+	if err = errors.Join(err, out.Flush(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return env.printFigures("entries", n.Size, "root", n.Root.String(), "page", n.Page)
 }
 
 // proveCommand is `ledger prove`.
@@ -168,7 +164,7 @@ about 20 hashes, and the signed note. Who has the public key checks it with
 }
 
 func (env *environment) prove(ctx context.Context, o operator, dir string, event store.Key, out string) error {
-	return env.digesting(ctx, o, digest.Config{Dir: dir}, func(c digest.Config) error {
+	return env.digesting(ctx, o, digest.Config{Dir: dir}, func(ctx context.Context, c digest.Config) error {
 		p, err := digest.Prove(ctx, c, event)
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,9 +22,6 @@ func (env *environment) exportCommand() *cobra.Command {
 		Short: "Write all transactions as JSON lines, CSV or a book",
 		Args:  argsOfUse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains(export.Formats(), format) {
-				return usageErrorf("--format %s: must be one of %s", format, strings.Join(export.Formats(), ", "))
-			}
 			if from != "" && format == export.Lines {
 				return usageErrorf("--from: %w", export.ErrWhole)
 			}
@@ -49,7 +45,7 @@ func (env *environment) exportCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", export.Lines, strings.Join(export.Formats(), ", "))
+	choiceFlag(f, &format, "format", export.Lines, strings.Join(export.Formats(), ", "), export.Formats()...)
 	f.StringVarP(&output, "output", "o", "", "file to write, instead of standard output")
 	f.StringVar(&from, "from", "", "cursor at which an earlier export ended (default: the beginning); not for jsonl")
 	env.apiFlags(cmd)

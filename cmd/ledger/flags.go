@@ -75,6 +75,17 @@ func idFlag(f *pflag.FlagSet, target *string, name, usage string) {
 	}}, name, usage)
 }
 
+// choiceFlag adds a flag for one of several words.
+func choiceFlag(f *pflag.FlagSet, target *string, name, value, usage string, choices ...string) {
+	*target = value
+	f.Var(checked[string]{target, "string", func(text string) (string, error) {
+		if !slices.Contains(choices, text) {
+			return "", errors.New("must be one of " + strings.Join(choices, ", "))
+		}
+		return text, nil
+	}}, name, usage)
+}
+
 // numberFlag adds a flag for a whole number from least to most. math.MaxInt means no upper bound.
 func numberFlag(f *pflag.FlagSet, target *int, name string, value, least, most int, usage string) {
 	*target = value

@@ -27,9 +27,8 @@ func (env *environment) historyCommand() *cobra.Command {
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")
 	periodFlags(f, &q.From, &q.To)
 	limitFlags(cmd, &limit, "postings")
-	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
 	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")
-	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, args []string) error {
 		if !q.To.IsZero() && !q.From.Before(q.To) {
 			return usageErrorf("--from must be earlier than --to")
 		}
@@ -40,6 +39,14 @@ func (env *environment) historyCommand() *cobra.Command {
 		}
 		return printPages(ctx, env, limit, env.api.History(args[0], q).Page, assetsOf, show)
 	})
+}
+
+// csvCommand is apiCommand for a command that can print comma-separated values.
+func (env *environment) csvCommand(
+	cmd *cobra.Command, asCSV *bool, do func(ctx context.Context, args []string) error,
+) *cobra.Command {
+	cmd.Flags().BoolVar(asCSV, "csv", false, "print comma-separated values")
+	env.apiCommand(cmd, do)
 	cmd.MarkFlagsMutuallyExclusive("csv", "json")
 	return cmd
 }

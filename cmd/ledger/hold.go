@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
 )
-
-var holdStatuses = []string{client.StatusHeld, client.StatusCaptured, client.StatusReleased, client.StatusExpired}
 
 // holdCommand is `ledger hold`.
 func (env *environment) holdCommand() *cobra.Command {
@@ -23,12 +19,8 @@ func (env *environment) holdCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	idFlag(f, &id, "id", "show the hold with this id")
-	f.Var(checked[string]{&status, "string", func(text string) (string, error) {
-		if !slices.Contains(holdStatuses, text) {
-			return "", fmt.Errorf("must be one of %s", strings.Join(holdStatuses, ", "))
-		}
-		return text, nil
-	}}, "status", "only holds with this status: held, captured, released or expired")
+	choiceFlag(f, &status, "status", "", "only holds with this status: held, captured, released or expired",
+		client.StatusHeld, client.StatusCaptured, client.StatusReleased, client.StatusExpired)
 	limitFlags(cmd, &limit, "holds")
 	for _, other := range []string{"status", "limit", "all"} {
 		cmd.MarkFlagsMutuallyExclusive("id", other)

@@ -46,7 +46,9 @@ func (env *environment) show(ctx context.Context, account string) error {
 	// rest.
 	if env.strong || page.Balances.NextCursor != nil && !env.json {
 		page.Balances = client.List[client.Balance]{}
-		if page.Balances.Data, err = env.allBalances(ctx, account); err != nil {
+		list := env.api.Balances(account, env.strong)
+		page.Balances.Data, err = collect(ctx, list, func(b client.Balance) client.Balance { return b })
+		if err != nil {
 			return err
 		}
 	}
@@ -97,16 +99,6 @@ func staleAssets(p client.AccountPage) []string {
 	}
 	slices.Sort(stale)
 	return stale
-}
-
-func (env *environment) allBalances(ctx context.Context, account string) (all []client.Balance, err error) {
-	for b, err := range env.api.Balances(account, env.strong).All(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, b)
-	}
-	return all, nil
 }
 
 // withBalances replaces the balances in the JSON of an account's page.

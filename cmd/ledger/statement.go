@@ -29,8 +29,9 @@ func (env *environment) statementCommand() *cobra.Command {
 	q.To = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now
 	periodFlags(f, &q.From, &q.To)
 	timeFlag(f, &month, "month", []string{"2006-01"}, "posted in this month")
-	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
-	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+	cmd.MarkFlagsMutuallyExclusive("month", "from")
+	cmd.MarkFlagsMutuallyExclusive("month", "to")
+	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, args []string) error {
 		q.Account, q.Asset = args[0], args[1]
 		if !month.IsZero() {
 			q.From, q.To = month, month.AddDate(0, 1, 0)
@@ -45,10 +46,6 @@ func (env *environment) statementCommand() *cobra.Command {
 		}
 		return env.statement(ctx, q, asCSV)
 	})
-	cmd.MarkFlagsMutuallyExclusive("csv", "json")
-	cmd.MarkFlagsMutuallyExclusive("month", "from")
-	cmd.MarkFlagsMutuallyExclusive("month", "to")
-	return cmd
 }
 
 // fromFirst sets the beginning of a statement to the time of the first posting, or to its end if there is none.

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -16,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/units"
 )
@@ -56,12 +55,7 @@ func (env *environment) trialBalanceCommand() *cobra.Command {
 	f.StringVar(&o.prefix, "prefix", "", "only accounts whose ids begin with this")
 	idFlag(f, &o.group, "group", "only the accounts of this group")
 	atFlag(f, &o.at, "balances at this time, or at the end of this day")
-	f.Var(checked[string]{&o.format, "string", func(text string) (string, error) {
-		if !slices.Contains([]string{"table", "csv", "json"}, text) {
-			return "", errors.New("must be table, csv or json")
-		}
-		return text, nil
-	}}, "format", "table, csv or json; --json is the last")
+	choiceFlag(f, &o.format, "format", "", "table, csv or json; --json is the last", "table", "csv", "json")
 	cmd.MarkFlagsMutuallyExclusive("prefix", "group")
 	env.apiCommand(cmd, func(ctx context.Context, _ []string) error { return env.trialBalance(ctx, o) })
 	cmd.MarkFlagsMutuallyExclusive("format", "json")
@@ -100,65 +94,52 @@ func (env *environment) trialBalance(ctx context.Context, o trialOptions) error 
 
 // readTrial reads the balances of all accounts, several at once, and shows progress on long lists.
 func (env *environment) readTrial(ctx context.Context, o trialOptions, t *trial) error {
-	type read struct {
-		lines   []trialLine
-		settled bool
+	accounts, err := env.trialAccounts(ctx, o)
+	if err != nil {
+		return err
 	}
-	var accounts []string
-	for id, err := range env.trialAccounts(ctx, o) {
-		if err != nil {
-			return err
-		}
-		accounts = append(accounts, id)
-	}
-	all := make([]read, len(accounts))
+	all := make([][]client.PastBalance, len(accounts))
 	var done atomic.Int64
 	status := func(time.Duration) (string, int64) {
 		return fmt.Sprintf("%d of %s", done.Load(), counted(int64(len(accounts)), "account", "accounts")), done.Load()
 	}
-	err := env.watch(int64(len(accounts)), status, func() error {
+	err = env.watch(int64(len(accounts)), status, func() error {
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(units.LoadingAtOnce)
 		for i, account := range accounts {
-			g.Go(func() error {
-				all[i].settled = true
-				for b, err := range env.api.BalancesAt(account, o.at, env.strong).All(ctx) {
-					if err != nil {
-						return err
-					}
-					all[i].lines = append(all[i].lines, trialLine{account, b.Asset, b.Debits, b.Credits, b.Quantity})
-					all[i].settled = all[i].settled && b.Settled
-				}
+			g.Go(func() (err error) {
+				list := env.api.BalancesAt(account, o.at, env.strong)
+				all[i], err = collect(ctx, list, func(b client.PastBalance) client.PastBalance { return b })
 				done.Add(1)
-				return nil
+				return err
 			})
 		}
 		return g.Wait()
 	})
-	for _, r := range all {
-		t.Data = append(t.Data, r.lines...)
-		t.Settled = t.Settled && r.settled
+	for _, b := range slices.Concat(all...) {
+		t.Data = append(t.Data, trialLine{b.Account, b.Asset, b.Debits, b.Credits, b.Quantity})
+		t.Settled = t.Settled && b.Settled
 	}
 	return err
 }
 
 // trialAccounts returns the ids of the accounts, in the order of ids.
-func (env *environment) trialAccounts(ctx context.Context, o trialOptions) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		if o.group != "" {
-			for a, err := range env.api.GroupAccounts(o.group).All(ctx) {
-				if !yield(a.Account, err) || err != nil {
-					return
-				}
-			}
-			return
-		}
-		for a, err := range env.api.Accounts(o.prefix).All(ctx) {
-			if !yield(a.ID, err) || err != nil {
-				return
-			}
-		}
+func (env *environment) trialAccounts(ctx context.Context, o trialOptions) ([]string, error) {
+	if o.group != "" {
+		return collect(ctx, env.api.GroupAccounts(o.group), func(a client.GroupedAccount) string { return a.Account })
 	}
+	return collect(ctx, env.api.Accounts(o.prefix), func(a client.Account) string { return a.ID })
+}
+
+// collect reads a whole list, and returns what of returns for each item.
+func collect[T, V any](ctx context.Context, list client.Listing[T], of func(T) V) (all []V, err error) {
+	for item, err := range list.All(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of(item))
+	}
+	return all, nil
 }
 
 // totalsOf returns the sums of each asset. Error: events.ErrOverflow.
