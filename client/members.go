@@ -14,7 +14,7 @@ const (
 
 // Me is the identity of the caller, as the API sees it.
 type Me struct {
-	As   string  `json:"as" enum:"administrator,user" label:"as"` // an administrator may do everything, a user needs roles
+	As   string  `json:"as" enum:"administrator,user" label:"as"` // an administrator may do everything
 	User *string `json:"user" is:"ID" label:"user"`               // nil for an administrator
 	// Who authenticated: an IAM identity, the subject of an administrator's token, or the issuer of a user's token.
 	Service string `json:"service" label:"service"`

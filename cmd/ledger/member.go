@@ -94,14 +94,15 @@ through groups. The list may be about a second behind.`,
 	cmd.MarkFlagsOneRequired("account", "group", "of-user")
 	limitFlags(cmd, &limit, "members")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		print := printItems[client.Member](env)
 		switch {
 		case m.User != "":
 			return printPages(ctx, env, limit, env.api.UserAccounts(m.User).Page, noAmounts,
 				printItems[client.AccountRole](env))
 		case m.Group != "":
-			return printPages(ctx, env, limit, env.api.GroupMembers(m.Group).Page, noAmounts, printItems[client.Member](env))
+			return printPages(ctx, env, limit, env.api.GroupMembers(m.Group).Page, noAmounts, print)
 		}
-		return printPages(ctx, env, limit, env.api.Members(m.Account).Page, noAmounts, printItems[client.Member](env))
+		return printPages(ctx, env, limit, env.api.Members(m.Account).Page, noAmounts, print)
 	})
 }
 
