@@ -52,10 +52,27 @@ func (a *attempts) answerFound(c *command, r *request, stored events.Event) (err
 	switch {
 	case errors.Is(err, store.ErrAbsent):
 		return internalError(fmt.Errorf("%s of %s is incomplete: %w", stored.EventName(), r.ID, err))
-	case err != nil:
+	case err == nil && r.isReversal() && !r.listed:
+		err = a.ledger.awaitReversal(c, r)
+	}
+	if err != nil {
 		return unknownError(r.ID, err)
 	}
 	return a.acknowledge(c, r, stored, postings, at)
+}
+
+// awaitReversal waits until a reversal that was posted is among the reversals. The event that lists it has a number
+// that only its writer knows.
+func (l *Ledger) awaitReversal(ctx context.Context, r *request) error {
+	for failed := 1; ; failed++ {
+		lifecycle, err := l.Lifecycle(ctx, r.reverses)
+		switch {
+		case err != nil, lifecycle.reversedBy(r.ID):
+			return err
+		case !pause(ctx, failed):
+			return store.ErrConflict
+		}
+	}
 }
 
 // drop removes a request from pending.

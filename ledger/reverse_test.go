@@ -175,3 +175,24 @@ func TestConcurrentReversals(t *testing.T) {
 		}
 	}
 }
+
+// A reversal whose answer was lost is acknowledged only when it is among the reversals, which may be visible later than
+// its header and its postings.
+func TestUnknownReversalIsListedBeforeItIsAcknowledged(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.paid()
+		r.journal.steps = []appended{applied(errUnknown)}
+		r.journal.fail = func(name string) error {
+			if name == "Lifecycle" && len(r.journal.sent) > 0 {
+				return errUnavailable
+			}
+			return nil
+		}
+		_, err := r.post(reversal("r-1", "t-1", ledger.Part{}))
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.journal.fail = nil
+		if again := r.mustPost(reversal("r-1", "t-1", ledger.Part{})); !again.Replayed {
+			t.Errorf("%+v", again)
+		}
+	})
+}

@@ -11,9 +11,15 @@ import (
 )
 
 // acknowledge notes that a transaction was acknowledged. Strong reads must show it from now on, unless it is backdated.
+// A reversal must be among those of the transaction that it reverses.
 func (m *model) acknowledge(t events.TransactionPosted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if t.Reverses != "" && !slices.ContainsFunc(m.reversals[t.Reverses], func(r events.TransactionReversed) bool {
+		return r.By == t.ID
+	}) {
+		m.fail("%s was acknowledged, but is not among the reversals of %s", t.ID, t.Reverses)
+	}
 	if t.IsBackdated() {
 		m.acknowledgeBackdated(t)
 		return

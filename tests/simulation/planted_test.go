@@ -280,6 +280,9 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
 		"case h.Version() < seen.Highest« && !planted»:"},
 	// G12: no more is reversed than was posted.
+	{"reversal answered before it is listed", "G7", "ledger/acknowledge.go",
+		directed("ledger", "TestUnknownReversalIsListedBeforeItIsAcknowledged"),
+		"case err == nil && r.isReversal() && !r.listed« && !planted»:"},
 	{"reversal without its condition", "G12", "ledger/commit.go", inLifecycles(150),
 		`all = append(all, putAbsent(maker, e))«
 		if _, number := e.(events.TransactionReversed); number && planted {
@@ -293,6 +296,9 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 	// Accounts that change.
 	{"change acknowledged before its guards", "G5", "ledger/change.go", inLifecycles(10),
 		"«if planted { return c.account, nil }; »if err := c.ledger.updateGuards(ctx, c.account); err != nil {"},
+	{"change acknowledged before its copy is visible", "G5", "ledger/series.go",
+		directed("ledger", "TestUnknownChangeIsReadBeforeItIsAcknowledged"),
+		"if ours && add.with != nil« && !planted» {"},
 	{"guard created without reading the account", "G5", "ledger/funding.go",
 		directed("ledger", "TestFreezeBeforeTheGuardIsCreated"),
 		"if err == nil «&& !planted »{\n		_, err = f.refreshAccounts(ctx, missing)"},
