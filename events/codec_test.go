@@ -5,25 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"ledger.example/events"
 	"ledger.example/events/eventstest"
 )
-
-func TestEventsComeBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		e := eventstest.Event().Draw(t, "event")
-		if back, err := storedForm(e).decode(); err != nil || !reflect.DeepEqual(back, e) {
-			t.Fatalf("%#v\ncame back as %#v, %v", e, back, err)
-		}
-	})
-}
 
 // Property tests, also those of the audit, see every field of every event.
 func TestEveryFieldIsDrawn(t *testing.T) {
@@ -95,17 +83,6 @@ func TestDecodePostingAllocatesOnlyTheEvent(t *testing.T) {
 		}
 	}); n > 1 {
 		t.Errorf("%v allocations, want the event's own", n)
-	}
-}
-
-func BenchmarkDecodePosting(b *testing.B) {
-	s := readGolden(b, "PostingRecorded.v1.json")
-	f := fieldsOf(s.Fields)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := events.Decode(s.Name, s.Version, s.Checksum, f); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

@@ -31,7 +31,7 @@ func newBook(t *testing.T) *book {
 
 // on replaces the projector and the reader by new ones on another table, usually one that decorates the book's.
 func (b *book) on(t store.Table) {
-	t = viewstest.Strong{Table: t}
+	t = viewstest.Strong(t)
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	pause := func(ctx context.Context, _ int) error { b.pauses++; return ctx.Err() }
 	b.Projector = projections.NewProjector(t, b.Clock, log)

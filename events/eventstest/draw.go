@@ -161,18 +161,15 @@ func value(t *rapid.T, like any, rule string) any {
 	case "amount":
 		return Amount(events.PostedDigits).Draw(t, rule)
 	case "kind":
-		kinds := []events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade}
-		return rapid.SampledFrom(kinds).Draw(t, rule)
+		return rapid.SampledFrom([]events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade}).Draw(t, rule)
 	case "phase":
 		return rapid.SampledFrom([]events.Phase{
 			events.PhasePlaced, events.PhaseCaptured, events.PhaseReleased, events.PhaseExpired,
 		}).Draw(t, rule)
 	case "role":
-		roles := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}
-		return rapid.SampledFrom(roles).Draw(t, rule)
+		return rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}).Draw(t, rule)
 	case "state":
-		states := []events.AccountState{events.StateOpen, events.StateFrozen, events.StateClosed}
-		return rapid.SampledFrom(states).Draw(t, rule)
+		return rapid.SampledFrom([]events.AccountState{events.StateOpen, events.StateFrozen, events.StateClosed}).Draw(t, rule)
 	case "scale":
 		return rapid.IntRange(0, events.ScaleMax).Draw(t, rule)
 	case "number", "period":

@@ -48,13 +48,9 @@ func TestBatchGetReadsAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []store.Key
-		for _, item := range items {
-			key, err := store.KeyOf(item)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, key)
+		got := make([]store.Key, len(items))
+		for i, item := range items {
+			got[i] = store.ItemKey(item)
 		}
 		slices.SortFunc(got, func(a, b store.Key) int { return strings.Compare(a.PK, b.PK) })
 		if !slices.Equal(got, wanted) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
 
 	"ledger.example/events"
 	"ledger.example/events/eventstest"
@@ -20,29 +21,51 @@ import (
 func FuzzDecodeEvent(f *testing.F) {
 	samples := sampleItems()
 	f.Fuzz(func(t *testing.T, which, at uint8, name, value string, kind uint8) {
-		item := maps.Clone(samples[int(which)%len(samples)])
-		if names := slices.Sorted(maps.Keys(item)); name == "" {
-			name = names[int(at)%len(names)]
-		}
-		storetest.Damage(item, name, value, kind)
-		if e, err := store.DecodeEvent(item); err == nil {
-			if !reflect.DeepEqual(store.EventItem(e), item) {
-				t.Errorf("%v was taken for %#v", item, e)
-			}
-		} else {
-			checkRefusal(t, e, err)
-		}
-		leaveListed(item)
-		if e, err := store.DecodeListed(item); err == nil {
-			whole := store.EventItem(e)
-			leaveListed(whole)
-			if !reflect.DeepEqual(whole, item) {
-				t.Errorf("%v was taken for the listed %#v", item, e)
-			}
-		} else {
-			checkRefusal(t, e, err)
-		}
+		checkDamaged(t, maps.Clone(samples[int(which)%len(samples)]), int(at), name, value, kind)
 	})
+}
+
+// The same for events and damage of all kinds, and with the checksum of what is then stored. An item that was copied to
+// another key, or whose keys or type were changed, would encode to another item.
+func TestDamagedItems(t *testing.T) {
+	text := rapid.OneOf(eventstest.ID(), rapid.String(), rapid.SampledFrom([]string{"ACCOUNT#other", "99", "1"}))
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"", "", "", "Role", "At", "Pending", "Phase", "RecordedAt", store.AttrSK2})
+		checkDamaged(t, store.EventItem(eventstest.Event().Draw(t, "event")), rapid.IntRange(0, 99).Draw(t, "at"),
+			name.Draw(t, "name"), text.Draw(t, "value"), rapid.Uint8().Draw(t, "kind"))
+	})
+}
+
+// failer is a test of package testing or of package rapid.
+type failer interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// checkDamaged damages the attribute with that name, or the one at a position in the order of names.
+func checkDamaged(t failer, item store.Item, at int, name, value string, kind uint8) {
+	if names := slices.Sorted(maps.Keys(item)); name == "" {
+		name = names[at%len(names)]
+	}
+	storetest.Damage(item, name, value, kind)
+	if _, ok := item[store.AttrChecksum].(*types.AttributeValueMemberS); ok && name != store.AttrChecksum && at%2 == 0 {
+		item[store.AttrChecksum] = store.String(storetest.Checksum(item))
+	}
+	if e, err := store.DecodeEvent(item); err != nil {
+		checkRefusal(t, e, err)
+	} else if !reflect.DeepEqual(store.EventItem(e), item) {
+		t.Errorf("%v was taken for %#v", item, e)
+	}
+	leaveListed(item)
+	e, err := store.DecodeListed(item)
+	if err != nil {
+		checkRefusal(t, e, err)
+		return
+	}
+	whole := store.EventItem(e)
+	if leaveListed(whole); !reflect.DeepEqual(whole, item) {
+		t.Errorf("%v was taken for the listed %#v", item, e)
+	}
 }
 
 // sampleItems returns one item of each event's name, in the order of the names.
@@ -59,7 +82,7 @@ func sampleItems() (all []store.Item) {
 }
 
 // checkRefusal wants one of the three errors. No event comes with an error of the event.
-func checkRefusal(t *testing.T, e events.Event, err error) {
+func checkRefusal(t failer, e events.Event, err error) {
 	t.Helper()
 	kinds := 0
 	for _, kind := range []error{store.ErrMalformedItem, events.ErrMalformedEvent, events.ErrUnknownEvent} {

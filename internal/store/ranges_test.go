@@ -61,11 +61,3 @@ func checkRanges(t *rapid.T, p *Pattern, parts []string, k Key) {
 		t.Fatalf("a transaction's lifecycle lacks %s", k.SK)
 	}
 }
-
-// An account's opening comes before its other items on its page, and after its postings in its history.
-func TestKeyOrder(t *testing.T) {
-	page := []string{Account.SK("z"), Current.SK(), Summary.SK(), Balance.SK("A")}
-	if !slices.IsSorted(page) || Posting.History().To >= Account.SK2() {
-		t.Errorf("a page is %q; the opening %s is in %q", page, Account.SK2(), Posting.History())
-	}
-}

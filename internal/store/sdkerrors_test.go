@@ -38,7 +38,8 @@ func sendError(op string, err error) storetest.Reply {
 // errAsItIs is an error that does not wrap an error of package store.
 var errAsItIs = errors.New("as the SDK has it")
 
-// The translation of all errors of writes and reads. A write without a proof is an unknown outcome.
+// The translation of all errors of writes and reads. A write without a proof is an unknown outcome, and is never sent
+// again. The SDK sends a read that failed three times.
 func TestErrors(t *testing.T) {
 	type replies map[string]storetest.Reply
 	refused := func(code string) storetest.Reply { return storetest.Refusal(400, code, "x") }
@@ -117,6 +118,10 @@ func TestErrors(t *testing.T) {
 					_, err = books.Write(t.Context(), w)
 					means(t, "write", err, err, c.write)
 				}
+				wide := strings.Contains(reply.Body, "AccessDenied") || strings.Contains(reply.Body, "ResourceNotFound")
+				if store.IsTableWide(nil) || store.IsTableWide(err) != (wide || c.write == store.ErrUnavailable) {
+					t.Errorf("%v is of the whole table: %v", err, !wide)
+				}
 				if n := len(fake.Requests()); n != 3 {
 					t.Errorf("writes were sent %d times", n)
 				}
@@ -127,8 +132,11 @@ func TestErrors(t *testing.T) {
 					"Query":    func() error { _, err := books.Query(t.Context(), store.Query{Partition: "p"}); return err },
 					"Scan":     func() error { _, err := books.Scan(t.Context(), store.Scan{}); return err },
 				} {
-					err := read()
+					sent, err := len(fake.Requests()), read()
 					means(t, what, err, err, c.read)
+					if n := len(fake.Requests()) - sent; c.read == store.ErrUnavailable && reply.Status == 500 && n != 3 {
+						t.Errorf("%s was sent %d times", what, n)
+					}
 				}
 			})
 		}
@@ -190,32 +198,18 @@ func TestContexts(t *testing.T) {
 	}
 
 	sent, cancelSent := context.WithCancel(t.Context())
-	_, client := storetest.New(t, func(storetest.Request) storetest.Reply {
+	fake, client := storetest.New(t, func(storetest.Request) storetest.Reply {
 		cancelSent()
 		return storetest.Reply{Err: sent.Err()}
 	})
+	books, put := store.NewTable(client, "books"), store.Write{Item: store.Item{}}
+	_, alone := books.Write(over, put)
+	_, together := books.Transact(over, []store.Write{put})
+	if means(t, "write", alone, alone, store.ErrUnavailable); len(fake.Requests()) > 0 {
+		t.Error("a write was sent after its context")
+	}
+	means(t, "transaction", together, together, store.ErrUnavailable)
 	_, err := client.PutItem(sent, &dynamodb.PutItemInput{TableName: aws.String("t"), Item: store.Item{}}, store.Once)
 	means(t, "write", store.WriteError(err), err, store.ErrUnknownOutcome)
 	means(t, "read", store.ReadError(err), err, store.ErrUnavailable)
-}
-
-// The SDK retries reads a few times, and never writes, whatever the client's settings.
-func TestAttempts(t *testing.T) {
-	fake, client := storetest.New(t, storetest.Always(storetest.Refusal(500, "InternalServerError", "x")))
-	_, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("t"), Key: store.Item{}})
-	means(t, "read", store.ReadError(err), err, store.ErrUnavailable)
-	if n := len(fake.Requests()); n != 3 {
-		t.Errorf("a read was sent %d times", n)
-	}
-
-	often, _ := storetest.New(t, storetest.Always(storetest.Refusal(500, "InternalServerError", "x")))
-	stubborn := dynamodb.New(client.Options(), func(o *dynamodb.Options) {
-		o.HTTPClient, o.RetryMaxAttempts = often, 5
-	})
-	_, err = stubborn.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("t"), Item: store.Item{}},
-		store.Once)
-	means(t, "write", store.WriteError(err), err, store.ErrUnknownOutcome)
-	if n := len(often.Requests()); n != 1 {
-		t.Errorf("a write was sent %d times", n)
-	}
 }

@@ -41,7 +41,7 @@ func segmented(t *testing.T) *book {
 
 // on returns a projector and a rebuilder on a table.
 func on(t store.Table, clock func() time.Time, tuning projections.Tuning) (*projections.Projector, *repair.Rebuilder) {
-	t = viewstest.Strong{Table: t}
+	t = viewstest.Strong(t)
 	p, b := projections.NewProjector(t, clock, quietly), repair.NewRebuilder(t, clock, quietly)
 	p.RepairWith(b)
 	p.Tune(tuning)

@@ -40,39 +40,17 @@ func (s *Store) count(ctx context.Context, c storetest.Call, apply func(context.
 	return err
 }
 
-// Strong is a store.Table that panics at a read that is not strongly consistent: a refold, a strong read or a rebuild
-// is correct only if it sees every committed event.
-type Strong struct{ store.Table }
-
-// Get implements store.Table.
-func (s Strong) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
-	return s.Table.Get(ctx, k, isStrong(c))
-}
-
-// BatchGet implements store.Table.
-func (s Strong) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
-	[]store.Item, time.Time, error,
-) {
-	return s.Table.BatchGet(ctx, keys, isStrong(c))
-}
-
-// Query implements store.Table.
-func (s Strong) Query(ctx context.Context, q store.Query) (store.Page, error) {
-	q.Consistency = isStrong(q.Consistency && q.Index == "")
-	return s.Table.Query(ctx, q)
-}
-
-// Scan implements store.Table.
-func (s Strong) Scan(ctx context.Context, scan store.Scan) (store.Page, error) {
-	scan.Consistency = isStrong(scan.Consistency)
-	return s.Table.Scan(ctx, scan)
-}
-
-func isStrong(c store.Consistency) store.Consistency {
-	if c != store.Strong {
-		panic("the read is not strongly consistent")
-	}
-	return c
+// Strong returns a table that panics at a read of t that is not strongly consistent: a refold, a strong read or a
+// rebuild is correct only if it sees every committed event.
+func Strong(t store.Table) store.Table {
+	return &storetest.Faulty{Table: t, Around: func(
+		ctx context.Context, c storetest.Call, apply func(context.Context) error,
+	) error {
+		if len(c.Writes) == 0 && (c.Consistency != store.Strong || c.Query.Index != "") {
+			panic("the read is not strongly consistent")
+		}
+		return apply(ctx)
+	}}
 }
 
 // Hooked is a store.Table that calls hooks before or after some requests, if they are not nil.

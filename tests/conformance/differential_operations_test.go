@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -44,34 +45,39 @@ func (g *generator) action(isAlone bool) (a types.TransactWriteItem, key store.I
 	if isAlone {
 		key, most = g.key(), 6
 	}
-	name, condition, fails := g.tableName(), g.optionalCondition(), g.shownOnFailure()
-	change := (*string)(nil)
+	all := types.Update{TableName: g.tableName(), Key: key, ConditionExpression: g.optionalCondition(),
+		ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
 	kind := rapid.IntRange(0, most).Draw(g.T, "action")
 	if 3 <= kind && kind <= 5 {
-		change = g.change()
-	} else if kind == 7 && condition == nil {
-		condition = g.expression("condition", g.condition(1, conditionNames...))
+		all.UpdateExpression = g.change()
+	} else if kind == 7 && all.ConditionExpression == nil {
+		all.ConditionExpression = g.expression("condition", g.condition(1, conditionNames...))
 	}
 	g.unusedNames()
+	all.ExpressionAttributeNames, all.ExpressionAttributeValues = g.names, g.values
 	switch {
 	case kind <= 2:
-		a.Put = &types.Put{TableName: name, Item: item, ConditionExpression: condition,
-			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
-			ReturnValuesOnConditionCheckFailure: fails}
+		a.Put = alike[types.Put](all)
+		a.Put.Item = item
 	case kind <= 5:
-		a.Update = &types.Update{TableName: name, Key: key, UpdateExpression: change, ConditionExpression: condition,
-			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
-			ReturnValuesOnConditionCheckFailure: fails}
+		a.Update = &all
 	case kind == 6:
-		a.Delete = &types.Delete{TableName: name, Key: key, ConditionExpression: condition,
-			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
-			ReturnValuesOnConditionCheckFailure: fails}
+		a.Delete = alike[types.Delete](all)
 	default:
-		a.ConditionCheck = &types.ConditionCheck{TableName: name, Key: key, ConditionExpression: condition,
-			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
-			ReturnValuesOnConditionCheckFailure: fails}
+		a.ConditionCheck = alike[types.ConditionCheck](all)
 	}
 	return a, key
+}
+
+// alike returns a request with the fields of another one that have the same names.
+func alike[To, From any](from From) *To {
+	to, of := new(To), reflect.ValueOf(from)
+	for f := range reflect.TypeFor[To]().Fields() {
+		if same := of.FieldByName(f.Name); same.IsValid() && f.IsExported() {
+			reflect.ValueOf(to).Elem().FieldByIndex(f.Index).Set(same)
+		}
+	}
+	return to
 }
 
 // write draws an action that is sent alone.
@@ -79,30 +85,18 @@ func (g *generator) write() requestFunc {
 	a, _ := g.action(true)
 	switch {
 	case a.Put != nil:
-		w := a.Put
-		return sending(g, (*dynamodb.Client).PutItem, &dynamodb.PutItemInput{TableName: w.TableName, Item: w.Item,
-			ConditionExpression: w.ConditionExpression, ExpressionAttributeNames: w.ExpressionAttributeNames,
-			ExpressionAttributeValues:           w.ExpressionAttributeValues,
-			ReturnValuesOnConditionCheckFailure: w.ReturnValuesOnConditionCheckFailure,
-		}, func(out *dynamodb.PutItemOutput) string { return itemText(out.Attributes) })
+		return sending(g, (*dynamodb.Client).PutItem, alike[dynamodb.PutItemInput](*a.Put),
+			func(out *dynamodb.PutItemOutput) string { return itemText(out.Attributes) })
 	case a.Update != nil:
-		w := a.Update
-		in := &dynamodb.UpdateItemInput{TableName: w.TableName, Key: w.Key, UpdateExpression: w.UpdateExpression,
-			ConditionExpression: w.ConditionExpression, ExpressionAttributeNames: w.ExpressionAttributeNames,
-			ExpressionAttributeValues:           w.ExpressionAttributeValues,
-			ReturnValuesOnConditionCheckFailure: w.ReturnValuesOnConditionCheckFailure}
+		in := alike[dynamodb.UpdateItemInput](*a.Update)
 		if rapid.Bool().Draw(g.T, "returned") {
 			in.ReturnValues = types.ReturnValueAllNew
 		}
 		return sending(g, (*dynamodb.Client).UpdateItem, in,
 			func(out *dynamodb.UpdateItemOutput) string { return itemText(out.Attributes) })
 	}
-	w := a.Delete
-	return sending(g, (*dynamodb.Client).DeleteItem, &dynamodb.DeleteItemInput{TableName: w.TableName, Key: w.Key,
-		ConditionExpression: w.ConditionExpression, ExpressionAttributeNames: w.ExpressionAttributeNames,
-		ExpressionAttributeValues:           w.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: w.ReturnValuesOnConditionCheckFailure,
-	}, func(out *dynamodb.DeleteItemOutput) string { return itemText(out.Attributes) })
+	return sending(g, (*dynamodb.Client).DeleteItem, alike[dynamodb.DeleteItemInput](*a.Delete),
+		func(out *dynamodb.DeleteItemOutput) string { return itemText(out.Attributes) })
 }
 
 func (g *generator) get() requestFunc {
@@ -212,7 +206,7 @@ func (g *generator) query() requestFunc {
 		if in.ScanIndexForward != nil {
 			far = 0
 		}
-		// The stores differ for a start position at the end of the range: see TestPositionAtTheEndOfItsRange.
+		// The stores differ for a start position at the end of the range: see TestPositionsThatDiffer.
 		if len(bounds) > 0 && valueText(bounds[far]) == valueText(in.ExclusiveStartKey[sortKey]) {
 			in.ExclusiveStartKey = nil
 		}
@@ -225,7 +219,7 @@ func (g *generator) query() requestFunc {
 
 // start draws the position after which a query begins. indexSort is the table's sort key of the items in the index's
 // partition; empty: any. No item has the position's index keys but another table key: see
-// TestPositionBetweenItemsWithEqualIndexKeys.
+// TestPositionsThatDiffer.
 func (g *generator) start(partitionKey, sortKey string, partition types.AttributeValue, indexSort string) store.Item {
 	key := g.key()
 	switch {

@@ -2,96 +2,115 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
 
-// listSuite is a table with items, and the lists under test.
-type listSuite struct {
+// ids are ids of accounts, assets, groups and users, in order. Many begin alike.
+var ids = []string{"A", "A-1", "A.B", "A:B", "AB", "a", "users", "users:a", "users:b", "usersx", "y", "z"}
+
+// shelf is a table with items, and the lists under test.
+type shelf struct {
+	*testing.T
 	viewstest.Seed
 	*projections.Lists
 	table store.Table
 	views *projections.Views
-	t     *testing.T
-	from  time.Time // time of the first posting; each next one is a microsecond later
-	count int
+
+	// What was stored, in the order of ids.
+	accounts []projections.Holder
+	balances []projections.Balance
+	places   []projections.GroupedAccount
+	members  []projections.Membership
 }
 
-// onBothStores runs a test of lists on DynamoDB Local, and in memory with cut pages (see cutPagesTable).
-func onBothStores(t *testing.T, test func(*testing.T, *listSuite)) {
-	run := func(name string, open func(testing.TB) (client, plain *dynamodb.Client, table string)) {
-		t.Run(name, func(t *testing.T) {
-			client, plain, table := open(t)
-			test(t, &listSuite{
-				Seed:  viewstest.Seed{Client: plain, Name: table},
-				Lists: projections.NewLists(store.NewTable(client, table)),
-				table: store.NewTable(plain, table),
-				views: projections.NewViews(store.NewTable(plain, table)),
-				t:     t,
-				from:  time.Date(2026, 11, 21, 9, 6, 39, 999_990_000, time.UTC), // postings reach into the next second
-			})
-		})
-	}
-	run("DynamoDB Local", func(t testing.TB) (client, plain *dynamodb.Client, table string) {
-		client, table = newTable(t)
-		return client, client, table
-	})
-	run("memory, with cut pages", cutPagesTable)
+// newShelf returns an empty table in memory. Pages of lists are cut: each page of a query has one item at most, and comes
+// after an empty one, as DynamoDB may cut them.
+func newShelf(t *testing.T) *shelf {
+	client, name := newMemoryTable(t)
+	table := store.NewTable(client, name)
+	cut := store.NewTable(dynamodb.New(client.Options(), storetest.Cut), name)
+	return &shelf{T: t, Seed: viewstest.Seed{Client: client, Name: name}, Lists: projections.NewLists(cut),
+		table: table, views: projections.NewViews(table)}
 }
 
-func (s *listSuite) must(err error) {
-	s.t.Helper()
+func (s *shelf) must(err error) {
+	s.Helper()
 	if err != nil {
-		s.t.Fatal(err)
+		s.Fatal(err)
 	}
 }
 
-func (s *listSuite) open(account string) events.AccountOpened {
-	s.t.Helper()
-	e := events.AccountOpened{
-		ID: account, Name: "Account " + account, Profile: `{"email":"x@example.com"}`, Actor: "test", At: s.from,
-		Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": events.NewAmount(5)}},
+// open stores the account with the i-th id, perhaps changed. Some ids have none.
+func (s *shelf) open(i int, id string) {
+	if i%4 == 3 {
+		return
 	}
-	s.must(s.Put(s.t.Context(), e))
-	return e
+	of := projections.Holder{Opened: &events.AccountOpened{
+		ID: id, Name: "N", Profile: `{"email":"x@example.com"}`, Actor: "test", At: viewstest.Morning,
+	}}
+	s.must(s.Put(s.Context(), *of.Opened))
+	if i%2 == 0 {
+		of.Newest = &events.AccountChanged{
+			ID: id, Number: 2, Profile: "{}", State: events.StateFrozen, Actor: "test", At: viewstest.Morning,
+		}
+		s.must(s.Change(s.Context(), *of.Newest))
+	}
+	s.accounts = append(s.accounts, of)
 }
 
-// post puts a posting, a microsecond after the one before.
-func (s *listSuite) post(account, asset string) events.PostingRecorded {
-	s.t.Helper()
-	e := events.PostingRecorded{
-		Leg: events.Leg{
-			ID:      events.FirstKSUID(s.from.Add(time.Duration(s.count) * time.Microsecond)),
-			Account: account, Asset: asset, Quantity: events.NewAmount(int64(s.count)),
-		},
-		Transaction: fmt.Sprintf("t-%d", s.count), Kind: events.KindTransfer, Description: "some",
+// relate stores what the i-th id has to do with the j-th: a balance, a place in a group, memberships. Some have ended.
+func (s *shelf) relate(i, j int, one, other string) {
+	if i*j%2 == 0 {
+		s.hold(one, other, events.NewAmount(int64(7+i)))
 	}
-	s.count++
-	s.must(s.Put(s.t.Context(), e))
-	return e
+	if i != 5 && j%3 != 2 {
+		s.place(projections.GroupedAccount{Account: other, Group: one, Number: 1, Out: (i+j)%4 == 3})
+	}
+	m := projections.Membership{User: other, Number: int64(i + 1), Role: events.RoleViewer}
+	if (i+j)%4 == 1 {
+		m.Role = ""
+	}
+	if (i+j)%2 == 1 {
+		m.Account = one
+		s.join(m)
+	}
+	if j == 0 || (i+j)%3 > 0 {
+		m.Account, m.Group = "", one
+		s.join(m)
+	}
 }
 
-func (s *listSuite) writeBalance(account, asset string) projections.Balance {
-	s.t.Helper()
-	b := projections.Balance{
-		Pair:  events.Pair{Account: account, Asset: asset},
-		Head:  projections.Fold{Through: events.FirstKSUID(s.from), Credits: events.NewAmount(7), Count: 1},
-		First: events.FirstKSUID(s.from),
-	}
-	s.must(s.views.Write(s.t.Context(), projections.Change{Balance: b}))
+func (s *shelf) hold(account, asset string, credits events.Amount) {
+	id := viewstest.ID(1)
+	b := projections.Balance{Pair: events.Pair{Account: account, Asset: asset}, First: id, Head: projections.Fold{
+		Through: id, Credits: credits, Debits: events.NewAmount(3), Expenditure: events.NewAmount(-9), Count: 2,
+	}}
+	s.must(s.views.Write(s.Context(), projections.Change{Balance: b}))
 	b.Version = 1
-	return b
+	s.balances = append(s.balances, b)
+}
+
+func (s *shelf) place(g projections.GroupedAccount) {
+	s.must(s.views.Show(s.Context(), projections.Places, g))
+	s.places = append(s.places, g)
+}
+
+func (s *shelf) join(m projections.Membership) {
+	s.must(s.views.Show(s.Context(), projections.Members, m))
+	s.members = append(s.members, m)
 }
 
 // listing reads a page of a list, of one account, asset, user or prefix.
@@ -99,13 +118,13 @@ type listing[T any] func(context.Context, string, projections.Slice) (projection
 
 // checkPages reads a list in pages of several sizes. Each time, the pages must have all wanted items, once and in
 // order.
-func checkPages[T any](t *testing.T, list listing[T], of string, wanted ...T) {
+func checkPages[T any](t *testing.T, list listing[T], of string, wanted []T) {
 	t.Helper()
 	for _, limit := range []int{1, 2, max(1, len(wanted)), 100} {
 		var got []T
 		for after, turns := "", 0; ; turns++ {
 			page, err := list(t.Context(), of, projections.Slice{After: after, Limit: limit})
-			if err != nil || len(page.Items) > limit || turns > 30 {
+			if err != nil || len(page.Items) > limit || turns > 3*len(wanted)+20 {
 				t.Fatalf("%q by %d: page %d has %d items, %v", of, limit, turns, len(page.Items), err)
 			}
 			got = append(got, page.Items...)
@@ -114,199 +133,143 @@ func checkPages[T any](t *testing.T, list listing[T], of string, wanted ...T) {
 			}
 		}
 		if len(got) != len(wanted) || len(wanted) > 0 && !reflect.DeepEqual(got, wanted) {
-			t.Errorf("%q by %d:\n got    %+v\n wanted %+v", of, limit, got, wanted)
+			t.Errorf("%q by %d:\n got    %s\n wanted %s", of, limit, shown(got), shown(wanted))
 		}
 	}
 }
 
-func TestListsOfBalancesAndHolders(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *listSuite) {
-		var ofJane, ofUSD []projections.Balance
-		for _, asset := range []string{"A", "A-1", "A.B", "AB", "USD"} { // ids with a common prefix
-			s.post("jane", asset)
-			ofJane = append(ofJane, s.writeBalance("jane", asset))
-		}
-		for _, account := range []string{"a", "a:b", "ab"} {
-			ofUSD = append(ofUSD, s.writeBalance(account, "USD"))
-		}
-		s.writeBalance("jane:x", "USDC")
-		balances := func(ctx context.Context, account string, page projections.Slice) (
-			projections.Page[projections.Balance], error,
-		) {
-			_, all, err := s.Balances(ctx, account, page)
-			return all, err
-		}
-		holders := func(ctx context.Context, asset string, page projections.Slice) (
-			all projections.Page[projections.Balance], err error,
-		) {
-			held, err := s.Holders(ctx, asset, page)
-			for _, holding := range held.Items {
-				all.Items = append(all.Items, holding.Balance)
-			}
-			all.Next = held.Next
-			return all, err
-		}
-		checkPages(t, balances, "jane", ofJane...)
-		checkPages(t, holders, "USD", append(ofUSD, ofJane[4])...)
-		checkPages(t, holders, "US")
-		b, err := s.Balance(t.Context(), ofJane[0].Pair)
-		none := projections.Balance{Pair: events.Pair{Account: "jane", Asset: "EUR"}}
-		absent, err2 := s.Balance(t.Context(), none.Pair)
-		if errors.Join(err, err2) != nil || b.Balance != ofJane[0] || absent.Balance != none {
-			t.Errorf("balance %+v; that isn't there: %+v; %v, %v", b, absent, err, err2)
-		}
-	})
+// shown returns a value with all that it points to, for failures.
+func shown(v any) string {
+	text, err := json.Marshal(v)
+	return fmt.Sprint(string(text), err)
 }
 
-func TestAccountPageListsBalances(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *listSuite) {
-		wantPage := func(limit int, account *events.AccountOpened, summary projections.Summary, next string,
-			balances ...projections.Balance) {
-			t.Helper()
-			got, err := s.AccountPage(t.Context(), "jane", limit)
+// kept returns those of all that a list shows, as it shows them: keep may change its copy.
+func kept[T any](all []T, keep func(*T) bool) (some []T) {
+	for _, one := range all {
+		if keep(&one) {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// Lists are filters of all that is stored, in pages of every size. Those by user and by group come from an index, which
+// has no numbers. Lists of definitions, of histories and of transactions, which are read alike, are tests/acceptance's.
+func TestLists(t *testing.T) {
+	s := newShelf(t)
+	for i, one := range ids {
+		s.open(i, one)
+		for j, other := range ids {
+			s.relate(i, j, one, other)
+		}
+	}
+	for _, id := range append(ids, "none") {
+		s.checkBalances(id)
+		s.checkGroups(id)
+		s.checkTotals(id)
+	}
+	for _, account := range []string{"rich:1", "rich:2"} {
+		s.hold(account, "much", events.MaxFolded())
+		s.place(projections.GroupedAccount{Account: account, Group: "rich", Number: 1})
+	}
+	if _, err := s.GroupTotals(t.Context(), "rich", projections.Slice{Limit: 2}); !errors.Is(err, events.ErrOverflow) {
+		s.Errorf("twice the most: %v", err)
+	}
+}
+
+func (s *shelf) holder(account string) projections.Holder {
+	i := slices.IndexFunc(s.accounts, func(h projections.Holder) bool { return h.Opened.ID == account })
+	if i < 0 {
+		return projections.Holder{}
+	}
+	return s.accounts[i]
+}
+
+// checkBalances checks the lists of balances that an id has as an account and as an asset.
+func (s *shelf) checkBalances(id string) {
+	checkPages(s.T, func(ctx context.Context, account string, p projections.Slice) (
+		projections.Page[projections.Balance], error,
+	) {
+		of, all, err := s.Balances(ctx, account, p)
+		if !reflect.DeepEqual(of, s.holder(account)) {
+			s.Errorf("the account of %q: %s", account, shown(of))
+		}
+		return all, err
+	}, id, kept(s.balances, func(b *projections.Balance) bool { return b.Account == id }))
+	var held []projections.Holding
+	for _, b := range kept(s.balances, func(b *projections.Balance) bool { return b.Asset == id }) {
+		held = append(held, projections.Holding{Balance: b, Holder: s.holder(b.Account)})
+	}
+	checkPages(s.T, s.Holders, id, held)
+}
+
+// checkGroups checks the lists of members and of places that an id has as an account, as a group and as a user.
+func (s *shelf) checkGroups(id string) {
+	members := func(keep func(m *projections.Membership) bool) []projections.Membership {
+		return kept(s.members, func(m *projections.Membership) bool { return m.Role != "" && keep(m) })
+	}
+	placesIn := func(group string) []projections.GroupedAccount {
+		return kept(s.places, func(g *projections.GroupedAccount) bool {
+			g.Number = 0
+			return g.Group == group && !g.Out
+		})
+	}
+	checkPages(s.T, s.Members, id, members(func(m *projections.Membership) bool { return m.Account == id }))
+	checkPages(s.T, s.GroupMembers, id, members(func(m *projections.Membership) bool { return m.Group == id }))
+	checkPages(s.T, s.GroupAccounts, id, placesIn(id))
+	checkPages(s.T, s.AccountGroups, id, kept(s.places, func(g *projections.GroupedAccount) bool {
+		return g.Account == id && !g.Out
+	}))
+	var reached []projections.AccountRole
+	through := members(func(m *projections.Membership) bool {
+		if m.Number = 0; m.User == id && m.Account != "" {
+			reached = append(reached, projections.AccountRole{Membership: *m})
+		}
+		return m.User == id && m.Group != ""
+	})
+	checkPages(s.T, s.GroupsOf, id, through)
+	for _, m := range through {
+		for _, g := range placesIn(m.Group) {
+			direct := m
+			direct.Account, direct.Group = g.Account, ""
+			reached = append(reached, projections.AccountRole{Membership: direct, Through: m.Group})
+		}
+	}
+	checkPages(s.T, s.AccountsOf, id, reached)
+}
+
+// checkTotals checks that the pages of a group's totals add up to those of its accounts, whatever their size.
+func (s *shelf) checkTotals(group string) {
+	add := func(sums map[string]projections.Total, asset string, accounts int, f projections.Fold) {
+		sum, err := sums[asset].Plus(f)
+		s.must(err)
+		sums[asset] = projections.Total{Asset: asset, Accounts: sums[asset].Accounts + accounts, Fold: sum}
+	}
+	wanted := make(map[string]projections.Total)
+	for _, b := range s.balances {
+		if slices.ContainsFunc(s.places, func(g projections.GroupedAccount) bool {
+			return g.Account == b.Account && g.Group == group && !g.Out
+		}) {
+			add(wanted, b.Asset, 1, b.Head)
+		}
+	}
+	for _, limit := range []int{1, 7, 100} {
+		sums := make(map[string]projections.Total)
+		for after, pages := "", 0; pages == 0 || after != ""; pages++ {
+			page, err := s.GroupTotals(s.Context(), group, projections.Slice{After: after, Limit: limit})
 			s.must(err)
-			if !reflect.DeepEqual(got.Opened, account) || got.Newest != nil || got.Summary != summary ||
-				!slices.Equal(got.Balances.Items, balances) || got.Balances.Next != next {
-				t.Errorf("by %d: %+v", limit, got)
+			balances := 0
+			for _, one := range page.Items {
+				balances += one.Accounts
+				add(sums, one.Asset, one.Accounts, one.Fold)
+			}
+			if after = page.Next; balances > limit || pages > 100 {
+				s.Fatalf("by %d: page %d has %d balances, and the next is behind %q", limit, pages, balances, after)
 			}
 		}
-		none := projections.Summary{Account: "jane"}
-		wantPage(10, nil, none, "")
-		// Items whose keys sort before and after the page must not be in it.
-		s.post("jane", "USD")
-		s.must(s.Grant(t.Context(), projections.Membership{Account: "jane", User: "ann", Role: events.RoleOwner,
-			Number: 1}))
-		s.open("jane:x")
-		first := s.writeBalance("jane", "AAPL")
-		wantPage(10, nil, none, "", first)
-		account := s.open("jane")
-		second := projections.Balance{Pair: events.Pair{Account: "jane", Asset: "USD"}}
-		summary := projections.Summary{Account: "jane", Assets: 2, Holdings: 1, First: events.FirstKSUID(s.from)}
-		s.must(s.views.Write(t.Context(), projections.Change{Balance: second, Summary: &summary}))
-		second.Version, summary.Version = 1, 1
-		wantPage(1, &account, summary, "AAPL", first)
-		wantPage(2, &account, summary, "", first, second)
-		wantPage(9, &account, summary, "", first, second)
-	})
-}
-
-func TestListsOfHistory(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *listSuite) {
-		var all, ofA []events.PostingRecorded
-		for _, asset := range []string{"A", "A.B", "A", "USD", "A-1", "A", "B"} {
-			p := s.post("jane", asset)
-			all = append([]events.PostingRecorded{p}, all...)
-			if asset == "A" {
-				ofA = append([]events.PostingRecorded{p}, ofA...)
-			}
-			s.post("jane:x", asset)
+		if !reflect.DeepEqual(sums, wanted) {
+			s.Errorf("%q by %d:\n got    %+v\n wanted %+v", group, limit, sums, wanted)
 		}
-		at := func(n int) time.Time { return s.from.Add(time.Duration(n) * time.Microsecond) }
-		for _, span := range []projections.Span{
-			{}, {From: at(2)}, {To: at(2)}, {From: at(2), To: at(10)},
-			{From: at(2).Add(1), To: at(10).Add(1)}, // between two microseconds
-			{From: at(10), To: at(2)}, {From: at(4), To: at(4)},
-			{From: time.Unix(1, 0), To: time.Unix(1<<40, 0)}, // before and after all KSUIDs
-			{From: time.Unix(1<<40, 0)}, {To: time.Unix(1, 0)},
-		} {
-			within := func(postings []events.PostingRecorded) []events.PostingRecorded {
-				return slices.DeleteFunc(slices.Clone(postings), func(p events.PostingRecorded) bool {
-					at := p.ID.Time()
-					return !span.From.IsZero() && at.Before(span.From) || !span.To.IsZero() && !at.Before(span.To)
-				})
-			}
-			history := func(ctx context.Context, account string,
-				slice projections.Slice) (projections.Page[events.PostingRecorded], error) {
-				return s.History(ctx, account, span, slice)
-			}
-			checkPages(t, history, "jane", within(all)...)
-			for _, strong := range []bool{false, true} {
-				historyOf := func(ctx context.Context, asset string,
-					slice projections.Slice) (projections.Page[events.PostingRecorded], error) {
-					return s.HistoryOf(ctx, events.Pair{Account: "jane", Asset: asset}, span, slice, strong)
-				}
-				checkPages(t, historyOf, "A", within(ofA)...)
-			}
-		}
-		// The newest postings come with the account, if the index has it already. The next page has the rest.
-		wantNewest := func(account *events.AccountOpened, n int) {
-			t.Helper()
-			opened, newest, err := s.Newest(t.Context(), "jane", n)
-			s.must(err)
-			var rest projections.Page[events.PostingRecorded]
-			if newest.Next != "" {
-				rest, err = s.History(t.Context(), "jane", projections.Span{},
-					projections.Slice{After: newest.Next, Limit: 100})
-				s.must(err)
-			}
-			if !reflect.DeepEqual(opened, account) || !slices.Equal(newest.Items, all[:min(n, len(all))]) ||
-				!slices.Equal(rest.Items, all[min(n, len(all)):]) {
-				t.Errorf("newest %d: %+v, %+v, then %+v", n, opened, newest.Items, rest.Items)
-			}
-		}
-		wantNewest(nil, 1)
-		wantNewest(nil, 7)
-		account := s.open("jane")
-		for _, n := range []int{0, 1, 6, 7, 50} {
-			wantNewest(&account, n)
-		}
-		if opened, none, err := s.Newest(t.Context(), "joe", 3); opened != nil || len(none.Items) != 0 || err != nil {
-			t.Errorf("of nothing: %+v, %+v, %v", opened, none, err)
-		}
-	})
-}
-
-func TestListsOfDefinitions(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *listSuite) {
-		var assets []events.AssetRegistered
-		var accounts []projections.Holder
-		for i, id := range []string{"A", "Z", "users", "users:a", "users:b", "usersx"} {
-			asset := events.AssetRegistered{ID: id, Name: "Asset " + id, Description: "some", Scale: i, Actor: "test",
-				At: s.from}
-			if i > 0 {
-				asset.Currency = "A"
-			}
-			s.must(s.Put(t.Context(), asset))
-			asset.Actor = ""
-			assets = append(assets, asset)
-			account := s.open(id)
-			account.Actor, account.Profile = "", ""
-			accounts = append(accounts, projections.Holder{Opened: &account})
-			s.writeBalance(id, "A") // in the same index
-		}
-		for prefix, which := range map[string][2]int{"": {0, 6}, "users": {2, 6}, "users:": {3, 5}, "users:b": {4, 5},
-			"users:c": {0, 0}} {
-			checkPages(t, s.Assets, prefix, assets[which[0]:which[1]]...)
-			checkPages(t, s.Accounts, prefix, accounts[which[0]:which[1]]...)
-		}
-		// A position after all ids with the prefix.
-		page, err := s.Accounts(t.Context(), "users:", projections.Slice{After: "usersx", Limit: 5})
-		if err != nil || len(page.Items) != 0 || page.Next != "" {
-			t.Errorf("after the last: %+v, %v", page, err)
-		}
-	})
-}
-
-func TestListsOfMembers(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *listSuite) {
-		member := func(account, user string, role events.Role, number int64) projections.Membership {
-			m := projections.Membership{Account: account, User: user, Role: role, Number: number}
-			s.must(s.views.Show(t.Context(), projections.Members, m))
-			return m
-		}
-		ann, cal := member("jane", "ann", events.RoleOwner, 1), member("jane", "cal", events.RoleOperator, 3)
-		other := member("shop", "ann", events.RoleViewer, 1)
-		member("zoo", "ann", "", 2)
-		// Revocation removes bob and dan from both lists. A page may have fewer items than its limit.
-		for _, user := range []string{"bob", "dan"} {
-			member("jane", user, events.RoleViewer, 1)
-			member("jane", user, "", 2)
-		}
-		checkPages(t, s.Members, "jane", ann, cal)
-		ann.Number, other.Number, cal.Number = 0, 0, 0 // not in the index
-		checkPages(t, s.AccountsOf, "ann", projections.AccountRole{Membership: ann},
-			projections.AccountRole{Membership: other})
-		checkPages(t, s.AccountsOf, "cal", projections.AccountRole{Membership: cal})
-		checkPages(t, s.AccountsOf, "bob")
-	})
+	}
 }
