@@ -21,14 +21,6 @@ import (
 
 var goldenAt = time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
 
-func mustAmount(s string) events.Amount {
-	a, err := events.ParseAmount(s, events.PostedDigits)
-	if err != nil {
-		panic(err)
-	}
-	return a
-}
-
 const goldenDir = "testdata/golden"
 
 // readGolden returns the stored form in a golden file, which is the caller's to change.

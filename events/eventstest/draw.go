@@ -161,7 +161,8 @@ func value(t *rapid.T, like any, rule string) any {
 	case "amount":
 		return Amount(events.PostedDigits).Draw(t, rule)
 	case "kind":
-		return rapid.SampledFrom([]events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade}).Draw(t, rule)
+		kinds := []events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade}
+		return rapid.SampledFrom(kinds).Draw(t, rule)
 	case "phase":
 		return rapid.SampledFrom([]events.Phase{
 			events.PhasePlaced, events.PhaseCaptured, events.PhaseReleased, events.PhaseExpired,
@@ -169,7 +170,8 @@ func value(t *rapid.T, like any, rule string) any {
 	case "role":
 		return rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}).Draw(t, rule)
 	case "state":
-		return rapid.SampledFrom([]events.AccountState{events.StateOpen, events.StateFrozen, events.StateClosed}).Draw(t, rule)
+		states := []events.AccountState{events.StateOpen, events.StateFrozen, events.StateClosed}
+		return rapid.SampledFrom(states).Draw(t, rule)
 	case "scale":
 		return rapid.IntRange(0, events.ScaleMax).Draw(t, rule)
 	case "number", "period":
