@@ -152,3 +152,14 @@ func (env *environment) printBalances(balances []client.Balance) error {
 	}
 	return t.flushWith(pending)
 }
+
+// collect reads a whole list, and returns what of returns for each item.
+func collect[T, V any](ctx context.Context, list client.Listing[T], of func(T) V) (all []V, err error) {
+	for item, err := range list.All(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of(item))
+	}
+	return all, nil
+}

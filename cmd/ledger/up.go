@@ -146,6 +146,7 @@ func openLedger(s *stack.Store, table, indexed string, log *slog.Logger) (*app.S
 	}
 	return app.New(app.Config{
 		Client: s.Client(), Table: table, Caller: api.LocalCaller, Version: version(), Log: log, Indexed: keys,
+		Console: console.Path,
 	})
 }
 

@@ -74,6 +74,8 @@ type Config struct {
 	Grants access.Grants
 	// Version is the version of the program, which /healthz returns.
 	Version string
+	// Console is the path of the console, which the page for people links, "" where none is served.
+	Console string
 	Log     *slog.Logger     // nil for no log
 	Now     func() time.Time // nil for time.Now
 }

@@ -52,6 +52,12 @@ func (a *api) home(r *request) (reply, error) {
 		scheme = "https"
 	}
 	content := strings.Replace(homePage, "{{routes}}", rows.String(), 1)
+	console := ""
+	if a.config.Console != "" {
+		console = "<p><a href=\"" + html.EscapeString(a.config.Console) + "\">Open the console</a>, which shows this " +
+			"ledger and posts to it.</p>\n"
+	}
+	content = strings.Replace(content, "{{console}}", console, 1)
 	return ok(showPage("Ledger", fill(content, "version", a.config.Version, "base", scheme+"://"+r.http.Host)))
 }
 

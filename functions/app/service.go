@@ -31,6 +31,7 @@ type Config struct {
 	// authenticated.
 	Local   bool
 	Version string
+	Console string       // see api.Config
 	Log     *slog.Logger // nil: slog.Default()
 	Indexed []string     // metadata keys by which transactions are listed: see projections.ParseIndexed
 	Metrics string       // CloudWatch namespace for metrics, "" for none; with metrics, Log must write JSON
@@ -89,7 +90,8 @@ func (s *Service) Queries() http.Handler { return s.serve(false, true) }
 func (s *Service) serve(writes, reads bool) http.Handler {
 	c := api.Config{
 		Caller: s.config.Caller, Resources: s.ledger, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log,
-		Ledger: s.config.Table, IndexedMetadata: s.config.Indexed,
+		Console: s.config.Console,
+		Ledger:  s.config.Table, IndexedMetadata: s.config.Indexed,
 	}
 	if writes {
 		c.Commands = s.ledger

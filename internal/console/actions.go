@@ -11,13 +11,18 @@ import (
 // A field is one input of a form.
 type field struct {
 	Name, Label string
-	Kind        string // text, amount, number, check, choice or fixed (shown and sent, but read-only)
-	Choices     []string
-	Most        int // the maximum of a number; the minimum is 0
-	Hint        string
-	Value       string
-	Optional    bool
+	// Kind is text, amount, signed (an amount), number, check, choice, day, lines (texts) or fixed (shown and sent, but
+	// read-only).
+	Kind     string
+	List     string // what the field is the id of: accounts, assets or groups; "" for none
+	Choices  []string
+	Most     int // the maximum of a number; the minimum is 0
+	Hint     string
+	Value    string
+	Optional bool
 
+	isExtra bool   // few need it
+	leg     int    // the number of the leg that it is about, 0 for none
 	inPath  bool   // the value is in the path of the API's request, not in its body
 	member  string // of the request's body, if it is not the name
 	checked any    // the member's value if the field is checked
@@ -25,16 +30,16 @@ type field struct {
 
 // Fields that several forms share.
 var (
-	assetField       = field{Name: "asset", Label: "Asset"}
+	assetField       = field{Name: "asset", Label: "Asset", List: "assets"}
 	quantityField    = field{Name: "quantity", Label: "Quantity", Kind: "amount", Hint: "such as 12.50"}
 	nameField        = field{Name: "name", Label: "Name", Optional: true}
 	descriptionField = field{Name: "description", Label: "Description", Optional: true}
-	fromField        = field{Name: "from", Label: "From"}
-	toField          = field{Name: "to", Label: "To"}
+	fromField        = field{Name: "from", Label: "From", List: "accounts"}
+	toField          = field{Name: "to", Label: "To", List: "accounts"}
 	postedField      = field{Name: "transaction", Label: "Transaction", Kind: "fixed", inPath: true}
 	idField          = field{Name: "id", Label: "Id", Hint: "1 to 64 letters, digits and . _ : @ -", inPath: true}
-	accountField     = field{Name: "account", Label: "Account"}
-	groupField       = field{Name: "group", Label: "Group"}
+	accountField     = field{Name: "account", Label: "Account", List: "accounts"}
+	groupField       = field{Name: "group", Label: "Group", List: "groups"}
 	userField        = field{Name: "user", Label: "User", Hint: "the user id in your application"}
 	roleField        = field{Name: "role", Label: "Role", Kind: "choice",
 		Choices: []string{client.RoleViewer, client.RoleOperator, client.RoleOwner},
@@ -45,6 +50,14 @@ var (
 		Choices: append([]string{noHold}, termNames...), Hint: "no: post at once"}
 	partField = field{Name: "quantity", Label: "Quantity", Kind: "amount", Optional: true,
 		Hint: "leave empty for the full amount"}
+	metadataField = field{Name: "metadata", Label: "Metadata", Kind: "lines", Optional: true, isExtra: true,
+		Hint: "one on each line, such as order=1001"}
+	ownIDField = field{Name: "id", Label: "Own id", Optional: true, isExtra: true,
+		Hint: "of the transaction; without it, the console makes one"}
+	dayField = field{Name: "effective_at", Label: "Effective date", Kind: "day", Optional: true, isExtra: true,
+		Hint: "an earlier day, of which the posting counts from its beginning in UTC; without it, it counts from now"}
+	limitsField = field{Name: "limits", Label: "Overdraft limits", Kind: "lines", Optional: true, member: "overdraft",
+		Hint: "one on each line, such as 500.00 USD; none for none"}
 	partCostField = field{Name: "cost", Label: "Cost", Kind: "amount", Optional: true, Hint: "for part of a trade"}
 )
 
@@ -65,6 +78,7 @@ type action struct {
 	Title, Verb string
 	Fields      []field
 	HasID       bool // the form carries the id of the transaction to post, so submitting it twice posts once
+	HasLegs     bool // the form has rows of legs
 	Partial     bool // the action can be limited to part of a transaction
 	Note        string
 
@@ -89,25 +103,33 @@ func about[T client.Request](of func(transaction string) T) func(string, []byte)
 var actions = map[string]action{
 	"transfer": {
 		Title: "Transfer", Verb: "Post", HasID: true, command: client.KindTransfer,
-		Fields: []field{fromField, toField, assetField, quantityField, descriptionField},
+		Fields: []field{fromField, toField, assetField, quantityField, descriptionField, dayField, metadataField,
+			ownIDField},
+	},
+	"legs": {
+		Title: "Several legs", Verb: "Post", HasID: true, HasLegs: true, command: client.KindTransaction,
+		Fields: []field{descriptionField, holdField, dayField, metadataField, ownIDField},
+		Note:   "The quantities of each asset sum to zero: debits are negative. So do the costs. Empty rows are ignored.",
 	},
 	"trade": {
 		Title: "Trade", Verb: "Post", HasID: true, command: client.KindTrade,
-		Fields: []field{assetField, {Name: "buyer", Label: "Buyer"}, {Name: "seller", Label: "Seller"}, quantityField,
+		Fields: []field{assetField, {Name: "buyer", Label: "Buyer", List: "accounts"},
+			{Name: "seller", Label: "Seller", List: "accounts"}, quantityField,
 			{Name: "cost", Label: "Cost", Kind: "amount", Hint: "in the asset's currency; 0 for a gift"},
 			{Name: "settle", Label: "Also move the cash", Kind: "check", Optional: true, checked: true},
-			descriptionField, holdField},
+			descriptionField, holdField, dayField, metadataField, ownIDField},
 	},
 	"hold": {
 		Title: "Place a hold", Verb: "Hold", HasID: true, command: client.KindTransfer,
-		Fields: []field{fromField, toField, assetField, quantityField, descriptionField, termField},
-		Note:   "The amount is reserved until the hold is captured, is released or expires.",
+		Fields: []field{fromField, toField, assetField, quantityField, descriptionField, termField, metadataField,
+			ownIDField},
+		Note: "The amount is reserved until the hold is captured, is released or expires.",
 	},
 	"capture": {
 		Title: "Capture a hold", Verb: "Capture", Partial: true,
 		about:  about(func(id string) client.Capture { return client.Capture{Transaction: id} }),
 		Fields: []field{postedField, partField, partCostField},
-		Note:   "The rest of the hold is released.",
+		Note:   "You can capture less than was held. The rest of the hold is released.",
 	},
 	"release": {
 		Title: "Release a hold", Verb: "Release", Fields: []field{postedField, descriptionField},
@@ -117,21 +139,27 @@ var actions = map[string]action{
 	"reverse": {
 		Title: "Reverse a transaction", Verb: "Reverse", HasID: true, Partial: true,
 		about:  about(func(id string) client.Reversal { return client.Reversal{Transaction: id} }),
-		Fields: []field{postedField, partField, partCostField, descriptionField},
+		Fields: []field{postedField, partField, partCostField, descriptionField, dayField, metadataField, ownIDField},
 	},
 	"account": {
 		Title: "Open an account", Verb: "Open", command: client.KindAccount,
 		Fields: []field{idField, nameField,
 			{Name: "unlimited", Label: "Unlimited overdraft", Kind: "check", Optional: true, member: "overdraft",
 				checked: client.Overdraft{Unlimited: true},
-				Hint:    "For issuers and the outside world. It cannot be changed later."}},
+				Hint:    "For issuers and the outside world. It cannot be changed later."},
+			limitsField},
+	},
+	"change": {
+		Title: "Change the name or the overdraft of an account", Verb: "Change", command: client.KindChange,
+		Fields: []field{{Name: "account", Label: "Account", Kind: "fixed", inPath: true}, nameField, limitsField},
+		Note:   "What you leave blank stays as it is.",
 	},
 	"asset": {
 		Title: "Register an asset", Verb: "Register", command: client.KindAsset,
 		Fields: []field{idField, {Name: "name", Label: "Name"},
 			{Name: "scale", Label: "Decimal places", Kind: "number", Most: events.ScaleMax, Value: "2",
 				Hint: "2 for most currencies"},
-			{Name: "currency", Label: "Currency of costs", Optional: true,
+			{Name: "currency", Label: "Currency of costs", Optional: true, List: "assets",
 				Hint: "the asset that costs are in, for shares and goods"},
 			descriptionField},
 		Note: "An asset cannot be changed later.",

@@ -7,12 +7,16 @@ import (
 	"context"
 	"crypto/rand"
 	"embed"
+	"html"
 	"html/template"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"time"
 
 	"ledger.example/client"
+	"ledger.example/events"
 	"ledger.example/internal/units"
 )
 
@@ -32,6 +36,11 @@ type Console struct {
 	token   string          // in every form, so that other sites cannot forge one
 	running context.Context // ends at shutdown, and with it the event streams
 	address Address
+
+	directories        directories
+	transactionParties transactionParties
+	limits             limits
+	trials             trials
 }
 
 // Address describes how to call the API, for the commands that pages show.
@@ -46,20 +55,27 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 	c := &Console{
 		api: api, units: units.New(api, false), pages: make(map[string]*template.Template), token: rand.Text(),
 		running: ctx, address: at,
+		directories:        directories{known: make(map[string]*directory)},
+		transactionParties: transactionParties{known: make(map[[2]string][]client.Posting)},
 	}
 	mux := http.NewServeMux()
 	for pattern, answer := range map[string]func(*visit) (page, error){
 		"GET " + Path + "{$}":                          (*visit).home,
-		"GET " + Path + "newest":                       (*visit).newest,
-		"GET " + Path + "live":                         (*visit).streamNewest,
+		"GET " + Path + "live":                         (*visit).live,
 		"GET " + Path + "search":                       (*visit).search,
+		"GET " + Path + "options":                      (*visit).options,
+		"GET " + Path + "transactions":                 listOf("transactions"),
+		"GET " + Path + "accounts":                     listOf("accounts"),
+		"GET " + Path + "assets":                       listOf("assets"),
+		"GET " + Path + "holds":                        listOf("holds"),
+		"GET " + Path + "groups":                       listOf("groups"),
+		"GET " + Path + "trial-balance":                (*visit).trialBalance,
 		"GET " + Path + "accounts/{id}":                (*visit).account,
 		"GET " + Path + "accounts/{id}/chart.svg":      (*visit).chart,
 		"GET " + Path + "accounts/{id}/statement.csv":  (*visit).statementCSV,
 		"GET " + Path + "accounts/{id}/statement.json": (*visit).statementJSON,
 		"GET " + Path + "assets/{id}":                  (*visit).asset,
 		"GET " + Path + "transactions/{id}":            (*visit).transaction,
-		"GET " + Path + "groups":                       (*visit).groups,
 		"GET " + Path + "groups/{id}":                  (*visit).group,
 		"GET " + Path + "do/{id}":                      (*visit).showForm,
 		"POST " + Path + "do/{id}":                     (*visit).act,
@@ -82,23 +98,27 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 	c.Handler = http.NewCrossOriginProtection().Handler(protect(mux))
 	layout := template.Must(template.New("layout.html").Funcs(c.functions()).
 		ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html"))
-	for _, name := range []string{"home", "search", "account", "asset", "transaction", "group", "groups", "user",
-		"form", "problem"} {
+	for _, name := range []string{"home", "list", "search", "account", "asset", "transaction", "group", "user", "form",
+		"trial", "problem"} {
 		c.pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
-	c.pages["newest"] = layout.Lookup("newest")
+	c.pages["options"] = layout.Lookup("options")
 	return c
 }
 
 // functions returns the functions of the templates. Those for amounts need assets that c.units has loaded.
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
-		"quantity":    c.units.Quantity,
-		"cost":        c.units.CostCell,
-		"available":   c.units.Available,
+		"quantity":    func(asset string, a events.Amount) string { return grouped(c.units.Quantity(asset, a)) },
+		"cost":        func(asset string, a events.Amount) string { return grouped(c.units.CostCell(asset, a)) },
+		"available":   func(b client.Balance) string { return grouped(c.units.Available(b)) },
+		"id":          breakable,
+		"name":        func(account string) string { return brief(c.directories.name(account), nameChars) },
+		"overdue":     isOverdue,
+		"changed":     c.changed,
 		"when":        func(text string) string { return timeOf(text).Format("2006-01-02 15:04:05") },
 		"fullCapture": c.fullCapture,
-		"brief":       brief,
+		"brief":       func(text string) string { return brief(text, briefChars) },
 		"legs":        func(all []client.Posting) firstN[client.Posting] { return firstOf(all, legsShown) },
 		"moves":       func(legs []client.Posting) firstN[move] { return firstOf(moves(legs), movesShown) },
 		"token":       func() string { return c.token },
@@ -108,7 +128,8 @@ func (c *Console) functions() template.FuncMap {
 const (
 	legsShown  = 4  // legs per transaction in a list: a settled trade has four
 	briefChars = 60 // characters per text in a list
-	movesShown = 12 // moves on the page of a transaction
+	nameChars  = 30 // characters of a name beside an id
+	movesShown = 10 // moves on the page of a transaction
 )
 
 // firstN has the first items of a list, and the number of items that follow.
@@ -122,11 +143,33 @@ func firstOf[T any](all []T, most int) firstN[T] {
 	return firstN[T]{all[:n], len(all) - n}
 }
 
-// brief shortens a text to briefChars characters.
-func brief(text string) string {
+// digits matches the digits before the point of a decimal number.
+var digits = regexp.MustCompile(`^-?[0-9]+`)
+
+// grouped separates the thousands of a decimal number at the beginning of a text by commas.
+func grouped(text string) string {
+	return digits.ReplaceAllStringFunc(text, func(number string) string {
+		whole, isNegative := strings.CutPrefix(number, "-")
+		for i := len(whole) - 3; i > 0; i -= 3 {
+			whole = whole[:i] + "," + whole[i:]
+		}
+		if isNegative {
+			return "-" + whole
+		}
+		return whole
+	})
+}
+
+// breakable returns an id in HTML. Lines break after its colons.
+func breakable(id string) template.HTML {
+	return template.HTML(strings.ReplaceAll(html.EscapeString(id), ":", ":<wbr>"))
+}
+
+// brief shortens a text to most characters.
+func brief(text string, most int) string {
 	n := 0
 	for i := range text {
-		if n++; n > briefChars {
+		if n++; n > most {
 			return text[:i] + "…"
 		}
 	}

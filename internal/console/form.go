@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -31,7 +32,28 @@ type form struct {
 	Preview        *preview
 	Confirm        bool // the next submission is sent to the API
 
+	Rows        int     // of legs to enter, in forms with legs
+	Main, Extra []input // the fields, and those that few need
+	IsExtraOpen bool
+	Lists       []pickList // the choices of the form's pickers
+
 	target client.Transaction // the transaction to capture or reverse
+}
+
+// input is how a page shows a field.
+type input struct {
+	field
+	IsWrong bool
+	IsFixed bool // shown and sent, but read-only
+	IsShown bool // by the preview, so it is only sent
+	Leg     int  // the leg that it is about, 0 for none
+}
+
+// pickList has the choices of pickers.
+type pickList struct {
+	ID      string
+	Options []option
+	IsPart  bool // more are found by typing, or by their name in the preview
 }
 
 // showForm shows an empty form, a form filled in from the query, or the preview of a form.
@@ -55,7 +77,7 @@ func (v *visit) showForm() (page, error) {
 			return v.refused(f, err), nil
 		}
 	}
-	return f.page(http.StatusOK), nil
+	return v.formPage(f, http.StatusOK), nil
 }
 
 // newForm returns the form of an action, filled in from given values.
@@ -64,20 +86,31 @@ func (v *visit) newForm(given url.Values) (*form, error) {
 	if !ok {
 		return nil, errNotFound
 	}
+	rows := 0
+	if a.HasLegs {
+		rows = min(max(legsLeast, rowsIn(given)), legsMost)
+		a.Fields = append(legFields(rows), a.Fields...)
+	}
 	a.Fields = slices.Clone(a.Fields)
 	for i := range a.Fields {
 		if values := given[a.Fields[i].Name]; len(values) == 1 {
 			a.Fields[i].Value = strings.TrimSpace(values[0])
 		}
 	}
-	return &form{action: a, Name: v.id, User: v.user, ID: given.Get("transaction_id")}, nil
+	return &form{action: a, Name: v.id, User: v.user, ID: given.Get("transaction_id"),
+		Rows: rows}, nil
 }
 
 // address is the URL path and query of the filled-in form.
 func (f *form) address() string {
 	values := url.Values{}
 	for _, field := range f.Fields {
-		values.Set(field.Name, field.Value)
+		if field.leg == 0 || field.Value != "" {
+			values.Set(field.Name, field.Value)
+		}
+	}
+	if f.Rows > 0 {
+		values.Set("rows", strconv.Itoa(f.Rows))
 	}
 	return pathOf("do", f.Name) + "?" + values.Encode()
 }
@@ -92,7 +125,28 @@ func (f *form) value(name string) string {
 	return ""
 }
 
-func (f *form) page(status int) page {
+// formPage returns the page of a form, with the choices of its pickers.
+func (v *visit) formPage(f *form, status int) page {
+	for _, field := range f.Fields {
+		isShown := field.List != "" || field.Kind == "amount" || field.Kind == "signed"
+		in := input{field, field.Name == f.ErrorField, f.Confirm || field.Kind == "fixed", isShown && f.Preview != nil,
+			field.leg}
+		if !field.isExtra || f.Confirm {
+			f.Main = append(f.Main, in)
+		} else {
+			f.Extra, f.IsExtraOpen = append(f.Extra, in), f.IsExtraOpen || in.IsWrong || field.Value != ""
+		}
+		isListed := slices.ContainsFunc(f.Lists, func(l pickList) bool { return l.ID == field.List })
+		if field.List == "" || f.Confirm || isListed {
+			continue
+		}
+		d, err := v.directory(false)
+		if err != nil { // ids can be typed
+			break
+		}
+		found, all := d.find(field.List, "", optionsMost)
+		f.Lists = append(f.Lists, pickList{field.List, found, all > len(found)})
+	}
 	return page{name: "form", Title: f.Title, status: status, Data: f}
 }
 
@@ -108,16 +162,22 @@ func (v *visit) act() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	if err := v.loadTarget(f); err != nil {
+		return v.refused(f, err), nil
+	}
 	again := f.address() + "&transaction_id=" + url.QueryEscape(f.ID)
 	isSameUser := given.Get("acting") == v.user
 	switch {
 	case given.Get("change") != "":
 		return page{location: again}, nil
+	case given.Get("more") != "":
+		f.Rows += legsLeast
+		return page{location: f.address() + "&transaction_id=" + url.QueryEscape(f.ID)}, nil
 	case isSameUser && given.Get("confirmed") == "":
 		return page{location: again + "&" + previewParam}, nil
 	}
 	path := ""
-	if err = v.loadTarget(f); err == nil && !isSameUser {
+	if !isSameUser {
 		err = fmt.Errorf("this form was opened as %s, but would now be sent as %s: preview it again",
 			identity(given.Get("acting")), identity(v.user))
 	}
@@ -141,9 +201,6 @@ func identity(user string) string {
 // request returns the request that the form posts, nil if the action has its own way to send it.
 func (v *visit) request(f *form) (client.Request, error) {
 	members, id := make(map[string]any), f.ID
-	if f.HasID {
-		members["id"] = f.ID
-	}
 	for _, field := range f.Fields {
 		value, err := v.validated(f, field)
 		switch {
@@ -151,16 +208,35 @@ func (v *visit) request(f *form) (client.Request, error) {
 			return nil, err
 		case field.inPath:
 			id = field.Value
+		case field.leg > 0: // see legs and part
 		case value != nil:
-			members[cmp.Or(field.member, field.Name)] = value
+			member := cmp.Or(field.member, field.Name)
+			if _, isGiven := members[member]; isGiven {
+				return nil, errors.New(field.Label + ": must be blank if the overdraft is unlimited")
+			}
+			members[member] = value
 		}
+	}
+	if f.HasID {
+		id = cmp.Or(f.value(ownIDField.Name), f.ID)
+		members["id"] = id
+	}
+	var err error
+	switch {
+	case f.HasLegs:
+		members["postings"], err = v.legs(f)
+	case f.Partial && !hasParts(f.target):
+		members["postings"], err = v.taken(f)
+	}
+	if err != nil {
+		return nil, err
 	}
 	body, err := json.Marshal(members)
 	switch {
 	case err != nil || f.send != nil:
 		return nil, err
 	case f.about != nil:
-		return f.about(id, body)
+		return f.about(f.value(postedField.Name), body)
 	}
 	return client.Command{Kind: f.command, ID: id, Body: body}, nil
 }
@@ -191,6 +267,14 @@ func (v *visit) validated(f *form, of field) (any, error) {
 		return v.units.ParseCost(v.ctx, of.Label, asset, text)
 	case of.Kind == "amount":
 		return v.units.Parse(v.ctx, of.Label, asset, text)
+	case of.Kind == "day":
+		day, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q is not a day such as 2026-11-21", of.Label, text)
+		}
+		return day, nil
+	case of.Kind == "lines":
+		return v.lines(of)
 	case of.Kind == "check":
 		return of.checked, nil
 	case of.Name == holdField.Name:
@@ -217,22 +301,38 @@ func (v *visit) submit(f *form) (path string, err error) {
 	case err != nil:
 		return "", err
 	case f.send != nil:
+		defer v.directories.forget()
 		return f.send(v, f)
 	case f.isDry():
 		t, _, err := v.api.Post(v.ctx, request)
+		if err == nil && t.ExpiresAt != "" {
+			awaitListed(v.ctx, v.api.Holds(t.Postings[0].Account, t.Status), func(all []client.Transaction) bool {
+				return slices.ContainsFunc(all, func(h client.Transaction) bool { return h.ID == t.ID })
+			})
+		}
 		return pathOf("transactions", t.ID), err
 	}
+	defer v.directories.forget()
 	command := request.(client.Command)
-	kind := "accounts"
+	w, err := v.api.Send(v.ctx, command)
 	if command.Kind == client.KindAsset {
-		kind = "assets"
+		if err == nil {
+			awaitListed(v.ctx, v.api.Assets(command.ID), func(all []client.Asset) bool { return len(all) > 0 })
+		}
+		return pathOf("assets", command.ID), err
 	}
-	_, err = v.api.Send(v.ctx, command)
-	return pathOf(kind, command.ID), err
+	var is client.Account
+	if err == nil && json.Unmarshal(w.Raw, &is) == nil {
+		awaitListed(v.ctx, v.api.Accounts(command.ID), func(all []client.Account) bool {
+			return len(all) > 0 && (all[0].ID != is.ID || all[0].Version >= is.Version)
+		})
+	}
+	return pathOf("accounts", command.ID), err
 }
 
-// loadTarget reads the transaction that the form captures or reverses. It removes the fields that cannot select a part
-// of it: a transfer has a quantity, a trade also a cost, other transactions neither. Errors: those of a read.
+// loadTarget reads the transaction that the form captures or reverses, and adds the fields that select a part of it: a
+// transfer has a quantity, a trade also a cost, and any other transaction a quantity and a cost for each leg. Errors:
+// those of a read.
 func (v *visit) loadTarget(f *form) error {
 	if !f.Partial {
 		return nil
@@ -246,6 +346,17 @@ func (v *visit) loadTarget(f *form) error {
 		return field.Name == partCostField.Name && f.target.Kind != string(client.KindTrade) ||
 			field.Name == partField.Name && !hasParts(f.target)
 	})
+	if hasParts(f.target) || len(f.target.Postings) == 0 || f.target.Hidden > 0 {
+		return nil
+	}
+	if err := v.loadAll([]client.Transaction{f.target}); err != nil {
+		return err
+	}
+	given := v.query
+	if v.r.Method == http.MethodPost {
+		given = v.r.PostForm
+	}
+	f.Fields = slices.Insert(f.Fields, 1, v.takenFields(f.target, given)...)
 	return nil
 }
 

@@ -4,17 +4,27 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/client"
+	"ledger.example/internal/units"
 )
 
 const (
+	// newestShown is the number of transactions on the home page.
+	newestShown = 10
+	// attentionShown is the most items of each kind that need attention. Balances below their limit are read again when
+	// they are older than attentionFresh.
+	attentionShown, attentionFresh = 5, time.Minute
+	// balancesShown is the number of balances of each account of a user.
+	balancesShown = 3
 	// lagSample is the number of balances that the lag is measured on.
 	lagSample = 4
 	// healthTimeout is the timeout of the health check.
@@ -31,23 +41,24 @@ func (v *visit) home() (page, error) {
 		return v.userHome(*me.Value.User)
 	}
 	data := struct {
-		Assets      client.List[client.Asset]
-		Accounts    client.List[client.Account]
+		Names       *directory
 		Newest      []client.Transaction
-		Open        client.List[client.Transaction]
-		Groups      client.List[client.Group]
-		Prefix      string
+		Open        client.List[client.Transaction] // holds, of which the overdue ones come first
+		Overdue     []client.Transaction
+		Frozen      firstN[client.Account]
+		Below       attention
 		HealthError string // "" if the API is healthy
 		Lag         string
-		Counts      string // the size of each list, only on its first page
-	}{Prefix: v.query.Get("prefix")}
+		Counts      []count
+	}{}
 	r := v.reading()
-	list(r, &data.Assets, v.api.Assets(""), "assets", historyLimit)
-	list(r, &data.Accounts, v.api.Accounts(data.Prefix), "cursor", historyLimit)
-	list(r, &data.Open, v.api.OpenHolds(), "holds", holdsLimit)
-	list(r, &data.Groups, v.api.Groups(""), "", historyLimit)
+	list(r, &data.Open, v.api.OpenHolds(), "", client.PageLimit)
 	r.Go(func() (err error) {
-		if data.Newest, err = v.newestTransactions(r.ctx, historyLimit); err == nil {
+		data.Names, err = v.directory(false)
+		return err
+	})
+	r.Go(func() (err error) {
+		if data.Newest, err = v.newestTransactions(r.ctx, newestShown); err == nil {
 			data.Lag = v.lagText(r.ctx, data.Newest)
 		}
 		return err
@@ -63,31 +74,144 @@ func (v *visit) home() (page, error) {
 	if err := r.Wait(); err != nil {
 		return page{}, err
 	}
-	if cmp.Or(data.Prefix, v.query.Get("cursor"), v.query.Get("assets"), v.query.Get("holds")) == "" {
-		data.Counts = counted(data.Assets, "asset") + ", " + counted(data.Accounts, "account") + ", " +
-			counted(data.Open, "open hold") + ", " + counted(data.Groups, "group")
+	d := data.Names
+	data.Counts = []count{
+		{counted(client.List[client.Asset]{Data: d.Assets, NextCursor: d.more(len(d.Assets))}, "asset"), "assets"},
+		{counted(client.List[client.Account]{Data: d.Accounts, NextCursor: d.more(len(d.Accounts))}, "account"),
+			"accounts"},
+		{counted(data.Open, "open hold"), "holds"},
+		{counted(client.List[client.Group]{Data: d.Groups, NextCursor: d.more(len(d.Groups))}, "group"), "groups"},
 	}
-	return page{name: "home", Title: "Ledger", Data: data}, v.loadAll(slices.Concat(data.Newest, data.Open.Data))
+	for _, t := range data.Open.Data {
+		if isOverdue(t) && t.Status == client.StatusHeld {
+			data.Overdue = append(data.Overdue, t)
+		}
+	}
+	frozen := slices.DeleteFunc(slices.Clone(d.Accounts), func(a client.Account) bool {
+		return a.State != client.StateFrozen
+	})
+	data.Frozen = firstOf(frozen, attentionShown)
+	data.Below = v.below(d)
+	var assets []string
+	for _, b := range data.Below.Balances.First {
+		assets = append(assets, b.Asset)
+	}
+	return page{name: "home", Title: "Ledger", Live: Path + "live", Data: data},
+		v.loadAll(slices.Concat(data.Newest, data.Overdue), assets...)
+}
+
+// count is the size of a list, and its page.
+type count struct{ Text, List string }
+
+// more returns a cursor, not of a page, if a list of a length may have more items.
+func (d *directory) more(length int) *string {
+	if length < directoryMost || !d.More {
+		return nil
+	}
+	return new("")
+}
+
+// attention is the balances below their limit, as of a time.
+type attention struct {
+	Balances firstN[client.Balance]
+	More     bool // there are more balances than were looked at
+	At       time.Time
+}
+
+// limits has the newest attention, and whether it is being read. It is safe for concurrent use.
+type limits struct {
+	mu      sync.Mutex
+	newest  attention
+	reading bool
+}
+
+// below returns the balances that are below their limit, which can only happen when a limit is lowered. It never waits:
+// it starts to read them if they are older than attentionFresh. At is zero before the first time.
+func (v *visit) below(d *directory) attention {
+	l := &v.limits
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.reading && time.Since(l.newest.At) > attentionFresh {
+		l.reading = true
+		api, running := v.api, v.running
+		go func() {
+			ctx, cancel := context.WithTimeout(running, directoryTimeout)
+			defer cancel()
+			found, err := readBelow(ctx, api, d.Assets)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.reading = false; err == nil {
+				l.newest = found
+			}
+		}()
+	}
+	return l.newest
+}
+
+// readBelow looks at the first directoryMost balances, by asset.
+func readBelow(ctx context.Context, api *client.Client, assets []client.Asset) (attention, error) {
+	found, n := attention{At: time.Now().UTC()}, 0
+	var all []client.Balance
+	for _, asset := range assets {
+		for b, err := range api.Holders(asset.ID).All(ctx) {
+			if err != nil {
+				return found, err
+			}
+			if n == directoryMost {
+				found.More = true
+				break
+			}
+			if n++; b.Available != nil && b.Available.Sign() < 0 {
+				all = append(all, b)
+			}
+		}
+	}
+	found.Balances = firstOf(all, attentionShown)
+	return found, nil
+}
+
+// holder is an account of a user, with its first balances.
+type holder struct {
+	client.AccountRole
+	Name     string
+	Balances firstN[client.Balance]
 }
 
 func (v *visit) userHome(user string) (page, error) {
 	var data struct {
-		Accounts client.List[client.AccountRole]
+		Accounts []holder
+		More     *string
 		Groups   client.List[client.Member]
 	}
+	var roles client.List[client.AccountRole]
 	r := v.reading()
-	list(r, &data.Accounts, v.api.UserAccounts(user), "cursor", listLimit)
+	list(r, &roles, v.api.UserAccounts(user), "cursor", historyLimit)
 	list(r, &data.Groups, v.api.UserGroups(user), "groups", listLimit)
-	return page{name: "user", Title: "Accounts of " + user, Data: &data}, r.Wait()
-}
-
-// newest returns the part of the home page that the script reloads.
-func (v *visit) newest() (page, error) {
-	newest, err := v.newestTransactions(v.ctx, historyLimit)
-	if err != nil {
+	if err := r.Wait(); err != nil {
 		return page{}, err
 	}
-	return page{name: "newest", Data: newest}, v.loadAll(newest)
+	data.More, data.Accounts = roles.NextCursor, make([]holder, len(roles.Data))
+	g, ctx := errgroup.WithContext(v.ctx)
+	g.SetLimit(units.LoadingAtOnce)
+	for i, role := range roles.Data {
+		g.Go(func() error {
+			account, err := v.api.AccountPage(ctx, role.Account, 0)
+			data.Accounts[i] = holder{role, account.Value.Account.Name,
+				firstOf(account.Value.Balances.Data, balancesShown)}
+			if refusal(err).Status != 0 { // the role may have ended meanwhile
+				err = nil
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	var assets []string
+	for _, a := range data.Accounts {
+		for _, b := range a.Balances.First {
+			assets = append(assets, b.Asset)
+		}
+	}
+	return page{name: "user", Title: "Accounts of " + user, Data: &data}, cmp.Or(err, v.loadAll(nil, assets...))
 }
 
 func (v *visit) newestTransactions(ctx context.Context, limit int) ([]client.Transaction, error) {
@@ -95,9 +219,9 @@ func (v *visit) newestTransactions(ctx context.Context, limit int) ([]client.Tra
 	return all.Value.Data, err
 }
 
-// streamNewest sends a server-sent event whenever there is a newer transaction. It ends after a while, and
-// then the browser reconnects.
-func (v *visit) streamNewest() (page, error) {
+// live sends a server-sent event whenever the newest transactions change, or with account, the account's balances and
+// newest postings. It ends after a while, and then the browser reconnects.
+func (v *visit) live() (page, error) {
 	const every, most = time.Second, 30
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(v.w)
@@ -109,9 +233,8 @@ func (v *visit) streamNewest() (page, error) {
 	defer tick.Stop()
 	shown := v.r.Header.Get("Last-Event-ID")
 	for range most {
-		newest, err := v.newestTransactions(ctx, 1)
-		if err == nil && len(newest) > 0 && newest[0].ID != shown {
-			shown = newest[0].ID
+		if now, err := v.state(ctx, v.query.Get("account")); err == nil && now != shown {
+			shown = now
 			if _, err := fmt.Fprintf(v.w, "id: %s\ndata: newer\n\n", shown); err != nil || flush.Flush() != nil {
 				return page{}, nil
 			}
@@ -123,6 +246,19 @@ func (v *visit) streamNewest() (page, error) {
 		}
 	}
 	return page{}, nil
+}
+
+// state returns a text that changes when an account, or with "" the list of the newest transactions, does.
+func (v *visit) state(ctx context.Context, account string) (string, error) {
+	hash := fnv.New64a()
+	if account == "" {
+		newest, err := v.api.Transactions(client.Search{}).Page(ctx, "", newestShown)
+		hash.Write(newest.Raw)
+		return strconv.FormatUint(hash.Sum64(), 36), err
+	}
+	now, err := v.api.AccountPage(ctx, account, newestShown)
+	hash.Write(now.Raw)
+	return strconv.FormatUint(hash.Sum64(), 36), err
 }
 
 // lagText describes how far the projected balances of the newest transaction are behind. It ignores backdated
@@ -191,7 +327,7 @@ func (v *visit) lagOf(ctx context.Context, account, asset string) (lag, error) {
 
 // counted formats the number of items: "n or more" if the list has further pages.
 func counted[T any](l client.List[T], what string) string {
-	n := strconv.Itoa(len(l.Data))
+	n := grouped(strconv.Itoa(len(l.Data)))
 	switch {
 	case l.NextCursor != nil:
 		return n + " or more " + what + "s"

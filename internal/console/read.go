@@ -20,79 +20,6 @@ const (
 	membersLimit = 25 // small, because each member has a form
 )
 
-// members is a page of the users with a role on an account or in a group.
-type members struct {
-	client.List[client.Member]
-	Page pageURL
-	Of   string // "account" or "group"
-	ID   string
-}
-
-// account shows one account: balances, open holds, history, members and changes.
-func (v *visit) account() (page, error) {
-	here := pageURL{v.r.URL}
-	data := struct {
-		client.AccountPage
-		Here         pageURL
-		Holds        client.List[client.Transaction]
-		Changes      client.List[client.Change]
-		Members      members
-		Groups       client.List[client.GroupedAccount]
-		Period       period
-		HistoryError string
-		History      client.List[client.Posting]
-		FirstOfPage  bool
-		Assets       []string // choices of the filter
-	}{Here: here, Members: members{Page: here, Of: "account", ID: v.id}, FirstOfPage: v.query.Get("cursor") == ""}
-	var refused error
-	data.Period, refused = v.period()
-	balances, cursor := client.List[client.Balance]{}, v.query.Get("balances")
-	r := v.reading()
-	one(r, &data.AccountPage, func(ctx context.Context, id string) (client.Reply[client.AccountPage], error) {
-		return v.api.AccountPage(ctx, id, 0)
-	})
-	if cursor != "" {
-		list(r, &balances, v.api.Balances(v.id, false), "balances", client.PageLimit)
-	}
-	if refused == nil {
-		r.Go(func() error {
-			h := client.HistoryQuery{Asset: data.Period.Asset, From: data.Period.from, To: data.Period.to}
-			history, err := v.api.History(v.id, h).Page(r.ctx, v.query.Get("cursor"), historyLimit)
-			data.History = history.Value
-			if refusal(err).Status != 0 { // show the account without its history
-				refused, err = err, nil
-			}
-			return err
-		})
-	}
-	list(r, &data.Holds, v.api.Holds(v.id, client.StatusHeld), "holds", holdsLimit)
-	list(r, &data.Changes, v.api.Changes(v.id), "changes", historyLimit)
-	list(r, &data.Members.List, v.api.Members(v.id), "members", membersLimit)
-	list(r, &data.Groups, v.api.AccountGroups(v.id), "", listLimit) // an account is in at most ten groups
-	if err := r.Wait(); err != nil {
-		return page{}, err
-	}
-	p := page{name: "account", Title: "Account " + v.id}
-	if refused != nil {
-		data.HistoryError, p.status = v.errorText(refused), statusOf(refused)
-	}
-	if cursor != "" {
-		data.Balances = balances
-	}
-	for _, b := range data.Balances.Data {
-		data.Assets = append(data.Assets, b.Asset)
-	}
-	assets := slices.Clone(data.Assets)
-	if chosen := data.Period.Asset; chosen != "" && !slices.Contains(assets, chosen) {
-		data.Assets = append(data.Assets, chosen)
-	}
-	for _, p := range data.History.Data {
-		assets = append(assets, p.Asset)
-	}
-	p.Data = data
-	return p, v.loadAll(data.Holds.Data, assets...)
-}
-
 // asset shows one asset and its holders, which users may not list.
 func (v *visit) asset() (page, error) {
 	var data struct {
@@ -193,17 +120,6 @@ func (v *visit) totals(ctx context.Context, cursor string) (sum client.List[clie
 		cursor = *sum.NextCursor
 	}
 	return sum, nil
-}
-
-// groups lists the groups whose ids begin with a prefix.
-func (v *visit) groups() (page, error) {
-	data := struct {
-		Groups client.List[client.Group]
-		Prefix string
-	}{Prefix: v.query.Get("prefix")}
-	r := v.reading()
-	list(r, &data.Groups, v.api.Groups(data.Prefix), "cursor", listLimit)
-	return page{name: "groups", Title: "Groups", Data: &data}, r.Wait()
 }
 
 // indented returns JSON with line breaks and indentation.

@@ -42,6 +42,7 @@ type page struct {
 	status   int    // 0: 200
 
 	Title   string
+	Live    string // the path of the page's event stream, "" for none
 	User    string
 	IsFixed bool // the console acts as one user, which pages cannot change
 	Data    any
@@ -60,6 +61,9 @@ func (v *visit) render(p page, err error) {
 		return
 	}
 	p.User, p.IsFixed = v.user, v.address.User != ""
+	if err == nil {
+		_, _ = v.directory(false) // the names of accounts: without them, pages show only ids
+	}
 	var text bytes.Buffer
 	if err := v.pages[p.name].Execute(&text, p); err != nil {
 		http.Error(v.w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)

@@ -31,8 +31,8 @@ type display struct {
 func (l display) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
 
 const (
-	desktop = 1200
-	phone   = 360
+	desktop = 1280
+	phone   = 375
 )
 
 var displays = []display{{"light", desktop}, {"dark", desktop}, {"dark", phone}, {"light", phone}}
@@ -130,12 +130,19 @@ func (b *browser) everyPage(visit func(name string)) {
 	b.eventually("groups/desk", "u-17")
 	b.eventually("", "up to date")
 	open("home", "")
+	b.eventually("", "Frozen accounts")
+	open("home-attention", "")
 	open("account", "accounts/jane")
 	open("account-in-asset", "accounts/jane?asset=USD")
 	open("account-of-days", "accounts/jane?from=2026-02-01&to=2026-01-01")
 	open("account-frozen", "accounts/frozen")
 	open("asset", "assets/USD")
 	open("groups", "groups")
+	open("accounts", "accounts?q=jane")
+	open("assets", "assets")
+	open("transactions", "transactions?to=2026-13-01")
+	open("holds", "holds")
+	open("trial-balance", "trial-balance")
 	open("group", "groups/desk")
 	open("search", "search?q=ja")
 	open("search-metadata", "search?q=order%3D1001")
@@ -153,7 +160,9 @@ func (b *browser) everyPage(visit func(name string)) {
 		{"capture", "transaction=held&quantity=12", "transaction=held&quantity=13"},
 		{"release", "transaction=held", "transaction=released"},
 		{"reverse", "transaction=posted", "transaction=held"},
+		{"legs", "account-1=jane&asset-1=USD&quantity-1=-1&account-2=shop&asset-2=USD&quantity-2=1&metadata=order%3D1", "account-1=jane"},
 		{"account", "id=new&name=New", ""},
+		{"change", "account=jane&name=Jane&limits=5+USD", ""},
 		{"asset", "id=NEW&name=New&scale=2", ""},
 		{"state", "account=frozen", ""},
 	} {

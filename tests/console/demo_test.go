@@ -29,7 +29,9 @@ func TestDemo(t *testing.T) {
 	b.url = demo.URL + console.Path
 	b.setDisplay(display{"light", desktop})
 	b.openWhen("", "up to date")
-	for _, text := range []string{"held", "captured", "released", "reversal", "AAPL", "TSLA", "frozen", "Springfield"} {
+	b.shows("Frozen accounts")
+	b.run(b.open("transactions"))
+	for _, text := range []string{"held", "captured", "released", "reversal", "AAPL", "TSLA", "Ann Poe"} {
 		b.shows(text)
 	}
 	b.run(chromedp.EmulateViewport(desktop, pictureHeight), b.open("accounts/ann?asset=USD"))

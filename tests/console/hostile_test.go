@@ -64,7 +64,7 @@ func TestHostileTexts(t *testing.T) {
 	s.ledger.Project()
 	s.submit("user", s.get("", http.StatusOK), values("user", "nobody"))
 	paths := []string{
-		"", "?prefix=a&assets=", "newest", "search?q=order=" + url.QueryEscape(markup[0]), "search?q=a", "search?q=s",
+		"", "accounts?q=a&state=", "transactions", "holds", "assets", "groups", "trial-balance", "search?q=order=" + url.QueryEscape(markup[0]), "search?q=a", "search?q=s",
 		"accounts/" + account(0), "accounts/" + account(1), "accounts/" + account(0) + "?asset=" + asset(3), "assets/" + asset(0),
 		"transactions/" + longestID("t01"), "transactions/" + longestID("t02"), "transactions/" + longestID("h03"), "transactions/" + ended, "transactions/" + longestID("h01"),
 		"do/transfer", "do/state?account=" + account(0), "do/reverse?transaction=" + longestID("t03"),
@@ -72,8 +72,8 @@ func TestHostileTexts(t *testing.T) {
 	for _, m := range markup { // query parameters of links
 		q := url.QueryEscape(m)
 		paths = append(paths, "do/transfer?from="+q+"&to="+q+"&description="+q, "do/state?account="+q)
-		for _, bad := range []string{"search?q=" + q, "do/" + url.PathEscape(m), "accounts/" + url.PathEscape(m), "transactions/" + url.PathEscape(m), "?cursor=" + q,
-			"?assets=" + q, "accounts/jane?from=" + q, "accounts/" + account(0) + "?asset=" + q, "accounts/" + account(0) + "?balances=" + q} {
+		for _, bad := range []string{"search?q=" + q, "do/" + url.PathEscape(m), "accounts/" + url.PathEscape(m), "transactions/" + url.PathEscape(m), "accounts?cursor=" + q,
+			"transactions?cursor=" + q, "accounts/jane?from=" + q, "accounts/" + account(0) + "?asset=" + q, "accounts/" + account(0) + "?balances=" + q} {
 			r, err := s.browser.Get(s.url + bad)
 			if err != nil {
 				t.Fatal(err)

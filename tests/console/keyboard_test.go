@@ -100,9 +100,13 @@ func (b *browser) openWhen(path, text string) {
 	b.run(b.open(path))
 }
 
-// openForm opens the form of an action by a link on the page.
+// openForm opens the form of an action by a link on the page, or on the list to which it belongs.
 func (b *browser) openForm(action string) {
 	b.Helper()
+	if list, ok := map[string]string{"asset": "assets", "account": "accounts", "transfer": "transactions", "trade": "transactions", "hold": "holds",
+		"group": "groups"}[action]; ok {
+		b.press(fmt.Sprintf(`header a[href="/console/%s"]`, list), kb.Enter)
+	}
 	b.press(fmt.Sprintf(`a[href*="/console/do/%s"]`, action), kb.Enter)
 }
 

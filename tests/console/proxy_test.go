@@ -95,7 +95,7 @@ func TestBalanceLag(t *testing.T) {
 	s, f := newProxied(t)
 	s.fill()
 	s.ledger.Project()
-	s.has(s.eventually("", "balances are up to date"), "1 asset, 3 accounts, 0 open holds")
+	s.has(s.eventually("", "balances are up to date"), "1 asset<", "3 accounts<", "0 open holds<")
 	const balance = "/v1/accounts/jane/balances/USD"
 	f.freeze(s, balance)
 	s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1.00"))
@@ -135,9 +135,9 @@ func TestHealth(t *testing.T) {
 	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable} {
 		f.fail("/healthz", status)
 		page := s.get("", http.StatusOK)
-		s.has(page, `<span class="status closed">not healthy`, "1 asset, 3 accounts", "jane")
+		s.has(page, `<span class="status closed">not healthy`, "1 asset<", "3 accounts<")
 		s.lacks(page, ">healthy")
 	}
-	f.fail("/v1/assets?*", http.StatusForbidden)
+	f.fail("/v1/holds?*", http.StatusForbidden)
 	s.has(s.get("", http.StatusForbidden), `class="fault"`, "The test broke it.")
 }

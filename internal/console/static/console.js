@@ -1,30 +1,53 @@
-// Refreshes the elements with data-live, and prevents that a form with data-once is submitted twice. Pages work without
-// this script.
+// Refreshes the parts of pages that change, finds choices for pickers, and prevents that a form with data-once is
+// submitted twice. Pages work without this script.
 "use strict";
 
-for (const part of document.querySelectorAll("[data-live]")) {
-  const inUse = () => part.contains(document.activeElement);
-  let events, isStale; // isStale: a refresh was skipped because a link in the element has the focus
+const main = document.querySelector("main[data-live]");
+if (main) {
+  let events, isBusy, again; // again: refresh once more after the refresh that goes on
+  let isStale; // a part was not replaced because it has the focus
+  const inUse = (part) => part.contains(document.activeElement);
   const refresh = async () => {
-    isStale = inUse();
-    if (isStale) return;
-    const answer = await fetch(part.dataset.part);
-    const text = await answer.text();
-    isStale = inUse();
-    if (answer.ok && !isStale) part.innerHTML = text; // HTML escaped by the console
+    if (again = isBusy) return;
+    isBusy = true;
+    isStale = false;
+    try {
+      const answer = await fetch(location.href);
+      if (!answer.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const part of main.querySelectorAll("[data-part]")) {
+        const now = page.querySelector(`[data-part="${part.dataset.part}"]`);
+        if (!now || now.innerHTML === part.innerHTML) continue;
+        if (inUse(part)) isStale = true;
+        else part.replaceChildren(...now.childNodes);
+      }
+    } finally {
+      isBusy = false;
+    }
+    if (again) refresh();
   };
-  part.addEventListener("focusout", (event) => {
-    if (isStale && !part.contains(event.relatedTarget)) refresh();
-  });
+  main.addEventListener("focusout", () => setTimeout(() => { if (isStale) refresh(); }));
   // Browsers limit the connections per server, so a hidden page closes its event stream.
   const listen = () => {
     events?.close();
     if (document.hidden) return;
-    events = new EventSource(part.dataset.live);
+    events = new EventSource(main.dataset.live);
     events.onmessage = refresh;
   };
   document.addEventListener("visibilitychange", listen);
   listen();
+}
+
+for (const list of document.querySelectorAll("datalist[data-options]")) {
+  let asked;
+  for (const input of document.querySelectorAll(`input[list="${list.id}"]`)) {
+    input.addEventListener("input", async () => {
+      const text = asked = input.value;
+      const answer = await fetch(`${list.dataset.options}&q=${encodeURIComponent(text)}`);
+      const options = await answer.text();
+      if (answer.ok && text === asked) list.innerHTML = options; // HTML escaped by the console
+    });
+  }
 }
 
 for (const form of document.querySelectorAll("[data-once]")) {

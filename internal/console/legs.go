@@ -1,0 +1,158 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// A form of legs has legsLeast to legsMost rows of them.
+const legsLeast, legsMost = 4, 40
+
+// rowsIn returns the number of rows of legs that a form has.
+func rowsIn(given url.Values) int {
+	rows, _ := strconv.Atoi(given.Get("rows"))
+	return rows
+}
+
+// legFields returns the fields of rows of legs.
+func legFields(rows int) (all []field) {
+	for n := 1; n <= rows; n++ {
+		of := " of leg " + strconv.Itoa(n)
+		for _, f := range []field{
+			{Name: "account", Label: "Account", List: "accounts"}, {Name: "asset", Label: "Asset", List: "assets"},
+			{Name: "quantity", Label: "Quantity", Kind: "signed"}, {Name: "cost", Label: "Cost", Kind: "signed"},
+		} {
+			f.Name, f.Label, f.Optional, f.leg = f.Name+"-"+strconv.Itoa(n), f.Label+of, true, n
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// legs returns the legs of a form. It ignores empty rows. Errors begin with the field's label.
+func (v *visit) legs(f *form) (all []client.Leg, err error) {
+	for n := 1; n <= f.Rows; n++ {
+		row := func(name string) string { return f.value(name + "-" + strconv.Itoa(n)) }
+		of := " of leg " + strconv.Itoa(n)
+		leg := client.Leg{Account: row("account"), Asset: row("asset")}
+		switch {
+		case leg.Account+leg.Asset+row("quantity")+row("cost") == "":
+			continue
+		case leg.Account == "":
+			return nil, errors.New("Account" + of + ": must not be blank")
+		case leg.Asset == "":
+			return nil, errors.New("Asset" + of + ": must not be blank")
+		}
+		if leg.Quantity, err = v.units.Parse(v.ctx, "Quantity"+of, leg.Asset, row("quantity")); err != nil {
+			return nil, err
+		}
+		if cost := row("cost"); cost != "" {
+			if leg.Cost, err = v.units.ParseCost(v.ctx, "Cost"+of, leg.Asset, cost); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, leg)
+	}
+	return all, nil
+}
+
+// leftOf returns what is left to capture or to reverse of each leg of a transaction.
+func leftOf(t client.Transaction) []client.Posting {
+	legs := slices.Clone(t.AsPosted())
+	for i, back := range t.Reversed {
+		if i < len(legs) && t.Status != client.StatusHeld { // a part of what was posted: no overflow
+			legs[i].Quantity, _ = legs[i].Quantity.Sub(back.Quantity)
+			legs[i].Cost, _ = legs[i].Cost.Sub(back.Cost)
+		}
+	}
+	return legs
+}
+
+// takenFields returns the fields that select a part of each leg of a transaction. All is taken unless they say less.
+func (v *visit) takenFields(t client.Transaction, given url.Values) (all []field) {
+	for i, p := range leftOf(t) {
+		n := strconv.Itoa(i + 1)
+		of := " of " + p.Account + " (" + p.Asset + ")"
+		cost, _ := v.units.Cost(p.Asset, p.Cost)
+		for _, f := range []field{
+			{Name: "quantity-" + n, Label: "Quantity" + of, Value: v.units.Quantity(p.Asset, p.Quantity)},
+			{Name: "cost-" + n, Label: "Cost" + of, Value: cost},
+		} {
+			if strings.HasPrefix(f.Name, "cost") && p.Cost.IsZero() {
+				continue
+			}
+			f.Kind, f.leg = "signed", i+1
+			if values := given[f.Name]; len(values) == 1 {
+				f.Value = strings.TrimSpace(values[0])
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// taken returns the part of each leg that a form captures or reverses, nil for all that is left.
+func (v *visit) taken(f *form) (all []client.Taken, err error) {
+	isAll := true
+	for i, p := range leftOf(f.target) {
+		n := strconv.Itoa(i + 1)
+		var t client.Taken
+		if t.Quantity, err = v.units.Parse(v.ctx, "Quantity of "+p.Account+" ("+p.Asset+")", p.Asset,
+			f.value("quantity-"+n)); err != nil {
+			return nil, err
+		}
+		if cost := f.value("cost-" + n); cost != "" {
+			if t.Cost, err = v.units.ParseCost(v.ctx, "Cost of "+p.Account+" ("+p.Asset+")", p.Asset, cost); err != nil {
+				return nil, err
+			}
+		}
+		isAll = isAll && t.Quantity == p.Quantity && t.Cost == p.Cost
+		all = append(all, t)
+	}
+	if isAll {
+		all = nil
+	}
+	return all, nil
+}
+
+// lines returns what a field has on its lines: metadata, or limits of an overdraft.
+func (v *visit) lines(of field) (any, error) {
+	metadata, limits := make(map[string]string), client.Overdraft{Limits: make(map[string]events.Amount)}
+	for line := range strings.Lines(of.Value) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if of.Name == metadataField.Name {
+			key, value, ok := metadataIn(line)
+			if _, isGiven := metadata[key]; !ok || isGiven {
+				return nil, fmt.Errorf("%s: %q is not a key and a value such as order=1001", of.Label, line)
+			}
+			metadata[key] = value
+			continue
+		}
+		words := strings.Fields(line)
+		if line == "none" {
+			continue
+		}
+		if len(words) != 2 {
+			return nil, fmt.Errorf("%s: %q is not an amount and an asset such as 500.00 USD", of.Label, line)
+		}
+		limit, err := v.units.Parse(v.ctx, of.Label, words[1], words[0])
+		if err != nil {
+			return nil, err
+		}
+		limits.Limits[words[1]] = limit
+	}
+	if of.Name == metadataField.Name {
+		return metadata, nil
+	}
+	return limits, nil
+}

@@ -1,0 +1,128 @@
+// Package trial computes trial balances with the client of the API: what each account was debited and credited, by
+// asset. Over all accounts, the balances of an asset sum up to zero.
+package trial
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/units"
+)
+
+// Query selects a trial balance.
+type Query struct {
+	Prefix, Group string    // only these accounts: at most one of them
+	At            time.Time // not later than now
+	Strong        bool      // include every transaction that was acknowledged before
+}
+
+// Line is a line of a trial balance: what an account has of an asset, or the sum of an asset, without an account.
+// Amounts are in minor units.
+type Line struct {
+	Account string        `json:"account,omitempty"`
+	Asset   string        `json:"asset"`
+	Debits  events.Amount `json:"debits"`
+	Credits events.Amount `json:"credits"`
+	Balance events.Amount `json:"balance"`
+}
+
+// Balance is a trial balance.
+type Balance struct {
+	At      string `json:"at"`
+	Settled bool   `json:"settled"`
+	Data    []Line `json:"data"`
+	Totals  []Line `json:"totals"`
+}
+
+// Accounts iterates over the ids of the accounts, in the order of ids. An error ends the iteration.
+func Accounts(ctx context.Context, api *client.Client, q Query) iter.Seq2[string, error] {
+	if q.Group != "" {
+		return ids(api.GroupAccounts(q.Group).All(ctx), func(a client.GroupedAccount) string { return a.Account })
+	}
+	return ids(api.Accounts(q.Prefix).All(ctx), func(a client.Account) string { return a.ID })
+}
+
+func ids[T any](all iter.Seq2[T, error], id func(T) string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for item, err := range all {
+			if !yield(id(item), err) {
+				return
+			}
+		}
+	}
+}
+
+// Read reads the balances of accounts, several at once, and adds them up. It calls done, from any goroutine, after each
+// account. Errors: those of reads, and events.ErrOverflow.
+func Read(ctx context.Context, api *client.Client, q Query, accounts []string, done func()) (Balance, error) {
+	type read struct {
+		lines     []Line
+		unsettled bool
+	}
+	t := Balance{At: events.FormatTime(q.At), Settled: true, Data: []Line{}}
+	all := make([]read, len(accounts))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(units.LoadingAtOnce)
+	for i, account := range accounts {
+		g.Go(func() error {
+			for b, err := range api.BalancesAt(account, q.At, q.Strong).All(ctx) {
+				if err != nil {
+					return err
+				}
+				all[i].lines = append(all[i].lines, Line{account, b.Asset, b.Debits, b.Credits, b.Quantity})
+				all[i].unsettled = all[i].unsettled || !b.Settled
+			}
+			done()
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return t, err
+	}
+	for _, r := range all {
+		t.Data = append(t.Data, r.lines...)
+		t.Settled = t.Settled && !r.unsettled
+	}
+	var err error
+	t.Totals, err = totals(t.Data)
+	return t, err
+}
+
+// totals returns the sums of each asset. Error: events.ErrOverflow.
+func totals(lines []Line) ([]Line, error) {
+	sums := make(map[string]Line)
+	for _, l := range lines {
+		s := sums[l.Asset]
+		s.Asset = l.Asset
+		var err1, err2, err3 error
+		s.Debits, err1 = s.Debits.Add(l.Debits)
+		s.Credits, err2 = s.Credits.Add(l.Credits)
+		s.Balance, err3 = s.Balance.Add(l.Balance)
+		if err := cmp.Or(err1, err2, err3); err != nil {
+			return nil, err
+		}
+		sums[l.Asset] = s
+	}
+	return slices.SortedFunc(maps.Values(sums), func(a, b Line) int { return cmp.Compare(a.Asset, b.Asset) }), nil
+}
+
+// Unbalanced returns the first sum of all accounts that is not zero, which must never be. ok is false if there is none,
+// or if the trial balance is of some accounts only or may still change.
+func (t Balance) Unbalanced(q Query) (sum Line, ok bool) {
+	if q.Prefix+q.Group != "" || !t.Settled {
+		return Line{}, false
+	}
+	i := slices.IndexFunc(t.Totals, func(l Line) bool { return !l.Balance.IsZero() })
+	if i < 0 {
+		return Line{}, false
+	}
+	return t.Totals[i], true
+}
