@@ -242,7 +242,10 @@ func (v *visit) parties(ctx context.Context, of client.Posting) (firstN[string],
 	c.mu.Unlock()
 	if !ok {
 		t, err := v.api.Transaction(ctx, of.Transaction)
-		if err != nil {
+		switch {
+		case refusal(err).Status != 0: // the caller may not see it any more
+			return firstN[string]{}, nil
+		case err != nil:
 			return firstN[string]{}, err
 		}
 		legs = t.Value.Postings

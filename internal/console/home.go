@@ -158,8 +158,8 @@ func readBelow(ctx context.Context, api *client.Client, assets []client.Asset) (
 				return found, err
 			}
 			if n == directoryMost {
-				found.More = true
-				break
+				found.Balances, found.More = firstOf(all, attentionShown), true
+				return found, nil
 			}
 			if n++; b.Available != nil && b.Available.Sign() < 0 {
 				all = append(all, b)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"image/png"
+	"io"
 	"os"
 	"testing"
 
@@ -27,6 +28,8 @@ func TestDemo(t *testing.T) {
 	demo := process.Start(t, "up", "--memory", "--demo", "--port", "0") // before the browser, so that it stops after it
 	b := newBrowser(t)
 	b.url = demo.URL + console.Path
+	b.has(b.body(demo.URL+"/"), `<a href="`+console.Path+`">Open the console</a>`) // up serves it
+	b.lacks(b.body(b.ledger.URL+"/"), console.Path)
 	b.setDisplay(display{"light", desktop})
 	b.openWhen("", "up to date")
 	b.shows("Frozen accounts")
@@ -53,4 +56,19 @@ func TestDemo(t *testing.T) {
 	if err := os.WriteFile(*demoPicture, out.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// body returns the body of a page that is not of the console.
+func (s *site) body(url string) string {
+	s.Helper()
+	r, err := s.browser.Get(url)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(body)
 }
