@@ -182,7 +182,8 @@ func (v *visit) addNewest(a *accountPage) error {
 		if b.AsOf == nil || listed[*b.AsOf] || *b.AsOf < last {
 			continue
 		}
-		newest, err := v.api.History(v.id, client.HistoryQuery{Asset: b.Asset, Strong: true}).Page(v.ctx, "", historyLimit)
+		of := client.HistoryQuery{Asset: b.Asset, Strong: true}
+		newest, err := v.api.History(v.id, of).Page(v.ctx, "", historyLimit)
 		if err != nil {
 			return err
 		}

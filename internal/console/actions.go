@@ -109,7 +109,8 @@ var actions = map[string]action{
 	"legs": {
 		Title: "Several legs", Verb: "Post", HasID: true, HasLegs: true, command: client.KindTransaction,
 		Fields: []field{descriptionField, holdField, dayField, metadataField, ownIDField},
-		Note:   "The quantities of each asset sum to zero: debits are negative. So do the costs. Empty rows are ignored.",
+		Note: "Debits are negative. The quantities of each asset sum to zero, and so do the costs. " +
+			"Empty rows are ignored.",
 	},
 	"trade": {
 		Title: "Trade", Verb: "Post", HasID: true, command: client.KindTrade,

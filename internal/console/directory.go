@@ -136,7 +136,9 @@ func readDirectory(ctx context.Context, api *client.Client) (*directory, error) 
 		})
 	} else {
 		g.Go(func() error {
-			return collect(ctx, api.Accounts(""), &more[1], func(a client.Account) { d.Accounts = append(d.Accounts, a) })
+			return collect(ctx, api.Accounts(""), &more[1], func(a client.Account) {
+				d.Accounts = append(d.Accounts, a)
+			})
 		})
 		g.Go(func() error {
 			return collect(ctx, api.Groups(""), &more[2], func(g client.Group) { d.Groups = append(d.Groups, g) })

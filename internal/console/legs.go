@@ -109,7 +109,8 @@ func (v *visit) taken(f *form) (all []client.Taken, err error) {
 			return nil, err
 		}
 		if cost := f.value("cost-" + n); cost != "" {
-			if t.Cost, err = v.units.ParseCost(v.ctx, "Cost of "+p.Account+" ("+p.Asset+")", p.Asset, cost); err != nil {
+			t.Cost, err = v.units.ParseCost(v.ctx, "Cost of "+p.Account+" ("+p.Asset+")", p.Asset, cost)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -14,11 +14,10 @@ import (
 )
 
 const (
-	// scanMost is the most transactions or holds that a page looks through for a filter.
-	scanMost = 1000
-	// searchMost is the most of the newest transactions that a search looks through, and searchShown the most items of
-	// each kind that it shows.
-	searchMost, searchShown = 500, 10
+	// scanMost is the most transactions or holds that a page looks through for a filter or a search.
+	scanMost = 500
+	// searchShown is the most items of each kind that a search shows.
+	searchShown = 10
 )
 
 // choice is a filter of a list by one of some values, "" for all.
@@ -267,7 +266,7 @@ func (v *visit) search() (page, error) {
 			break
 		}
 	}
-	all, looked, err := scan(v.ctx, v.withUnits(transactions), "", client.PageLimit, searchMost,
+	all, looked, err := scan(v.ctx, v.withUnits(transactions), "", client.PageLimit, scanMost,
 		func(t client.Transaction) bool { return v.mentions(t, text) })
 	if refusal(err).Status == http.StatusForbidden { // a user may list none
 		return p, nil
