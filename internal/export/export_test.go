@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -240,5 +241,45 @@ func TestLateAssets(t *testing.T) {
 	got := regexp.MustCompile(`(?m)^\{"(?:asset":\{"id":"(?:LATE|NEW)|trade)`).FindAllString(out.String(), -1)
 	if want := []string{`{"asset":{"id":"NEW`, `{"asset":{"id":"LATE`, `{"trade`}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The postings of which reversals took their amounts are found, although all have one account and asset.
+func TestTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		postings  []int64
+		reversals [][]int64
+	}{
+		"what is left after the first":   {[]int64{-2, -3, 5}, [][]int64{{-2, 0, 2}, {0, -2, 2}, {0, -1, 1}}},
+		"not a posting of the same sign": {[]int64{-5, -7, 12}, [][]int64{{-3, 0, 3}}},
+		"just the rest of the second":    {[]int64{-38, -14, 52}, [][]int64{{0, -13, 13}, {-17, 0, 17}}},
+		"the rest would be out of order": {[]int64{-2, -3, 5}, [][]int64{{-1, -1, 2}, {-1, 0, 1}}},
+	} {
+		of := client.Transaction{ID: "t", Status: client.StatusPosted}
+		for i, quantity := range c.postings {
+			sum := int64(0)
+			for _, r := range c.reversals {
+				sum += r[i]
+			}
+			of.Postings = append(of.Postings, client.Posting{Account: "a", Asset: "USD", Quantity: events.NewAmount(quantity)})
+			of.Reversed = append(of.Reversed, client.Leg{Account: "a", Asset: "USD", Quantity: events.NewAmount(sum)})
+		}
+		f := &linesFormat{left: make(map[string][]client.Leg)}
+		for n, took := range c.reversals {
+			var legs []client.Posting
+			var want []client.Taken
+			for _, quantity := range took {
+				want = append(want, client.Taken{Quantity: events.NewAmount(quantity)})
+				if quantity != 0 {
+					legs = append(legs, client.Posting{Account: "a", Asset: "USD", Quantity: events.NewAmount(-quantity)})
+				}
+			}
+			if got := f.taken(of, legs); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: reversal %d took %v, want %v", name, n, got, want)
+			}
+		}
+		if len(f.left) > 0 {
+			t.Errorf("%s: %v is left", name, f.left)
+		}
 	}
 }

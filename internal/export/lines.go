@@ -146,42 +146,67 @@ func (f *linesFormat) part(of client.Transaction, legs []client.Posting) (part c
 
 // taken returns what a reversal with the given legs took of each posting of a transaction that is not zero, nil if it
 // cannot be told. The legs are in the order of the postings, but several postings may have their account and asset.
-// Then it is the first one of which all reversals together took enough.
-func (f *linesFormat) taken(of client.Transaction, legs []client.Posting) (taken []client.Taken) {
+// Then it is one of which all reversals together took just the rest, else the first one of which they took enough.
+func (f *linesFormat) taken(of client.Transaction, legs []client.Posting) []client.Taken {
 	left, isKnown := f.left[of.ID]
 	if !isKnown {
-		left = slices.Clone(of.Reversed)
+		left = of.Reversed
 	}
-	isUsedUp := true
-	for i, leg := range of.AsPosted() {
-		if leg.Quantity.IsZero() && leg.Cost.IsZero() || i >= len(left) {
+	for _, preferRests := range []bool{true, false} {
+		taken, rest, ok := match(of.AsPosted(), left, legs, preferRests)
+		if !ok {
+			continue
+		}
+		if f.left[of.ID] = rest; !slices.ContainsFunc(rest, isLeft) {
+			delete(f.left, of.ID)
+		}
+		return taken
+	}
+	return nil
+}
+
+func isLeft(l client.Leg) bool { return !l.Quantity.IsZero() || !l.Cost.IsZero() }
+
+// match finds the postings of which a reversal took its legs, and returns what later reversals took.
+func match(postings []client.Posting, left []client.Leg, legs []client.Posting, preferRests bool) (
+	taken []client.Taken, rest []client.Leg, ok bool,
+) {
+	rest = slices.Clone(left)
+	for i, p := range postings {
+		if p.Quantity.IsZero() && p.Cost.IsZero() || i >= len(left) {
 			continue
 		}
 		var took client.Taken
-		if len(legs) > 0 && legs[0].Account == leg.Account && legs[0].Asset == leg.Asset {
-			quantity, hasQuantity := less(left[i].Quantity, legs[0].Quantity)
-			cost, hasCost := less(left[i].Cost, legs[0].Cost)
-			if hasQuantity && hasCost {
+		if len(legs) > 0 {
+			after, fits := less(left[i], legs[0])
+			if fits && preferRests && isLeft(after) {
+				fits = !slices.ContainsFunc(left[i+1:], func(later client.Leg) bool {
+					after, fits := less(later, legs[0])
+					return fits && !isLeft(after)
+				})
+			}
+			if fits {
 				took = client.Taken{Quantity: legs[0].Quantity.Neg(), Cost: legs[0].Cost.Neg()}
-				left[i].Quantity, left[i].Cost, legs = quantity, cost, legs[1:]
+				rest[i], legs = after, legs[1:]
 			}
 		}
-		isUsedUp = isUsedUp && left[i].Quantity.IsZero() && left[i].Cost.IsZero()
 		taken = append(taken, took)
 	}
-	if f.left[of.ID] = left; isUsedUp {
-		delete(f.left, of.ID)
-	}
-	if len(legs) > 0 {
-		return nil
-	}
-	return taken
+	return taken, rest, len(legs) == 0
 }
 
-// less returns an amount less what a reversal took of it, which has the opposite sign. ok is false if it is not enough.
-func less(amount, reversed events.Amount) (rest events.Amount, ok bool) {
-	rest, err := amount.Add(reversed)
-	return rest, err == nil && (rest.IsZero() || rest.Sign() == amount.Sign())
+// less returns what is left of a posting less a leg of a reversal. ok is false if the leg cannot be of it.
+func less(left client.Leg, leg client.Posting) (rest client.Leg, ok bool) {
+	quantity, hasQuantity := lessAmount(left.Quantity, leg.Quantity)
+	cost, hasCost := lessAmount(left.Cost, leg.Cost)
+	rest = client.Leg{Account: left.Account, Asset: left.Asset, Quantity: quantity, Cost: cost}
+	return rest, hasQuantity && hasCost && left.Account == leg.Account && left.Asset == leg.Asset
+}
+
+// lessAmount takes an amount of a leg of a reversal, which has the opposite sign and is not more.
+func lessAmount(left, reversed events.Amount) (rest events.Amount, ok bool) {
+	rest, err := left.Add(reversed)
+	return rest, err == nil && (reversed.IsZero() || rest.Sign() != reversed.Sign())
 }
 
 // hold writes a hold that posted nothing. It cannot have the time of the hold. If it has ended, neither can it have its
