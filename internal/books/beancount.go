@@ -4,9 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 )
@@ -15,17 +15,12 @@ import (
 var beancountScript string
 
 // readBeancount reads a book with beancount's loader, including the plugins of the book, as bean-check does.
-func readBeancount(ctx context.Context, file string) (Book, error) {
-	python := pythonOf("bean-check")
-	out, err := output(ctx, installBeancount, strings.NewReader(beancountScript), python, "-", file)
-	missing, isMissing := errors.AsType[*MissingError](err)
-	switch {
-	case isMissing:
-		missing.Program = "beancount"
-		return Book{}, missing
-	case err != nil && strings.Contains(err.Error(), "No module named 'beancount'"):
-		return Book{}, &MissingError{"beancount", installBeancount}
-	case err != nil:
+func readBeancount(ctx context.Context, program, file string) (Book, error) {
+	out, err := output(ctx, strings.NewReader(beancountScript), pythonOf(program), "-", file)
+	if err != nil && strings.Contains(err.Error(), "No module named 'beancount'") {
+		err = exec.ErrNotFound
+	}
+	if err != nil {
 		return Book{}, err
 	}
 	return parseBeancount(out)

@@ -121,7 +121,7 @@ func TestConversion(t *testing.T) {
 			if _, err := exec.LookPath(p.program); err != nil {
 				full.Without(t, p.program+" is not installed")
 			}
-			b, err := Read(t.Context(), format, filepath.Join("testdata", file))
+			b, err := Read(t.Context(), format, "", filepath.Join("testdata", file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,10 +142,43 @@ func TestMissingProgram(t *testing.T) {
 		"sample.ledger":    {"ledger", "apt-get install ledger"},
 		"sample.beancount": {"beancount", "pip install beancount"},
 	} {
-		_, err := Read(t.Context(), wanted[0], filepath.Join("testdata", file))
+		_, err := Read(t.Context(), wanted[0], "", filepath.Join("testdata", file))
 		missing, ok := errors.AsType[*MissingError](err)
 		if !ok || missing.Program != wanted[0] || !strings.Contains(err.Error(), wanted[1]) {
 			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// This program is never called for a book, although it may have the name of the program ledger. Another program may be
+// given instead of the first one in PATH.
+func TestOtherProgramOfTheSameName(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := t.TempDir(), t.TempDir()
+	mine, other := filepath.Join(ours, "ledger"), filepath.Join(theirs, "ledger")
+	row := `echo '"b.ledger",1,2,"2024-01-01","2024-01-01","","Lunch","","",false,"a",1,"EUR",1,"EUR","1 EUR"'` + "\n"
+	if err := os.WriteFile(other, []byte("#!/bin/sh\n"+row), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, mine); err != nil {
+		t.Fatal(err)
+	}
+	const list = string(filepath.ListSeparator)
+	for _, c := range []struct{ path, program, wrong string }{
+		{path: ours + list + theirs},
+		{path: ".." + list + ours + list + theirs + list + ours},
+		{path: ours, program: other},
+		{path: ours, wrong: "another program than this one"},
+		{path: theirs, program: mine, wrong: "is this program"},
+		{path: theirs, program: other + "2", wrong: "no such file"},
+	} {
+		t.Setenv("PATH", c.path)
+		b, err := Read(t.Context(), "ledger", c.program, filepath.Join("testdata", "sample.ledger"))
+		if c.wrong == "" && (err != nil || len(b.Transactions) != 1) || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%+v: %v, %v", c, b, err)
 		}
 	}
 }

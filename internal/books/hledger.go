@@ -10,8 +10,8 @@ import (
 )
 
 // readHledger reads a journal with `hledger print`, which also checks that entries balance and assertions hold.
-func readHledger(ctx context.Context, file string) (Book, error) {
-	out, err := output(ctx, installHledger, nil, "hledger", "-f", file, "print", "-x", "-O", "json")
+func readHledger(ctx context.Context, program, file string) (Book, error) {
+	out, err := output(ctx, nil, program, "-f", file, "print", "-x", "-O", "json")
 	if err != nil {
 		return Book{}, err
 	}
@@ -19,7 +19,7 @@ func readHledger(ctx context.Context, file string) (Book, error) {
 	if err != nil {
 		return Book{}, err
 	}
-	declared, err := output(ctx, installHledger, nil, "hledger", "-f", file, "accounts", "--declared")
+	declared, err := output(ctx, nil, program, "-f", file, "accounts", "--declared")
 	if err != nil {
 		return Book{}, err
 	}

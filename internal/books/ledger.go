@@ -22,9 +22,9 @@ var ledgerFields = []string{
 }
 
 // readLedger reads a journal with `ledger register`, which also checks that entries balance and assertions hold.
-func readLedger(ctx context.Context, file string) (Book, error) {
+func readLedger(ctx context.Context, program, file string) (Book, error) {
 	format := "%(" + strings.Join(ledgerFields, "),%(") + ")\n"
-	out, err := output(ctx, installLedger, nil, "ledger", "--args-only", "-f", file, "--format", format, "register")
+	out, err := output(ctx, nil, program, "--args-only", "-f", file, "--format", format, "register")
 	if err != nil {
 		return Book{}, err
 	}

@@ -150,3 +150,47 @@ func TestEndsOfAnEarlierFile(t *testing.T) {
 		})
 	}
 }
+
+// An account is closed when its last postings are projected.
+func TestClosingIsRetriedForBackdatedLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, began := newBook(), time.Now()
+		b.before = func(_ context.Context, cmd client.Command) error {
+			if cmd.Kind == client.KindChange && time.Since(began) < 5*time.Second {
+				return refusal(client.CodeInvalidChange)
+			}
+			return nil
+		}
+		file := lagFile(`,"effective_at":"2020-01-01T00:00:00Z"`) + `{"change":{"id":"jane","state":"closed"}}`
+		c, f, err := run(t.Context(), b, 4, strings.NewReader(file))
+		if err != nil || c.Failed > 0 || b.sent[len(b.sent)-1] != "jane" {
+			t.Errorf("%+v, %v, %v", c, f.lines(), err)
+		}
+	})
+}
+
+// Groupings and roles wait for the groups and accounts that they name, and for nothing else.
+func TestGroupingsWait(t *testing.T) {
+	for line, after := range map[string]time.Duration{
+		`{"grouping":{"group":"slow","account":"quick"}}`: 5 * time.Second, `{"grouping":{"group":"quick","account":"slow"}}`: 5 * time.Second,
+		`{"member":{"account":"slow","user":"u","role":"viewer"}}`:     5 * time.Second,
+		`{"group_member":{"group":"slow","user":"u","role":"viewer"}}`: 5 * time.Second, `{"grouping":{"group":"quick","account":"quick"}}`: 0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b, began, sent := newBook(), time.Now(), time.Duration(-1)
+			b.before = func(_ context.Context, cmd client.Command) error {
+				switch {
+				case cmd.Of != "":
+					sent = time.Since(began)
+				case cmd.ID == "slow":
+					time.Sleep(5 * time.Second)
+				}
+				return nil
+			}
+			file := `{"group":{"id":"slow"}}` + "\n" + `{"account":{"id":"slow"}}` + "\n" + `{"group":{"id":"quick"}}` + "\n" + `{"account":{"id":"quick"}}` + "\n" + line
+			if _, f, err := run(t.Context(), b, 6, strings.NewReader(file)); err != nil || sent != after {
+				t.Errorf("%s: sent after %v: %v, %v", line, sent, f.lines(), err)
+			}
+		})
+	}
+}
