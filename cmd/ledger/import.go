@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"time"
@@ -42,6 +41,8 @@ func (env *environment) importCommand() *cobra.Command {
 	numberFlag(f, &o.maxErrors, "max-errors", importErrors, 0, math.MaxInt,
 		"bad lines after which import stops; 0: never")
 	f.StringVar(&o.format, "format", "", "jsonl, hledger, ledger or beancount (default: by the file's extension)")
+	f.StringVar(&o.program, "program", "", "program that reads a book: its path (default: hledger, ledger or bean-check "+
+		"in PATH)")
 	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; may be repeated "+
 		"(default: as many as in the book)")
 	env.apiFlags(cmd)
@@ -51,7 +52,7 @@ func (env *environment) importCommand() *cobra.Command {
 // importOptions holds the flags.
 type importOptions struct {
 	clients, maxErrors int
-	format             string
+	format, program    string
 	scales             map[string]int // by commodity of a book
 }
 
@@ -66,13 +67,11 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	if err != nil {
 		return err
 	}
-	position := func(line int) string { return "line " + strconv.Itoa(line) }
-	var file io.ReadCloser
-	var size int64
+	var file imported
 	if format == formatLines {
-		file, size, err = env.openInput(ctx, name)
+		file, err = env.openLines(ctx, name)
 	} else {
-		file, size, err = env.openBook(ctx, api, format, name, o, &position)
+		file, err = env.openBook(ctx, api, format, name, o)
 	}
 	if err != nil {
 		return err
@@ -83,14 +82,13 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	}
 	run := importer.New(importer.Config{
 		Ledger: api, Batches: api, Clients: o.clients, Failures: int64(o.maxErrors),
-		OnFailure: func(f importer.Failure) { env.say(describe(position(f.Line), f)) },
+		OnFailure: func(f importer.Failure) { env.say(describe(file.position(f.Line), f)) },
 	})
 	status := func(since time.Duration) (string, int64) {
 		n := run.Counts()
-		rate := float64(n.Lines()) / since.Seconds()
-		return fmt.Sprintf("%d lines (%.0f/s), %d failed", n.Lines(), rate, n.Failed), n.Bytes
+		return importStatus(n, file.lines, since), n.Bytes
 	}
-	runErr := env.watch(size, status, func() error { return run.Run(ctx, file) })
+	runErr := env.watch(file.size, status, func() error { return run.Run(ctx, file) })
 	counts := run.Counts()
 	if err := env.printFigures("new", counts.New, "replayed", counts.Replayed, "failed", counts.Failed,
 		"cut_off", counts.CutOff); err != nil {
@@ -110,6 +108,15 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 		return fmt.Errorf("%d of %s failed", counts.Failed, counted(counts.Lines(), "line", "lines"))
 	}
 	return nil
+}
+
+// importStatus describes the progress of an import of a file with the given number of lines, -1 if it is unknown.
+func importStatus(n importer.Counts, lines int64, since time.Duration) string {
+	done := strconv.FormatInt(n.Lines(), 10)
+	if lines >= 0 {
+		done = fmt.Sprintf("%s of %d", done, lines)
+	}
+	return fmt.Sprintf("%s lines (%.0f/s), %d failed", done, float64(n.Lines())/since.Seconds(), n.Failed)
 }
 
 // fieldsOf lists the fields of each kind of line.

@@ -1,19 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/books"
+	"ledger.example/internal/importer"
 )
 
 // formatLines is the format of JSON lines.
 const formatLines = "jsonl"
+
+// countedBytes is the maximum size of a file whose lines are counted before the import.
+const countedBytes = 1 << 30
 
 // formatOfExtension has the formats of books by file extension. Files with other extensions have JSON lines.
 var formatOfExtension = map[string]string{
@@ -30,8 +36,8 @@ func formatOf(name string, o importOptions) (string, error) {
 	}
 	switch {
 	case format == "" || format == formatLines:
-		if len(o.scales) > 0 {
-			return "", usageErrorf("--scale is for books of %s", books.Formats)
+		if len(o.scales) > 0 || o.program != "" {
+			return "", usageErrorf("--scale and --program are for books of %s", books.Formats)
 		}
 		return formatLines, nil
 	case !books.IsFormat(format):
@@ -47,18 +53,37 @@ func formatOf(name string, o importOptions) (string, error) {
 	return format, nil
 }
 
-// openBook reads a book with its program, validates all of it, and returns it as lines to import. It sets position to a
-// function that returns the position of a line in the book. It is an error if any part of the book cannot be imported.
+// imported is what to import. size and lines are -1 if they are unknown.
+type imported struct {
+	io.ReadCloser
+	size, lines int64
+	position    func(line int) string // for people
+}
+
+// openLines opens a file of lines. It counts the lines if that takes less than a second or so.
+func (env *environment) openLines(ctx context.Context, name string) (imported, error) {
+	file, size, err := env.openInput(ctx, name)
+	in := imported{file, size, -1, func(line int) string { return "line " + strconv.Itoa(line) }}
+	if f, ok := file.(io.Seeker); err == nil && ok && size >= 0 && size <= countedBytes {
+		if in.lines, err = importer.Count(file); err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+	}
+	return in, err
+}
+
+// openBook reads a book with its program, validates all of it, and returns it as lines to import. It is an error if any
+// part of the book cannot be imported.
 func (env *environment) openBook(
-	ctx context.Context, api *client.Client, format, name string, o importOptions, position *func(line int) string,
-) (io.ReadCloser, int64, error) {
-	book, err := books.Read(ctx, format, name)
+	ctx context.Context, api *client.Client, format, name string, o importOptions,
+) (in imported, err error) {
+	book, err := books.Read(ctx, format, o.program, name)
 	if err != nil {
-		return nil, 0, err
+		return in, err
 	}
 	lines, problems, err := book.Lines(ctx, books.Options{Ledger: api, Scales: o.scales, Now: time.Now()})
 	if err != nil {
-		return nil, 0, err
+		return in, err
 	}
 	for n, p := range problems {
 		if o.maxErrors > 0 && n == o.maxErrors {
@@ -68,17 +93,12 @@ func (env *environment) openBook(
 		_, _ = fmt.Fprintln(env.err, p)
 	}
 	if len(problems) > 0 {
-		return nil, 0, fmt.Errorf("the book has %s: nothing was imported",
+		return in, fmt.Errorf("the book has %s: nothing was imported",
 			counted(int64(len(problems)), "problem", "problems"))
 	}
 	for _, note := range lines.Notes {
 		_, _ = fmt.Fprintln(env.err, note)
 	}
-	*position = func(line int) string {
-		if at := lines.Positions[line-1].String(); at != "" {
-			return at
-		}
-		return name
-	}
-	return io.NopCloser(lines.Reader()), int64(len(lines.Text)), nil
+	return imported{io.NopCloser(lines.Reader()), int64(len(lines.Text)), int64(len(lines.Positions)),
+		func(line int) string { return cmp.Or(lines.Positions[line-1].String(), name) }}, nil
 }

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"ledger.example/internal/importer"
 )
 
 func TestImport(t *testing.T) {
@@ -30,6 +33,48 @@ func TestImport(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", args, code, out)
 		}
 		says(t, problems, "line 3: account \"jane\": account_exists: In words.\n  quantity: is too much\n", "line 4: not a JSON object", "2 of 4 lines failed")
+	}
+}
+
+// The progress has the number of lines of a file, not of a pipe.
+func TestLinesOfImport(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "books.jsonl")
+	if err := os.WriteFile(file, []byte("{}\n\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := &environment{in: strings.NewReader("{}\n")}
+	for name, want := range map[string]struct {
+		lines int64
+		text  string
+	}{file: {2, "{}\n\n{}\n"}, "-": {-1, "{}\n"}} {
+		in, err := env.openLines(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(in); in.lines != want.lines || string(text) != want.text || err != nil {
+			t.Errorf("%s: %d lines, %q, %v", name, in.lines, text, err)
+		}
+		in.Close()
+	}
+	counts := importer.Counts{New: 1, Replayed: 2, Failed: 3}
+	for lines, want := range map[int64]string{10: "6 of 10 lines (3/s), 3 failed", -1: "6 lines (3/s), 3 failed"} {
+		if got := importStatus(counts, lines, 2*time.Second); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A book is read by the given program, which is never this one.
+func TestProgramOfImport(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := filepath.Join("..", "..", "internal", "books", "testdata", "sample.ledger")
+	for args, want := range map[string]string{"import - --program hledger": "are for books", "import " + book + " --program " + self: "is this program"} {
+		if code, _, problems := ledgerIn(t.Context(), nil, strings.NewReader(""), strings.Fields(args)...); code == 0 || !strings.Contains(problems, want) {
+			t.Errorf("%s: exit %d, %s", args, code, problems)
+		}
 	}
 }
 

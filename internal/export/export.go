@@ -342,6 +342,8 @@ func (e *exporter) definition(ctx context.Context, entry client.JournalEntry) er
 		return e.defineAsset(ctx, made.ID)
 	case client.TypeAccountOpened:
 		return e.defineAccount(ctx, made.ID)
+	case client.TypePeriodClosed:
+		e.note("closed periods are not exported")
 	}
 	return e.format.other(entry)
 }

@@ -97,6 +97,7 @@ func sample(t *testing.T) Ledger {
 			entry(5, client.TypeGroupMemberGranted, `{"id":"GROUP#desk/GRANT#mary#000000000001","data":{"group":"desk","user":"mary","role":"viewer"}}`),
 			entry(5, client.TypeGrouped, `{"id":"ACCOUNT#jane/GROUPS#000000000001","data":{"group":"desk","account":"jane","groups":["desk"]}}`),
 			entry(5, client.TypeGroupRegistered, `{"id":"GROUP#desk/GROUP#desk","data":{"id":"desk","name":"Desk","description":"Trades","created_at":"2026-11-21T00:00:00.000000Z"}}`),
+			entry(5, client.TypePeriodClosed, `{"id":"PERIOD/CLOSED#000000000001","data":{"number":1,"closed_before":"2026-11-01T00:00:00.000000Z","reason":"October"}}`),
 			entry(5, client.TypeAccountChanged, `{"id":"ACCOUNT#jane/CHANGE#000000000002","data":{"id":"jane"}}`),
 			back(1, 2), back(2, 2), back(3, 1),
 			entry(5, client.TypePosted, reversed),

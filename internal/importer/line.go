@@ -23,6 +23,17 @@ type line struct {
 	bytes  int64  // including the end of line and preceding blank lines
 }
 
+// Count returns the number of lines of a file that are not blank, as in Counts.
+func Count(file io.Reader) (n int64, err error) {
+	for _, err := range lines(file) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
 // lines reads a file line by line, with one line in memory. An error of the file ends the sequence.
 func lines(file io.Reader) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
