@@ -41,8 +41,8 @@ func (env *environment) importCommand() *cobra.Command {
 	numberFlag(f, &o.maxErrors, "max-errors", importErrors, 0, math.MaxInt,
 		"bad lines after which import stops; 0: never")
 	f.StringVar(&o.format, "format", "", "jsonl, hledger, ledger or beancount (default: by the file's extension)")
-	f.StringVar(&o.program, "program", "", "program that reads a book: its path (default: hledger, ledger or bean-check "+
-		"in PATH)")
+	f.StringVar(&o.program, "program", "", "path of the program that reads a book (default: hledger, ledger or "+
+		"bean-check in PATH)")
 	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; may be repeated "+
 		"(default: as many as in the book)")
 	env.apiFlags(cmd)

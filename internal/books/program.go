@@ -21,7 +21,8 @@ var formats = map[string]struct {
 	read             func(ctx context.Context, program, file string) (Book, error)
 }{
 	"hledger": {
-		"hledger", "apt-get install hledger on Debian, brew install hledger on macOS, else hledger.org/install", readHledger,
+		"hledger", "apt-get install hledger on Debian, brew install hledger on macOS, else hledger.org/install",
+		readHledger,
 	},
 	"ledger": {
 		"ledger", "apt-get install ledger on Debian, brew install ledger on macOS, else ledger-cli.org/download. " +
@@ -38,8 +39,8 @@ const Formats = "hledger, ledger and beancount"
 // IsFormat reports whether Read supports a format.
 func IsFormat(format string) bool { return formats[format].read != nil }
 
-// Read reads a book with the program of its format: the given one, or the first in PATH if it is "". Errors: *MissingError,
-// and the error output of the program.
+// Read reads a book with the program of its format: the given one, or the first in PATH if it is "". Errors:
+// *MissingError, and the error output of the program.
 func Read(ctx context.Context, format, program, file string) (Book, error) {
 	f, ok := formats[format]
 	if !ok {
