@@ -147,16 +147,40 @@ func TestConsistency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hashes[0]++
+	hashes[tlog.StoredHashIndex(1, 0)*tlog.HashSize]++
 	if err := os.WriteFile(filepath.Join(dir, "hashes"), hashes, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := proving(dir, "consistency", "%s/note-1", "%s/note-5", "%s/hashes", "--key", "%s/key.pub"); err == nil {
+	if _, err := proving(dir, "consistency", "%s/note-3", "%s/note-5", "%s/hashes", "--key", "%s/key.pub"); err == nil {
 		t.Error("altered hashes pass")
 	}
 	other := files(t, sample()[1:])
 	if _, err := proving(dir, "consistency", "%s/note-1", other+"/note-2", "%s/hashes", "--key", "%s/key.pub"); err == nil {
 		t.Error("a note of another key passes")
+	}
+}
+
+// The hashes need no trust: those that give each note its root prove nothing if one tree does not grow out of the other.
+func TestHashesThatAreForged(t *testing.T) {
+	shown := sample()
+	shown[0] = string(events.AppendCanonical(nil, moved("t-9", begun, 9)))
+	ours, fork := files(t, sample()), files(t, shown)
+	read := func(dir string) []byte {
+		hashes, err := os.ReadFile(filepath.Join(dir, "hashes"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hashes
+	}
+	hashes, theirs := read(ours), read(fork)
+	whole := tlog.StoredHashIndex(1, 0) // the root of two entries is not read for that of five
+	copy(hashes[whole*tlog.HashSize:][:tlog.HashSize], theirs[whole*tlog.HashSize:])
+	if err := os.WriteFile(filepath.Join(ours, "hashes"), hashes, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := proving(ours, "consistency", fork+"/note-2", "%s/note-5", "%s/hashes", "--key", "%s/key.pub", "--key",
+		fork+"/key.pub"); err == nil {
+		t.Error(out)
 	}
 }
 
