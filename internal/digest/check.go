@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -48,12 +47,7 @@ func Check(ctx context.Context, c Config) (r Report, err error) {
 		r.find("%s: its journal was lost by a restore", path)
 	}
 	r.Notes = len(d.notes)
-	known := len(r.Findings)
-	holds, err := d.judge(ctx, c, &r)
-	if len(r.Findings) > known && !slices.Contains(holds, false) {
-		r.Findings, r.More = r.Findings[:known], 0 // the table is what was signed
-		r.find("%s: it was altered. Delete it, and run `ledger digest` again", filepath.Join(d.path, fileHashes))
-	}
+	_, err = d.judge(ctx, c, &r)
 	return r, err
 }
 
@@ -61,7 +55,7 @@ func Check(ctx context.Context, c Config) (r Report, err error) {
 // as each event that differs makes every later note fail.
 func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err error) {
 	var tree proof.Tree
-	var changed, moved, notes Report
+	var missed, changed, moved, notes Report
 	sealed := sealedLeaves{dir: d}
 	isThere := make([]bool, len(d.notes))
 	holds = make([]bool, len(d.notes))
@@ -70,7 +64,7 @@ func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err
 		switch is, err := sealed.has(tree.Size, leaf); {
 		case missing != nil:
 			leaf = tlog.Hash{} // no event has it
-			changed.find("entry %d: event %s is missing or cannot be read", tree.Size, id.ID())
+			missed.find("entry %d: event %s is missing or cannot be read", tree.Size, id.ID())
 		case err != nil:
 			return err
 		case is == altered:
@@ -101,7 +95,11 @@ func (d *dir) judge(ctx context.Context, c Config, r *Report) (holds []bool, err
 			notes.find("%s: page %s of the journal is missing", d.noteFile(n.Size), n.Page)
 		}
 	}
-	for _, some := range []Report{changed, moved, notes} {
+	if isAsSealed := !slices.Contains(holds, false); isAsSealed && len(changed.Findings)+len(moved.Findings) > 0 {
+		changed, moved = Report{}, Report{}
+		notes.find("%s: it was altered. Delete it, and run `ledger digest` again", d.file.Name())
+	}
+	for _, some := range []Report{missed, changed, moved, notes} {
 		for _, f := range some.Findings {
 			r.find("%s", f)
 		}

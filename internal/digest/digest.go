@@ -89,7 +89,7 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 		}
 		return nil
 	}, func(id events.KSUID) error {
-		if err := d.agrees(&tree, string(id)); err != nil {
+		if err := d.agrees(sealed.Size, &tree, string(id)); err != nil {
 			return err
 		}
 		if _, err := d.file.WriteAt(pending, tlog.StoredHashCount(sealed.Size)*tlog.HashSize); err != nil {
@@ -136,10 +136,12 @@ func (d *dir) stands(ctx context.Context, c Config) error {
 	return nil
 }
 
-// agrees compares the tree, which has the journal up to a page, with the notes of its size and of that page.
-func (d *dir) agrees(tree *proof.Tree, page string) error {
+// agrees compares the tree, which has the journal up to a page, with the notes of its size and of that page. before is
+// its size without the page: no note ends within one.
+func (d *dir) agrees(before int64, tree *proof.Tree, page string) error {
 	for _, n := range d.notes {
-		if n.Page == page && n.Size != tree.Size || n.Size == tree.Size && n.Root != tree.Root() {
+		if n.Page == page && n.Size != tree.Size || n.Size == tree.Size && n.Root != tree.Root() ||
+			before < n.Size && n.Size < tree.Size {
 			return fmt.Errorf("the journal up to page %s differs from the note of %d entries: %s", page, n.Size,
 				whatToDo)
 		}

@@ -133,6 +133,37 @@ func TestAlteredDuplicate(t *testing.T) {
 	}
 }
 
+// What is missing behind the newest note is no fault of the stored hashes.
+func TestEventMissingBehindTheNote(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	b.page(posted("t-4", 6))
+	b.drop(store.Transaction.Key("t-4"))
+	if found := b.findings(); found != "entry 7: event TXN#t-4/TXN#t-4 is missing or cannot be read" {
+		t.Error(found)
+	}
+}
+
+// A page at which a note ends may be gone, with its entries on another page. A run that reads the journal anew, because
+// it lacks the hashes, does not pass over the note.
+func TestNoteIsNotPassedOver(t *testing.T) {
+	b := newBook(t)
+	b.run()
+	b.list(posted("t-4", 6)) // the entries of both pages are now on this one
+	last := b.pages[2:]
+	forged := posted("t-3", 5)
+	forged.Description = "forged"
+	b.must(b.Put(t.Context(), posted("t-4", 6)))
+	b.forge(forged)
+	b.drop(store.Journal.Key(string(last[0].ID)))
+	last[1].Entries = slices.Concat(last[0].Entries, last[1].Entries)
+	b.write(last[1])
+	b.must(os.Remove(filepath.Join(b.dir, "hashes")))
+	if r, err := digest.Run(t.Context(), b.config()); err == nil || !strings.Contains(err.Error(), "7 entries") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // Two auditors who are shown different ledgers find nothing, each by itself. Their notes of one size differ, and the
 // hashes of one contradict the notes of the other.
 func TestSplitViewShows(t *testing.T) {
