@@ -61,7 +61,7 @@ func NewWebhook(url, secretFile string) (*Webhook, error) {
 	}
 	for _, line := range strings.Fields(string(text)) {
 		encoded, ok := strings.CutPrefix(line, secretPrefix)
-		secret, err := base64.StdEncoding.DecodeString(encoded)
+		secret, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "=")) // padded or not
 		if !ok || err != nil || len(secret) < secretBytes {
 			return nil, fmt.Errorf("%s: a secret is %s and base64 of at least %d bytes: make one with "+
 				"`echo %[2]s$(head -c 32 /dev/urandom | base64)`", secretFile, secretPrefix, secretBytes)
@@ -148,8 +148,8 @@ func (w *Webhook) send(ctx context.Context, e client.JournalEntry) error {
 	if answer.StatusCode/100 != 2 {
 		return fmt.Errorf("the receiver answered %s", answer.Status)
 	}
-	_, err = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection is used again
-	return err
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // only so that the connection is used again
+	return nil
 }
 
 // signatures returns the value of the header webhook-signature.

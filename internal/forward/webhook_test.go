@@ -285,3 +285,24 @@ func openFile(t *testing.T, path string, filter forward.Filter) *forward.File {
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
+
+// A status 2xx is the answer. What follows it does not matter: a body that breaks off, or has no end.
+func TestAnswerThatBreaksOff(t *testing.T) {
+	w := webhook(t, func(answer http.ResponseWriter, _ *http.Request, _ string) {
+		answer.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(answer, "ok")
+	})
+	if n, err := w.Deliver(t.Context(), []client.JournalEntry{entry("TXN#1/TXN#1")}); n != 1 || err != nil {
+		t.Error(n, err)
+	}
+}
+
+// Base64 may have its padding or not.
+func TestPadding(t *testing.T) {
+	for _, padding := range []string{"", "="} {
+		path := secretFile(t, "whsec_"+strings.Repeat("A", 43)+padding, 0o600)
+		if w, err := forward.NewWebhook("http://localhost", path); err != nil || len(w.Secrets[0]) != 32 {
+			t.Errorf("%q: %v", padding, err)
+		}
+	}
+}
