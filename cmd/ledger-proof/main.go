@@ -141,8 +141,8 @@ func consistency(older, newer, hashes string, keys []string, out io.Writer) erro
 	// The file needs no trust: hashes that were altered are no proof.
 	if err := tlog.CheckTree(path, after.Size, after.Root, before.Size, before.Root); err != nil {
 		return fmt.Errorf("the notes contradict each other, unless %s was altered or is of another journal: the "+
-			"journal of %s does not begin with that of %s. An entry was altered, removed or reordered, or the two were "+
-			"shown different ledgers", hashes, newer, older)
+			"journal of %s does not begin with that of %s. An entry was altered, removed or reordered, or the two "+
+			"were shown different ledgers", hashes, newer, older)
 	}
 	_, err = fmt.Fprintf(out, `The journal of %s with %d entries begins with the %d entries of the older note.
 That does not prove what the entries say.

@@ -33,10 +33,6 @@ type forwarding struct {
 // forwardBackoff is the wait after failures in a row.
 var forwardBackoff = retry.Backoff{First: 2 * time.Second, Max: time.Minute, Jitter: retry.Half}
 
-// rewindMargin is more than the difference between the clocks of commands and listers: an event is listed at most so
-// long before it was recorded.
-const rewindMargin = time.Minute
-
 // forwardCommand is `ledger forward`. Package internal/forward implements it.
 func (env *environment) forwardCommand() *cobra.Command {
 	o := forwarding{
@@ -60,7 +56,7 @@ func (env *environment) forwardCommand() *cobra.Command {
 			return false, errors.New("must be now; for a time, use --rewind")
 		}
 		return true, nil
-	}}, "from", "now: begin a new cursor at the newest event")
+	}}, "from", "now: begin a new cursor a minute ago")
 	f.Lookup("from").DefValue = ""
 	timeFlag(f, &o.rewind, "rewind", timeFormats(), "set the cursor back to this time")
 	f.StringVar(&o.filter.Type, "type", "", "only events of this type")
@@ -128,7 +124,7 @@ func (o *forwarding) place(ctx context.Context, k forward.Keeper) error {
 	case err != nil:
 		return err
 	case o.isFromNow && c == forward.Cursor{}:
-		return k.Store(ctx, forward.Cursor{From: time.Now()})
+		return k.Store(ctx, forward.Cursor{From: time.Now().Add(-forward.Margin)})
 	case o.rewind.IsZero():
 		return nil
 	}
@@ -140,7 +136,7 @@ func (o *forwarding) place(ctx context.Context, k forward.Keeper) error {
 		return usageErrorf("--rewind %s is after the last event that was sent, and would skip others",
 			o.rewind.Format(time.RFC3339))
 	}
-	return k.Store(ctx, forward.Cursor{From: o.rewind.Add(-rewindMargin), At: c.At})
+	return k.Store(ctx, forward.Cursor{From: o.rewind.Add(-forward.Margin), At: c.At})
 }
 
 // only delivers the events of an account, and passes over all others. "" means all events.

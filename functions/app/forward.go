@@ -41,17 +41,18 @@ func (s *Service) Forward(target string, deliver forward.Target) func(context.Co
 			Read: s.readJournal, Deliver: deliver, Log: s.config.Log,
 			Keep: forward.NewItem(store.NewTable(s.config.Client, s.config.Table), target),
 		}
-		began, lag := time.Now(), time.Duration(0)
-		if err = rewind(ctx, f.Keep, in.Rewind); err == nil {
-			err = f.Run(ctx, func(_ context.Context, r forward.Round) error {
-				all.Delivered += r.Delivered
-				lag = r.Lag
-				if r.Err == nil && (!r.More || time.Since(began) > forwardTime) {
-					return errEnough
-				}
-				return r.Err
-			})
+		if err = rewind(ctx, f.Keep, in.Rewind); err != nil {
+			return all, err
 		}
+		began, lag := time.Now(), time.Duration(0)
+		err = f.Run(ctx, func(_ context.Context, r forward.Round) error {
+			all.Delivered += r.Delivered
+			lag = r.Lag
+			if r.Err == nil && (!r.More || time.Since(began) > forwardTime) {
+				return errEnough
+			}
+			return r.Err
+		})
 		switch {
 		case errors.Is(err, forward.ErrMoved):
 			return all, nil
@@ -68,7 +69,8 @@ func (s *Service) Forward(target string, deliver forward.Target) func(context.Co
 	}
 }
 
-// rewind sets a cursor back, unless to is zero. Error: the time is after the cursor, so that events would be skipped.
+// rewind sets a cursor back, unless to is zero. Error: the time is after the cursor, so that events would be skipped;
+// also forward.ErrMoved, the cursor was not set back.
 func rewind(ctx context.Context, k forward.Keeper, to time.Time) error {
 	if to.IsZero() {
 		return nil
@@ -78,7 +80,7 @@ func rewind(ctx context.Context, k forward.Keeper, to time.Time) error {
 		return err
 	}
 	page, _, _ := strings.Cut(c.After, "#")
-	from := projections.JournalFrom(to)
+	from := projections.JournalFrom(to.Add(-forward.Margin))
 	if page != "" && from > page || to.After(time.Now()) {
 		return fmt.Errorf("rewind %s: events that are not delivered yet would be skipped", to.Format(time.RFC3339))
 	}

@@ -11,7 +11,9 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/functions/app"
+	"ledger.example/internal/forward"
 	"ledger.example/internal/store"
+	"ledger.example/tests/fault"
 	"ledger.example/tests/setup"
 	"ledger.example/tests/system"
 )
@@ -121,5 +123,38 @@ func TestTwoRuns(t *testing.T) {
 	}
 	if log := s.Log.String(); strings.Contains(log, "ForwardingLag") {
 		t.Errorf("the run that did not move the cursor logs its lag: %s", log)
+	}
+}
+
+// A replay is not lost when another run moves the cursor at the same time: the operator gets an error, and asks again.
+// One that was asked for begins early enough for the clocks of listers.
+func TestReplays(t *testing.T) {
+	faults := fault.NewSet()
+	s := system.New(t, system.WithFaults(faults))
+	setup.Listed(t, s.Plain, s.Table, "a-0", time.Hour)
+	b := &target{}
+	other := s.NewProcess().Service.Forward("events", b.deliver)
+	run := s.Service.Forward("events", b.deliver)
+	if _, err := run(t.Context(), app.Forwarding{}); err != nil {
+		t.Fatal(err)
+	}
+	setup.Listed(t, s.Plain, s.Table, "a-1", time.Hour-time.Second)
+	faults.Next("PutItem", func(ctx context.Context, send fault.Sender) fault.Exchange {
+		if _, err := other(t.Context(), app.Forwarding{}); err != nil {
+			t.Error(err)
+		}
+		return send(ctx)
+	})
+	if _, err := run(t.Context(), app.Forwarding{Rewind: time.Now().Add(-2 * time.Hour)}); !errors.Is(err, forward.ErrMoved) {
+		t.Errorf("the replay is lost: %v", err)
+	}
+	b.got = nil
+	late := time.Now().Add(-time.Hour + 5*time.Second) // the lister's clock was 5 s behind
+	setup.Listed(t, s.Plain, s.Table, "a-2", 30*time.Minute)
+	if _, err := run(t.Context(), app.Forwarding{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t.Context(), app.Forwarding{Rewind: late}); err != nil || len(b.got) != 4 {
+		t.Errorf("got %q, %v", b.got, err)
 	}
 }
