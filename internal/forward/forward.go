@@ -26,9 +26,9 @@ type Cursor struct {
 	At    time.Time `json:"at,omitzero"`     // when the last event before After was recorded; zero: not known
 }
 
-// Margin is how long before a time forwarding begins that is to have all events recorded since then. It is more than the
-// difference between the clocks of commands, listers and forwarders: an event is listed at most so long before it was
-// recorded.
+// Margin is how long before a time forwarding begins that is to have all events recorded since then. It is more than
+// the difference between the clocks of commands, listers and forwarders: an event is listed at most so long before it
+// was recorded.
 const Margin = time.Minute
 
 // ErrMoved means that another forwarder, or an operator, moved the cursor since it was loaded.
