@@ -329,38 +329,3 @@ func (v *visit) submit(f *form) (path string, err error) {
 	}
 	return pathOf("accounts", command.ID), err
 }
-
-// loadTarget reads the transaction that the form captures or reverses, and adds the fields that select a part of it: a
-// transfer has a quantity, a trade also a cost, and any other transaction a quantity and a cost for each leg. Errors:
-// those of a read.
-func (v *visit) loadTarget(f *form) error {
-	if !f.Partial {
-		return nil
-	}
-	t, err := v.api.Transaction(v.ctx, f.value(postedField.Name))
-	if err != nil {
-		return err
-	}
-	f.target = t.Value
-	f.Fields = slices.DeleteFunc(f.Fields, func(field field) bool {
-		return field.Name == partCostField.Name && f.target.Kind != string(client.KindTrade) ||
-			field.Name == partField.Name && !hasParts(f.target)
-	})
-	if hasParts(f.target) || len(f.target.Postings) == 0 || f.target.Hidden > 0 {
-		return nil
-	}
-	if err := v.loadAll([]client.Transaction{f.target}); err != nil {
-		return err
-	}
-	given := v.query
-	if v.r.Method == http.MethodPost {
-		given = v.r.PostForm
-	}
-	f.Fields = slices.Insert(f.Fields, 1, v.takenFields(f.target, given)...)
-	return nil
-}
-
-// hasParts reports whether one quantity can select a part of a transaction.
-func hasParts(t client.Transaction) bool {
-	return t.Kind == string(client.KindTransfer) || t.Kind == string(client.KindTrade)
-}
