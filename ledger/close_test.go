@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/ledger"
@@ -78,4 +79,21 @@ func (h *hiding) CountPostings(ctx context.Context, account, asset string) (int6
 		return 0, h.counting(ctx)
 	}
 	return h.Projections.CountPostings(ctx, account, asset)
+}
+
+// An account without a balance is not closed while it has an open hold: it may debit the account, or credit it.
+func TestAccountWithAnOpenHoldIsNotClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(held("debit", "margin", "bank", "10", time.Hour))
+		r.mustPost(held("credit", "bank", "jane", "10", time.Hour))
+		for account, hold := range map[string]string{"margin": "debit", "jane": "credit"} {
+			_, err := r.close(account)
+			r.refused(err, ledger.CodeInvalidChange)
+			r.now(account, 1, events.StateOpen)
+			r.mustPost(release(hold))
+			if got, err := r.close(account); err != nil || got.State != isClosed {
+				t.Errorf("%s: %+v, %v", account, got, err)
+			}
+		}
+	})
 }
