@@ -21,3 +21,20 @@ func (d *Decimals) keep(text []byte) string {
 	d.all.Write(text)
 	return d.all.String()[from:]
 }
+
+// Decimal returns an amount in minor units as a decimal number with exactly scale decimal places.
+func (a Amount) Decimal(scale int) string {
+	digits := a.Abs().String()
+	if missing := scale + 1 - len(digits); missing > 0 {
+		digits = strings.Repeat("0", missing) + digits
+	}
+	sign := ""
+	if a.Sign() < 0 {
+		sign = "-"
+	}
+	if scale == 0 {
+		return sign + digits
+	}
+	point := len(digits) - scale
+	return sign + digits[:point] + "." + digits[point:]
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -121,27 +120,13 @@ func shortTime(text string) string {
 	return t.UTC().Format(time.DateTime)
 }
 
-// csvColumns returns the columns of a posting as comma-separated values (RFC 4180).
-func csvColumns() []string {
-	return []string{"posted_at", "transaction", "kind", "posting", "account", "asset", "quantity", "cost", "currency",
-		"description", "pending", "status"}
-}
-
-// csvCells returns the cells of a posting. Amounts are decimals, or minor units with --minor.
-func (env *environment) csvCells(p client.Posting) []string {
-	cost, currency := env.units.Cost(p.Asset, p.Cost)
-	return []string{p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset,
-		env.units.Quantity(p.Asset, p.Quantity), cost, currency, p.Description,
-		env.units.Quantity(p.Asset, p.Pending), cmp.Or(p.Status, client.StatusPosted)}
-}
-
 func (env *environment) printPostingsCSV(postings []client.Posting, heading bool) error {
 	var rows [][]string
 	if heading {
-		rows = append(rows, csvColumns())
+		rows = append(rows, client.PostingColumns())
 	}
 	for _, p := range postings {
-		rows = append(rows, env.csvCells(p))
+		rows = append(rows, p.Cells(env.units))
 	}
 	return csv.NewWriter(env.out).WriteAll(rows)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -127,24 +126,7 @@ func change(opening, closing client.Sums) (total, credits, debits events.Amount,
 	return total, credits, debits, cmp.Or(err1, err2, err3)
 }
 
-// printStatementCSV prints a page of a statement as comma-separated values (RFC 4180), with the lines and columns of
-// the API's CSV, and the currency of costs. Amounts are decimals, or minor units with --minor.
+// printStatementCSV prints a page of a statement as comma-separated values: decimals, or minor units with --minor.
 func (env *environment) printStatementCSV(s client.Statement, isFirst bool) error {
-	u, w := env.units, csv.NewWriter(env.out)
-	line := func(name, at string, balance events.Amount) []string {
-		return []string{name, at, "", "", "", s.Account, s.Asset, "", "", "", "", "", "", u.Quantity(s.Asset, balance)}
-	}
-	var rows [][]string
-	if isFirst {
-		rows = append(rows, slices.Concat([]string{"line"}, csvColumns(), []string{"balance_after"}),
-			line("opening", s.From, s.Opening.Quantity))
-	}
-	for _, p := range s.Data {
-		rows = append(rows, slices.Concat([]string{"posting"}, env.csvCells(p.Posting),
-			[]string{u.Quantity(p.Asset, p.BalanceAfter)}))
-	}
-	if s.NextCursor == nil {
-		rows = append(rows, line("closing", s.To, s.Closing.Quantity))
-	}
-	return w.WriteAll(rows)
+	return csv.NewWriter(env.out).WriteAll(s.Rows(isFirst, env.units))
 }

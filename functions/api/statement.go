@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"math/big"
 	"mime"
@@ -86,39 +88,52 @@ func (a *api) statement(r *request, in *client.StatementQuery, l listed, s proje
 		out.Next = new(l.cursor(formatMark(*page.Next)))
 	}
 	if wantsCSV(r.http.Header) {
-		return out.csv(r.http.URL.Query(), from == nil)
+		return a.csv(r, out, r.http.URL.Query(), from == nil)
 	}
 	return ok(out)
 }
 
-// csv answers with a page as comma-separated values (RFC 4180). Only the first page has the header and the opening, and
-// only the last page has the closing, so that all pages together are one file. query is that of the request.
-func (s statement) csv(query url.Values, isFirst bool) (reply, error) {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	line := func(name, at, balance string) []string {
-		return []string{name, at, "", "", "", s.Account, s.Asset, "", "", "", "", "", balance}
+// csv answers with a page as comma-separated values (RFC 4180), with decimals. All pages together are one file. query is
+// that of the request.
+func (a *api) csv(r *request, s statement, query url.Values, isFirst bool) (reply, error) {
+	d, err := a.decimalsOf(r.ctx(), s.Asset)
+	if err != nil {
+		return reply{}, err
 	}
-	var rows [][]string
-	if isFirst {
-		rows = append(rows, []string{"line", "posted_at", "transaction", "kind", "posting", "account", "asset",
-			"quantity", "cost", "description", "pending", "status", "balance_after"},
-			line("opening", s.From, s.Opening.Quantity.String()))
+	text, err := marshal(s)
+	if err != nil {
+		return reply{}, err
 	}
-	for _, p := range s.Data {
-		rows = append(rows, []string{"posting", p.PostedAt, p.Transaction, string(p.Kind), string(p.ID), p.Account,
-			p.Asset, p.Quantity, p.Cost, p.Description, p.Pending, string(p.Status), p.BalanceAfter.String()})
+	var page client.Statement
+	if err := json.Unmarshal(text, &page); err != nil {
+		return reply{}, err
 	}
 	out := reply{status: http.StatusOK}
 	if s.Next != nil {
 		query.Set(paramCursor, *s.Next)
 		out.link = "<?" + query.Encode() + `>; rel="next"` // relative, because a gateway's stage may precede the path
-	} else {
-		rows = append(rows, line("closing", s.To, s.Closing.Quantity.String()))
 	}
-	err := w.WriteAll(rows)
+	var b bytes.Buffer
+	err = csv.NewWriter(&b).WriteAll(page.Rows(isFirst, d))
 	out.body = raw{csvType + "; charset=utf-8", b.Bytes()}
 	return out, err
+}
+
+// decimals are the scales of one asset and of its currency.
+type decimals struct{ asset, currency events.AssetRegistered }
+
+// decimalsOf reads an asset and its currency. Assets are immutable, so they are usually cached.
+func (a *api) decimalsOf(ctx context.Context, id string) (d decimals, err error) {
+	if d.asset, err = a.config.Resources.Asset(ctx, id); err == nil && d.asset.Currency != "" {
+		d.currency, err = a.config.Resources.Asset(ctx, d.asset.Currency)
+	}
+	return d, err
+}
+
+// Quantity and Cost implement client.Decimals.
+func (d decimals) Quantity(_ string, a events.Amount) string { return a.Decimal(d.asset.Scale) }
+func (d decimals) Cost(_ string, a events.Amount) (string, string) {
+	return a.Decimal(d.currency.Scale), d.currency.ID
 }
 
 // wantsCSV reports whether the caller prefers CSV to JSON.

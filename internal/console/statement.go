@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"ledger.example/client"
-	"ledger.example/events"
 )
 
 // download answers with a statement as a file. It calls write for each page. If it fails halfway, it aborts the
@@ -49,22 +48,7 @@ func (v *visit) statement() (client.StatementQuery, error) {
 // statementCSV answers with a statement as CSV, with decimal amounts.
 func (v *visit) statementCSV() (page, error) {
 	return v.download(".csv", "text/csv; charset=utf-8", func(s client.Statement, isFirst bool) error {
-		var rows [][]string
-		add := func(at, transaction, status, description string, quantity, balance events.Amount) {
-			rows = append(rows, []string{at, transaction, status, description, v.units.Quantity(s.Asset, quantity),
-				v.units.Quantity(s.Asset, balance)})
-		}
-		if isFirst {
-			rows = [][]string{{"time", "transaction", "status", "description", "quantity", "balance"}}
-			add(s.From, "", "opening", "", events.Amount{}, s.Opening.Quantity)
-		}
-		for _, l := range s.Data {
-			add(l.PostedAt, l.Transaction, l.Status, l.Description, l.Quantity, l.BalanceAfter)
-		}
-		if s.NextCursor == nil {
-			add(s.To, "", "closing", "", events.Amount{}, s.Closing.Quantity)
-		}
-		return csv.NewWriter(v.w).WriteAll(rows)
+		return csv.NewWriter(v.w).WriteAll(s.Rows(isFirst, v.units))
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/units"
 )
 
 // csvFormat writes CSV (RFC 4180) with a row for each posting. Amounts are decimals.
@@ -61,7 +60,7 @@ func (f *csvFormat) end(context.Context) error {
 
 // quantity formats the quantity of a leg as a decimal.
 func (e *exporter) quantity(leg client.Posting) string {
-	return units.Format(leg.Quantity, e.assets[leg.Asset].Scale)
+	return leg.Quantity.Decimal(e.assets[leg.Asset].Scale)
 }
 
 // cost formats the cost of a leg as a decimal, and returns its currency. Both are empty if there is no cost.
@@ -70,5 +69,5 @@ func (e *exporter) cost(leg client.Posting) (cost, currency string) {
 	if c == "" || leg.Cost.IsZero() {
 		return "", ""
 	}
-	return units.Format(leg.Cost, e.assets[c].Scale), c
+	return leg.Cost.Decimal(e.assets[c].Scale), c
 }

@@ -12,7 +12,6 @@ import (
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/books"
-	"ledger.example/internal/units"
 )
 
 // hledgerFormat writes an hledger journal, in which all accounts and commodities are declared.
@@ -24,7 +23,7 @@ func newHledger(e *exporter) format {
 }
 
 func (f hledgerFormat) asset(a client.Asset) error {
-	one := units.Format(events.NewAmount(0), a.Scale)
+	one := events.NewAmount(0).Decimal(a.Scale)
 	if a.Scale == 0 {
 		one += "."
 	}

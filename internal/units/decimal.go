@@ -48,21 +48,3 @@ func Parse(s string, scale int) (events.Amount, error) {
 	}
 	return a, nil
 }
-
-// Format returns an amount in minor units as a decimal number with exactly scale decimal places. It is the inverse of
-// Parse.
-func Format(a events.Amount, scale int) string {
-	digits := a.Abs().String()
-	if missing := scale + 1 - len(digits); missing > 0 {
-		digits = strings.Repeat("0", missing) + digits
-	}
-	sign := ""
-	if a.Sign() < 0 {
-		sign = "-"
-	}
-	if scale == 0 {
-		return sign + digits
-	}
-	point := len(digits) - scale
-	return sign + digits[:point] + "." + digits[point:]
-}

@@ -12,7 +12,7 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// Format divides by the power of ten without rounding, and Parse is its inverse.
+// Decimal divides by the power of ten without rounding, and Parse is its inverse.
 func TestDecimalsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scale := rapid.IntRange(0, events.ScaleMax).Draw(t, "scale")
@@ -21,7 +21,7 @@ func TestDecimalsAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown := Format(a, scale)
+		shown := a.Decimal(scale)
 		minor, _ := new(big.Int).SetString(text, 10)
 		power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
 		if want := new(big.Rat).SetFrac(minor, power).FloatString(scale); shown != want {

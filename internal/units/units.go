@@ -92,7 +92,7 @@ func (u *Units) Quantity(asset string, a events.Amount) string {
 	if u.minor {
 		return a.String()
 	}
-	return Format(a, u.known(asset).Scale)
+	return a.Decimal(u.known(asset).Scale)
 }
 
 // Cost formats a cost of a loaded asset, and returns its currency, "" if there is none.
@@ -104,7 +104,7 @@ func (u *Units) Cost(asset string, a events.Amount) (cost, currency string) {
 	if c == "" {
 		return a.String(), "" // always zero
 	}
-	return Format(a, u.known(c).Scale), c
+	return a.Decimal(u.known(c).Scale), c
 }
 
 // CostCell formats a cost with its currency, for tables.

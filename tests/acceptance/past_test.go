@@ -71,12 +71,12 @@ func past(t *testing.T, s *caller.Caller) {
 			"account": "~jane", "asset": "~USD", "from": times[2], "to": times[7],
 		})
 		rows := []string{"line posted_at transaction quantity description balance_after",
-			"opening " + times[2] + "    350000"}
+			"opening " + times[2] + "    3500.00"}
 		for i, line := range lines {
-			rows = append(rows, fmt.Sprintf(`posting %s ~p-%d -%d No. %d, "paid" %s`, line["posted_at"], i, 100*(i+1), i,
-				line["balance_after"]))
+			rows = append(rows, fmt.Sprintf(`posting %s ~p-%d -%d.00 No. %d, "paid" %s`, line["posted_at"], i, i+1, i,
+				decimal(line["balance_after"].(string))))
 		}
-		rows = append(rows, "closing "+times[7]+"    348500")
+		rows = append(rows, "closing "+times[7]+"    3485.00")
 		if got := asCSV(t, s, statement+fmt.Sprint("&limit=", limit)); !slices.Equal(got, rows) {
 			t.Errorf("CSV with limit %d: %q, want %q", limit, got, rows)
 		}
@@ -119,6 +119,9 @@ func past(t *testing.T, s *caller.Caller) {
 		"closing quantity": "348511", "data 0 balance_after": "349911"})
 }
 
+// decimal returns an amount of ~USD as CSV has it.
+func decimal(minor string) string { return minor[:len(minor)-2] + "." + minor[len(minor)-2:] }
+
 // asCSV returns some columns of all rows of a statement. It follows the links between pages.
 func asCSV(t *testing.T, s *caller.Caller, path string) (rows []string) {
 	t.Helper()
@@ -140,7 +143,7 @@ func asCSV(t *testing.T, s *caller.Caller, path string) (rows []string) {
 		t.Fatalf("%v in %s", err, text)
 	}
 	for _, row := range all {
-		rows = append(rows, strings.Join([]string{row[0], row[1], row[2], row[7], row[9], row[12]}, " "))
+		rows = append(rows, strings.Join([]string{row[0], row[1], row[2], row[7], row[10], row[13]}, " "))
 	}
 	return rows
 }

@@ -94,7 +94,7 @@ func TestBalancesOfABeancountBook(t *testing.T) {
 	for key, amounts := range sums {
 		row := key[:]
 		for _, a := range amounts {
-			row = append(row, units.Format(a, scale))
+			row = append(row, a.Decimal(scale))
 		}
 		expected = append(expected, row)
 	}

@@ -202,7 +202,7 @@ func TestDeployedLedger(t *testing.T) {
 			s.waitForEvent(events)
 			s.has(s.eventually("", "Æ a/b &amp; c"), "Newest transactions", "jane", "Jane Doe")
 			s.has(s.eventually("accounts/jane?asset=USD", "<strong>99.50</strong>"), c.actor)
-			s.has(s.get("accounts/jane/statement.csv?asset=USD", http.StatusOK), "closing,,0.00,99.50")
+			s.has(s.get("accounts/jane/statement.csv?asset=USD", http.StatusOK), ",,,,jane,USD,,,,,,,99.50")
 			s.has(s.get("search?q=jan", http.StatusOK), "jane")
 
 			t.Setenv("LEDGER_TOKEN", adminToken) // as in the shell into which people paste the command

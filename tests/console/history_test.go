@@ -75,7 +75,7 @@ func TestHistoryByDays(t *testing.T) {
 		if file := link(page, "CSV"); file == "" {
 			s.has(page, "No statement yet") // without an asset, it is of that of the newest posting
 		} else if asset != "" {
-			s.has(s.get(file, http.StatusOK), "time,transaction", ",opening,", ",closing,")
+			s.has(s.get(file, http.StatusOK), "line,posted_at,transaction", "opening,", "closing,")
 			s.get(strings.Replace(file, "statement.csv", "chart.svg", 1), http.StatusOK)
 		}
 	}

@@ -257,8 +257,8 @@ func TestStatementAndChart(t *testing.T) {
 	if len(lines) != 6 {
 		t.Fatalf("%q", lines)
 	}
-	for i, end := range []string{"quantity,balance", ",opening,,0.00,0.00", ",posted,,100.00,100.00", `,posted,"a, b",-0.50,99.50`,
-		",closing,,0.00,99.50", ""} {
+	for i, end := range []string{"status,balance_after", ",,,,jane,USD,,,,,,,0.00", "100.00,0,,,0.00,posted,100.00", `-0.50,0,,"a, b",0.00,posted,99.50`,
+		",,,,jane,USD,,,,,,,99.50", ""} {
 		if !strings.HasSuffix(lines[i], end) {
 			t.Errorf("line %d is %q, want it to end with %q", i+1, lines[i], end)
 		}
