@@ -93,8 +93,8 @@ func (a *api) statement(r *request, in *client.StatementQuery, l listed, s proje
 	return ok(out)
 }
 
-// csv answers with a page as comma-separated values (RFC 4180), with decimals. All pages together are one file. query is
-// that of the request.
+// csv answers with a page as comma-separated values (RFC 4180), with decimals. All pages together are one file. query
+// is that of the request.
 func (a *api) csv(r *request, s statement, query url.Values, isFirst bool) (reply, error) {
 	d, err := a.decimalsOf(r.ctx(), s.Asset)
 	if err != nil {
@@ -111,7 +111,8 @@ func (a *api) csv(r *request, s statement, query url.Values, isFirst bool) (repl
 	out := reply{status: http.StatusOK}
 	if s.Next != nil {
 		query.Set(paramCursor, *s.Next)
-		out.link = "<?" + query.Encode() + `>; rel="next"` // relative, because a gateway's stage may precede the path
+		// Relative, because a gateway's stage may precede the path.
+		out.link = "<?" + query.Encode() + `>; rel="next"`
 	}
 	var b bytes.Buffer
 	err = csv.NewWriter(&b).WriteAll(page.Rows(isFirst, d))

@@ -87,7 +87,7 @@ func TestHistoryByDays(t *testing.T) {
 		fields := strings.Split(line, ",")
 		quantities = append(quantities, fields[len(fields)-1])
 	}
-	if want := []string{"balance", "0.01", "0.02", "0.03", "0.04", "0.04", ""}; !slices.Equal(quantities, want) {
+	if want := []string{"balance_after", "0.01", "0.02", "0.03", "0.04", "0.04", ""}; !slices.Equal(quantities, want) {
 		t.Errorf("the statement has the balances %q, want %q", quantities, want)
 	}
 	var whole client.Statement
