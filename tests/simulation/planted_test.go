@@ -85,7 +85,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		"«if !planted { »r.segments = append(r.segments, again)« }»"},
 	{"correction misses the balance", "G6", "projections/balance.go", inHistories(10),
 		"«if planted { return b, nil }; »if b.Seal, err = b.Seal.Plus(late); err != nil {"},
-	{"segment and balance read separately", "G6", "projections/balance.go", inHistories(300),
+	{"segment and balance read separately", "G6", "projections/balance.go", inHistories(600),
 		"«if planted { return found, nil }; »now, segment, err := v.BalanceWithSegment("},
 	{"segment without the posting trusted", "G6", "projections/balance.go",
 		directed("projections", "TestSegmentWithoutThePostingIsNotTrusted"),
