@@ -66,13 +66,7 @@ type AccountChange struct {
 	Actor     string `json:"actor" is:"Actor" in:"same"`
 }
 
-const (
-	accountPath = "/v1/accounts/{account}"
-
-	exampleActor   = "arn:aws:iam::123456789012:user/clerk#AIDACKCEVSQ6C2EXAMPLE"
-	exampleProfile = `{"email":"jane@example.com","addresses":[` +
-		`{"street":"1 Main St","city":"Springfield","country":"US"}]}`
-)
+const accountPath = "/v1/accounts/{account}"
 
 // The operations on accounts.
 var (

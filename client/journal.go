@@ -43,7 +43,7 @@ const EventType = "EventType"
 // Types are the types of events.
 var Types = []string{
 	TypeAssetRegistered, TypeAccountOpened, TypeAccountChanged, TypeMemberGranted, TypeMemberRevoked,
-	TypeGroupRegistered, TypeGroupMemberGranted, TypeGroupMemberRevoked, TypeGrouped, TypeUngrouped,
+	TypeGroupRegistered, TypeGroupMemberGranted, TypeGroupMemberRevoked, TypeGrouped, TypeUngrouped, TypePeriodClosed,
 	TypePosted, TypeHeld, TypeCaptured, TypeReleased, TypeExpired,
 }
 
