@@ -89,7 +89,7 @@ func (env *environment) forward(ctx context.Context, o forwarding) (err error) {
 	}
 	log := env.logger(slog.LevelInfo)
 	to, _ := url.Parse(o.to) // the flag checked it
-	log.Info("forward is ready", "from", env.url, "to", to.Redacted(), "cursor", o.cursor)
+	log.Info("forward is ready", "from", env.url, "to", to.Scheme+"://"+to.Host+to.Path, "cursor", o.cursor)
 	f := forward.Forwarder{Keep: file, Log: log,
 		Read: func(ctx context.Context, c forward.Cursor) (client.JournalPage, error) {
 			r, err := env.api.JournalPage(ctx, client.JournalFrom{After: c.After, Time: c.From, Type: o.filter.Type},
