@@ -20,8 +20,9 @@ import (
 const (
 	// buckets is the number of hash buckets of keys. Each shard has a range of them.
 	buckets = 64
-	// maxDeliveries is how often a record may fail before the history fails.
-	maxDeliveries = 60
+	// maxDeliveries is how often a record may fail before the history fails. With pages that are cut short and refused
+	// connections, a delivery of many reads seldom succeeds.
+	maxDeliveries = 200
 	// maxStall is the longest time that a stalled consumer holds a batch: longer than the settle window.
 	maxStall = 4 * time.Minute
 )
