@@ -24,7 +24,7 @@ type Period struct {
 // PeriodClosing asks for the closing with a number.
 type PeriodClosing struct {
 	// The number of the newest closing and 1 more.
-	Number string `path:"number" is:"ID" example:"1"`
+	Number string `path:"number" is:"PeriodNumber" example:"1"`
 	// At least 5 minutes ago. A time before that of the newest closing opens what is after it.
 	ClosedBefore time.Time `json:"closed_before" is:"GivenTime" in:"required" example:"\"2026-11-01T00:00:00+01:00\""`
 	// Why, for people.

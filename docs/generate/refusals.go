@@ -136,7 +136,9 @@ func (d *document) parameter(of reflect.Type, f client.Field) *object {
 			what = "transaction"
 		}
 		where, name, key = "path", f.Path, strings.ToUpper(what[:1])+what[1:]+"ID"
-		description = "The " + what + "'s id."
+		if f.Is() == "" || f.Is() == "ID" { // else it has a comment
+			description = "The " + what + "'s id."
+		}
 	case f.Header != "":
 		where, name = "header", f.Header
 	}
@@ -156,7 +158,7 @@ func (d *document) schemaOfParameter(f client.Field) *object {
 	schema, kind := newObject("type", "string"), f.Type.Kind()
 	isBool := kind == reflect.Bool && f.Choices()[0] == "true"
 	switch choices := f.Choices(); {
-	case f.Path != "":
+	case f.Path != "" && f.Is() == "":
 		return ref("schemas", "ID")
 	case d.isMade(f.Is()):
 		return ref("schemas", f.Is())

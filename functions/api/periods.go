@@ -18,7 +18,10 @@ func showPeriod(e events.PeriodClosed) client.Period {
 }
 
 func (r *request) closePeriod(in *client.PeriodClosing) ledger.ClosePeriod {
-	number, _ := strconv.ParseInt(in.Number, 10, 64) // 0, which is refused, if it is no number
+	number, _ := strconv.ParseInt(in.Number, 10, 64)
+	if strconv.FormatInt(number, 10) != in.Number {
+		number = 0 // which is refused
+	}
 	return ledger.ClosePeriod{Number: number, Before: in.ClosedBefore, Reason: in.Reason, Actor: r.actor}
 }
 
