@@ -71,18 +71,23 @@ func New(c Config) *Ledger {
 func (l *Ledger) readHeader(ctx context.Context, id string) (t events.TransactionPosted, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
+	if t, err = readEvent[events.TransactionPosted](ctx, l, store.Transaction.Key(id)); err != nil {
+		return events.TransactionPosted{}, fmt.Errorf("read transaction: %w", err)
+	}
+	return t, nil
+}
+
+// readEvent reads the event with a key, strongly consistent, with retries. Errors: ErrAbsent, and those of reads.
+func readEvent[E events.Event](ctx context.Context, l *Ledger, k store.Key) (e E, err error) {
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		item, at, err := l.table.Get(ctx, store.Transaction.Key(id), store.Strong)
+		item, at, err := l.table.Get(ctx, k, store.Strong)
 		if err == nil && item == nil {
 			err = store.ErrAbsent
 		}
 		if err == nil {
-			t, err = store.Only[events.TransactionPosted](store.DecodeEvent(item))
+			e, err = store.Only[E](store.DecodeEvent(item))
 		}
 		return at, err
 	})
-	if err != nil {
-		return events.TransactionPosted{}, fmt.Errorf("read transaction: %w", err)
-	}
-	return t, nil
+	return e, err
 }

@@ -57,7 +57,7 @@ func (l *Ledger) ClosePeriod(ctx context.Context, r ClosePeriod) (
 	}
 	defer cancel()
 	r.Before = r.Before.UTC().Round(0).Truncate(time.Microsecond)
-	closed, err = l.period(c, r.Number)
+	closed, err = readEvent[events.PeriodClosed](c, l, store.Period.Key(store.Number(r.Number)))
 	switch {
 	case errors.Is(err, store.ErrAbsent):
 	case err != nil:
@@ -103,21 +103,6 @@ func (r ClosePeriod) differs(stored events.PeriodClosed) error {
 
 func invalidPeriod(field, rule string) *Error {
 	return refuse(CodeInvalidPeriod, "The period cannot be closed.", FieldError{Field: Field{Name: field}, Rule: rule})
-}
-
-// period reads the closing with a number, strongly consistent. Errors: ErrAbsent, and those of reads.
-func (l *Ledger) period(ctx context.Context, number int64) (closed events.PeriodClosed, err error) {
-	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		item, at, err := l.table.Get(ctx, store.Period.Key(store.Number(number)), store.Strong)
-		if err == nil && item == nil {
-			err = store.ErrAbsent
-		}
-		if err == nil {
-			closed, err = store.Only[events.PeriodClosed](store.DecodeEvent(item))
-		}
-		return at, err
-	})
-	return closed, err
 }
 
 // newestPeriod reads the newest closing, strongly consistent; it has the number 0 if there is none.

@@ -85,11 +85,10 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (accounts 
 
 // Periods lists the closed periods, newest first. It is strongly consistent.
 func (l *Lists) Periods(ctx context.Context, s Slice) (Page[events.PeriodClosed], error) {
-	within := store.Period.All()
-	if s.After != "" {
-		within = within.Before(s.After)
+	q := store.Query{
+		Partition: store.Period.PK(), Within: store.Period.All().Before(s.After), Descending: true,
+		Consistency: store.Strong,
 	}
-	q := store.Query{Partition: store.Period.PK(), Within: within, Descending: true, Consistency: store.Strong}
 	return list(ctx, l, "list closed periods", q, s.Limit, store.Period.Parse, decodeAs[events.PeriodClosed])
 }
 
