@@ -48,22 +48,23 @@ func (env *environment) statementCommand() *cobra.Command {
 }
 
 // fromFirst sets the beginning of a statement to the time of the first posting, or to its end if there is none.
-func (env *environment) fromFirst(ctx context.Context, q *client.StatementQuery) (err error) {
+func (env *environment) fromFirst(ctx context.Context, q *client.StatementQuery) error {
 	q.From = events.Epoch()
-	for r, err := range env.api.StatementPages(ctx, *q) {
-		if err != nil {
+	for cursor := ""; ; {
+		r, err := env.api.Statement(ctx, *q, cursor, 1)
+		switch page := r.Value; {
+		case err != nil:
 			return err
-		}
-		first := r.Value.To
-		if len(r.Value.Data) > 0 {
-			first = r.Value.Data[0].PostedAt
-		}
-		if len(r.Value.Data) > 0 || r.Value.NextCursor == nil {
-			q.From, err = time.Parse(time.RFC3339, first)
+		case len(page.Data) > 0:
+			q.From, err = time.Parse(time.RFC3339, page.Data[0].PostedAt)
 			return err
+		case page.NextCursor == nil:
+			q.From, err = time.Parse(time.RFC3339, page.To)
+			return err
+		default: // a page may be empty without being the last one
+			cursor = *page.NextCursor
 		}
 	}
-	return nil
 }
 
 func (env *environment) statement(ctx context.Context, q client.StatementQuery, asCSV bool) error {

@@ -43,8 +43,7 @@ func (env *environment) tradeCommand() *cobra.Command {
 					given++
 				}
 			}
-			switch {
-			case len(args) == 0 && given == len(names), len(args) == len(names) && given == 0:
+			if len(args) == 0 && given == len(names) || len(args) == len(names) && given == 0 {
 				return argsOfUse(cmd, args)
 			}
 			return errors.New("give BUYER SELLER QUANTITY ASSET COST, or each of " +
