@@ -139,8 +139,8 @@ func TestWritesOfATrade(t *testing.T) {
 	}
 }
 
-// A backdated trade takes the same requests as any other, and one for the newest closing of the books. Neither it nor a replay of it sends requests to make its
-// postings visible to strong reads.
+// A backdated trade takes the same requests as any other, and one for the newest closing of the books. Neither it nor a
+// replay of it sends requests to make its postings visible to strong reads.
 func TestWritesOfABackdatedTrade(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)
