@@ -91,7 +91,7 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	runErr := env.watch(file.size, status, func() error { return run.Run(ctx, file) })
 	counts := run.Counts()
 	if err := env.printFigures("new", counts.New, "replayed", counts.Replayed, "failed", counts.Failed,
-		"cut_off", counts.CutOff); err != nil {
+		"not_tried", counts.NotTried, "cut_off", counts.CutOff); err != nil {
 		return err
 	}
 	advice := "run the command again to continue"
@@ -104,6 +104,10 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 			counted(counts.Failed, "bad line", "bad lines"))
 	case runErr != nil:
 		return resumable(ctx, runErr, advice)
+	case counts.NotTried > 0:
+		return fmt.Errorf("%d of %s failed, and %s not tried: correct the lines and run the command again",
+			counts.Failed, counted(counts.Lines(), "line", "lines"),
+			counted(counts.NotTried, "change of an account was", "changes of accounts were"))
 	case counts.Failed > 0:
 		return fmt.Errorf("%d of %s failed", counts.Failed, counted(counts.Lines(), "line", "lines"))
 	}

@@ -23,16 +23,17 @@ func TestImport(t *testing.T) {
 	s := newStub(t, answers)
 	file := filepath.Join(t.TempDir(), "books.jsonl")
 	text := `{"asset":{"id":"USD","scale":2}}` + "\n\n" + `{"account":{"id":"jane"}}` + "\n" + "nonsense\n" +
-		`{"transfer":{"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"1"}}`
+		`{"transfer":{"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"1"}}` + "\n" +
+		strings.Repeat(`{"change":{"id":"jane","state":"frozen"}}`+"\n", 2)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"import", file, "--json"}, {"import", "-", "--json"}} {
 		code, out, problems := ledgerIn(t.Context(), map[string]string{urlVariable: s.URL}, strings.NewReader(text), args...)
-		if code != exitFailed || strings.TrimSpace(out) != `{"cut_off":0,"failed":2,"new":1,"replayed":1}` {
+		if code != exitFailed || strings.TrimSpace(out) != `{"cut_off":0,"failed":2,"new":1,"not_tried":2,"replayed":1}` {
 			t.Errorf("%v: exit %d, %s", args, code, out)
 		}
-		says(t, problems, "line 3: account \"jane\": account_exists: In words.\n  quantity: is too much\n", "line 4: not a JSON object", "2 of 4 lines failed")
+		says(t, problems, "line 3: account \"jane\": account_exists: In words.\n  quantity: is too much\n", "line 4: not a JSON object", "line 6: change \"jane\": not tried: 2 lines before failed\n", "2 of 6 lines failed, and 2 changes of accounts were not tried: correct the lines")
 	}
 }
 
@@ -94,7 +95,7 @@ func TestImportStopsAfterBadLines(t *testing.T) {
 		"import - --json --clients 1 --max-errors 100": {100, 100, "stopped after 100 bad lines"},
 	} {
 		code, out, problems := ledgerIn(t.Context(), map[string]string{urlVariable: s.URL}, strings.NewReader(bad), strings.Fields(args)...)
-		if want := fmt.Sprintf(`{"cut_off":0,"failed":%d,"new":0,"replayed":0}`, c.failed); code != exitFailed || strings.TrimSpace(out) != want {
+		if want := fmt.Sprintf(`{"cut_off":0,"failed":%d,"new":0,"not_tried":0,"replayed":0}`, c.failed); code != exitFailed || strings.TrimSpace(out) != want {
 			t.Errorf("%s: exit %d, %s, want %s", args, code, out, want)
 		}
 		reported := strings.Count(problems, `transfer "t": malformed_body`)
@@ -140,7 +141,7 @@ func TestInterruptedImport(t *testing.T) {
 	defer s.Close()
 	code, out, problems := ledgerIn(ctx, nil, strings.NewReader(`{"asset":{"id":"USD"}}`), "import", "-", "--json", "--url", s.URL)
 	const want = `{"code":"failed","detail":"interrupted: 1 line cut off without an answer; run the command again to continue"}` + "\n"
-	if code != exitFailed || problems != want || out != `{"cut_off":1,"failed":0,"new":0,"replayed":0}`+"\n" {
+	if code != exitFailed || problems != want || out != `{"cut_off":1,"failed":0,"new":0,"not_tried":0,"replayed":0}`+"\n" {
 		t.Errorf("exit %d, %s, %s", code, out, problems)
 	}
 }
@@ -167,7 +168,7 @@ func TestImportSendsBatches(t *testing.T) {
 		file += fmt.Sprintf(`{"transfer":{"id":"t-%d","from":"a","to":"%s","asset":"USD","quantity":"1"}}`+"\n", n, to)
 	}
 	code, out, problems := ledgerIn(t.Context(), nil, strings.NewReader(file), "import", "-", "--json", "--clients", "1", "--url", url)
-	const want = `{"cut_off":0,"failed":1,"new":302,"replayed":0}` + "\n"
+	const want = `{"cut_off":0,"failed":1,"new":302,"not_tried":0,"replayed":0}` + "\n"
 	if code != exitFailed || out != want || !strings.Contains(problems, `line 11: transfer "t-7": account_not_found`) {
 		t.Errorf("exit %d, %s, %s", code, out, problems)
 	}
@@ -190,7 +191,7 @@ func TestImportEndsAndReverses(t *testing.T) {
 	}
 	file += `{"release":{"transaction":"h-0"}}` + "\n" + `{"capture":{"transaction":"h-1","x":1}}` + "\n"
 	for _, want := range []string{
-		`{"cut_off":0,"failed":2,"new":83,"replayed":0}` + "\n", `{"cut_off":0,"failed":2,"new":0,"replayed":83}` + "\n",
+		`{"cut_off":0,"failed":2,"new":83,"not_tried":0,"replayed":0}` + "\n", `{"cut_off":0,"failed":2,"new":0,"not_tried":0,"replayed":83}` + "\n",
 	} {
 		code, out, problems := ledgerIn(t.Context(), nil, strings.NewReader(file), "import", "-", "--json", "--url", url)
 		if code != exitFailed || out != want || !strings.Contains(problems, `line 84: release "h-0": hold_ended`) ||

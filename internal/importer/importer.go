@@ -37,7 +37,7 @@ type Config struct {
 	Ledger    Ledger
 	Batches   Batches       // nil: no batches
 	Clients   int           // concurrent requests, at least 1
-	OnFailure func(Failure) // called for every bad line; calls never overlap
+	OnFailure func(Failure) // called for every bad line, and the first change that is not tried; calls never overlap
 	Failures  int64         // number of failed lines that ends the import; 0: no limit
 }
 
@@ -88,11 +88,12 @@ type Counts struct {
 	Replayed int64 // written before
 	Failed   int64
 	CutOff   int64 // sent, but without an answer; another run learns their outcome
+	NotTried int64 // changes of accounts after a failed line
 	Bytes    int64 // of the finished lines
 }
 
 // Lines returns the number of finished lines.
-func (c Counts) Lines() int64 { return c.New + c.Replayed + c.Failed }
+func (c Counts) Lines() int64 { return c.New + c.Replayed + c.Failed + c.NotTried }
 
 // Failure is one bad line.
 type Failure struct {
@@ -122,8 +123,13 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 	for range max(i.config.Clients, 1) {
 		workers.Go(func() {
 			for j := i.schedule.take(); j != nil; j = i.schedule.take() {
-				if err := i.work(ctx, reading, j); err != nil {
+				jobs, err := i.work(ctx, reading, j)
+				if err != nil {
 					end(err)
+				}
+				for _, j := range jobs {
+					i.schedule.finish(j)
+					i.window.Release(j.weight)
 				}
 			}
 		})
@@ -143,9 +149,11 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 	return err
 }
 
-// read schedules every line.
+// read schedules every line, but no change of an account after a failed line: a frozen or closed account, or a lower
+// limit, may refuse what the corrected file still posts.
 func (i *Import) read(ctx context.Context, file io.Reader) error {
 	afterChange, afterUnknown := false, false // of the previous line
+	failed := int64(0)                        // before the changes that stand together
 	for l, err := range lines(file) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -158,6 +166,7 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			if err := i.fail(Failure{Line: l.number, Err: err}, l.bytes); err != nil {
 				return err
 			}
+			afterChange = false
 			continue
 		}
 		j := &job{number: l.number, bytes: l.bytes, weight: max(int64(len(l.text)), minLineWeight), command: c}
@@ -175,13 +184,20 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			i.retryDeferred(ctx)
 		}
 		i.window.Release(weight - j.weight)
+		if isChange && !afterChange {
+			failed = i.Counts().Failed
+		}
+		if afterChange, afterUnknown = isChange, isUnknown; isChange && failed > 0 {
+			i.window.Release(j.weight)
+			i.skip(j, failed)
+			continue
+		}
 		if j.effective != "" {
 			i.backdates.Store(true)
 		}
 		if isUnknown {
 			i.unknowns.Store(true)
 		}
-		afterChange, afterUnknown = isChange, isUnknown
 		holds, waitsFor := i.keys(ctx, j.command)
 		i.schedule.add(j, holds, waitsFor)
 	}
@@ -273,24 +289,19 @@ func (i *Import) cache(account string, unlimited bool) {
 	i.policies[account] = unlimited
 }
 
-// work sends a job, and others in the same batch, unless reading has ended. When ctx ends, they are cut off. Errors:
+// work sends a job, and others in the same batch, unless reading has ended, and returns them. When ctx ends, they are
+// cut off. Errors:
 // ErrFailures, and the error of a line without an answer. After an error, no other job is sent. If several lines of a
 // batch get no answer, the first one is reported, and the others are cut off.
-func (i *Import) work(ctx, reading context.Context, first *job) (err error) {
-	jobs := []*job{first}
+func (i *Import) work(ctx, reading context.Context, first *job) (jobs []*job, err error) {
+	jobs = []*job{first}
 	if first.mayBatch() && i.batchSize.Load() > 1 {
 		i.batches <- struct{}{}
 		defer func() { <-i.batches }()
 		jobs = i.schedule.batch(first, int(i.batchSize.Load()))
 	}
-	defer func() {
-		for _, j := range jobs {
-			i.schedule.finish(j)
-			i.window.Release(j.weight)
-		}
-	}()
 	if reading.Err() != nil {
-		return nil
+		return jobs, nil
 	}
 	hasAnswers := true
 	for n, o := range i.send(ctx, jobs) {
@@ -311,7 +322,7 @@ func (i *Import) work(ctx, reading context.Context, first *job) (err error) {
 			err = cmp.Or(err, tooMany)
 		}
 	}
-	return err
+	return jobs, err
 }
 
 // count changes the counts, and adds the bytes of a finished line.
@@ -339,4 +350,18 @@ func (i *Import) fail(f Failure, bytes int64) (err error) {
 		}
 	})
 	return err
+}
+
+// skip counts a change that is not tried because lines before failed. Only the first one is reported.
+func (i *Import) skip(j *job, failed int64) {
+	i.count(j.bytes, func(c *Counts) {
+		if c.NotTried++; c.NotTried == 1 {
+			noun := "lines"
+			if failed == 1 {
+				noun = "line"
+			}
+			i.config.OnFailure(Failure{Line: j.number, Kind: j.Kind, ID: j.ID,
+				Err: fmt.Errorf("not tried: %d %s before failed", failed, noun)})
+		}
+	})
 }

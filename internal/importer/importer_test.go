@@ -27,6 +27,7 @@ type book struct {
 	mu       sync.Mutex
 	assets   map[string]bool
 	accounts map[string]bool // to unlimited
+	frozen   map[string]bool
 	posted   map[string]string
 	balances map[[2]string]int
 	moved    map[string]moved
@@ -37,7 +38,7 @@ type book struct {
 }
 
 func newBook() *book {
-	return &book{assets: map[string]bool{}, accounts: map[string]bool{}, posted: map[string]string{}, balances: map[[2]string]int{},
+	return &book{assets: map[string]bool{}, accounts: map[string]bool{}, frozen: map[string]bool{}, posted: map[string]string{}, balances: map[[2]string]int{},
 		moved: map[string]moved{}, before: func(context.Context, client.Command) error { return nil }}
 }
 
@@ -69,6 +70,9 @@ func (b *book) Send(ctx context.Context, cmd client.Command) (client.Written, er
 	defer b.mu.Unlock()
 	b.sent = append(b.sent, cmd.ID)
 	used := string(cmd.Kind) + " " + cmd.ID
+	if cmd.Kind == client.KindChange {
+		used += string(cmd.Body)
+	}
 	if body, ok := b.posted[used]; ok {
 		if body != string(cmd.Body) {
 			return client.Written{}, refusal("transaction_id_reused")
@@ -87,6 +91,7 @@ func (b *book) apply(cmd client.Command) error {
 		Currency        string
 		Overdraft       client.Overdraft
 		From, To, Asset string
+		State           string
 		Quantity        int `json:",string"`
 		Hold            *struct{}
 	}
@@ -101,6 +106,8 @@ func (b *book) apply(cmd client.Command) error {
 		b.assets[cmd.ID] = true
 	case client.KindAccount:
 		b.accounts[cmd.ID] = body.Overdraft.Unlimited
+	case client.KindChange:
+		b.frozen[cmd.ID] = body.State == client.StateFrozen
 	case client.KindCapture, client.KindRelease, client.KindReversal:
 		return b.change(cmd)
 	case client.KindTransfer:
@@ -112,6 +119,8 @@ func (b *book) apply(cmd client.Command) error {
 			return refusal("account_not_found")
 		case !b.assets[body.Asset]:
 			return refusal("asset_not_found")
+		case b.frozen[body.From]:
+			return refusal("account_frozen")
 		case !unlimited && b.balances[have] < body.Quantity:
 			return refusal("insufficient_funds")
 		}
@@ -539,6 +548,33 @@ func TestChangesWaitForEarlierLines(t *testing.T) {
 	}
 	if len(sent) != 55 || slices.Index(sent, string(client.KindChange)) != 53 {
 		t.Errorf("%d sent: %q", len(sent), sent)
+	}
+}
+
+// After a bad line, no change of an account is tried, because it may refuse what the corrected file still posts. A run
+// of the corrected file does the rest.
+func TestChangesAreNotTriedAfterABadLine(t *testing.T) {
+	good := `{"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}}` + "\n"
+	file := func(bad string) io.Reader {
+		return strings.NewReader(opening + `{"change":{"id":"bank","name":"Bank"}}` + "\n" + bad +
+			`{"transfer":{"id":"t-2","from":"bank","to":"jane","asset":"USD","quantity":"6"}}
+{"change":{"id":"bank","state":"frozen"}}
+{"change":{"id":"jane","state":"frozen"}}
+`)
+	}
+	for name, bad := range map[string]string{"unreadable": "nonsense\n", "refused": strings.ReplaceAll(good, "USD", "EUR")} {
+		b := newBook()
+		counts, failed, err := run(t.Context(), b, 4, file(bad))
+		if err != nil || counts != (Counts{New: 5, Failed: 1, NotTried: 2, Bytes: counts.Bytes}) || counts.Lines() != 8 {
+			t.Errorf("%s: %+v, %v", name, counts, err)
+		}
+		if said := failed.lines(); len(said) != 2 || said[7] != "not tried: 1 line before failed" {
+			t.Errorf("%s: reported %v", name, said)
+		}
+		counts, failed, err = run(t.Context(), b, 4, file(good))
+		if err != nil || counts != (Counts{New: 3, Replayed: 5, Bytes: counts.Bytes}) {
+			t.Errorf("%s: corrected: %+v, %v, %v", name, counts, failed.lines(), err)
+		}
 	}
 }
 
