@@ -14,7 +14,8 @@ import (
 	"ledger.example/projections"
 )
 
-// forwardTime is how long a run of the forwarder begins deliveries. Its last page fits into the minute of the function.
+// forwardTime is how long a run of the forwarder begins deliveries. The last one, and storing how far it got, fit into
+// the minute of the function.
 const forwardTime = 40 * time.Second
 
 // Forwarding is the invocation of the forwarder. That of the schedule has no Rewind.
@@ -37,18 +38,21 @@ var errEnough = errors.New("enough")
 // moves the cursor, it ends without an error.
 func (s *Service) Forward(target string, deliver forward.Target) func(context.Context, Forwarding) (Forwarded, error) {
 	return func(ctx context.Context, in Forwarding) (all Forwarded, err error) {
+		begins, end := context.WithTimeout(ctx, forwardTime)
+		defer end()
 		f := forward.Forwarder{
-			Read: s.readJournal, Deliver: deliver, Log: s.config.Log,
+			Read: s.readJournal, Log: s.config.Log,
+			Deliver: func(_ context.Context, all []client.JournalEntry) (int, error) { return deliver(begins, all) },
 			Keep: forward.NewItem(store.NewTable(s.config.Client, s.config.Table), target),
 		}
 		if err = rewind(ctx, f.Keep, in.Rewind); err != nil {
 			return all, err
 		}
-		began, lag := time.Now(), time.Duration(0)
+		lag := time.Duration(0)
 		err = f.Run(ctx, func(_ context.Context, r forward.Round) error {
 			all.Delivered += r.Delivered
 			lag = r.Lag
-			if r.Err == nil && (!r.More || time.Since(began) > forwardTime) {
+			if r.Err == nil && (!r.More || begins.Err() != nil) {
 				return errEnough
 			}
 			return r.Err

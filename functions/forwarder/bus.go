@@ -53,7 +53,7 @@ func (b bus) deliver(ctx context.Context, all []client.JournalEntry) (delivered 
 		}
 		if len(request) == requestEntries || len(request) > 0 && size+bytes > requestBytes {
 			n, err := b.put(ctx, request)
-			if delivered += n; err != nil || ctx.Err() != nil {
+			if delivered += n; n < len(request) {
 				return delivered, err
 			}
 			request, size = nil, 0
@@ -64,9 +64,13 @@ func (b bus) deliver(ctx context.Context, all []client.JournalEntry) (delivered 
 	return delivered + n, err
 }
 
-// put sends a request, and returns how many of its first entries the bus took. It may also have taken later ones.
+// put sends a request, and returns how many of its first entries the bus took. It may also have taken later ones. After
+// the end of ctx it sends nothing, and returns no error.
 func (b bus) put(ctx context.Context, entries []types.PutEventsRequestEntry) (taken int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	if ctx.Err() != nil {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	out, err := b.client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: entries})
 	if err != nil {

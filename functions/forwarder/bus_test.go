@@ -7,26 +7,40 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/functions/app"
 	"ledger.example/internal/forward"
+	"ledger.example/internal/retry"
+	"ledger.example/internal/store"
+	"ledger.example/projections"
+	"ledger.example/tests/system"
 )
 
 // fake is a bus. It refuses an entry whose detail contains refuse, and takes the others of the request.
 type fake struct {
 	refuse   string
+	takes    time.Duration // until it answers
 	err      error
 	requests [][]types.PutEventsRequestEntry
 }
 
-func (f *fake) PutEvents(_ context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (
+func (f *fake) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (
 	*eventbridge.PutEventsOutput, error,
 ) {
 	f.requests = append(f.requests, in.Entries)
+	if f.takes > 0 {
+		if err := retry.Sleep(ctx, f.takes); err != nil {
+			return nil, err
+		}
+	}
 	out := &eventbridge.PutEventsOutput{}
 	for i, e := range in.Entries {
 		one := types.PutEventsResultEntry{EventId: aws.String(fmt.Sprint(i))}
@@ -108,10 +122,44 @@ func TestPartialFailures(t *testing.T) {
 	if n, err := b.deliver(t.Context(), entries(30, 1)); n != 0 || !errors.Is(err, f.err) {
 		t.Errorf("%d delivered, %v", n, err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	f = &fake{}
-	if n, err := (bus{client: f}).deliver(ctx, entries(30, 1)); n != 10 || err != nil || len(f.requests) != 1 {
-		t.Errorf("%d delivered in %d requests, %v", n, len(f.requests), err)
+}
+
+// A slow bus does not keep a run from storing how far it got well before Lambda ends it, after a minute. The next run
+// goes on there: no event is sent twice. A request without an answer is cut.
+func TestSlowBus(t *testing.T) {
+	for takes, delivers := range map[time.Duration]int{4 * time.Second: 100, 7 * time.Second: 100, 9 * time.Second: 100, time.Hour: 0} {
+		t.Run(takes.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)))
+				s := system.New(t, system.Direct)
+				at := time.Now().Add(-time.Hour).UTC()
+				page := projections.JournalPage{ID: events.FirstKSUID(at)}
+				for i := range 100 {
+					e := events.AccountOpened{ID: fmt.Sprint("a-", i), Name: "A", Profile: "{}", Actor: "test", At: at}
+					s.Put(store.EventItem(e))
+					page.Entries = append(page.Entries, projections.EntryOf(e))
+				}
+				s.Put(projections.JournalForm.Item(page))
+				f, delivered := &fake{takes: takes}, 0
+				run := s.Service.Forward("events", bus{client: f, name: "events"}.deliver)
+				for range 4 {
+					ctx, end := context.WithTimeout(t.Context(), time.Minute)
+					began := time.Now()
+					all, err := run(ctx, app.Forwarding{})
+					if took := time.Since(began); took > 50*time.Second || (err != nil) != (delivers == 0) {
+						t.Errorf("%d delivered in %v, %v", all.Delivered, took, err)
+					}
+					delivered += all.Delivered
+					end()
+				}
+				sent := 0
+				for _, request := range f.requests {
+					sent += len(request)
+				}
+				if delivered != delivers || delivers > 0 && sent != delivers {
+					t.Errorf("%d sent, %d of them delivered", sent, delivered)
+				}
+			})
+		})
 	}
 }
