@@ -50,6 +50,31 @@ func TestForwardRewinds(t *testing.T) {
 	o.complete()
 }
 
+// The time of an event is not that of its place in the journal: a lister's clock may be slow, and a rebuild lists an old
+// event last. Neither makes --rewind skip an event that was not delivered, or refuse a time from which all were.
+func TestForwardRewindsByTheTimeOfPlaces(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.transfers(30)
+	opened := func(id string, at time.Time) events.Event {
+		return events.AccountOpened{ID: id, Name: "A", Profile: "{}", Actor: "test", At: at}
+	}
+	recorded := o.now.Add(time.Minute + forward.Margin - time.Second) // listed a minute after o.now
+	o.list(opened("ahead", recorded))
+	o.must(o.forwarding())
+	o.now = o.now.Add(-50 * time.Second) // the next page is of 10 s later
+	o.list(opened("next", o.now))
+	flags := o.forwarding()
+	flags.rewind = recorded
+	o.must(flags)
+	o.complete()
+	o.list(opened("missing", o.now.Add(-24*time.Hour)))
+	o.must(o.forwarding())
+	flags.rewind = o.now.Add(-2 * time.Minute)
+	o.must(flags)
+	o.complete()
+}
+
 // --from now begins a new cursor at the newest event, and changes no other. The beginning is kept before the first
 // delivery.
 func TestForwardFromNow(t *testing.T) {

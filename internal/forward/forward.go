@@ -23,7 +23,7 @@ import (
 type Cursor struct {
 	After string    `json:"after,omitempty"` // the position that reading continues after; "" for none
 	From  time.Time `json:"from,omitzero"`   // where reading begins without After; zero: at the journal's beginning
-	At    time.Time `json:"at,omitzero"`     // when the last event before After was recorded; zero: not known
+	At    time.Time `json:"at,omitzero"`     // the latest time of recording of a delivered event; zero: not known
 }
 
 // Margin is how long before a time forwarding begins that is to have all events recorded since then. It is more than
@@ -102,8 +102,11 @@ func (f *Forwarder) round(ctx context.Context, c Cursor) (Cursor, Round) {
 	}
 	if r.Delivered > 0 {
 		last := page.Data[r.Delivered-1]
-		next = Cursor{After: last.Cursor, At: timeOf(last)}
-		r.Lag = time.Since(next.At)
+		next = Cursor{After: last.Cursor, At: c.At}
+		if at := timeOf(last); at.After(next.At) {
+			next.At = at // the last one may be old: a rebuild lists what was missing
+		}
+		r.Lag = time.Since(timeOf(last))
 	}
 	if r.Delivered < len(page.Data) {
 		r.Lag = time.Since(timeOf(page.Data[r.Delivered]))

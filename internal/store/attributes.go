@@ -57,7 +57,7 @@ const (
 
 	AttrEntries     = "Entries"     // of a page of the journal: the list of its entries
 	AttrEvent       = "Event"       // of an entry of such a page: what happened
-	AttrAt          = "At"          // of such an entry: when, as events store times; of a cursor: of the last event
+	AttrAt          = "At"          // of such an entry: when, as events store times; of a cursor: of its newest event
 	AttrTransaction = "Transaction" // of such an entry: the transaction's id
 
 	AttrRole   = "Role"   // of a membership
