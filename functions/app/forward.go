@@ -43,7 +43,7 @@ func (s *Service) Forward(target string, deliver forward.Target) func(context.Co
 		f := forward.Forwarder{
 			Read: s.readJournal, Log: s.config.Log,
 			Deliver: func(_ context.Context, all []client.JournalEntry) (int, error) { return deliver(begins, all) },
-			Keep: forward.NewItem(store.NewTable(s.config.Client, s.config.Table), target),
+			Keep:    forward.NewItem(store.NewTable(s.config.Client, s.config.Table), target),
 		}
 		if err = rewind(ctx, f.Keep, in.Rewind); err != nil {
 			return all, err
