@@ -15,26 +15,13 @@ import (
 
 // accountCommand is `ledger account` with its commands.
 func (env *environment) accountCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "account",
-		Short: "Open accounts, list, change, freeze and close them",
-		Long: `account opens accounts, lists them, and changes their name, profile, overdraft
-and state. "ledger show" prints the balances and postings of an account.`,
-	}
+	cmd := &cobra.Command{Use: "account"}
 	parent(cmd, env.accountOpenCommand(), env.accountListCommand(), env.accountShowCommand(),
 		env.accountChangeCommand(), env.accountChangesCommand())
-	for _, state := range []stateChange{
-		{"freeze", "Refuse all debits of an account until it is unfrozen", client.StateFrozen,
-			`freeze makes the ledger refuse all debits of an account until it is unfrozen.
-The account can still be credited, and its open holds can still be captured and
-released.`},
-		{"unfreeze", "Allow debits of a frozen account again", client.StateOpen,
-			`unfreeze allows debits of a frozen account again.`},
-		{"close", "Close an empty account permanently", client.StateClosed,
-			`close closes an account permanently. All its balances must be zero, and it must
-have no open holds.`},
+	for name, state := range map[string]string{
+		"freeze": client.StateFrozen, "unfreeze": client.StateOpen, "close": client.StateClosed,
 	} {
-		cmd.AddCommand(env.accountStateCommand(state))
+		cmd.AddCommand(env.accountStateCommand(name, state))
 	}
 	return cmd
 }
@@ -60,12 +47,7 @@ func (env *environment) printAccounts(accounts []client.Account, heading bool) e
 
 // accountShowCommand is `ledger account show`.
 func (env *environment) accountShowCommand() *cobra.Command {
-	return operation(env, client.GetAccount, &cobra.Command{
-		Use:     "show ACCOUNT",
-		Short:   "Show an account's name, limits and state",
-		Long:    `show prints an account. The read is strongly consistent.`,
-		Example: `  ledger account show jane`,
-	}, func(ctx context.Context, r client.Reply[client.Account]) error {
+	return operation(env, client.GetAccount, &cobra.Command{Use: "show ACCOUNT"}, func(ctx context.Context, r client.Reply[client.Account]) error {
 		return env.printAccount(ctx, r.Value, r.Raw)
 	})
 }
@@ -96,14 +78,7 @@ func (env *environment) accountRows(t *grid, a client.Account) {
 
 // accountChangesCommand is `ledger account changes`.
 func (env *environment) accountChangesCommand() *cobra.Command {
-	return pagesCommand(env, &cobra.Command{
-		Use:   "changes ACCOUNT",
-		Short: "List the changes of an account, with user and time",
-		Long: `changes lists the opening of an account and its changes, newest first. Each
-entry has the values that it set. --json prints the API's answers, one line for
-each page.`,
-		Example: `  ledger account changes jane`,
-	}, "changes", (*client.Client).Changes, assetsOfChanges, env.printChanges)
+	return pagesCommand(env, &cobra.Command{Use: "changes ACCOUNT"}, "changes", (*client.Client).Changes, assetsOfChanges, env.printChanges)
 }
 
 // assetsOfChanges returns the assets for which changes set a limit.

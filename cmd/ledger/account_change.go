@@ -76,17 +76,7 @@ func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet)
 // accountOpenCommand is `ledger account open`.
 func (env *environment) accountOpenCommand() *cobra.Command {
 	var d definition
-	cmd := &cobra.Command{
-		Use:   "open ACCOUNT",
-		Short: "Open an account",
-		Long: `open opens an account and prints it. If the account exists with the same
-definition, open changes nothing and succeeds. Without --overdraft, no balance
-may fall below zero. --overdraft unlimited is for issuers and for the outside
-world. Such an account stays unlimited.`,
-		Example: `  ledger account open jane --name 'Jane Doe'
-  ledger account open margin --overdraft USD:5000.00 --overdraft EUR:4000.00
-  ledger account open bank --overdraft unlimited`,
-	}
+	cmd := &cobra.Command{Use: "open ACCOUNT"}
 	d.flags(cmd.Flags())
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		p, err := d.body(ctx, env.units, cmd.Flags())
@@ -112,16 +102,7 @@ world. Such an account stays unlimited.`,
 func (env *environment) accountChangeCommand() *cobra.Command {
 	var d definition
 	var version int
-	cmd := &cobra.Command{
-		Use:   "change ACCOUNT",
-		Short: "Change an account's name, profile or overdraft",
-		Long: `change changes an account and prints it. A flag replaces its field completely,
-and a field without a flag keeps its value. To change --overdraft, give all
-limits that the account is to have, or "none". An account cannot change between
-unlimited and limited.`,
-		Example: `  ledger account change jane --name 'Jane Roe'
-  ledger account change margin --overdraft USD:2500.00 --if-version 3`,
-	}
+	cmd := &cobra.Command{Use: "change ACCOUNT"}
 	d.flags(cmd.Flags())
 	versionFlag(cmd.Flags(), &version)
 	cmd.MarkFlagsOneRequired(flagName, "profile", "overdraft")
@@ -135,21 +116,13 @@ unlimited and limited.`,
 	})
 }
 
-// stateChange describes a command that changes the state of an account.
-type stateChange struct{ name, short, state, long string }
-
 // accountStateCommand is `ledger account freeze`, `unfreeze` or `close`.
-func (env *environment) accountStateCommand(s stateChange) *cobra.Command {
+func (env *environment) accountStateCommand(name, state string) *cobra.Command {
 	var version int
-	cmd := &cobra.Command{
-		Use:     s.name + " ACCOUNT",
-		Short:   s.short,
-		Long:    s.long,
-		Example: "  ledger account " + s.name + " jane",
-	}
+	cmd := &cobra.Command{Use: name + " ACCOUNT"}
 	versionFlag(cmd.Flags(), &version)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		return env.changeAccount(ctx, args[0], client.AccountPatch{State: s.state, IfMatch: int64(version)})
+		return env.changeAccount(ctx, args[0], client.AccountPatch{State: state, IfMatch: int64(version)})
 	})
 }
 

@@ -12,25 +12,12 @@ import (
 
 // assetCommand is `ledger asset` with its commands.
 func (env *environment) assetCommand() *cobra.Command {
-	return parent(&cobra.Command{
-		Use:   "asset",
-		Short: "Register assets and list them",
-		Long: `asset registers assets and lists them. An asset is anything that is counted: a
-currency, a share, a good.`,
-	}, env.assetAddCommand(), env.assetListCommand())
+	return parent(&cobra.Command{Use: "asset"}, env.assetAddCommand(), env.assetListCommand())
 }
 
 // assetAddCommand is `ledger asset add`.
 func (env *environment) assetAddCommand() *cobra.Command {
-	return operation(env, client.RegisterAsset, &cobra.Command{
-		Use: "add ASSET",
-		Long: `add registers an asset and prints it. If the asset exists with the same
-definition, add succeeds. An asset cannot be changed. --scale is the number of
-decimal places: 2 for most currencies, 0 for an asset that is counted in whole
-units. Without --currency, postings of the asset have no cost.`,
-		Example: `  ledger asset add USD --name 'US dollar' --scale 2
-  ledger asset add AAPL --name 'Apple Inc.' --scale 0 --currency USD`,
-	}, func(ctx context.Context, r client.Reply[client.Asset]) error {
+	return operation(env, client.RegisterAsset, &cobra.Command{Use: "add ASSET"}, func(ctx context.Context, r client.Reply[client.Asset]) error {
 		if !r.New {
 			fmt.Fprintf(env.err, "asset %s already exists with the same definition\n", r.Value.ID)
 		}

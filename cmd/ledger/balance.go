@@ -13,10 +13,7 @@ import (
 // balanceCommand is `ledger balance`, the simplest command that calls the API: flags, one call, and a list for people.
 func (env *environment) balanceCommand() *cobra.Command {
 	var at time.Time
-	cmd := &cobra.Command{
-		Use:   "balance ACCOUNT ASSET",
-		Short: "Show an account's balance of one asset",
-	}
+	cmd := &cobra.Command{Use: "balance ACCOUNT ASSET"}
 	atFlag(cmd.Flags(), &at, "print the balance at this time, or at the end of this day")
 	env.strongFlag(cmd, "include every acknowledged transaction")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {

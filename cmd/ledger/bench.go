@@ -44,8 +44,7 @@ type benchOptions struct {
 func (env *environment) benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:   "bench [WORKLOAD...]",
-		Short: "Put a ledger under load, check its balances, and report the cost",
+		Use: "bench [WORKLOAD...]",
 		RunE: func(cmd *cobra.Command, workloads []string) error {
 			isElsewhere := cmd.Flags().Changed("url")
 			if err := o.check(env, workloads, cmd.Flags().Changed); err != nil {

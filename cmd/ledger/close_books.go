@@ -15,25 +15,7 @@ func (env *environment) closeBooksCommand() *cobra.Command {
 	var before, through time.Time
 	var zone, reason string
 	var limit int
-	cmd := &cobra.Command{
-		Use:   "close-books",
-		Short: "Close a period, or list who closed the books, when and why",
-		Long: `close-books closes the books: nothing is posted any more with an effective date
-before the given time. Transactions without an effective date are of now, and
-pass. The time must be at least 5 minutes ago.
-
-For 5 minutes after the closing, what was decided before may still be posted.
-Until then, statements of the period are not settled.
-
-A closing with an earlier time opens what is after it again. All closings are
-kept, with their reasons. Without --before and --through, close-books lists
-them, newest first.`,
-		Example: `  ledger close-books --through 2026-10-31 --reason 'October is audited'
-  ledger close-books --through 2026-10-31 --zone Europe/Berlin --reason Audited
-  ledger close-books --before 2026-11-01T00:00:00+01:00 --reason 'Audited'
-  ledger close-books`,
-		Args: cobra.NoArgs,
-	}
+	cmd := &cobra.Command{Use: "close-books", Args: cobra.NoArgs}
 	f := cmd.Flags()
 	timeFlag(f, &before, "before", []string{time.RFC3339}, "close what is before this time")
 	timeFlag(f, &through, "through", []string{time.DateOnly}, "close what is before the end of this day")

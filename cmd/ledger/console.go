@@ -18,9 +18,8 @@ const consolePort = 8081
 func (env *environment) consoleCommand() *cobra.Command {
 	var port int
 	cmd := &cobra.Command{
-		Use:   "console",
-		Short: "Show a ledger in a browser",
-		Args:  cobra.NoArgs,
+		Use:  "console",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			api, err := env.dial(0, units.LoadingAtOnce)

@@ -23,9 +23,8 @@ func (env *environment) digestCommand() *cobra.Command {
 	var newKey, check, resume bool
 	var entries string
 	cmd := &cobra.Command{
-		Use:   "digest DIR",
-		Short: "Seal what the journal holds, in a directory outside the table",
-		Args:  cobra.ExactArgs(1),
+		Use:  "digest DIR",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := digest.Config{Dir: args[0], Resume: resume}
 			if newKey {
@@ -129,16 +128,7 @@ func (env *environment) proveCommand() *cobra.Command {
 	var o operator
 	var event, out string
 	cmd := &cobra.Command{
-		Use:   "prove DIR [ID]",
-		Short: "Prove that an event is in the sealed journal",
-		Long: `prove writes a proof that the transaction ID is an entry of the journal of the
-newest note in DIR. The proof is a tlog-proof: a text with the event, its place,
-about 20 hashes, and the signed note. Who has the public key checks it with
-"ledger-proof inclusion", without the ledger.
-
---event takes the "id" of any entry of the journal, in place of ID.`,
-		Example: `  ledger prove /audit/books order-1001 --out order-1001.tlog-proof
-  ledger prove /audit/books --event "ACCOUNT#jane/CHANGE#000000000002"`,
+		Use:  "prove DIR [ID]",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var key store.Key

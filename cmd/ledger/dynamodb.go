@@ -32,10 +32,9 @@ type dynamodbOptions struct {
 func (env *environment) dynamodbCommand() *cobra.Command {
 	var o dynamodbOptions
 	cmd := &cobra.Command{
-		Use:   "dynamodb",
-		Short: "Run DynamoDB Local with the ledger's table, and nothing else",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return env.dynamodb(cmd.Context(), o) },
+		Use:  "dynamodb",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return env.dynamodb(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	portFlag(f, &o.port, defaultStorePort)

@@ -18,9 +18,8 @@ import (
 func (env *environment) exportCommand() *cobra.Command {
 	var format, output, from string
 	cmd := &cobra.Command{
-		Use:   "export",
-		Short: "Write all transactions as JSON lines, CSV or a book",
-		Args:  argsOfUse,
+		Use:  "export",
+		Args: argsOfUse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from != "" && format == export.Lines {
 				return usageErrorf("--from: %w", export.ErrWhole)

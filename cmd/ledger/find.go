@@ -17,10 +17,7 @@ func (env *environment) findCommand() *cobra.Command {
 	var by client.Search
 	var day time.Time
 	var limit int
-	cmd := &cobra.Command{
-		Use:   "find",
-		Short: "Find transactions by time or by metadata",
-	}
+	cmd := &cobra.Command{Use: "find"}
 	f := cmd.Flags()
 	var metadata string
 	f.Var(checked[string]{&metadata, "string", func(text string) (string, error) {

@@ -40,10 +40,9 @@ func (env *environment) forwardCommand() *cobra.Command {
 		failure: forwardBackoff.Sleep,
 	}
 	cmd := &cobra.Command{
-		Use:   "forward",
-		Short: "Send the events of the journal to a webhook",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return env.forward(cmd.Context(), o) },
+		Use:  "forward",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return env.forward(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.Var(checked[string]{&o.to, "string", func(text string) (string, error) {

@@ -10,26 +10,34 @@ import (
 	"ledger.example/internal/audit"
 )
 
-// helpPages has the help of commands that need more than a few lines: NAME.txt is that of `ledger NAME`, with its
-// examples at the end. shared.txt has the paragraphs of several commands.
+// helpPages has the help of all commands. NAME.txt is the page of `ledger NAME`, and has a template for each of its
+// subcommands. A page is one line, an empty line, the text, and the examples. shared.txt has the paragraphs of several
+// commands.
 //
 //go:embed help/*.txt
 var helpPages embed.FS
 
-// explain sets the help of the commands that have a page.
-func explain(commands []*cobra.Command) {
+// explain sets the help of a command and of all below it.
+func explain(root *cobra.Command) {
 	pages := template.Must(template.New("").Funcs(template.FuncMap{"codes": codes}).ParseFS(helpPages, "help/*.txt"))
-	for _, cmd := range commands {
-		page := pages.Lookup(cmd.Name() + ".txt")
+	var set func(cmd *cobra.Command)
+	set = func(cmd *cobra.Command) {
+		name := strings.TrimPrefix(cmd.CommandPath(), root.Name()+" ")
+		page := pages.Lookup(name)
 		if page == nil {
-			continue
+			page = pages.Lookup(name + ".txt")
 		}
 		var text strings.Builder
 		if err := page.Execute(&text, nil); err != nil {
 			panic(err) // the pages are part of this program
 		}
-		cmd.Long, cmd.Example, _ = strings.Cut(strings.TrimRight(text.String(), "\n"), "\n\nExamples:\n")
+		cmd.Short, cmd.Long, _ = strings.Cut(strings.TrimSpace(text.String()), "\n\n")
+		cmd.Long, cmd.Example, _ = strings.Cut(cmd.Long, "\n\nExamples:\n")
+		for _, below := range cmd.Commands() {
+			set(below)
+		}
 	}
+	set(root)
 }
 
 // codes lists the codes of the findings of verify.

@@ -18,10 +18,7 @@ func (env *environment) historyCommand() *cobra.Command {
 	var q client.HistoryQuery
 	var limit int
 	var asCSV bool
-	cmd := &cobra.Command{
-		Use:   "history ACCOUNT",
-		Short: "Show an account's postings, newest first",
-	}
+	cmd := &cobra.Command{Use: "history ACCOUNT"}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")
 	periodFlags(f, &q.From, &q.To)

@@ -13,10 +13,7 @@ import (
 func (env *environment) holdCommand() *cobra.Command {
 	var id, status string
 	var limit int
-	cmd := &cobra.Command{
-		Use:   "hold [ACCOUNT]",
-		Short: "List the holds of an account or all open holds, or show one hold",
-	}
+	cmd := &cobra.Command{Use: "hold [ACCOUNT]"}
 	f := cmd.Flags()
 	idFlag(f, &id, "id", "show the hold with this id")
 	choiceFlag(f, &status, "status", "", "only holds with this status: held, captured, released or expired",
@@ -94,10 +91,7 @@ const retryEnd = "run the same command again: it is safe, because a hold ends on
 // captureCommand is `ledger capture`.
 func (env *environment) captureCommand() *cobra.Command {
 	var part partFlags
-	cmd := &cobra.Command{
-		Use:   "capture ID [QUANTITY]",
-		Short: "Post a hold, in whole or in part",
-	}
+	cmd := &cobra.Command{Use: "capture ID [QUANTITY]"}
 	part.flags(cmd)
 	env.dryRunFlag(cmd)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
@@ -112,14 +106,7 @@ func (env *environment) captureCommand() *cobra.Command {
 // releaseCommand is `ledger release`.
 func (env *environment) releaseCommand() *cobra.Command {
 	var description string
-	cmd := &cobra.Command{
-		Use:   "release ID",
-		Short: "End a hold without posting it",
-		Long: `release ends the hold ID without posting it, and prints it. A hold that was
-captured cannot be released: reverse it instead.`,
-		Example: `  ledger release stay-7
-  ledger release stay-7 --description 'The guest did not come'`,
-	}
+	cmd := &cobra.Command{Use: "release ID"}
 	cmd.Flags().StringVar(&description, flagDescription, "", "why it is released")
 	env.dryRunFlag(cmd)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {

@@ -29,9 +29,8 @@ const (
 func (env *environment) importCommand() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:   "import FILE",
-		Short: "Import JSON lines, or a book of hledger, ledger or beancount",
-		Args:  cobra.ExactArgs(1),
+		Use:  "import FILE",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.importFile(cmd.Context(), args[0], o)
 		},

@@ -10,12 +10,7 @@ import (
 
 // memberCommand is `ledger member` with its commands.
 func (env *environment) memberCommand() *cobra.Command {
-	return parent(&cobra.Command{
-		Use:   "member",
-		Short: "Grant and revoke roles on accounts and in groups",
-		Long: `member grants and revokes the roles of users. A viewer reads, an operator also
-posts, an owner also grants. A role in a group is a role on all its accounts.`,
-	}, env.memberGrantCommand(), env.memberRevokeCommand(), env.memberListCommand())
+	return parent(&cobra.Command{Use: "member"}, env.memberGrantCommand(), env.memberRevokeCommand(), env.memberListCommand())
 }
 
 // ownerFlags adds --account and --group, of which one is required.
@@ -29,14 +24,7 @@ func ownerFlags(cmd *cobra.Command, m *client.Member) {
 // memberGrantCommand is `ledger member grant`.
 func (env *environment) memberGrantCommand() *cobra.Command {
 	var m client.Member
-	cmd := &cobra.Command{
-		Use:   "grant USER ROLE",
-		Short: "Grant a user a role",
-		Long: `grant grants a user a role: viewer, operator or owner. It replaces the role that
-the user has there.`,
-		Example: `  ledger member grant u-17 viewer --account jane
-  ledger member grant u-17 operator --group desk`,
-	}
+	cmd := &cobra.Command{Use: "grant USER ROLE"}
 	ownerFlags(cmd, &m)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		m.User, m.Role = args[0], args[1]
@@ -47,12 +35,7 @@ the user has there.`,
 // memberRevokeCommand is `ledger member revoke`.
 func (env *environment) memberRevokeCommand() *cobra.Command {
 	var m client.Member
-	cmd := &cobra.Command{
-		Use:     "revoke USER",
-		Short:   "Revoke a user's role",
-		Long:    `revoke revokes a user's role. It succeeds if the user has no role there.`,
-		Example: `  ledger member revoke u-17 --account jane`,
-	}
+	cmd := &cobra.Command{Use: "revoke USER"}
 	ownerFlags(cmd, &m)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		m.User = args[0]
@@ -76,16 +59,7 @@ func (env *environment) printMember(ctx context.Context, m client.Member,
 func (env *environment) memberListCommand() *cobra.Command {
 	var m client.Member
 	var limit int
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List members of an account or a group, or accounts of a user",
-		Long: `list prints the members of an account or of a group. With --of-user, it prints
-the accounts on which a user has a role: first the direct roles, then those
-through groups. The list may be about a second behind.`,
-		Example: `  ledger member list --account jane
-  ledger member list --of-user u-17`,
-		Args: cobra.NoArgs,
-	}
+	cmd := &cobra.Command{Use: "list", Args: cobra.NoArgs}
 	f := cmd.Flags()
 	idFlag(f, &m.Account, "account", "members of this account")
 	idFlag(f, &m.Group, "group", "members of this group")
@@ -108,12 +82,5 @@ through groups. The list may be about a second behind.`,
 
 // meCommand is `ledger me`.
 func (env *environment) meCommand() *cobra.Command {
-	return operation(env, client.GetMe, &cobra.Command{
-		Use:   "me",
-		Short: "Show how the ledger identifies you",
-		Long: `me prints how the ledger identifies you: as a service or an administrator, who
-may do everything, or as a user, who may do what their roles allow.`,
-		Example: `  ledger me
-  ledger me --user u-17`,
-	}, printFields[client.Me](env))
+	return operation(env, client.GetMe, &cobra.Command{Use: "me"}, printFields[client.Me](env))
 }

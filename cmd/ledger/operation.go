@@ -35,9 +35,6 @@ func operation[In, Out any](
 			}
 		}
 	}
-	if cmd.Short == "" {
-		cmd.Short = o.Summary
-	}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		for i, id := range ids {
 			id.SetString(args[i])

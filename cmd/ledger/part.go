@@ -92,10 +92,7 @@ func (env *environment) assetsOfTransaction(ctx context.Context, id string) ([]s
 func (env *environment) reverseCommand() *cobra.Command {
 	var part partFlags
 	var p postFlags
-	cmd := &cobra.Command{
-		Use:   "reverse ID [QUANTITY]",
-		Short: "Reverse a transaction, in whole or in part",
-	}
+	cmd := &cobra.Command{Use: "reverse ID [QUANTITY]"}
 	part.flags(cmd)
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		taken, err := part.read(ctx, env, args[0], args[1:])

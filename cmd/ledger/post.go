@@ -19,9 +19,8 @@ func (env *environment) postCommand() *cobra.Command {
 	var p postFlags
 	var legs []legFlag
 	cmd := &cobra.Command{
-		Use:   "post [FILE]",
-		Short: "Post a transaction of any number of postings",
-		Args:  cobra.MaximumNArgs(1),
+		Use:  "post [FILE]",
+		Args: cobra.MaximumNArgs(1),
 	}
 	f := cmd.Flags()
 	legFlags := func(name, sign, usage string) {

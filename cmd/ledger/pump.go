@@ -18,9 +18,8 @@ func (env *environment) pumpCommand() *cobra.Command {
 	var endpoint, table, deadLetters, indexed string
 	var verbose bool
 	cmd := &cobra.Command{
-		Use:   "pump",
-		Short: "Feed a local table's stream to the projector and the lister",
-		Args:  cobra.NoArgs,
+		Use:  "pump",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.pump(cmd.Context(), endpoint, table, deadLetters, indexed, verbose)
 		},

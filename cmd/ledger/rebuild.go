@@ -29,9 +29,8 @@ func (env *environment) rebuildCommand() *cobra.Command {
 	var scope repair.Scope
 	var config repair.Config
 	cmd := &cobra.Command{
-		Use:   "rebuild",
-		Short: "Recompute the projections from the events",
-		Args:  cobra.NoArgs,
+		Use:  "rebuild",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if scope.Asset != "" && scope.Account == "" {
 				return usageErrorf("--asset needs --account")

@@ -20,9 +20,8 @@ func (env *environment) redriveCommand() *cobra.Command {
 	var o operator
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use:   "redrive FILE...",
-		Short: "Process dead letters of the projector and the lister again",
-		Args:  cobra.MinimumNArgs(1),
+		Use:  "redrive FILE...",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.redrive(cmd.Context(), o, args, dryRun)
 		},

@@ -96,24 +96,10 @@ func problemOf(err error, failed bool) []byte {
 }
 
 // rootCommand returns `ledger` with all its commands. getenv reads environment variables. To add a command, write its
-// file and add it to one of the groups below.
+// file and its page in help, and add it to one of the groups below.
 func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "ledger",
-		Short: "A double-entry ledger: exact balances from immutable postings",
-		Long: `ledger is the command line of a double-entry ledger. It calls the API of a
-ledger, runs a ledger on this machine, and audits and repairs a ledger's table,
-on this machine or in AWS.
-
-Amounts are read and printed as decimals, with the scale of their asset. With
---minor they are in minor units, such as cents. --json prints the JSON of the
-API, whose amounts are always in minor units.
-
-Exit status: 0 success, 1 failure, 2 usage error. Standard output has only data;
-messages go to standard error.`,
-		Example: `  ledger up --demo
-  ledger show jane
-  ledger transfer jane shop 25.00 USD --id order-1001`,
+		Use:           "ledger",
 		Version:       buildText(buildInfo()),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -166,8 +152,8 @@ messages go to standard error.`,
 			root.AddCommand(cmd)
 		}
 	}
-	explain(root.Commands())
 	root.AddCommand(env.versionCommand())
+	explain(root)
 	refuseUnknownTopics(root)
 	return root
 }

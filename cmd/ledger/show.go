@@ -18,19 +18,7 @@ const newestShown = 10
 
 // showCommand is `ledger show`. It reads the account page with one request, and balances that are not on it with more.
 func (env *environment) showCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "show ACCOUNT",
-		Short: "Show an account with its balances and newest postings",
-		Long: `show prints an account with its summary, all its balances and its newest
-postings.
-
-They come from projections and an index, which may be about a second behind.
-With --strong, the balances include every transaction that was acknowledged
-before the read. The summary and the postings may still be behind.`,
-		Example: `  ledger show jane
-  ledger show jane --strong
-  ledger show jane --json`,
-	}
+	cmd := &cobra.Command{Use: "show ACCOUNT"}
 	env.strongFlag(cmd, "include every acknowledged transaction in the balances")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error { return env.show(ctx, args[0]) })
 }

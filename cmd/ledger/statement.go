@@ -20,10 +20,7 @@ func (env *environment) statementCommand() *cobra.Command {
 	var q client.StatementQuery
 	var month time.Time
 	var asCSV bool
-	cmd := &cobra.Command{
-		Use:   "statement ACCOUNT ASSET",
-		Short: "Show the balances and postings of a period, for one asset",
-	}
+	cmd := &cobra.Command{Use: "statement ACCOUNT ASSET"}
 	f := cmd.Flags()
 	q.To = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now
 	periodFlags(f, &q.From, &q.To)

@@ -21,10 +21,7 @@ const tailPause = 2 * time.Second
 // tailCommand is `ledger tail`.
 func (env *environment) tailCommand() *cobra.Command {
 	var from client.JournalFrom
-	cmd := &cobra.Command{
-		Use:   "tail",
-		Short: "Follow the journal: print events as they are recorded",
-	}
+	cmd := &cobra.Command{Use: "tail"}
 	f := cmd.Flags()
 	f.StringVar(&from.After, "after", "", "continue after the entry with this cursor")
 	timeFlag(f, &from.Time, "from", timeFormats(), "begin at this time")

@@ -13,15 +13,7 @@ import (
 
 // transactionCommand is `ledger transaction`. It has no --strong, because every read of a transaction is strong.
 func (env *environment) transactionCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "transaction ID",
-		Short: "Show a transaction with all its postings",
-		Long: `transaction prints a transaction with all its postings. It also prints how a
-hold ended, what was captured, and what was reversed. The read is strongly
-consistent.`,
-		Example: `  ledger transaction order-1001
-  ledger transaction order-1001 --json`,
-	}
+	cmd := &cobra.Command{Use: "transaction ID"}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		r, err := env.api.Transaction(ctx, args[0])
 		if err != nil {

@@ -12,10 +12,7 @@ import (
 // transferCommand is `ledger transfer`. Unless --minor is given, it reads the asset first, for its scale.
 func (env *environment) transferCommand() *cobra.Command {
 	var p postFlags
-	cmd := &cobra.Command{
-		Use:   "transfer FROM TO QUANTITY ASSET",
-		Short: "Move a quantity of an asset from one account to another",
-	}
+	cmd := &cobra.Command{Use: "transfer FROM TO QUANTITY ASSET"}
 	p.holdFlags(cmd.Flags())
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		quantity, err := env.units.Parse(ctx, "QUANTITY", args[3], args[2])
@@ -34,8 +31,7 @@ func (env *environment) tradeCommand() *cobra.Command {
 	var p postFlags
 	names := []string{"buyer", "seller", "quantity", "asset", "cost"}
 	cmd := &cobra.Command{
-		Use:   "trade [BUYER SELLER QUANTITY ASSET COST]",
-		Short: "Move a quantity of an asset from a seller to a buyer at a cost",
+		Use: "trade [BUYER SELLER QUANTITY ASSET COST]",
 		Args: func(cmd *cobra.Command, args []string) error {
 			given := 0
 			for _, name := range names {

@@ -24,11 +24,7 @@ type trialOptions struct {
 // trialBalanceCommand is `ledger trial-balance`.
 func (env *environment) trialBalanceCommand() *cobra.Command {
 	var o trialOptions
-	cmd := &cobra.Command{
-		Use:   "trial-balance",
-		Short: "Show the debits, credits and balances of all accounts",
-		Args:  cobra.NoArgs,
-	}
+	cmd := &cobra.Command{Use: "trial-balance", Args: cobra.NoArgs}
 	f := cmd.Flags()
 	f.StringVar(&o.Prefix, "prefix", "", "only accounts whose ids begin with this")
 	idFlag(f, &o.Group, "group", "only the accounts of this group")

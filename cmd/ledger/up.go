@@ -45,10 +45,9 @@ type upOptions struct {
 func (env *environment) upCommand() *cobra.Command {
 	var o upOptions
 	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Run a whole ledger: store, table, API, stream pump, console",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return env.up(cmd.Context(), o) },
+		Use:  "up",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return env.up(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	portFlag(f, &o.port, defaultPort)

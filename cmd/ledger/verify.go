@@ -28,9 +28,8 @@ func (env *environment) verifyCommand() *cobra.Command {
 	var options audit.Options
 	var rate int
 	cmd := &cobra.Command{
-		Use:   "verify",
-		Short: "Audit the table: recompute all projections with separate code",
-		Args:  cobra.NoArgs,
+		Use:  "verify",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if options.Settle < 0 {
 				return usageErrorf("--settle must not be negative")

@@ -11,12 +11,7 @@ import (
 // versionCommand is `ledger version`, which prints the same as --version.
 func (env *environment) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version, the commit and its date",
-		Long: `version prints the version, and the commit and its date from which the command
-was built. "modified" means that files were changed after the commit. The go
-command records the commit with go build and go install in a clone, not with
-go run.`,
+		Use:  "version",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(env.out, "ledger", buildText(buildInfo()))
