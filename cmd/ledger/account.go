@@ -3,31 +3,54 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/units"
 )
+
+// assetCommand is `ledger asset` with its commands.
+func (env *environment) assetCommand() *cobra.Command {
+	print := func(ctx context.Context, r client.Reply[client.Asset]) error {
+		if !r.New {
+			fmt.Fprintf(env.err, "asset %s already exists with the same definition\n", r.Value.ID)
+		}
+		return env.print(ctx, r.Raw, nil, func() error { return env.printAssets([]client.Asset{r.Value}, true) })
+	}
+	return parent("asset", operation(env, client.RegisterAsset, "add ASSET", print),
+		listByPrefix(env, "assets", (*client.Client).Assets, env.printAssets))
+}
+
+func (env *environment) printAssets(assets []client.Asset, heading bool) error {
+	t := env.newPage(heading, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"),
+		words("DESCRIPTION"))
+	for _, a := range assets {
+		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), cmp.Or(a.Currency, "-"), a.Description)
+	}
+	return t.flush()
+}
 
 // accountCommand is `ledger account` with its commands.
 func (env *environment) accountCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "account"}
-	parent(cmd, env.accountOpenCommand(), env.accountListCommand(), env.accountShowCommand(),
-		env.accountChangeCommand(), env.accountChangesCommand())
-	for name, state := range map[string]string{
-		"freeze": client.StateFrozen, "unfreeze": client.StateOpen, "close": client.StateClosed,
-	} {
-		cmd.AddCommand(env.accountStateCommand(name, state))
+	changes := list[client.Change]{use: "changes ACCOUNT", items: "changes", assets: assetsOfChanges,
+		print: env.printChanges,
+		of:    func(args []string) client.Listing[client.Change] { return env.api.Changes(args[0]) },
 	}
-	return cmd
-}
-
-func (env *environment) accountListCommand() *cobra.Command {
-	return listCommand(env, "account", "accounts", "users:", (*client.Client).Accounts, env.printAccounts)
+	return parent("account", env.accountOpenCommand(), env.accountChangeCommand("change", ""), changes.command(env),
+		listByPrefix(env, "accounts", (*client.Client).Accounts, env.printAccounts),
+		operation(env, client.GetAccount, "show ACCOUNT", env.printAccount),
+		env.accountChangeCommand("freeze", client.StateFrozen), env.accountChangeCommand("unfreeze", client.StateOpen),
+		env.accountChangeCommand("close", client.StateClosed))
 }
 
 func (env *environment) printAccounts(accounts []client.Account, heading bool) error {
@@ -45,18 +68,11 @@ func (env *environment) printAccounts(accounts []client.Account, heading bool) e
 	return t.flush()
 }
 
-// accountShowCommand is `ledger account show`.
-func (env *environment) accountShowCommand() *cobra.Command {
-	return operation(env, client.GetAccount, &cobra.Command{Use: "show ACCOUNT"}, func(ctx context.Context, r client.Reply[client.Account]) error {
-		return env.printAccount(ctx, r.Value, r.Raw)
-	})
-}
-
-// printAccount prints an account: raw, the JSON of the API, with --json, else a list for people.
-func (env *environment) printAccount(ctx context.Context, a client.Account, raw []byte) error {
-	return env.print(ctx, raw, slices.Collect(maps.Keys(a.Overdraft.Limits)), func() error {
+// printAccount prints an account as a list, or the JSON of the API.
+func (env *environment) printAccount(ctx context.Context, r client.Reply[client.Account]) error {
+	return env.print(ctx, r.Raw, slices.Collect(maps.Keys(r.Value.Overdraft.Limits)), func() error {
 		t := env.newList()
-		env.accountRows(t, a)
+		env.accountRows(t, r.Value)
 		return t.flush()
 	})
 }
@@ -74,11 +90,6 @@ func (env *environment) accountRows(t *grid, a client.Account) {
 	if profile := string(a.Profile); profile != "" && profile != "{}" {
 		t.row("Profile", profile)
 	}
-}
-
-// accountChangesCommand is `ledger account changes`.
-func (env *environment) accountChangesCommand() *cobra.Command {
-	return pagesCommand(env, &cobra.Command{Use: "changes ACCOUNT"}, "changes", (*client.Client).Changes, assetsOfChanges, env.printChanges)
 }
 
 // assetsOfChanges returns the assets for which changes set a limit.
@@ -124,4 +135,113 @@ func (env *environment) overdraft(o client.Overdraft) string {
 	}
 	slices.Sort(parts)
 	return cmp.Or(strings.Join(parts, ", "), "none")
+}
+
+// definition holds the flags for the fields of an account.
+type definition struct {
+	name      string
+	profile   string
+	overdraft []string
+}
+
+func (d *definition) flags(f *pflag.FlagSet) {
+	f.StringVar(&d.name, "name", "", "name of the account")
+	f.Var(checked[string]{&d.profile, "json", func(text string) (string, error) {
+		var profile map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &profile); err != nil || profile == nil {
+			return "", errors.New("must be a JSON object")
+		}
+		return text, nil
+	}}, "profile", "profile of the account, a JSON object")
+	f.StringArrayVar(&d.overdraft, "overdraft", nil,
+		"how far a balance may fall below zero, as `asset:amount`; may be repeated; or none; or unlimited")
+}
+
+// body returns a request with the fields whose flags are given. It reads the assets of --overdraft for their scales.
+func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet) (p client.AccountPatch, err error) {
+	if f.Changed("name") {
+		p.Name = &d.name
+	}
+	if d.profile != "" {
+		p.Profile = json.RawMessage(d.profile)
+	}
+	switch {
+	case len(d.overdraft) == 0:
+	case len(d.overdraft) == 1 && d.overdraft[0] == "unlimited":
+		p.Overdraft = &client.Overdraft{Unlimited: true}
+	case len(d.overdraft) == 1 && d.overdraft[0] == "none":
+		p.Overdraft = &client.Overdraft{}
+	default:
+		limits := make(map[string]events.Amount)
+		for _, text := range d.overdraft {
+			i := strings.LastIndex(text, ":")
+			if i < 0 || checkID(text[:i]) != nil {
+				return p, usageErrorf("--overdraft: %q is not asset:amount; none and unlimited must be the only value",
+					text)
+			}
+			asset := text[:i]
+			if _, twice := limits[asset]; twice {
+				return p, usageErrorf("--overdraft: %s is given twice", asset)
+			}
+			if limits[asset], err = u.Parse(ctx, "--overdraft", asset, text[i+1:]); err != nil {
+				return p, err
+			}
+		}
+		p.Overdraft = &client.Overdraft{Limits: limits}
+	}
+	return p, err
+}
+
+// accountOpenCommand is `ledger account open`.
+func (env *environment) accountOpenCommand() *cobra.Command {
+	var d definition
+	cmd := &cobra.Command{Use: "open ACCOUNT"}
+	d.flags(cmd.Flags())
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		p, err := d.body(ctx, env.units, cmd.Flags())
+		if err != nil {
+			return err
+		}
+		request := client.Account{ID: args[0], Name: d.name, Profile: p.Profile}
+		if p.Overdraft != nil {
+			request.Overdraft = *p.Overdraft
+		}
+		a, w, err := env.api.OpenAccount(ctx, request)
+		if err != nil {
+			return err
+		}
+		if !w.New {
+			fmt.Fprintf(env.err, "account %s already exists with the same definition\n", args[0])
+		}
+		return env.printAccount(ctx, client.Reply[client.Account]{Value: a, Raw: w.Raw})
+	})
+}
+
+// accountChangeCommand is `ledger account change`, and the commands that only change the state of an account.
+func (env *environment) accountChangeCommand(name, state string) *cobra.Command {
+	var d definition
+	var version int
+	cmd := &cobra.Command{Use: name + " ACCOUNT"}
+	f := cmd.Flags()
+	if state == "" {
+		d.flags(f)
+		cmd.MarkFlagsOneRequired("name", "profile", "overdraft")
+	}
+	numberFlag(f, &version, "if-version", 0, 0, math.MaxInt,
+		"change the account only if it has this version; 0: any version")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		p, err := d.body(ctx, env.units, f)
+		if err != nil {
+			return err
+		}
+		p.State, p.IfMatch = state, int64(version)
+		r, err := env.api.PatchAccount(ctx, args[0], p)
+		if _, ok := errors.AsType[*client.UnknownError](err); ok {
+			return fmt.Errorf("%w\nto see whether it was changed, run ledger account changes %s", err, args[0])
+		}
+		if err != nil {
+			return env.units.InDecimals(ctx, err)
+		}
+		return env.printAccount(ctx, r)
+	})
 }

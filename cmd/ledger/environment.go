@@ -38,6 +38,7 @@ type environment struct {
 	user          string // for whom a service or an administrator acts; "" for nobody
 	json          bool
 	minor, strong bool     // of commands that print amounts, and of those that read balances
+	limit         int      // of commands that print a list: the most items
 	isDryRun      bool     // of commands that post
 	legs          []string // the asset of each posting of the transaction that a part is taken of
 

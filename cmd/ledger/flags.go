@@ -102,13 +102,13 @@ func numberFlag(f *pflag.FlagSet, target *int, name string, value, least, most i
 }
 
 // limitFlags adds --limit and --all, which bound how many items of a list are printed.
-func limitFlags(cmd *cobra.Command, limit *int, items string) {
+func (env *environment) limitFlags(cmd *cobra.Command, items string) {
 	f := cmd.Flags()
-	numberFlag(f, limit, "limit", itemsShown, 1, math.MaxInt, "maximum number of "+items)
+	numberFlag(f, &env.limit, "limit", itemsShown, 1, math.MaxInt, "maximum number of "+items)
 	f.BoolFunc("all", "print all "+items, func(text string) error {
 		isAll, err := strconv.ParseBool(text)
 		if isAll {
-			*limit = math.MaxInt
+			env.limit = math.MaxInt
 		}
 		return err
 	})
@@ -122,6 +122,14 @@ func timeFormats() []string { return []string{time.RFC3339, time.DateOnly} }
 func periodFlags(f *pflag.FlagSet, from, to *time.Time) {
 	timeFlag(f, from, "from", timeFormats(), "posted at this time or later")
 	endFlag(f, to, "to", 0, "posted before this time, or until the end of this day")
+}
+
+// checkPeriod validates a period of periodFlags.
+func checkPeriod(from, to time.Time) error {
+	if !to.IsZero() && !from.Before(to) {
+		return usageErrorf("--from must be earlier than --to")
+	}
+	return nil
 }
 
 // atFlag adds --at, which includes what was posted at that time.

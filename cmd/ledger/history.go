@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -11,29 +12,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/events"
 )
 
 // historyCommand is `ledger history`. It prints each page when it arrives, so that a long history needs little memory.
 func (env *environment) historyCommand() *cobra.Command {
 	var q client.HistoryQuery
-	var limit int
 	var asCSV bool
 	cmd := &cobra.Command{Use: "history ACCOUNT"}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")
 	periodFlags(f, &q.From, &q.To)
-	limitFlags(cmd, &limit, "postings")
+	env.limitFlags(cmd, "postings")
 	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")
 	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, args []string) error {
-		if !q.To.IsZero() && !q.From.Before(q.To) {
-			return usageErrorf("--from must be earlier than --to")
+		if err := checkPeriod(q.From, q.To); err != nil {
+			return err
 		}
 		q.Strong = env.strong
 		show := env.printPostings
 		if asCSV {
 			show = env.printPostingsCSV
 		}
-		return printPages(ctx, env, limit, env.api.History(args[0], q).Page, assetsOf, show)
+		return printPages(ctx, env, env.api.History(args[0], q), assetsOf, show)
 	})
 }
 
@@ -45,38 +46,6 @@ func (env *environment) csvCommand(
 	env.apiCommand(cmd, do)
 	cmd.MarkFlagsMutuallyExclusive("csv", "json")
 	return cmd
-}
-
-// printPages prints a list page by page, until its end or until it has printed limit items. It loads the scales of the
-// assets that assets returns before it calls show.
-func printPages[T any](
-	ctx context.Context, env *environment, limit int,
-	page func(ctx context.Context, cursor string, most int) (client.Reply[client.List[T]], error),
-	assets func([]T) []string, show func(items []T, heading bool) error,
-) error {
-	// A page may be short or even empty without being the last one. Only a missing cursor marks the end.
-	for cursor := ""; ; {
-		r, err := page(ctx, cursor, min(client.PageLimit, limit))
-		if err != nil {
-			return err
-		}
-		items := r.Value.Data
-		err = env.print(ctx, r.Raw, assets(items), func() error { return show(items, cursor == "") })
-		if err != nil {
-			return err
-		}
-		if err := env.out.Flush(); err != nil { // a closed pipe ends the list
-			return err
-		}
-		if r.Value.NextCursor == nil {
-			return nil
-		}
-		if limit -= len(items); limit <= 0 {
-			fmt.Fprintln(env.err, "There are more. Use --all, or a larger --limit.")
-			return nil
-		}
-		cursor = *r.Value.NextCursor
-	}
 }
 
 // printPostings prints a page of postings as a table for people. Each page is a separate table, whose columns may be
@@ -108,15 +77,6 @@ func (env *environment) printPostings(postings []client.Posting, heading bool) e
 	return t.flush()
 }
 
-// shortTime formats a time of the API in whole seconds. It returns a text that is not a time unchanged.
-func shortTime(text string) string {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return text
-	}
-	return t.UTC().Format(time.DateTime)
-}
-
 func (env *environment) printPostingsCSV(postings []client.Posting, heading bool) error {
 	var rows [][]string
 	if heading {
@@ -126,4 +86,119 @@ func (env *environment) printPostingsCSV(postings []client.Posting, heading bool
 		rows = append(rows, p.Cells(env.units))
 	}
 	return csv.NewWriter(env.out).WriteAll(rows)
+}
+
+// statementCommand is `ledger statement`. It prints each page when it arrives, so that a long statement needs little
+// memory.
+func (env *environment) statementCommand() *cobra.Command {
+	var q client.StatementQuery
+	var month time.Time
+	var asCSV bool
+	cmd := &cobra.Command{Use: "statement ACCOUNT ASSET"}
+	f := cmd.Flags()
+	q.To = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now
+	periodFlags(f, &q.From, &q.To)
+	timeFlag(f, &month, "month", []string{"2006-01"}, "posted in this month")
+	cmd.MarkFlagsMutuallyExclusive("month", "from")
+	cmd.MarkFlagsMutuallyExclusive("month", "to")
+	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, args []string) error {
+		q.Account, q.Asset = args[0], args[1]
+		if !month.IsZero() {
+			q.From, q.To = month, month.AddDate(0, 1, 0)
+		}
+		if err := checkPeriod(q.From, q.To); err != nil {
+			return err
+		}
+		if q.From.IsZero() {
+			if err := env.fromFirst(ctx, &q); err != nil {
+				return err
+			}
+		}
+		return env.statement(ctx, q, asCSV)
+	})
+}
+
+// fromFirst sets the beginning of a statement to the time of the first posting, or to its end if there is none.
+func (env *environment) fromFirst(ctx context.Context, q *client.StatementQuery) error {
+	q.From = events.Epoch()
+	for cursor := ""; ; {
+		r, err := env.api.Statement(ctx, *q, cursor, 1)
+		switch page := r.Value; {
+		case err != nil:
+			return err
+		case len(page.Data) > 0:
+			q.From, err = time.Parse(time.RFC3339, page.Data[0].PostedAt)
+			return err
+		case page.NextCursor == nil:
+			q.From, err = time.Parse(time.RFC3339, page.To)
+			return err
+		default: // a page may be empty without being the last one
+			cursor = *page.NextCursor
+		}
+	}
+}
+
+func (env *environment) statement(ctx context.Context, q client.StatementQuery, asCSV bool) error {
+	show := env.printStatement
+	if asCSV {
+		show = env.printStatementCSV
+	}
+	isFirst, isSettled := true, true
+	for r, err := range env.api.StatementPages(ctx, q) {
+		if err == nil {
+			err = env.print(ctx, r.Raw, []string{q.Asset}, func() error { return show(r.Value, isFirst) })
+		}
+		if err == nil {
+			err = env.out.Flush() // a closed pipe ends the statement
+		}
+		if err != nil {
+			return err
+		}
+		isFirst, isSettled = false, r.Value.Settled
+	}
+	if !isSettled {
+		fmt.Fprintln(env.err, "The statement ends less than ten seconds ago. Postings may still be missing.")
+	}
+	return nil
+}
+
+// printStatement prints a page of a statement as a table for people. Each page is a separate table, as in a history.
+func (env *environment) printStatement(s client.Statement, isFirst bool) error {
+	u := env.units
+	t := env.newTable(times("POSTED AT (UTC)"), words("TRANSACTION"), numbers("QUANTITY"), numbers("BALANCE"))
+	if t.isHeaded = isFirst; isFirst {
+		t.row(shortTime(s.From), "Opening balance", "", u.Quantity(s.Asset, s.Opening.Quantity))
+	}
+	for _, p := range s.Data {
+		what := p.Kind
+		if p.Status != client.StatusPosted {
+			what += ", " + p.Status + ", pending " + u.Quantity(s.Asset, p.Pending)
+		}
+		t.row(shortTime(p.PostedAt), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", p.Transaction, what, p.Description)),
+			u.Quantity(s.Asset, p.Quantity), u.Quantity(s.Asset, p.BalanceAfter))
+	}
+	if s.NextCursor == nil {
+		total, credits, debits, err := change(s.Opening, s.Closing)
+		if err != nil {
+			return err
+		}
+		t.row(shortTime(s.To), "Closing balance", "", u.Quantity(s.Asset, s.Closing.Quantity))
+		t.row("", fmt.Sprintf("Total: %s, %s in, %s out",
+			counted(s.Closing.Postings-s.Opening.Postings, "posting", "postings"),
+			u.Quantity(s.Asset, credits), u.Quantity(s.Asset, debits)), u.Quantity(s.Asset, total), "")
+	}
+	return t.flush()
+}
+
+// change returns closing minus opening: the total, the credits and the debits. Error: events.ErrOverflow.
+func change(opening, closing client.Sums) (total, credits, debits events.Amount, err error) {
+	total, err1 := closing.Quantity.Sub(opening.Quantity)
+	credits, err2 := closing.Credits.Sub(opening.Credits)
+	debits, err3 := closing.Debits.Sub(opening.Debits)
+	return total, credits, debits, cmp.Or(err1, err2, err3)
+}
+
+// printStatementCSV prints a page of a statement as comma-separated values: decimals, or minor units with --minor.
+func (env *environment) printStatementCSV(s client.Statement, isFirst bool) error {
+	return csv.NewWriter(env.out).WriteAll(s.Rows(isFirst, env.units))
 }

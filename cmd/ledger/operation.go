@@ -15,12 +15,13 @@ import (
 	"ledger.example/client"
 )
 
-// operation completes the command of an operation. Its arguments are the ids of the path, and its flags the fields with
-// the tag flag. print prints the answer.
+// operation returns the command of an operation. Its arguments, which use names, are the ids of the path, and its flags
+// the fields with the tag flag. print prints the answer.
 func operation[In, Out any](
-	env *environment, o client.Op[In, Out], cmd *cobra.Command,
+	env *environment, o client.Op[In, Out], use string,
 	print func(ctx context.Context, answer client.Reply[Out]) error,
 ) *cobra.Command {
+	cmd := &cobra.Command{Use: use}
 	in := new(In)
 	v := reflect.ValueOf(in).Elem()
 	var ids []reflect.Value
@@ -141,46 +142,82 @@ func cell(f client.Field, v reflect.Value) string {
 	return fmt.Sprint(v)
 }
 
-// listCommand returns the `list` command of parent, which lists entities, such as accounts, whose ids begin with
-// --prefix. idPrefix is a prefix for the example. print prints one page.
-func listCommand[T any](
-	env *environment, parent, what, idPrefix string, list func(*client.Client, string) client.Listing[T],
-	print func(items []T, heading bool) error,
-) *cobra.Command {
-	var prefix string
-	var limit int
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: fmt.Sprintf("List %s by id", what),
-		Long: fmt.Sprintf(`list prints %s by id. The list may be about a second behind. --json
-prints the API's answers, one line for each page.`, what),
-		Example: fmt.Sprintf("  ledger %[1]s list\n  ledger %[1]s list --prefix %[2]s --all", parent, idPrefix),
-		Args:    cobra.NoArgs,
-	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", fmt.Sprintf("only %s whose ids begin with this", what))
-	limitFlags(cmd, &limit, what)
-	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		return printPages(ctx, env, limit, list(env.api, prefix).Page, noAmounts, print)
-	})
-}
-
-// parent completes a command that only has subcommands.
-func parent(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
-	cmd.Args = cobra.NoArgs
+// parent returns a command that only has subcommands.
+func parent(use string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Args: cobra.NoArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// pagesCommand completes a command that prints a list for its argument. list returns the list; assets and print are
-// those of printPages.
-func pagesCommand[T any](
-	env *environment, cmd *cobra.Command, items string, list func(*client.Client, string) client.Listing[T],
-	assets func([]T) []string, print func(items []T, heading bool) error,
-) *cobra.Command {
-	var limit int
-	limitFlags(cmd, &limit, items)
+// list is a command that prints a list of the API.
+type list[T any] struct {
+	use, items string
+	of         func(args []string) client.Listing[T] // called when the command runs
+	assets     func([]T) []string                    // nil for a list without amounts
+	print      func(items []T, heading bool) error   // prints one page
+}
+
+// command returns the command with its flags.
+func (l list[T]) command(env *environment) *cobra.Command {
+	cmd := &cobra.Command{Use: l.use}
+	env.limitFlags(cmd, l.items)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		return printPages(ctx, env, limit, list(env.api, args[0]).Page, assets, print)
+		return printPages(ctx, env, l.of(args), l.assets, l.print)
 	})
+}
+
+// listByPrefix returns the `list` command for entities, such as accounts, whose ids begin with --prefix.
+func listByPrefix[T any](
+	env *environment, items string, of func(*client.Client, string) client.Listing[T],
+	print func(items []T, heading bool) error,
+) *cobra.Command {
+	var prefix string
+	cmd := list[T]{use: "list", items: items, print: print, of: func([]string) client.Listing[T] {
+		return of(env.api, prefix)
+	}}.command(env)
+	cmd.Args = cobra.NoArgs
+	cmd.Flags().StringVar(&prefix, "prefix", "", fmt.Sprintf("only %s whose ids begin with this", items))
+	return cmd
+}
+
+// printPages prints a list page by page, until its end or until it has printed env.limit items. It loads the scales of
+// the assets that assets returns, if there are any, before it calls show.
+func printPages[T any](
+	ctx context.Context, env *environment, list client.Listing[T], assets func([]T) []string,
+	show func(items []T, heading bool) error,
+) error {
+	// A page may be short or even empty without being the last one. Only a missing cursor marks the end.
+	limit := env.limit
+	for cursor := ""; ; {
+		r, err := list.Page(ctx, cursor, min(client.PageLimit, limit))
+		if err != nil {
+			return err
+		}
+		items := r.Value.Data
+		var ids []string
+		if assets != nil {
+			ids = assets(items)
+		}
+		err = env.print(ctx, r.Raw, ids, func() error { return show(items, cursor == "") })
+		if err != nil {
+			return err
+		}
+		if err := env.out.Flush(); err != nil { // a closed pipe ends the list
+			return err
+		}
+		if r.Value.NextCursor == nil {
+			return nil
+		}
+		if limit -= len(items); limit <= 0 {
+			fmt.Fprintln(env.err, "There are more. Use --all, or a larger --limit.")
+			return nil
+		}
+		cursor = *r.Value.NextCursor
+	}
+}
+
+// printList prints a list without amounts.
+func printList[T any](ctx context.Context, env *environment, list client.Listing[T]) error {
+	return printPages(ctx, env, list, nil, printItems[T](env))
 }

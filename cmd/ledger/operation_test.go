@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"ledger.example/tests/declared"
 )
 
@@ -27,7 +25,7 @@ func TestDeclaredOperation(t *testing.T) {
 	execute := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		env := newEnvironment(nil, &out, io.Discard, os.Getenv)
-		cmd := operation(env, declared.PutBoat, &cobra.Command{Use: "put BOAT"}, printFields[declared.Boat](env))
+		cmd := operation(env, declared.PutBoat, "put BOAT", printFields[declared.Boat](env))
 		cmd.SetArgs(append(args, "--url", server.URL))
 		cmd.SetOut(io.Discard)
 		cmd.SetErr(io.Discard)

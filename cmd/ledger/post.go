@@ -14,14 +14,68 @@ import (
 	"ledger.example/events"
 )
 
+// transferCommand is `ledger transfer`. Unless --minor is given, it reads the asset first, for its scale.
+func (env *environment) transferCommand() *cobra.Command {
+	var p postFlags
+	cmd := &cobra.Command{Use: "transfer FROM TO QUANTITY ASSET"}
+	p.holdFlags(cmd.Flags())
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
+		quantity, err := env.units.Parse(ctx, "QUANTITY", args[3], args[2])
+		return client.Transfer{
+			ID: p.id, Description: p.description, Metadata: p.metadata, From: args[0], To: args[1], Asset: args[3],
+			Quantity: quantity, Hold: p.hold, EffectiveAt: p.effective,
+		}, err
+	})
+}
+
+// tradeCommand is `ledger trade`. --cost has no default, because a trade that was posted without it could not be
+// changed.
+func (env *environment) tradeCommand() *cobra.Command {
+	var t client.Trade
+	var quantity, cost string
+	var p postFlags
+	names := []string{"buyer", "seller", "quantity", "asset", "cost"}
+	cmd := &cobra.Command{
+		Use: "trade [BUYER SELLER QUANTITY ASSET COST]",
+		Args: func(cmd *cobra.Command, args []string) error {
+			given := 0
+			for _, name := range names {
+				if cmd.Flags().Changed(name) {
+					given++
+				}
+			}
+			if len(args) == 0 && given == len(names) || len(args) == len(names) && given == 0 {
+				return argsOfUse(cmd, args)
+			}
+			return errors.New("give BUYER SELLER QUANTITY ASSET COST, or each of " +
+				"--buyer, --seller, --quantity, --asset and --cost")
+		},
+	}
+	f := cmd.Flags()
+	idFlag(f, &t.Asset, "asset", "asset that is traded")
+	idFlag(f, &t.Buyer, "buyer", "account that receives the asset")
+	idFlag(f, &t.Seller, "seller", "account that gives the asset")
+	f.StringVar(&quantity, "quantity", "", "quantity of the asset")
+	f.StringVar(&cost, "cost", "", "price of the whole quantity, in the currency of the asset; 0 if it is free")
+	f.BoolVar(&t.Settle, "settle", false, "move the cash as well")
+	p.holdFlags(f)
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (_ client.Request, err error) {
+		if len(args) > 0 {
+			t.Buyer, t.Seller, quantity, t.Asset, cost = args[0], args[1], args[2], args[3], args[4]
+		}
+		t.ID, t.Description, t.Metadata, t.Hold, t.EffectiveAt = p.id, p.description, p.metadata, p.hold, p.effective
+		if t.Quantity, err = env.units.Parse(ctx, "QUANTITY", t.Asset, quantity); err == nil {
+			t.Cost, err = env.units.ParseCost(ctx, "COST", t.Asset, cost)
+		}
+		return t, err
+	})
+}
+
 // postCommand is `ledger post`.
 func (env *environment) postCommand() *cobra.Command {
 	var p postFlags
 	var legs []legFlag
-	cmd := &cobra.Command{
-		Use:  "post [FILE]",
-		Args: cobra.MaximumNArgs(1),
-	}
+	cmd := &cobra.Command{Use: "post [FILE]", Args: cobra.MaximumNArgs(1)}
 	f := cmd.Flags()
 	legFlags := func(name, sign, usage string) {
 		f.Func(name, usage+"; may be repeated", func(text string) error {
@@ -33,27 +87,19 @@ func (env *environment) postCommand() *cobra.Command {
 	}
 	legFlags("debit", "-", "`account:asset:quantity` to take from the account")
 	legFlags("credit", "", "`account:asset:quantity` to add to the account")
-	p.flags(f)
 	p.holdFlags(f)
-	env.dryRunFlag(cmd)
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		if (len(args) == 1) == (len(legs) > 0) {
-			return usageErrorf("give either a FILE, or each posting as --debit or --credit")
+			return nil, usageErrorf("give either a FILE, or each posting as --debit or --credit")
 		}
 		if len(args) == 1 {
 			for _, name := range []string{"id", flagDescription, "metadata", "hold", "expires", "effective-at"} {
 				if f.Changed(name) {
-					return usageErrorf("--%s cannot be used with FILE, which has this field", name)
+					return nil, usageErrorf("--%s cannot be used with FILE, which has this field", name)
 				}
 			}
-			t, err := env.transactionFrom(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return env.post(ctx, t, "run the same command again")
-		}
-		if err := p.complete(); err != nil {
-			return err
+			p.id = "" // the id is in the file
+			return env.transactionFrom(ctx, args[0])
 		}
 		t := client.TransactionRequest{
 			ID: p.id, Description: p.description, Metadata: p.metadata, Hold: p.hold, EffectiveAt: p.effective,
@@ -61,11 +107,11 @@ func (env *environment) postCommand() *cobra.Command {
 		for _, l := range legs {
 			quantity, err := env.units.Parse(ctx, "quantity", l.asset, l.sign+l.quantity)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			t.Postings = append(t.Postings, client.Leg{Account: l.account, Asset: l.asset, Quantity: quantity})
 		}
-		return env.post(ctx, t, p.retryAdvice())
+		return t, nil
 	})
 }
 

@@ -79,7 +79,10 @@ func (p *postFlags) complete() error {
 // retryAdvice returns what to run when the outcome stays unknown. It names the id, and the time at which a hold expires
 // if that was given as a duration: a retry with the duration would ask for a later expiry.
 func (p *postFlags) retryAdvice() string {
-	text := "run the same command again with --id " + p.id
+	text := "run the same command again"
+	if p.id != "" {
+		text += " with --id " + p.id
+	}
 	if p.expires.in > 0 {
 		text += " --expires " + p.expires.at.Format(time.RFC3339)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -127,15 +128,6 @@ func (g *grid) flush() error {
 	return err
 }
 
-// flushWith prints the table and, if other has rows, an empty line and other.
-func (g *grid) flushWith(other *grid) error {
-	if err := g.flush(); err != nil || len(other.rows) == 0 {
-		return err
-	}
-	fmt.Fprintln(g.out)
-	return other.flush()
-}
-
 // wrap breaks a text into lines of at most the given number of columns. The library's function may return lines that
 // are one column too long, because it allows a wide character to begin in the last column.
 func wrap(s string, columns int) string {
@@ -224,4 +216,13 @@ func orNone(s *string) string {
 		return "-"
 	}
 	return *s
+}
+
+// shortTime formats a time of the API in whole seconds. It returns a text that is not a time unchanged.
+func shortTime(text string) string {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	return t.UTC().Format(time.DateTime)
 }
