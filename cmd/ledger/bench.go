@@ -19,19 +19,8 @@ import (
 	"ledger.example/internal/bench"
 )
 
-const (
-	benchClients    = 8
-	benchClientsMax = 512
-	benchSeconds    = 3
-	benchSecondsMax = 3600
-	benchCountMax   = 10_000_000
-	benchRounds     = 3
-	benchRoundsMax  = 100
-	benchAccounts   = 100
-	benchAccountMax = 10_000
-	quickCount      = 200 // requests of each workload with --quick
-	quickAccounts   = 20
-)
+// quickCount is the number of requests of each workload with --quick.
+const quickCount = 200
 
 // benchOptions holds the flags. check completes them.
 type benchOptions struct {
@@ -58,11 +47,11 @@ func (env *environment) benchCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	numberFlag(f, &o.clients, "clients", benchClients, 1, benchClientsMax, "concurrent requests")
-	numberFlag(f, &o.seconds, "seconds", benchSeconds, 1, benchSecondsMax, "length of each slice")
-	numberFlag(f, &o.count, "count", 0, 1, benchCountMax, "requests of each slice, instead of --seconds")
-	numberFlag(f, &o.rounds, "rounds", benchRounds, 1, benchRoundsMax, "slices of each workload")
-	numberFlag(f, &o.accounts, "accounts", benchAccounts, 2, benchAccountMax, "accounts that pay each other")
+	numberFlag(f, &o.clients, "clients", 8, 1, 512, "concurrent requests")
+	numberFlag(f, &o.seconds, "seconds", 3, 1, 3600, "length of each slice")
+	numberFlag(f, &o.count, "count", 0, 1, 10_000_000, "requests of each slice, instead of --seconds")
+	numberFlag(f, &o.rounds, "rounds", 3, 1, 100, "slices of each workload")
+	numberFlag(f, &o.accounts, "accounts", 100, 2, 10_000, "accounts that pay each other")
 	f.Uint64Var(&o.seed, "seed", 1, "the same seed makes the same requests")
 	f.BoolVar(&o.memory, "memory", false, "use the built-in store, in the memory of this process")
 	endpointFlag(f, &o.endpoint, "", "URL of a DynamoDB Local that already runs")
@@ -93,7 +82,7 @@ func (o *benchOptions) check(env *environment, workloads []string, isGiven func(
 		}
 	}
 	if o.quick {
-		o.memory, o.count, o.rounds, o.accounts = true, quickCount, 1, quickAccounts
+		o.memory, o.count, o.rounds, o.accounts = true, quickCount, 1, 20
 	}
 	if isGiven("url") {
 		if o.memory || o.endpoint != "" || isGiven("table") {

@@ -68,22 +68,25 @@ func (c checked[T]) Set(text string) error {
 	return err
 }
 
+// textFlag adds a flag for a text that check accepts. The value before is its default.
+func textFlag(f *pflag.FlagSet, target *string, name, usage string, check func(text string) error) {
+	f.Var(checked[string]{target, "string", func(text string) (string, error) { return text, check(text) }}, name, usage)
+}
+
 // idFlag adds a flag for an id. An empty id is refused.
 func idFlag(f *pflag.FlagSet, target *string, name, usage string) {
-	f.Var(checked[string]{target, "string", func(text string) (string, error) {
-		return text, checkID(text)
-	}}, name, usage)
+	textFlag(f, target, name, usage, checkID)
 }
 
 // choiceFlag adds a flag for one of several words.
 func choiceFlag(f *pflag.FlagSet, target *string, name, value, usage string, choices ...string) {
 	*target = value
-	f.Var(checked[string]{target, "string", func(text string) (string, error) {
+	textFlag(f, target, name, usage, func(text string) error {
 		if !slices.Contains(choices, text) {
-			return "", errors.New("must be one of " + strings.Join(choices, ", "))
+			return errors.New("must be one of " + strings.Join(choices, ", "))
 		}
-		return text, nil
-	}}, name, usage)
+		return nil
+	})
 }
 
 // numberFlag adds a flag for a whole number from least to most. math.MaxInt means no upper bound.
@@ -182,19 +185,17 @@ func portFlag(f *pflag.FlagSet, target *int, value int) {
 
 func endpointFlag(f *pflag.FlagSet, target *string, value, usage string) {
 	*target = value
-	f.Var(checked[string]{target, "string", func(text string) (string, error) {
-		return text, checkEndpoint(text)
-	}}, "dynamodb-endpoint", usage)
+	textFlag(f, target, "dynamodb-endpoint", usage, checkEndpoint)
 }
 
 func tableFlag(f *pflag.FlagSet, target *string) {
 	*target = defaultTable
-	f.Var(checked[string]{target, "string", func(text string) (string, error) {
+	textFlag(f, target, "table", "name of the table", func(text string) error {
 		if !tableName.MatchString(text) {
-			return "", errors.New("must be the name of a table: 3 to 255 of A-Z a-z 0-9 _ . -")
+			return errors.New("must be the name of a table: 3 to 255 of A-Z a-z 0-9 _ . -")
 		}
-		return text, nil
-	}}, "table", "name of the table")
+		return nil
+	})
 }
 
 // tableName matches the names that DynamoDB accepts.

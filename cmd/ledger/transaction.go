@@ -90,13 +90,13 @@ func (env *environment) findCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "find"}
 	f := cmd.Flags()
 	var metadata string
-	f.Var(checked[string]{&metadata, "string", func(text string) (string, error) {
+	textFlag(f, &metadata, "metadata", "only transactions with this metadata, KEY=VALUE", func(text string) error {
 		var ok bool
 		if by.Key, by.Value, ok = strings.Cut(text, "="); !ok || by.Key == "" || by.Value == "" {
-			return "", errors.New("must be KEY=VALUE")
+			return errors.New("must be KEY=VALUE")
 		}
-		return text, nil
-	}}, "metadata", "only transactions with this metadata, KEY=VALUE")
+		return nil
+	})
 	periodFlags(f, &by.From, &by.To)
 	timeFlag(f, &day, "day", []string{time.DateOnly}, "posted on this day")
 	f.BoolVar(&by.OldestFirst, "oldest-first", false, "print the oldest first")
