@@ -70,7 +70,9 @@ func (c checked[T]) Set(text string) error {
 
 // textFlag adds a flag for a text that check accepts. The value before is its default.
 func textFlag(f *pflag.FlagSet, target *string, name, usage string, check func(text string) error) {
-	f.Var(checked[string]{target, "string", func(text string) (string, error) { return text, check(text) }}, name, usage)
+	f.Var(checked[string]{target, "string", func(text string) (string, error) {
+		return text, check(text)
+	}}, name, usage)
 }
 
 // idFlag adds a flag for an id. An empty id is refused.
