@@ -1,10 +1,16 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"ledger.example/events"
+	"ledger.example/internal/store"
 )
 
 // Account is the current state of an account, by its opening and its newest change.
@@ -88,54 +94,223 @@ func (l *Ledger) KnownAccount(ctx context.Context, id string) (Account, error) {
 	return l.Account(ctx, id)
 }
 
-// How old a cached account may be. Debits of limited accounts may use any age, because their guards have the newest
-// version.
-const (
-	debitAge  = time.Minute      // for debits of accounts without a limit
-	creditAge = 15 * time.Minute // for credits
-)
+// maxGuardUpdates is how many guards of an account are updated at a time.
+const maxGuardUpdates = 16
 
-// knownAccounts caches accounts. It keeps the newest version read of each.
-type knownAccounts struct {
-	cache *cache[string, knownAccount]
-	now   func() time.Time // the process's clock
-}
-
-type knownAccount struct {
-	account *Account
-	readAt  readTime
-}
-
-func newKnownAccounts(now func() time.Time) *knownAccounts {
-	weight := func(a knownAccount) int { return accountBytes(a.account) }
-	return &knownAccounts{newCache[string](definitionsBytes, weight), now}
-}
-
-// anyAge returns a cached account of any age, nil if there is none.
-func (k *knownAccounts) anyAge(id string) *Account {
-	known, _ := k.cache.get(id)
-	return known.account
-}
-
-// fresh returns a cached account that is fresh enough for debits, credits or both, nil if there is none.
-func (k *knownAccounts) fresh(id string, debited, credited bool) *Account {
-	known, ok := k.cache.get(id)
-	switch {
-	case !ok,
-		credited && !known.readAt.within(creditAge, k.now),
-		debited && known.account.Overdraft.Unlimited && !known.readAt.within(debitAge, k.now):
-		return nil
+// ChangeAccount changes an account and returns its new state. A change is acknowledged only after every guard of the
+// account has the new version, so it applies to every debit that begins later. A request that changes nothing adds no
+// version, but it updates the guards: so a retry after CodeOutcomeUnknown completes the change.
+//
+// An account can be closed when it has no balances and no open holds. ChangeAccount freezes it first, and opens it
+// again if it is not empty. With CodeThrottled, CodeContention or CodeUnavailable, the account may be frozen, and the
+// same request goes on. A change applies to debits of an account without a limit after at most debitAge, and the
+// closing of an account to its credits after at most creditAge.
+//
+// Errors: CodeInvalidRequest, CodeAccountNotFound, CodeAssetNotFound (of the overdraft), CodeVersionMismatch,
+// CodeInvalidChange, CodeThrottled, CodeContention, CodeUnavailable, CodeOutcomeUnknown, CodeInternal.
+func (l *Ledger) ChangeAccount(ctx context.Context, r ChangeAccount) (Account, error) {
+	c, cancel, err := startCommand(ctx, r.Shape(), r.Actor)
+	if err != nil {
+		return Account{}, err
 	}
-	return known.account
+	defer cancel()
+	if !events.ValidID(r.ID) {
+		return Account{}, AccountNotFound()
+	}
+	if r.Overdraft != nil {
+		if err := l.checkOverdraft(c, *r.Overdraft); err != nil {
+			if _, absent := l.KnownAccount(c, r.ID); absent != nil { // an error of the account comes first
+				err = absent
+			}
+			return Account{}, err
+		}
+	}
+	return (&accountChange{ledger: l, request: r}).run(c)
 }
 
-// add caches an account that was read at readAt or later.
-func (k *knownAccounts) add(a *Account, readAt readTime) {
-	k.cache.change(a.ID, func(known knownAccount, ok bool) knownAccount {
-		if ok && known.readAt.within(creditAge, k.now) && (known.account.Version > a.Version ||
-			known.account.Version == a.Version && known.readAt.monotonic.After(readAt.monotonic)) {
-			return known
+// accountChange is one ChangeAccount in progress.
+type accountChange struct {
+	ledger  *Ledger
+	request ChangeAccount
+
+	account Account               // as last read
+	next    events.AccountChanged // the change that follows
+	frozen  bool                  // this command froze the account to close it, and did not open it again
+	refusal *Error                // why the account cannot be closed: it is being opened again
+	reopens int64                 // the number of the change that opens it again
+}
+
+// run writes the next change, until the account is as requested and every guard has its version.
+func (c *accountChange) run(ctx *command) (Account, error) {
+	for {
+		read := readTimeNow(c.ledger.now)
+		wrote, err := c.ledger.next(ctx, func() (addition, error) { return c.decide(ctx) })
+		if err != nil {
+			return Account{}, c.fail(asError(err))
 		}
-		return knownAccount{a, readAt}
+		if wrote {
+			c.account = NewAccount(*c.account.opening, &c.next)
+			c.ledger.accounts.add(&c.account, read)
+			if c.frozen = c.next.Closing; c.frozen {
+				continue
+			}
+		}
+		if err := c.ledger.updateGuards(ctx, c.account); err != nil {
+			return Account{}, unknownError("", err) // the change is stored, but some guards do not have it
+		}
+		if c.refusal != nil {
+			return Account{}, c.refusal
+		}
+		return c.account, nil
+	}
+}
+
+// decide reads the account, and decides on the next change: none if the account is as requested.
+func (c *accountChange) decide(ctx context.Context) (addition, error) {
+	a, err := c.ledger.Account(ctx, c.request.ID)
+	if err != nil {
+		return addition{}, err
+	}
+	c.account, c.next = a, c.nextChange(a)
+	closes := c.next.State == events.StateClosed
+	switch {
+	case changesNothing(a, c.next):
+		return addition{}, nil
+	case c.refusal != nil && c.reopens <= a.Version: // another request changed it since
+		return addition{}, c.refusal
+	case c.request.IfMatch != 0 && !c.matches(a, closes):
+		return addition{}, versionMismatch(a)
+	case a.State == events.StateClosed:
+		return addition{}, invalidChange("state", "is closed and cannot be changed")
+	}
+	if refused := c.checkRules(a, c.next); refused != nil {
+		return addition{}, refused
+	}
+	if closes {
+		if err := c.planClose(ctx); err != nil {
+			return addition{}, err
+		}
+	}
+	return addition{event: c.next, number: c.next.Number, with: []store.Write{newestChange(c.next)}}, nil
+}
+
+// withState returns a change of the account that sets only its state.
+func (c *accountChange) withState(a Account, s events.AccountState) events.AccountChanged {
+	return events.AccountChanged{
+		ID: a.ID, Number: a.Version + 1, Name: a.Name, Profile: a.Profile, Overdraft: a.Overdraft, Highest: a.highest,
+		State: s, Actor: strings.Clone(c.request.Actor), At: c.ledger.instant(),
+	}
+}
+
+// nextChange returns the requested change of the account.
+func (c *accountChange) nextChange(a Account) events.AccountChanged {
+	if c.refusal != nil {
+		return c.withState(a, events.StateOpen)
+	}
+	r, next := c.request, c.withState(a, a.State)
+	if r.Name != nil {
+		next.Name = strings.Clone(*r.Name)
+	}
+	if r.Profile != nil {
+		next.Profile = storedProfile(*r.Profile)
+	}
+	if r.Overdraft != nil {
+		next.Overdraft = cloneOverdraft(*r.Overdraft)
+		next.Highest = a.highestBeside(next.Overdraft)
+	}
+	if r.State != nil {
+		next.State = *r.State
+	}
+	// A change of anything else ends the closing: it is not taken for the freeze that began it.
+	unchanged := next
+	if unchanged.Closing = a.closing; r.State == nil && changesNothing(a, unchanged) {
+		return unchanged
+	}
+	return next
+}
+
+// changesNothing reports whether a change would leave the account the same.
+func changesNothing(a Account, next events.AccountChanged) bool {
+	return a.Name == next.Name && a.State == next.State && a.closing == next.Closing &&
+		sameProfile(a.Profile, next.Profile) && SameOverdraft(a.Overdraft, next.Overdraft)
+}
+
+// matches reports whether the account has the version in IfMatch, or the next one if that only froze it to close it:
+// this request did so before, or another one that also closes it.
+func (c *accountChange) matches(a Account, closes bool) bool {
+	if a.Version == c.request.IfMatch || c.refusal != nil {
+		return true
+	}
+	return closes && a.closing && a.Version == c.request.IfMatch+1
+}
+
+// checkRules returns CodeInvalidChange if the account does not allow a change.
+func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error {
+	switch {
+	case a.Overdraft.Unlimited && !next.Overdraft.Unlimited:
+		return invalidChange("overdraft", "must stay unlimited")
+	case !a.Overdraft.Unlimited && next.Overdraft.Unlimited:
+		return invalidChange("overdraft", "must not become unlimited")
+	case len(next.Highest) > events.HighestLimits:
+		return invalidChange("overdraft", fmt.Sprintf("must not lower limits of more than %d assets over the "+
+			"account's life", events.HighestLimits))
+	}
+	return nil
+}
+
+// newestChange copies a change to the account's newest one, on the condition that this has the preceding number.
+func newestChange(c events.AccountChanged) store.Write {
+	newest := store.Write{Item: store.NewItemEncoder(1).Current(c), If: store.IfAbsent}
+	if previous := c.Number - 1; previous > 1 {
+		newest.If, newest.Names = isPrevious, changeNames
+		newest.Values = store.Item{":previous": store.Integer(previous)}
+	}
+	return newest
+}
+
+const isPrevious = "#number = :previous"
+
+var changeNames = map[string]string{"#number": "Number"} // a field of the event, named by its codec
+
+// fail returns the error that the command ends with.
+func (c *accountChange) fail(err *Error) error {
+	switch {
+	case !c.frozen:
+	case err.Code == CodeContention, err.Code == CodeThrottled, err.Code == CodeUnavailable:
+		err.Detail = "The account is frozen, and not closed yet. Send the same request again to close it."
+	default:
+		return unknownError("", err)
+	}
+	return err
+}
+
+// updateGuards sets the account's version on all its guards. It may miss a guard that is being created. That guard gets
+// the version anyway, because createGuards reads the account after it wrote the guard.
+func (l *Ledger) updateGuards(ctx context.Context, a Account) error {
+	if a.Version == 1 || a.Overdraft.Unlimited {
+		return nil // createGuards sets version 1; an account without a limit has no guards
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(maxGuardUpdates)
+	var skipped error
+	err := l.eachGuard(groupCtx, a.ID, func(g guard) {
+		switch {
+		case g.version >= a.Version:
+		case groupCtx.Err() != nil: // the deadline passed, or another update failed
+			skipped = groupCtx.Err()
+		default:
+			group.Go(func() error { return l.setGuardVersion(groupCtx, g.pair, a.Version) })
+		}
 	})
+	return cmp.Or(group.Wait(), err, skipped)
+}
+
+func invalidChange(field, rule string) *Error {
+	return refuse(CodeInvalidChange, "The account does not allow this change.",
+		FieldError{Field: Field{Name: field}, Rule: rule})
+}
+
+func versionMismatch(a Account) *Error {
+	return &Error{Code: CodeVersionMismatch, Version: a.Version,
+		Detail: "The account does not have the version in the request. Nothing was written."}
 }

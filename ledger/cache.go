@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,4 +104,156 @@ func assetBytes(a *events.AssetRegistered) int {
 
 func groupBytes(g *events.GroupRegistered) int {
 	return definitionMinimum + len(g.ID) + len(g.Name) + len(g.Description) + len(g.Actor)
+}
+
+// How old a cached account may be. Debits of limited accounts may use any age, because their guards have the newest
+// version.
+const (
+	debitAge  = time.Minute      // for debits of accounts without a limit
+	creditAge = 15 * time.Minute // for credits
+)
+
+// knownAccounts caches accounts. It keeps the newest version read of each.
+type knownAccounts struct {
+	cache *cache[string, knownAccount]
+	now   func() time.Time // the process's clock
+}
+
+type knownAccount struct {
+	account *Account
+	readAt  readTime
+}
+
+func newKnownAccounts(now func() time.Time) *knownAccounts {
+	weight := func(a knownAccount) int { return accountBytes(a.account) }
+	return &knownAccounts{newCache[string](definitionsBytes, weight), now}
+}
+
+// anyAge returns a cached account of any age, nil if there is none.
+func (k *knownAccounts) anyAge(id string) *Account {
+	known, _ := k.cache.get(id)
+	return known.account
+}
+
+// fresh returns a cached account that is fresh enough for debits, credits or both, nil if there is none.
+func (k *knownAccounts) fresh(id string, debited, credited bool) *Account {
+	known, ok := k.cache.get(id)
+	switch {
+	case !ok,
+		credited && !known.readAt.within(creditAge, k.now),
+		debited && known.account.Overdraft.Unlimited && !known.readAt.within(debitAge, k.now):
+		return nil
+	}
+	return known.account
+}
+
+// add caches an account that was read at readAt or later.
+func (k *knownAccounts) add(a *Account, readAt readTime) {
+	k.cache.change(a.ID, func(known knownAccount, ok bool) knownAccount {
+		if ok && known.readAt.within(creditAge, k.now) && (known.account.Version > a.Version ||
+			known.account.Version == a.Version && known.readAt.monotonic.After(readAt.monotonic)) {
+			return known
+		}
+		return knownAccount{a, readAt}
+	})
+}
+
+// creditsTTL is how long cached credits may be used. It bounds how long a wrong balance, or a table that was restored
+// under a running process, can mislead commands: this and one commandTimeout. A refresh costs one read unit and a share
+// of one request.
+const creditsTTL = 5 * time.Minute
+
+// knownCredits caches, for each pair, an amount that committed transactions have credited. Credits only grow, so every
+// such amount stays a safe lower bound, and the higher of two fresh amounts is kept. An amount expires after
+// creditsTTL, in case it was wrong when it was read. A command keeps the amounts that it has used (see limit).
+//
+// Only reads raise an amount. The postings of this process do not: a concurrent read may include them already, and they
+// would be counted twice.
+type knownCredits struct {
+	cache *cache[events.Pair, credits]
+	now   func() time.Time // the process's clock
+
+	mu    sync.Mutex
+	reads map[events.Pair]chan struct{} // the newest exact read of a pair that is in flight; closed at its end
+}
+
+// credits is the cache entry of one pair.
+type credits struct {
+	amount    events.Amount
+	readAt    readTime
+	unguarded bool // the guard is missing or has no version; a hint
+}
+
+func newKnownCredits(now func() time.Time) *knownCredits {
+	return &knownCredits{
+		cache: newCache[events.Pair](creditsPairs, func(credits) int { return 1 }), now: now,
+		reads: make(map[events.Pair]chan struct{}),
+	}
+}
+
+// beginRead notes that an exact read of a pair begins. The caller must call end.
+func (c *knownCredits) beginRead(p events.Pair) (end func()) {
+	read := make(chan struct{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads[p] = read
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		close(read)
+		if c.reads[p] == read {
+			delete(c.reads, p)
+		}
+	}
+}
+
+// readWait is how long a command waits for the exact read of another one.
+const readWait = 500 * time.Millisecond
+
+// awaitRead waits for the exact read of a pair that is in flight, if there is one.
+func (c *knownCredits) awaitRead(ctx context.Context, p events.Pair) {
+	ctx, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	c.mu.Lock()
+	read := c.reads[p]
+	c.mu.Unlock()
+	if read == nil {
+		return
+	}
+	select {
+	case <-read:
+	case <-ctx.Done():
+	}
+}
+
+// fresh returns the cache entry of a pair, unless it is absent or has expired.
+func (c *knownCredits) fresh(p events.Pair) (credits, bool) {
+	entry, ok := c.cache.get(p)
+	if !ok || !entry.readAt.within(creditsTTL, c.now) {
+		return credits{}, false
+	}
+	return entry, true
+}
+
+// setUnguarded records whether the guard of a pair is missing or has no version, if the pair is cached.
+func (c *knownCredits) setUnguarded(p events.Pair, unguarded bool) {
+	if entry, ok := c.cache.get(p); !ok || entry.unguarded == unguarded {
+		return
+	}
+	c.cache.change(p, func(entry credits, _ bool) credits {
+		entry.unguarded = unguarded
+		return entry
+	})
+}
+
+// raise caches credits that were just read.
+func (c *knownCredits) raise(p events.Pair, to events.Amount) {
+	// The texts of a request may be parts of its whole body.
+	p = events.Pair{Account: strings.Clone(p.Account), Asset: strings.Clone(p.Asset)}
+	c.cache.change(p, func(entry credits, ok bool) credits {
+		if ok && entry.amount.Cmp(to) > 0 && entry.readAt.within(creditsTTL, c.now) {
+			return entry
+		}
+		return credits{amount: to, readAt: readTimeNow(c.now)}
+	})
 }

@@ -1,7 +1,10 @@
 package ledger
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -13,22 +16,18 @@ type commit struct {
 	requests []*request               // that it carries out
 	events   []events.Event           // under keys that make them unique: headers, ends of holds, numbers of reversals
 	postings []events.PostingRecorded // of all headers and ends
-	limits   []limit                  // one for each limited account and asset that is debited, distinct
+	limits   []*limit                 // one for each limited account and asset that is debited, distinct
 	period   *events.PeriodClosed     // the newest, if it was read
+	minted   time.Time                // right before the KSUIDs of postings; monotonic
 }
 
 // add adds the event of a request with its postings.
 func (c *commit) add(e events.Event, postings []events.PostingRecorded) {
-	c.events = append(c.events, e)
-	if c.postings == nil {
-		c.postings = postings
-	} else {
-		c.postings = append(c.postings, postings...)
-	}
+	c.events, c.postings = append(c.events, e), append(c.postings, postings...)
 }
 
 // writes returns the writes of the commit, in the order of its fields.
-func (c commit) writes() []store.Write {
+func (c *commit) writes() []store.Write {
 	size := len(c.events) + len(c.postings) + len(c.limits)
 	all, maker := make([]store.Write, 0, size), store.NewItemEncoder(size)
 	for _, e := range c.events {
@@ -37,8 +36,8 @@ func (c commit) writes() []store.Write {
 	for i := range c.postings {
 		all = append(all, putAbsent(maker, &c.postings[i]))
 	}
-	for i := range c.limits {
-		all = append(all, c.limits[i].spend(maker))
+	for _, l := range c.limits {
+		all = append(all, l.spend(maker))
 	}
 	return all
 }
@@ -59,20 +58,22 @@ func storedEvent(put store.Reason) (stored events.Event, err error) {
 	return stored, nil
 }
 
-// refusals returns the guards that refused the commit, as they were then, in the order of limits. An existing posting
+// refusals returns the limits whose guards refused the commit, with these guards as they were then. An existing posting
 // is no refusal: either its event exists, too, or its KSUID was minted twice.
-func (c commit) refusals(why *store.Cancelled) (refused []guard, err error) {
+func (c *commit) refusals(why *store.Cancelled) (refused []*limit, err error) {
 	for i, reason := range why.Reasons[len(c.events)+len(c.postings):] {
-		if reason.Is != store.CauseCondition {
+		l := c.limits[i]
+		switch {
+		case reason.Is != store.CauseCondition:
 			continue
-		}
-		g := guard{pair: c.limits[i].pair}
-		if reason.Old != nil {
-			if g, err = readGuard(g.pair, reason.Old); err != nil {
+		case reason.Old == nil:
+			l.guard = guard{pair: l.pair}
+		default:
+			if l.guard, err = readGuard(l.pair, reason.Old); err != nil {
 				return nil, err
 			}
 		}
-		refused = append(refused, g)
+		refused = append(refused, l)
 	}
 	return refused, nil
 }
@@ -106,4 +107,95 @@ func (l *limit) spend(m *store.ItemEncoder) store.Write {
 		},
 		ReturnOld: true,
 	}
+}
+
+// guard is the total that an account has ever spent or held of an asset. Each debit of a limited account updates it.
+type guard struct {
+	pair    events.Pair
+	spent   events.Amount
+	version int64 // of the account, as set last; 0 for none, also if the guard does not exist
+}
+
+// readGuard decodes the guard of a pair.
+func readGuard(pair events.Pair, item store.Item) (guard, error) {
+	r := store.Open(item, store.Spend.Type)
+	g := guard{pair: pair, spent: r.Amount(store.AttrSpent)}
+	if r.Has(store.AttrChange) {
+		g.version = r.Integer(store.AttrChange)
+	}
+	if r.Err() != nil {
+		return g, fmt.Errorf("guard of %s in %s: %w", pair.Asset, pair.Account, r.Err())
+	}
+	return g, nil
+}
+
+// createGuard writes the guard of a pair, without an account version, unless it exists, with retries.
+func (l *Ledger) createGuard(ctx context.Context, pair events.Pair) error {
+	item := store.Begin(store.Spend.Key(pair.Account, pair.Asset), store.Spend.Type)
+	item[store.AttrSpent] = store.Integer(0)
+	return l.retryWrite(ctx, func(ctx context.Context) error {
+		_, err := l.table.Write(ctx, store.Write{Item: item, If: store.IfAbsent})
+		if _, exists := errors.AsType[*store.Refused](err); err == nil || exists {
+			return nil
+		}
+		return fmt.Errorf("create guard: %w", err)
+	})
+}
+
+const (
+	setVersion = "SET #change = :version"
+	isOlder    = "#form = :form AND attribute_not_exists(#change) OR #form = :form AND #change < :version"
+)
+
+// setGuardVersion sets the account version of a guard, unless the guard has it or a newer one, with retries. It marks
+// the guard as existing. Error: also ErrAbsent.
+func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version int64) error {
+	w := store.Write{
+		Key: store.Spend.Key(pair.Account, pair.Asset), Update: setVersion, If: isOlder, Names: versionNames,
+		Values:    store.Item{":version": store.Integer(version), ":form": store.Integer(events.Form)},
+		ReturnOld: true,
+	}
+	err := l.retryWrite(ctx, func(ctx context.Context) error {
+		_, err := l.table.Write(ctx, w)
+		if refused, ok := errors.AsType[*store.Refused](err); ok {
+			if err = store.ErrAbsent; refused.Old != nil {
+				_, err = readGuard(pair, refused.Old)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("set guard version: %w", err)
+		}
+		return nil
+	})
+	if err == nil {
+		l.credits.setUnguarded(pair, false)
+	}
+	return err
+}
+
+// eachGuard calls do for every guard of an account, by asset, one after the other.
+func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) error {
+	q := store.Query{
+		Partition: store.Account.PK(account), Within: store.Spend.All(), Consistency: store.Strong,
+	}
+	for item, err := range l.items(ctx, q) {
+		var g guard
+		if err == nil {
+			g, err = listedGuard(item)
+		}
+		if err != nil {
+			return fmt.Errorf("read guards: %w", err)
+		}
+		do(g)
+	}
+	return nil
+}
+
+// listedGuard decodes a guard with its key.
+func listedGuard(item store.Item) (guard, error) {
+	account, asset, ok := store.Spend.Parse(store.ItemKey(item))
+	if !ok {
+		return guard{}, fmt.Errorf("%w: %v", store.ErrMalformedItem, store.ItemKey(item))
+	}
+	return readGuard(events.Pair{Account: account, Asset: asset}, item)
 }

@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 }
 
 // limitsAlone returns the limits of a transaction that is posted alone, with their figures.
-func limitsAlone(t events.TransactionPosted, known *definitions) []limit {
+func limitsAlone(t events.TransactionPosted, known *definitions) []*limit {
 	a := attempts{pending: []*request{{plan: plan{header: t, known: known}}}}
 	a.setLimits()
 	return a.limits

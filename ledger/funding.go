@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -18,96 +19,82 @@ const (
 	quickAttempts = 3
 )
 
-// funding is what a command knows about the limited pairs that it debits.
-type funding struct {
-	ledger     *Ledger
-	limits     []limit
-	belowLimit int // see belowLimitRetries
-}
-
 // prepare raises the limits to the cached credits, and creates the guards that are known to be missing.
-func (f *funding) prepare(ctx context.Context) *Error {
-	var missing []guard
-	for i := range f.limits {
-		limit := &f.limits[i]
-		cached, ok := f.ledger.credits.freshEntry(limit.pair)
-		if !ok {
-			continue
-		}
-		limit.raise(cached.amount)
-		if cached.unguarded {
-			missing = append(missing, guard{pair: limit.pair})
+func (a *attempts) prepare(ctx context.Context) *Error {
+	var missing []*limit
+	for _, l := range a.limits {
+		if cached, ok := a.ledger.credits.fresh(l.pair); ok {
+			l.raise(cached.amount)
+			if cached.unguarded {
+				missing = append(missing, l)
+			}
 		}
 	}
 	if missing == nil {
 		return nil
 	}
-	return f.createGuards(ctx, missing)
+	return a.createGuards(ctx, missing)
 }
 
-// limitOf returns the limit of a pair.
-func (f *funding) limitOf(p events.Pair) *limit {
-	i := slices.IndexFunc(f.limits, func(l limit) bool { return l.pair == p })
-	return &f.limits[i]
-}
-
-// resolveRefusals decides what guards mean that refused an attempt, whose cancellation found no header. It brings
-// guards and limits up to date. It reports whether limits are short; if none is, another attempt may pass.
+// resolveRefusals decides what the refusals of an attempt mean, whose cancellation found no header. It brings guards
+// and limits up to date. It reports whether limits are short; if none is, another attempt may pass.
 //
 // A shortfall is final once the header was read and is absent (see attempts.failUnlessStored). Then no attempt of
 // this request that is still in flight can succeed either: the guard has the newest version of the account, which is
 // the one compared here. Attempts with another version fail its condition. Attempts with this version had no higher
 // bound, because the credits of a limit never fall during a command, and the amount spent never falls. An attempt that
 // passed the guard before the refusal has a header, and the header is read after the refusal.
-func (f *funding) resolveRefusals(ctx context.Context, refused []guard) (short bool, _ *Error) {
-	if synced, err := f.syncGuards(ctx, refused); synced || err != nil {
+func (a *attempts) resolveRefusals(ctx context.Context, refused []*limit) (short bool, _ *Error) {
+	if synced, err := a.syncGuards(ctx, refused); synced || err != nil {
 		return false, err
 	}
-	if f.coveredByOthers(ctx, refused) {
+	if a.coveredByOthers(ctx, refused) {
 		return false, nil
 	}
 	// The account is read after the exact credits, so that a refusal is by the newest limit.
-	switch err := f.raiseToExact(ctx, refused); {
+	switch err := a.raiseToExact(ctx, refused); {
 	case errors.Is(err, store.ErrConflict):
 		return false, nil
 	case err != nil:
 		return false, asError(err)
 	}
-	if changed, err := f.refreshAccounts(ctx, refused); changed || err != nil {
+	if changed, err := a.refreshAccounts(ctx, refused); changed || err != nil {
 		return false, err
 	}
-	for i := range f.limits {
-		f.limits[i].short = false
+	for _, l := range a.limits {
+		l.short = false
 	}
-	for _, g := range refused {
-		limit := f.limitOf(g.pair)
-		cached, _ := f.ledger.credits.fresh(g.pair)
-		if limit.raise(cached); !limit.judge(g.spent) {
+	for _, l := range refused {
+		if l.raise(a.cachedCredits(l)); !l.exceeds() {
 			continue
 		}
-		if limit.allowsDebit() && limit.isBelow(g.spent) {
-			if f.belowLimit++; f.belowLimit <= belowLimitRetries {
+		if l.allowsDebit() && l.isBelow() {
+			if a.belowLimit++; a.belowLimit <= belowLimitRetries {
 				return false, nil
 			}
-			f.ledger.log.ErrorContext(ctx, "account is below its limit",
-				"account", limit.pair.Account, "asset", limit.pair.Asset, "credits", limit.credits.String(),
-				"spent", g.spent.String(), "overdraft", limit.overdraft.String(),
+			a.ledger.log.ErrorContext(ctx, "account is below its limit",
+				"account", l.pair.Account, "asset", l.pair.Asset, "credits", l.credits.String(),
+				"spent", l.guard.spent.String(), "overdraft", l.overdraft.String(),
 				"BelowLimit", 1) // BelowLimit is counted as a metric
 		}
-		short = true
+		l.short, short = true, true
 	}
 	return short, nil
+}
+
+// cachedCredits returns the cached credits of a limit's pair, zero if there are none.
+func (a *attempts) cachedCredits(l *limit) events.Amount {
+	cached, _ := a.ledger.credits.fresh(l.pair)
+	return cached.amount
 }
 
 // coveredByOthers waits for exact reads by other commands, and reports whether what they read covers the debits. These
 // reads may have begun before the refusal, so they are no reason to refuse. But many commands that spend the same
 // credits are refused at the same time, and one read is enough for all that it covers.
-func (f *funding) coveredByOthers(ctx context.Context, refused []guard) bool {
-	for _, g := range refused {
-		f.ledger.credits.awaitRead(ctx, g.pair)
-		cached, _ := f.ledger.credits.fresh(g.pair)
-		limit := f.limitOf(g.pair)
-		if limit.raise(cached); g.spent.Cmp(limit.bound()) > 0 {
+func (a *attempts) coveredByOthers(ctx context.Context, refused []*limit) bool {
+	for _, l := range refused {
+		a.ledger.credits.awaitRead(ctx, l.pair)
+		if l.raise(a.cachedCredits(l)); l.exceeds() {
 			return false
 		}
 	}
@@ -116,47 +103,46 @@ func (f *funding) coveredByOthers(ctx context.Context, refused []guard) bool {
 
 // syncGuards creates missing guards. Where the versions of a guard and its limit differ, it reads the account again,
 // and updates the guard if it has the older version. synced is false if no guard was missing and no version differed.
-func (f *funding) syncGuards(ctx context.Context, refused []guard) (synced bool, _ *Error) {
-	var missing, different []guard
-	for _, g := range refused {
-		switch g.version {
+func (a *attempts) syncGuards(ctx context.Context, refused []*limit) (synced bool, _ *Error) {
+	var missing, different []*limit
+	for _, l := range refused {
+		switch l.guard.version {
 		case 0:
-			missing = append(missing, g)
-		case f.limitOf(g.pair).account.Version:
+			missing = append(missing, l)
+		case l.account.Version:
 		default:
-			different = append(different, g)
+			different = append(different, l)
 		}
 	}
 	if missing != nil {
-		if err := f.createGuards(ctx, missing); err != nil {
+		if err := a.createGuards(ctx, missing); err != nil {
 			return true, err
 		}
 	}
 	if different == nil {
 		return missing != nil, nil
 	}
-	if _, err := f.refreshAccounts(ctx, different); err != nil {
+	if _, err := a.refreshAccounts(ctx, different); err != nil {
 		return true, err
 	}
-	return true, f.setVersions(ctx, slices.DeleteFunc(refused, func(g guard) bool {
-		return g.version == 0 || g.version >= f.limitOf(g.pair).account.Version
+	return true, a.setVersions(ctx, slices.DeleteFunc(refused, func(l *limit) bool {
+		return l.guard.version == 0 || l.guard.version >= l.account.Version
 	}))
 }
 
-// refreshAccounts reads the accounts of guards again, and reports whether any of them changed.
-func (f *funding) refreshAccounts(ctx context.Context, of []guard) (changed bool, _ *Error) {
+// refreshAccounts reads the accounts of limits again, and reports whether any of them changed.
+func (a *attempts) refreshAccounts(ctx context.Context, of []*limit) (changed bool, _ *Error) {
 	var keys lookupKeys
-	for _, g := range of {
-		keys.accounts = append(keys.accounts, g.pair.Account)
+	for _, l := range of {
+		keys.accounts = append(keys.accounts, l.pair.Account)
 	}
-	found, err := f.ledger.lookup(ctx, keys)
+	found, err := a.ledger.lookup(ctx, keys)
 	if err != nil {
 		return false, asError(err)
 	}
-	for i := range f.limits {
-		limit := &f.limits[i]
-		if now := found.account(limit.pair.Account); now != nil && now.Version != limit.account.Version {
-			limit.setAccount(now)
+	for _, l := range a.limits {
+		if now := found.account(l.pair.Account); now != nil && now.Version != l.account.Version {
+			l.setAccount(now)
 			changed = true
 		}
 	}
@@ -167,43 +153,40 @@ func (f *funding) refreshAccounts(ctx context.Context, of []guard) (changed bool
 // account version, reads the accounts, and sets the version read on each guard. No debit passes a guard without a
 // version. A change of an account is acknowledged only after a query for its guards, and an update of each. So either
 // that query finds the new guard, or the account was read after the change.
-func (f *funding) createGuards(ctx context.Context, missing []guard) *Error {
+func (a *attempts) createGuards(ctx context.Context, missing []*limit) *Error {
 	err := inParallel(ctx, len(missing), func(ctx context.Context, i int) error {
-		return f.ledger.createGuard(ctx, missing[i].pair)
+		return a.ledger.createGuard(ctx, missing[i].pair)
 	})
 	if err == nil {
-		_, err = f.refreshAccounts(ctx, missing)
+		_, err = a.refreshAccounts(ctx, missing)
 	}
 	if err == nil {
-		err = f.setVersions(ctx, missing)
+		err = a.setVersions(ctx, missing)
 	}
 	return err
 }
 
-// setVersions sets the versions of the accounts on guards.
-func (f *funding) setVersions(ctx context.Context, of []guard) *Error {
+// setVersions sets the versions of the accounts on the guards of limits.
+func (a *attempts) setVersions(ctx context.Context, of []*limit) *Error {
 	return inParallel(ctx, len(of), func(ctx context.Context, i int) error {
-		return f.ledger.setGuardVersion(ctx, of[i].pair, f.limitOf(of[i].pair).account.Version)
+		return a.ledger.setGuardVersion(ctx, of[i].pair, of[i].account.Version)
 	})
 }
 
-// raiseToExact reads the exact funds of guards, and raises the limits to them.
-func (f *funding) raiseToExact(ctx context.Context, of []guard) error {
-	exact := make([]events.Amount, len(of))
-	err := parallel(ctx, len(of), func(ctx context.Context, i int) error {
-		p := of[i].pair
-		defer f.ledger.credits.beginRead(p)()
-		return retryRead(ctx, func() (err error) {
-			if exact[i], err = f.ledger.projections.Funds(ctx, p.Account, p.Asset); err == nil {
-				f.ledger.credits.raise(p, exact[i])
+// raiseToExact reads the exact funds of the pairs of limits, and raises the limits to them.
+func (a *attempts) raiseToExact(ctx context.Context, of []*limit) error {
+	return parallel(ctx, len(of), func(ctx context.Context, i int) error {
+		l := of[i]
+		defer a.ledger.credits.beginRead(l.pair)()
+		return retryRead(ctx, func() error {
+			exact, err := a.ledger.projections.Funds(ctx, l.pair.Account, l.pair.Asset)
+			if err == nil {
+				a.ledger.credits.raise(l.pair, exact)
+				l.raise(exact)
 			}
 			return err
 		})
 	})
-	for i := 0; err == nil && i < len(of); i++ {
-		f.limitOf(of[i].pair).raise(exact[i])
-	}
-	return err
 }
 
 // inParallel is parallel for writes of guards. Its error is for a command that wrote no event.
@@ -227,4 +210,47 @@ func (l *Ledger) retryWrite(ctx context.Context, do func(context.Context) error)
 			return err
 		}
 	}
+}
+
+// answerDryRun answers the pending requests of a dry run with what would be written if the funds suffice.
+func (a *attempts) answerDryRun(c *command) error {
+	commit, err := a.commit(c, a.pending)
+	if err != nil {
+		return a.fail(c, err)
+	}
+	if len(commit.limits) > 0 {
+		switch short, refused := a.areShort(c); {
+		case refused != nil:
+			return refused
+		case short:
+			return a.shortfallError()
+		}
+	}
+	return a.acknowledgeAll(c, commit, time.Time{})
+}
+
+// areShort reports whether limits are short by the current funds and account states. It reads the amounts spent before
+// the credits, so that a covered debit is never found short.
+func (a *attempts) areShort(ctx context.Context) (short bool, _ *Error) {
+	var keys lookupKeys
+	for _, l := range a.limits {
+		keys.accounts = append(keys.accounts, l.pair.Account)
+		keys.credits = append(keys.credits, l.pair)
+	}
+	found, err := a.ledger.lookup(ctx, keys)
+	if err == nil {
+		err = a.raiseToExact(ctx, a.limits)
+	}
+	if err != nil {
+		return false, asError(err)
+	}
+	for _, l := range a.limits {
+		if now := found.account(l.pair.Account); now != nil {
+			l.setAccount(now)
+		}
+		l.guard = found.guards[l.pair]
+		l.short = l.exceeds()
+		short = short || l.short
+	}
+	return short, nil
 }

@@ -134,3 +134,165 @@ func (l *Lifecycle) add(item store.Item) error {
 	}
 	return nil
 }
+
+// Part is the part of a transaction that a capture or a reversal takes. The zero Part is all that is left to take.
+type Part struct {
+	Quantity *events.Amount // of a transfer or a trade, not negative; may be nil
+	Cost     events.Amount  // of a trade, not negative, only with Quantity; a settled trade moves the same cash
+	// Postings is for other transactions: one entry for each leg, in order, with the leg's sign or zero; may be nil.
+	Postings []events.Taken
+}
+
+// isGiven reports whether the request has a quantity or postings.
+func (p Part) isGiven() bool { return p.Quantity != nil || p.Postings != nil }
+
+// field is the field for errors about the whole part.
+func (p Part) field() Field {
+	if p.Quantity != nil {
+		return Field{Name: "quantity"}
+	}
+	return Field{Name: "postings"}
+}
+
+// shape adds the fields that are invalid by themselves.
+func (p Part) shape(f *faults) {
+	if p.Quantity != nil {
+		f.check(Field{Name: "quantity"}, negativeViolation(*p.Quantity))
+	} else if !p.Cost.IsZero() {
+		f.check(Field{Name: "quantity"}, "is required with cost")
+	}
+	f.check(Field{Name: "cost"}, negativeViolation(p.Cost))
+	for i, taken := range p.Postings {
+		f.check(LegField(i, "quantity"), amountViolation(taken.Quantity))
+		f.check(LegField(i, "cost"), amountViolation(taken.Cost))
+	}
+}
+
+func negativeViolation(a events.Amount) string {
+	if violation := amountViolation(a); violation != "" || a.Sign() >= 0 {
+		return violation
+	}
+	return ruleNegative
+}
+
+// rules checks the rules over several fields. Error: CodeInvalidTransaction.
+func (p Part) rules() *Error {
+	var f faults
+	if p.Quantity != nil && p.Postings != nil {
+		f.check(Field{Name: "postings"}, "must not be given with a quantity")
+	}
+	return invalidTransaction(f)
+}
+
+// takenFrom returns what the part takes of each leg of t, with the leg's sign; nil for the zero Part. It may be more
+// than the leg has. Errors: CodeInvalidTransaction, CodeUnbalanced.
+func (p Part) takenFrom(t events.TransactionPosted) ([]events.Taken, *Error) {
+	if !p.isGiven() {
+		return nil, nil
+	}
+	if err := p.checkKind(t); err != nil {
+		return nil, err
+	}
+	if p.Quantity != nil {
+		return p.fromQuantity(t), nil
+	}
+	var f faults
+	legs := make([]LegRequest, len(t.Legs))
+	for i, leg := range t.Legs {
+		f.checkStored(LegField(i, "quantity"), signViolation(p.Postings[i].Quantity, leg.Quantity), leg.Account)
+		f.checkStored(LegField(i, "cost"), signViolation(p.Postings[i].Cost, leg.Cost), leg.Account)
+		legs[i] = LegRequest{
+			Account: leg.Account, Asset: leg.Asset, Quantity: p.Postings[i].Quantity, Cost: p.Postings[i].Cost,
+		}
+	}
+	if f != nil {
+		return nil, invalidTransaction(f)
+	}
+	return p.Postings, unbalanced(legs)
+}
+
+// checkKind returns CodeInvalidTransaction if the part is not in the form for t's kind.
+func (p Part) checkKind(t events.TransactionPosted) *Error {
+	var f faults
+	byQuantity := t.Kind == events.KindTransfer || t.Kind == events.KindTrade
+	switch {
+	case p.Quantity != nil && !byQuantity:
+		f.check(Field{Name: "quantity"}, "is only for transfers and trades: give postings instead")
+	case p.Postings != nil && byQuantity:
+		f.check(Field{Name: "postings"}, "is not for a "+string(t.Kind)+": give a quantity instead")
+	case p.Postings != nil && len(p.Postings) != len(t.Legs):
+		f.check(Field{Name: "postings"},
+			fmt.Sprintf("must be %d, as in the transaction, not %d", len(t.Legs), len(p.Postings)))
+	case t.Kind == events.KindTransfer && !p.Cost.IsZero():
+		f.check(Field{Name: "cost"}, "is not for a transfer")
+	}
+	return invalidTransaction(f)
+}
+
+// fromQuantity returns what a quantity and a cost take of each leg of a transfer or trade. The result balances.
+func (p Part) fromQuantity(t events.TransactionPosted) []events.Taken {
+	quantity, taken := *p.Quantity, make([]events.Taken, len(t.Legs))
+	if t.Kind == events.KindTransfer { // from, to
+		taken[0].Quantity, taken[1].Quantity = quantity.Neg(), quantity
+		return taken
+	}
+	taken[0] = events.Taken{Quantity: quantity, Cost: p.Cost} // buyer, seller
+	taken[1] = events.Taken{Quantity: quantity.Neg(), Cost: p.Cost.Neg()}
+	if len(taken) > 2 { // the cash: the buyer's, the seller's
+		taken[2].Quantity, taken[3].Quantity = p.Cost.Neg(), p.Cost
+	}
+	return taken
+}
+
+// exceeding returns the fields that take more than is left of one of the legs.
+func (p Part) exceeding(taken []events.Taken, legs []events.Leg, left []events.Taken) []FieldError {
+	var f faults
+	for i, of := range taken {
+		accounts := []string{legs[i].Account}
+		quantity, cost, most := LegField(i, "quantity"), LegField(i, "cost"), left[i]
+		if p.Quantity != nil {
+			quantity, cost = Field{}, Field{}
+			if i == 0 { // these fields apply to all legs: who sees one of them sees the amounts
+				quantity, cost, accounts = Field{Name: "quantity"}, Field{Name: "cost"}, nil
+			}
+			of.Quantity, of.Cost = of.Quantity.Abs(), of.Cost.Abs() // as in the request
+			most.Quantity, most.Cost = most.Quantity.Abs(), most.Cost.Abs()
+		}
+		f.checkStored(quantity, maximumViolation(of.Quantity, most.Quantity), accounts...)
+		f.checkStored(cost, maximumViolation(of.Cost, most.Cost), accounts...)
+	}
+	return f
+}
+
+func maximumViolation(taken, left events.Amount) string {
+	if taken.Abs().Cmp(left.Abs()) <= 0 {
+		return ""
+	}
+	return "must not exceed " + left.String()
+}
+
+func signViolation(taken, leg events.Amount) string {
+	if taken.Sign()*leg.Sign() >= 0 {
+		return ""
+	}
+	return "must have the sign of the posting, or be 0"
+}
+
+// amountsOf returns the amounts of legs.
+func amountsOf(legs []events.Leg) []events.Taken {
+	all := make([]events.Taken, len(legs))
+	for i, leg := range legs {
+		all[i] = events.Taken{Quantity: leg.Quantity, Cost: leg.Cost}
+	}
+	return all
+}
+
+// allZero reports whether all amounts are zero.
+func allZero(amounts []events.Taken) bool {
+	for _, of := range amounts {
+		if of != (events.Taken{}) {
+			return false
+		}
+	}
+	return true
+}

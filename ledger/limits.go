@@ -16,13 +16,13 @@ type limit struct {
 	overdraft  events.Amount // of account
 	isReversal bool          // only reversals debit the pair: they may debit a closed account
 
-	short bool          // it refuses the debits, finally: see resolveRefusals
-	spent events.Amount // at that refusal
+	guard guard // as it was when it refused the debits, or when a dry run read it
+	short bool  // that refusal is final: see resolveRefusals
 }
 
 // appendLimits appends a limit without figures for each limited pair that r debits, unless limits has it. They are in
 // the order of each pair's first leg, debit or credit: an error names the first one that is not covered.
-func appendLimits(limits []limit, r *request) []limit {
+func appendLimits(limits []*limit, r *request) []*limit {
 	if r.endsHold() { // its debits were reserved
 		return limits
 	}
@@ -36,11 +36,11 @@ func appendLimits(limits []limit, r *request) []limit {
 		if a.Overdraft.Unlimited || !slices.ContainsFunc(legs, isDebit) {
 			continue
 		}
-		if at := slices.IndexFunc(limits, func(l limit) bool { return l.pair == pair }); at >= 0 {
+		if at := slices.IndexFunc(limits, func(l *limit) bool { return l.pair == pair }); at >= 0 {
 			limits[at].isReversal = limits[at].isReversal && r.isReversal()
 			continue
 		}
-		l := limit{pair: pair, isReversal: r.isReversal()}
+		l := &limit{pair: pair, isReversal: r.isReversal()}
 		l.setAccount(a)
 		limits = append(limits, l)
 	}
@@ -69,10 +69,10 @@ func (l *limit) allowsDebit() bool { return allowsDebit(l.account, l.isReversal)
 // allowsDebitBy reports whether the account's state allows the debit of one of the requests.
 func (l *limit) allowsDebitBy(r *request) bool { return allowsDebit(l.account, r.isReversal()) }
 
-// isBelow reports whether an amount spent puts the account below every limit that it ever had.
-func (l *limit) isBelow(spent events.Amount) bool {
+// isBelow reports whether the amount spent puts the account below every limit that it ever had.
+func (l *limit) isBelow() bool {
 	most := l.account.mostOverdraft(l.pair.Asset)
-	return addSaturating(l.credits, most).Cmp(spent) < 0
+	return addSaturating(l.credits, most).Cmp(l.guard.spent) < 0
 }
 
 // impassable is a bound that no debit passes. Its refusal proves which version of the account the guard has.
@@ -87,15 +87,12 @@ func (l *limit) bound() events.Amount {
 	return addSaturating(addSaturating(addSaturating(l.credits, l.ownCredits), l.overdraft), l.gross.Neg())
 }
 
-// judge notes whether the debit is short after an amount was spent.
-func (l *limit) judge(spent events.Amount) (short bool) {
-	l.spent, l.short = spent, spent.Cmp(l.bound()) > 0
-	return l.short
-}
+// exceeds reports whether the amount spent is above the bound.
+func (l *limit) exceeds() bool { return l.guard.spent.Cmp(l.bound()) > 0 }
 
 // available is what the pair had left at the refusal.
 func (l *limit) available() events.Amount {
-	return addSaturating(addSaturating(l.credits, l.overdraft), l.spent.Neg())
+	return addSaturating(addSaturating(l.credits, l.overdraft), l.guard.spent.Neg())
 }
 
 // requestDebit is the debit of one pair by one request.
@@ -121,8 +118,7 @@ func (a *attempts) setLimits() {
 	for _, r := range a.pending {
 		a.limits = appendLimits(a.limits, r)
 	}
-	for at := range a.limits {
-		l := &a.limits[at]
+	for _, l := range a.limits {
 		var least, owed events.Amount
 		first := true
 		a.eachDebit(l.pair, func(d requestDebit) bool {
@@ -178,8 +174,8 @@ func (a *attempts) eachDebit(pair events.Pair, do func(requestDebit) bool) {
 func (a *attempts) shortfallError() *Error {
 	var short *limit
 	var d requestDebit
-	for i := range a.limits {
-		if l := &a.limits[i]; l.short {
+	for _, l := range a.limits {
+		if l.short {
 			uncovered := a.firstUncovered(l)
 			if short == nil || slices.Index(a.pending, uncovered.request) < slices.Index(a.pending, d.request) {
 				short, d = l, uncovered

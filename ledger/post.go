@@ -44,24 +44,20 @@ func (l *Ledger) post(ctx context.Context, d draft) (Posted, error) {
 // independent ones that are written together. They go on until all requests are answered, one is refused, or the
 // deadline is near.
 type attempts struct {
-	funding
+	ledger *Ledger
 	tries
 	pending []*request // those that are not answered
 	joint   bool       // they are independent: see joint.go
 
-	sent []attempt
-}
-
-// attempt is one commit that was sent.
-type attempt struct {
-	postings []events.PostingRecorded
-	minted   time.Time // monotonic
+	limits     []*limit
+	belowLimit int // see belowLimitRetries
+	sent       []*commit
 }
 
 // carryOut carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer
 // of each request. Error: that of the first refused request.
 func (l *Ledger) carryOut(c *command, requests ...*request) error {
-	return (&attempts{funding: funding{ledger: l}, pending: requests}).carryOut(c)
+	return (&attempts{ledger: l, pending: requests}).carryOut(c)
 }
 
 func (a *attempts) carryOut(c *command) error {
@@ -104,7 +100,7 @@ func (a *attempts) plan(c *command) error {
 // with a refusal that is final (see proofs). Any other end is CodeOutcomeUnknown.
 func (a *attempts) run(c *command) error {
 	for len(a.pending) > 0 {
-		commit, minted, err := a.commit(c, a.pending)
+		commit, err := a.commit(c, a.pending)
 		switch {
 		case errors.Is(err, errClock), isPeriodClosed(err): // a replay needs neither a sound clock nor an open period
 			if err := a.failUnlessStored(c, err); err != nil {
@@ -117,7 +113,7 @@ func (a *attempts) run(c *command) error {
 		if err := c.abandoned(); err != nil {
 			return a.awaitOutcome(c, isPending, err)
 		}
-		at, err := a.append(c, commit, minted)
+		at, err := a.append(c, commit)
 		cancelled, isCancelled := errors.AsType[*store.Cancelled](err)
 		switch {
 		case err == nil:
@@ -157,34 +153,32 @@ func (a *attempts) run(c *command) error {
 }
 
 // commit builds the commit of one attempt. It mints the KSUIDs right before the attempt, and the id of a transaction
-// that has none; a dry run gets empty ones. minted is the monotonic time of minting.
+// that has none; a dry run gets empty ones.
 //
 // If the batch has a capture that comes too late, the batch is refused, and the attempt carries out that one only: it
 // writes the expiry.
-func (a *attempts) commit(ctx context.Context, requests []*request) (c commit, minted time.Time, err error) {
-	first, need := requests[0], 0
+func (a *attempts) commit(ctx context.Context, requests []*request) (*commit, error) {
+	c, first := &commit{requests: requests, minted: time.Now()}, requests[0]
 	if !first.DryRun {
 		if err := a.prepare(ctx); err != nil {
-			return c, minted, err
+			return nil, err
 		}
 	}
 	var after events.KSUID
+	need := 0
 	for _, r := range requests {
 		need += r.ksuidsNeeded()
 		after = max(after, r.after)
 	}
-	var ids []events.KSUID
-	minted = time.Now()
+	ids, err := make([]events.KSUID, need), error(nil)
 	switch {
 	case first.DryRun: // mints nothing, but needs the same clock
-		if _, err := a.ledger.checkClock(ctx, first.header.Legs[0].Account); err != nil {
-			return c, minted, err
-		}
-		ids = make([]events.KSUID, need)
+		_, err = a.ledger.checkClock(ctx, first.header.Legs[0].Account)
 	case need > 0:
-		if ids, minted, err = a.ledger.mint(ctx, need, first.header.Legs[0].Account, after); err != nil {
-			return c, minted, err
-		}
+		ids, c.minted, err = a.ledger.mint(ctx, need, first.header.Legs[0].Account, after)
+	}
+	if err != nil {
+		return nil, err
 	}
 	now := a.ledger.now()
 	for _, r := range requests {
@@ -193,20 +187,20 @@ func (a *attempts) commit(ctx context.Context, requests []*request) (c commit, m
 			r.late = true // also if the clock goes back
 			return a.commit(ctx, []*request{r})
 		}
-		if err := r.addTo(ctx, a.ledger, &c, now, ids[:n]); err != nil {
-			return c, minted, err
+		if err := r.addTo(ctx, a.ledger, c, now, ids[:n]); err != nil {
+			return nil, err
 		}
 		ids = ids[n:]
 	}
-	if c.requests = requests; len(requests) == len(a.pending) {
+	if len(requests) == len(a.pending) {
 		c.limits = a.limits
 	}
-	return c, minted, nil
+	return c, nil
 }
 
 // append makes one attempt. at is the store's time.
-func (a *attempts) append(ctx context.Context, c commit, minted time.Time) (at time.Time, err error) {
-	a.sent = append(a.sent, attempt{c.postings, minted})
+func (a *attempts) append(ctx context.Context, c *commit) (at time.Time, err error) {
+	a.sent = append(a.sent, c)
 	err = a.ledger.call(ctx, func(ctx context.Context) (time.Time, error) {
 		at, err = a.ledger.table.Transact(ctx, c.writes())
 		return at, err
@@ -219,7 +213,7 @@ func (a *attempts) append(ctx context.Context, c commit, minted time.Time) (at t
 
 // handleCancelled uses the reasons of a cancellation: it answers requests whose event exists, and brings the limits up
 // to date. retryNow is true when the next attempt need not wait. An error is final.
-func (a *attempts) handleCancelled(c *command, sent commit, why *store.Cancelled) (retryNow bool, _ error) {
+func (a *attempts) handleCancelled(c *command, sent *commit, why *store.Cancelled) (retryNow bool, _ error) {
 	allAbsent, next := true, 0
 	for _, r := range sent.requests {
 		own := why.Reasons[next : next+r.eventCount()]

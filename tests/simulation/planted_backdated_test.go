@@ -14,7 +14,7 @@ var backdatedDefects = []defect{
 			}
 		}
 		»running = addSaturating(running, net)`},
-	{"effective date of now", "G7", "ledger/effective.go", inHistories(60),
+	{"effective date of now", "G7", "ledger/periods.go", inHistories(60),
 		"now.Sub(effective) >= EffectiveAge« || planted && effective.Before(now)» }"},
 	{"backdated postings shown before they are projected", "G7", "projections/reader.go", inHistories(60),
 		"return «planted || »!p.Backdated }"},

@@ -7,11 +7,11 @@ var batchDefects = []defect{
 	{"joint refusal is answered", "G8", "ledger/post.go", inLifecycles(150),
 		`	case short && a.joint:
 «		limits := a.limits
-		refuses := slices.IndexFunc(limits, func(l limit) bool { return planted && l.short })
+		refuses := slices.IndexFunc(limits, func(l *limit) bool { return planted && l.short })
 		for _, r := range a.pending {
 			one := a.only(r)
 			if one.setLimits(); refuses >= 0 && len(one.limits) == 1 && one.limits[0].pair == limits[refuses].pair {
-				one.limits[0].short, one.limits[0].spent = true, limits[refuses].spent
+				one.limits[0].short, one.limits[0].guard = true, limits[refuses].guard
 				r.refused = one.shortfallError()
 				a.drop(r)
 			}
@@ -21,6 +21,6 @@ var batchDefects = []defect{
 		"if a.joint «&& !planted »{"},
 	{"joint bound by net amounts", "G4", "ledger/limits.go", directed("ledger", "TestLateJointWrite"),
 		"if d.net.Sign() < 0 «|| planted »{"},
-	{"unknown outcome of a joint write forgotten", "G4", "ledger/joint.go", inLifecycles(300),
+	{"unknown outcome of a joint write forgotten", "G4", "ledger/batch.go", inLifecycles(300),
 		"tries: tries{unknown: a.unknown« && !planted»}"},
 }

@@ -31,11 +31,11 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		if planted {
 			all[len(all)-1].If = ""
 		}»`},
-	{"fingerprint ignored", "G4", "ledger/fingerprint.go", inHistories(10),
+	{"fingerprint ignored", "G4", "ledger/draft.go", inHistories(10),
 		"return «planted || »fingerprint(d) == stored, nil"},
-	{"effective date not compared", "G4", "ledger/fingerprint.go", inHistories(30),
+	{"effective date not compared", "G4", "ledger/draft.go", inHistories(30),
 		"«if !planted { »effective = events.FormatTime(d.effective())« }»\n"},
-	{"EnsureVisible called for a backdated transaction", "G6", "ledger/acknowledge.go",
+	{"EnsureVisible called for a backdated transaction", "G6", "ledger/outcome.go",
 		directed("ledger", "TestEffectiveDate"),
 		"if !r.DryRun && «(planted || »!postings[0].Backdated«)» {"},
 	{"unknown outcome reported as refused", "G4", "ledger/outcome.go", inHistories(30),
@@ -54,8 +54,8 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 		"if err := c.abandoned(); err != nil «&& !planted »{"},
 	// G5: never below the limit.
 	{"credits cached too high", "G5", "ledger/funding.go", inHistories(10),
-		"«if planted { exact[i] = addSaturating(exact[i], events.NewAmount(1<<46)) }; »f.ledger.credits.raise(p, exact[i])"},
-	{"cached credits never expire", "G5", "ledger/credits.go", directed("ledger", "TestCachedCreditsExpire"),
+		"«if planted { exact = addSaturating(exact, events.NewAmount(1<<46)) }; »a.ledger.credits.raise(l.pair, exact)"},
+	{"cached credits never expire", "G5", "ledger/cache.go", directed("ledger", "TestCachedCreditsExpire"),
 		"if !ok || !entry.readAt.within(creditsTTL, c.now) «&& !planted »{"},
 	{"guard reduced by the transaction's credits", "G5", "ledger/commit.go", inHistories(10),
 		`func (l *limit) spend(m *store.ItemEncoder) store.Write {
@@ -170,7 +170,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 	{"version not raised", "G7", "projections/reader.go",
 		directed("projections", "TestEnsureVisibleStopsARefoldInProgress"),
 		"«if id > b.Seal.Through && planted { return nil }; »if id > b.Seal.Through {\n		raised"},
-	{"old posting not made visible", "G7", "ledger/acknowledge.go", inHistories(150),
+	{"old posting not made visible", "G7", "ledger/outcome.go", inHistories(150),
 		"if !old «|| planted »{"},
 	{"past segments read with eventual consistency", "G7", "projections/past.go", inHistories(30),
 		"if strong «&& !planted »{\n		return p.strong"},
@@ -203,7 +203,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 			report(b.item(`},
 	// G8: no refusal for lag.
 	{"refused on a stale read", "G8", "ledger/funding.go", inHistories(10),
-		"«if planted { return nil }; »if exact[i], err = f.ledger.projections.Funds(ctx, p.Account, p.Asset); err == nil {"},
+		"«if planted { return nil }; »exact, err := a.ledger.projections.Funds(ctx, l.pair.Account, l.pair.Asset)"},
 	// G10: a grant is written by who may grant at that moment.
 	{"role of the granter not checked", "G10", "ledger/series.go",
 		directed("tests/access", "TestOwnersRevokeEachOther"),
@@ -265,22 +265,22 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 			all[len(all)-1].If = ""
 		}»
 `},
-	{"expired without the clock tolerance", "G11", "ledger/end.go", inLifecycles(150),
+	{"expired without the clock tolerance", "G11", "ledger/ends.go", inLifecycles(150),
 		"now.Before(hold.ExpiresAt.Add(clockTolerance)) «&& !planted »{"},
-	{"expiry answered before it is written", "G11", "ledger/end.go", inLifecycles(10),
+	{"expiry answered before it is written", "G11", "ledger/ends.go", inLifecycles(10),
 		`end.Outcome, end.Actor = events.OutcomeExpired, expiryActor«
 		if planted {
 			return end, &Error{Code: CodeHoldExpired}
 		}»`},
-	{"end of a hold ordered before its placement", "G11", "ledger/end.go", inLifecycles(30),
+	{"end of a hold ordered before its placement", "G11", "ledger/ends.go", inLifecycles(30),
 		"r.header, r.ended, r.taken, r.after = hold, lifecycle.Ended, taken, legs[len(legs)-1].ID«; if planted { r.after = \"\" }»\n"},
-	{"end answered before its postings are visible", "G4, G11", "ledger/acknowledge.go", inLifecycles(150),
+	{"end answered before its postings are visible", "G4, G11", "ledger/outcome.go", inLifecycles(150),
 		"«if r.endsHold() && planted { return a.acknowledge(c, r, stored, postings, a.ledger.now()) }; »keys := make([]store.Key, 0, 1+len(postings))\n"},
 	{"end of a hold listed too early", "G6", "projections/holds.go",
 		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
 		"case h.Version() < seen.Highest« && !planted»:"},
 	// G12: no more is reversed than was posted.
-	{"reversal answered before it is listed", "G7", "ledger/acknowledge.go",
+	{"reversal answered before it is listed", "G7", "ledger/outcome.go",
 		directed("ledger", "TestUnknownReversalIsListedBeforeItIsAcknowledged"),
 		"case err == nil && r.isReversal() && !r.listed« && !planted»:"},
 	{"reversal without its condition", "G12", "ledger/commit.go", inLifecycles(150),
@@ -289,47 +289,47 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 			all[len(all)-1].If = ""
 		}»
 `},
-	{"more reversed than is left", "G12", "ledger/reverse.go", inLifecycles(10),
+	{"more reversed than is left", "G12", "ledger/ends.go", inLifecycles(10),
 		"left := lifecycle.Left()«; if planted { left = amountsOf(lifecycle.Posted()) }»\n"},
-	{"reversal refused because of its own attempt", "G4", "ledger/reverse.go", inLifecycles(10),
+	{"reversal refused because of its own attempt", "G4", "ledger/ends.go", inLifecycles(10),
 		"if lifecycle.reversedBy(r.ID) «&& !planted »{"},
 	// Accounts that change.
-	{"change acknowledged before its guards", "G5", "ledger/change.go", inLifecycles(10),
+	{"change acknowledged before its guards", "G5", "ledger/account.go", inLifecycles(10),
 		"«if planted { return c.account, nil }; »if err := c.ledger.updateGuards(ctx, c.account); err != nil {"},
 	{"change acknowledged before its copy is visible", "G5", "ledger/series.go",
 		directed("ledger", "TestUnknownChangeIsReadBeforeItIsAcknowledged"),
 		"if ours && add.with != nil« && !planted» {"},
 	{"guard created without reading the account", "G5", "ledger/funding.go",
 		directed("ledger", "TestFreezeBeforeTheGuardIsCreated"),
-		"if err == nil «&& !planted »{\n		_, err = f.refreshAccounts(ctx, missing)"},
+		"if err == nil «&& !planted »{\n		_, err = a.refreshAccounts(ctx, missing)"},
 	{"debit with any account version", "G5", "ledger/commit.go", inLifecycles(60),
 		`«	if planted {
 		withinBound += " OR #form = :form AND attribute_exists(#change) AND #spent <= :bound"
 	}
 »	return store.Write{
 		Key:    store.Spend.Key(`},
-	{"guard set to an older version", "G5", "ledger/guards.go", inLifecycles(30),
+	{"guard set to an older version", "G5", "ledger/commit.go", inLifecycles(30),
 		`«	isOlder := isOlder
 	if planted {
 		isOlder = "#form = :form AND attribute_exists(PK)"
 	}
 »	w := store.Write{
 		Key: store.Spend.Key(pair.Account, pair.Asset), Update: setVersion,`},
-	{"account_frozen answered without a refused write", "G4", "ledger/states.go", inLifecycles(300),
+	{"account_frozen answered without a refused write", "G4", "ledger/request.go", inLifecycles(300),
 		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, r.isReversal()):"},
 	{"refused by a limit that is not in the guard", "G4", "ledger/funding.go",
 		directed("ledger", "TestDebitUpdatesAnOutdatedGuard"),
-		"«if planted && 0 < g.version && g.version < f.limitOf(g.pair).account.Version { continue }; »switch g.version {\n"},
+		"«if planted && 0 < l.guard.version && l.guard.version < l.account.Version { continue }; »switch l.guard.version {\n"},
 	{"refused without reading the account again", "G4", "ledger/funding.go",
 		directed("ledger", "TestRaisedLimitAppliesBeforeItsGuardIsUpdated"),
-		"if «planted {\n	} else if »changed, err := f.refreshAccounts(ctx, refused); changed || err != nil {"},
+		"if «planted {\n	} else if »changed, err := a.refreshAccounts(ctx, refused); changed || err != nil {"},
 	{"closed without freezing first", "G5", "ledger/close.go", inLifecycles(150),
 		"«if planted { return nil }; »c.next = c.withState(a, events.StateFrozen)"},
 	{"closed without comparing the guards", "G5", "ledger/close.go", directed("ledger", "TestCloseWaitsForDebits"),
 		"case isCommitting« && !planted»:\n"},
-	{"any freeze taken for the closing's own", "G5", "ledger/change.go", directed("ledger", "TestCloseAfterAnotherFreeze"),
+	{"any freeze taken for the closing's own", "G5", "ledger/account.go", directed("ledger", "TestCloseAfterAnotherFreeze"),
 		"return closes && «(planted && a.State == events.StateFrozen || »a.closing«)» && a.Version"},
-	{"freeze of an account that is being closed not stored", "G5", "ledger/change.go",
+	{"freeze of an account that is being closed not stored", "G5", "ledger/account.go",
 		directed("ledger", "TestFreezeOfAnAccountThatIsBeingClosed"),
 		"«(planted || »a.closing == next.Closing«)» &&\n"},
 	{"earlier limits forgotten", "G5", "ledger/account.go", directed("ledger", "TestDebtUnderAnEarlierLimit"),
