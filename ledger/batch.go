@@ -35,57 +35,51 @@ func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]B
 	if f != nil {
 		return nil, invalidTransaction(f)
 	}
-	b := &batch{ledger: l, requests: make([]*request, len(all))}
+	batch := make([]*request, len(all))
 	for i, r := range all {
-		b.requests[i] = &request{draft: r.expand()}
+		batch[i] = &request{draft: r.expand()}
 		if atomic {
-			b.requests[i].number = i + 1
+			batch[i].number = i + 1
 		}
 	}
-	if err := b.rules(); err != nil {
+	if err := batchRules(batch); err != nil {
 		return nil, err
 	}
-	for _, r := range b.requests {
+	for _, r := range batch {
 		r.refused = r.validate()
 	}
-	c, cancel, err := startCommand(ctx, nil, b.requests[0].Actor)
+	c, cancel, err := startCommand(ctx, nil, batch[0].Actor)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
 	if atomic {
-		err = b.postAtomic(c)
+		err = l.postAtomic(c, batch)
 	} else {
-		b.postEach(c)
+		l.postEach(c, batch)
 	}
 	if err != nil {
 		return nil, err
 	}
 	results := make([]BatchResult, len(all))
-	for i, r := range b.requests {
+	for i, r := range batch {
 		results[i] = BatchResult{Posted: r.answer, Err: r.refused}
 	}
 	return results, nil
 }
 
-// batch is one PostBatch in progress.
-type batch struct {
-	ledger   *Ledger
-	requests []*request
-}
-
-// rules checks the rules over several requests. Errors: CodeInvalidTransaction, CodeInternal.
-func (b *batch) rules() error {
+// batchRules checks the rules over several requests. Errors: CodeInvalidTransaction, CodeInternal.
+func batchRules(batch []*request) error {
 	var f faults
-	first := b.requests[0]
-	ids, ended, reversed := make(map[string]bool, len(b.requests)), make(map[string]bool), make(map[string]bool)
+	first := batch[0]
+	ids, ended, reversed := make(map[string]bool, len(batch)), make(map[string]bool), make(map[string]bool)
 	once := func(seen map[string]bool, id string, i int, name, rule string) {
 		if id != "" && seen[id] {
 			f.check(Field{Request: i + 1, Name: name}, rule)
 		}
 		seen[id] = true
 	}
-	for i, r := range b.requests {
+	for i, r := range batch {
 		if r.Actor != first.Actor || r.DryRun != first.DryRun {
 			return internalError(errors.New("a batch of several actors, or in part a dry run"))
 		}
@@ -117,31 +111,26 @@ func (d draft) validate() *Error {
 }
 
 // postAtomic carries out all requests in one transaction of the store. Error: that of the first refused request.
-func (b *batch) postAtomic(c *command) error {
-	for _, r := range b.requests {
+func (l *Ledger) postAtomic(c *command, batch []*request) error {
+	for _, r := range batch {
 		if r.refused != nil {
 			return r.inBatch(r.refused)
 		}
 	}
-	b.prefetch(c)
-	b.readAhead(c)
-	return b.ledger.carryOut(c, b.requests...)
-}
-
-// readAhead reads the transactions that the requests end or reverse, several at a time. Each request reads what it
-// still misses.
-func (b *batch) readAhead(ctx context.Context) {
-	_ = parallel(ctx, len(b.requests), func(ctx context.Context, i int) error {
-		r := b.requests[i]
-		if r.other() == "" {
+	l.prefetch(c, batch)
+	// What the requests end or reverse is read several at a time. Each request reads what it still misses.
+	_ = parallel(c, len(batch), func(ctx context.Context, i int) error {
+		other := batch[i].other()
+		if other == "" {
 			return nil
 		}
-		read, err := b.ledger.Lifecycle(ctx, r.other())
+		read, err := l.Lifecycle(ctx, other)
 		if err == nil {
-			r.ahead = &read
+			batch[i].ahead = &read
 		}
 		return err
 	})
+	return l.carryOut(c, batch...)
 }
 
 // checkActions returns CodeBatchTooLarge if one transaction of the store cannot hold this number of actions.
@@ -161,33 +150,33 @@ func checkActions(actions int) error {
 
 // prefetch looks up the definitions and credits of all requests together. It only fills the caches: each request looks
 // up what it still misses.
-func (b *batch) prefetch(ctx context.Context) {
+func (l *Ledger) prefetch(ctx context.Context, batch []*request) {
 	var keys lookupKeys
 	all := &definitions{}
-	for _, r := range b.requests {
+	for _, r := range batch {
 		if r.refused != nil {
 			continue
 		}
-		known, missing := b.ledger.cachedDefinitions(r.draft)
+		known, missing := l.cachedDefinitions(r.draft)
 		all.accounts = append(all.accounts, known.accounts...)
 		keys.accounts = append(keys.accounts, missing.accounts...)
 		keys.assets = append(keys.assets, missing.assets...)
-		keys.credits = append(keys.credits, b.ledger.uncachedCredits(r.draft, known)...)
+		keys.credits = append(keys.credits, l.uncachedCredits(r.draft, known)...)
 	}
 	if keys.empty() {
 		return
 	}
-	if err := b.ledger.lookupInto(ctx, keys, all); err != nil {
-		b.ledger.log.WarnContext(ctx, "prefetch of a batch failed", "error", err)
+	if err := l.lookupInto(ctx, keys, all); err != nil {
+		l.log.WarnContext(ctx, "prefetch of a batch failed", "error", err)
 	}
 }
 
 // postEach posts the requests independently.
-func (b *batch) postEach(c *command) {
-	b.prefetch(c)
-	chains := b.chains()
+func (l *Ledger) postEach(c *command, batch []*request) {
+	l.prefetch(c, batch)
+	chains := l.chains(batch)
 	_ = parallel(c, len(chains), func(_ context.Context, n int) error {
-		b.ledger.postChain(c, chains[n])
+		l.postChain(c, chains[n])
 		return nil
 	})
 }
@@ -195,9 +184,9 @@ func (b *batch) postEach(c *command) {
 // chains groups the requests that are not refused; some groups are empty. Requests that debit the same limited pair are
 // in one chain, in their order, and so are those that place, end or reverse the same transaction. Unknown accounts
 // count as limited. In a dry run nothing is written, so every request is its own chain.
-func (b *batch) chains() [][]*request {
+func (l *Ledger) chains(batch []*request) [][]*request {
 	last := make(map[any]int) // the last request that debits a pair, or that is for the transaction with an id
-	root := make([]int, len(b.requests))
+	root := make([]int, len(batch))
 	find := func(i int) int {
 		for root[i] != i {
 			i = root[i]
@@ -211,7 +200,7 @@ func (b *batch) chains() [][]*request {
 		}
 		last[to] = i
 	}
-	for i, r := range b.requests {
+	for i, r := range batch {
 		root[i] = i
 		if r.refused != nil || r.DryRun {
 			continue
@@ -220,13 +209,12 @@ func (b *batch) chains() [][]*request {
 		if r.isReversal() {
 			link(i, r.reverses)
 		}
-		known, _ := b.ledger.cachedDefinitions(r.draft)
-		for _, pair := range known.limitedDebits(r.draft) {
+		for _, pair := range l.cachedDebits(r.draft) {
 			link(i, pair)
 		}
 	}
-	chains := make([][]*request, len(b.requests)) // by root, the others are empty
-	for i, r := range b.requests {
+	chains := make([][]*request, len(batch)) // by root, the others are empty
+	for i, r := range batch {
 		if r.refused == nil {
 			chains[find(i)] = append(chains[find(i)], r)
 		}
@@ -269,9 +257,8 @@ func (l *Ledger) postChain(c *command, chain []*request) {
 			_ = joint.carryOut(c) // the error is of no request: those that it leaves pending are posted alone
 		}
 		for _, r := range joint.pending {
-			known, _ := l.cachedDefinitions(r.draft)
 			of := []any{r.ID, r.other()}
-			for _, pair := range known.limitedDebits(r.draft) {
+			for _, pair := range l.cachedDebits(r.draft) {
 				of = append(of, pair)
 			}
 			waits := slices.ContainsFunc(of[1:], func(of any) bool { return open[of] })

@@ -71,11 +71,6 @@ func (l *Ledger) call(ctx context.Context, do func(context.Context) (time.Time, 
 	return err
 }
 
-// callUntimed makes one request to the store without observing its clock.
-func (l *Ledger) callUntimed(ctx context.Context, do func(context.Context) error) error {
-	return l.call(ctx, func(ctx context.Context) (time.Time, error) { return time.Time{}, do(ctx) })
-}
-
 // read makes a read request, with retries.
 func (l *Ledger) read(ctx context.Context, do func(context.Context) (time.Time, error)) error {
 	return retryRead(ctx, func() error { return l.call(ctx, do) })

@@ -133,12 +133,12 @@ func readGuard(pair events.Pair, item store.Item) (guard, error) {
 func (l *Ledger) createGuard(ctx context.Context, pair events.Pair) error {
 	item := store.Begin(store.Spend.Key(pair.Account, pair.Asset), store.Spend.Type)
 	item[store.AttrSpent] = store.Integer(0)
-	return l.retryWrite(ctx, func(ctx context.Context) error {
-		_, err := l.table.Write(ctx, store.Write{Item: item, If: store.IfAbsent})
+	return l.retryWrite(ctx, func(ctx context.Context) (time.Time, error) {
+		at, err := l.table.Write(ctx, store.Write{Item: item, If: store.IfAbsent})
 		if _, exists := errors.AsType[*store.Refused](err); err == nil || exists {
-			return nil
+			return at, nil
 		}
-		return fmt.Errorf("create guard: %w", err)
+		return at, fmt.Errorf("create guard: %w", err)
 	})
 }
 
@@ -155,17 +155,17 @@ func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version 
 		Values:    store.Item{":version": store.Integer(version), ":form": store.Integer(events.Form)},
 		ReturnOld: true,
 	}
-	err := l.retryWrite(ctx, func(ctx context.Context) error {
-		_, err := l.table.Write(ctx, w)
+	err := l.retryWrite(ctx, func(ctx context.Context) (time.Time, error) {
+		at, err := l.table.Write(ctx, w)
 		if refused, ok := errors.AsType[*store.Refused](err); ok {
 			if err = store.ErrAbsent; refused.Old != nil {
 				_, err = readGuard(pair, refused.Old)
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("set guard version: %w", err)
+			err = fmt.Errorf("set guard version: %w", err)
 		}
-		return nil
+		return at, err
 	})
 	if err == nil {
 		l.credits.setUnguarded(pair, false)
@@ -179,9 +179,13 @@ func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) 
 		Partition: store.Account.PK(account), Within: store.Spend.All(), Consistency: store.Strong,
 	}
 	for item, err := range l.items(ctx, q) {
+		_, asset, ok := store.Spend.Parse(store.ItemKey(item))
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: %v", store.ErrMalformedItem, store.ItemKey(item))
+		}
 		var g guard
 		if err == nil {
-			g, err = listedGuard(item)
+			g, err = readGuard(events.Pair{Account: account, Asset: asset}, item)
 		}
 		if err != nil {
 			return fmt.Errorf("read guards: %w", err)
@@ -189,13 +193,4 @@ func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) 
 		do(g)
 	}
 	return nil
-}
-
-// listedGuard decodes a guard with its key.
-func listedGuard(item store.Item) (guard, error) {
-	account, asset, ok := store.Spend.Parse(store.ItemKey(item))
-	if !ok {
-		return guard{}, fmt.Errorf("%w: %v", store.ErrMalformedItem, store.ItemKey(item))
-	}
-	return readGuard(events.Pair{Account: account, Asset: asset}, item)
 }

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -49,10 +48,13 @@ func (known *definitions) currency(asset string) string {
 
 // legs returns all legs of a draft. The cash legs of a settled trade are missing while its asset is not known.
 func (known *definitions) legs(d draft) []LegRequest {
-	if !d.settle {
+	if !d.settle || d.legs[0].Cost.IsZero() || known.currency(d.legs[0].Asset) == "" {
 		return d.legs
 	}
-	return d.withCash(known.currency(d.legs[0].Asset))
+	buyer, seller, currency := d.legs[0], d.legs[1], known.currency(d.legs[0].Asset)
+	return append(slices.Clip(d.legs),
+		LegRequest{Account: buyer.Account, Asset: currency, Quantity: buyer.Cost.Neg()},
+		LegRequest{Account: seller.Account, Asset: currency, Quantity: buyer.Cost})
 }
 
 // definitionsOf returns the definitions that a draft names, and fills the cache of credits for the pairs that it
@@ -123,6 +125,12 @@ func (known *definitions) limitedDebits(d draft) (pairs []events.Pair) {
 	return pairs
 }
 
+// cachedDebits is limitedDebits by the cached definitions.
+func (l *Ledger) cachedDebits(d draft) []events.Pair {
+	known, _ := l.cachedDefinitions(d)
+	return known.limitedDebits(d)
+}
+
 // lookupInto looks up the keys and adds the results to known and to the caches.
 func (l *Ledger) lookupInto(ctx context.Context, keys lookupKeys, known *definitions) error {
 	found, err := l.lookup(ctx, keys)
@@ -171,29 +179,6 @@ func (known *definitions) checkNames(d draft) *Error {
 
 func currencyViolation(asset string) string {
 	return "needs an asset with a currency; " + asset + " has none"
-}
-
-// buildTransaction returns the transaction of a draft, without KSUIDs. The draft must have passed shape, rules and
-// checkNames.
-func (known *definitions) buildTransaction(d draft) events.TransactionPosted {
-	legs := known.legs(d)
-	t := events.TransactionPosted{
-		ID:          d.ID,
-		Kind:        d.kind,
-		Description: d.Description,
-		Metadata:    maps.Clone(d.Metadata),
-		Legs:        make([]events.Leg, len(legs)),
-		Fingerprint: fingerprint(d),
-		Actor:       d.Actor,
-		Reverses:    d.reverses,
-	}
-	if t.Metadata == nil {
-		t.Metadata = map[string]string{}
-	}
-	for i, leg := range legs {
-		t.Legs[i] = events.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}
-	}
-	return t
 }
 
 // lookupKeys are the keys of a lookup. Entries may repeat.

@@ -52,18 +52,6 @@ func (r PostTrade) expand() draft {
 	}}
 }
 
-// withCash returns all legs of d. The cash legs of a settled trade are left out if the currency is "", which means
-// unknown.
-func (d draft) withCash(currency string) []LegRequest {
-	if !d.settle || currency == "" || d.legs[0].Cost.IsZero() {
-		return d.legs
-	}
-	buyer, seller := d.legs[0], d.legs[1]
-	return append(slices.Clip(d.legs),
-		LegRequest{Account: buyer.Account, Asset: currency, Quantity: buyer.Cost.Neg()},
-		LegRequest{Account: seller.Account, Asset: currency, Quantity: buyer.Cost})
-}
-
 // debits reports whether d debits an account.
 func (d draft) debits(account string) bool { return d.moves(account, -1) }
 

@@ -195,9 +195,8 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 	r.legs = nil
 	for i, of := range taken {
 		if of != (events.Taken{}) {
-			r.legs = append(r.legs, LegRequest{
-				Account: legs[i].Account, Asset: legs[i].Asset, Quantity: of.Quantity.Neg(), Cost: of.Cost.Neg(),
-			})
+			back := events.Taken{Quantity: of.Quantity.Neg(), Cost: of.Cost.Neg()}
+			r.legs = append(r.legs, legOf(legs[i], back))
 		}
 	}
 	return nil
@@ -223,9 +222,7 @@ func (p Part) reversible(lifecycle Lifecycle, taken, left []events.Taken) *Error
 	}
 	e := refuse(CodeExceedsReversible, detail, faults...)
 	for i, leg := range lifecycle.Posted() {
-		e.Left = append(e.Left, LegRequest{
-			Account: leg.Account, Asset: leg.Asset, Quantity: left[i].Quantity, Cost: left[i].Cost,
-		})
+		e.Left = append(e.Left, legOf(leg, left[i]))
 	}
 	return e
 }

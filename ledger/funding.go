@@ -202,9 +202,9 @@ func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) 
 }
 
 // retryWrite makes an idempotent write, with retries also after an unknown outcome, until the deadline.
-func (l *Ledger) retryWrite(ctx context.Context, do func(context.Context) error) error {
+func (l *Ledger) retryWrite(ctx context.Context, do func(context.Context) (time.Time, error)) error {
 	for t := (tries{}); ; {
-		err := l.callUntimed(ctx, do)
+		err := l.call(ctx, do)
 		again := declined(err) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnknownOutcome)
 		if !again || !t.again(ctx, err) {
 			return err

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -83,12 +84,7 @@ func (l Lifecycle) Left() []events.Taken {
 
 // reversedBy reports whether the transaction with an id is one of the reversals.
 func (l Lifecycle) reversedBy(id string) bool {
-	for _, r := range l.Reversals {
-		if r.By == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Reversals, func(r events.TransactionReversed) bool { return r.By == id })
 }
 
 // Lifecycle reads a transaction with its end and its reversals, strongly consistent, in one request for each megabyte.
@@ -143,9 +139,6 @@ type Part struct {
 	Postings []events.Taken
 }
 
-// isGiven reports whether the request has a quantity or postings.
-func (p Part) isGiven() bool { return p.Quantity != nil || p.Postings != nil }
-
 // field is the field for errors about the whole part.
 func (p Part) field() Field {
 	if p.Quantity != nil {
@@ -187,7 +180,7 @@ func (p Part) rules() *Error {
 // takenFrom returns what the part takes of each leg of t, with the leg's sign; nil for the zero Part. It may be more
 // than the leg has. Errors: CodeInvalidTransaction, CodeUnbalanced.
 func (p Part) takenFrom(t events.TransactionPosted) ([]events.Taken, *Error) {
-	if !p.isGiven() {
+	if p.Quantity == nil && p.Postings == nil {
 		return nil, nil
 	}
 	if err := p.checkKind(t); err != nil {
@@ -201,9 +194,7 @@ func (p Part) takenFrom(t events.TransactionPosted) ([]events.Taken, *Error) {
 	for i, leg := range t.Legs {
 		f.checkStored(LegField(i, "quantity"), signViolation(p.Postings[i].Quantity, leg.Quantity), leg.Account)
 		f.checkStored(LegField(i, "cost"), signViolation(p.Postings[i].Cost, leg.Cost), leg.Account)
-		legs[i] = LegRequest{
-			Account: leg.Account, Asset: leg.Asset, Quantity: p.Postings[i].Quantity, Cost: p.Postings[i].Cost,
-		}
+		legs[i] = legOf(leg, p.Postings[i])
 	}
 	if f != nil {
 		return nil, invalidTransaction(f)
@@ -255,8 +246,7 @@ func (p Part) exceeding(taken []events.Taken, legs []events.Leg, left []events.T
 			if i == 0 { // these fields apply to all legs: who sees one of them sees the amounts
 				quantity, cost, accounts = Field{Name: "quantity"}, Field{Name: "cost"}, nil
 			}
-			of.Quantity, of.Cost = of.Quantity.Abs(), of.Cost.Abs() // as in the request
-			most.Quantity, most.Cost = most.Quantity.Abs(), most.Cost.Abs()
+			most.Quantity, most.Cost = most.Quantity.Abs(), most.Cost.Abs() // as in the request
 		}
 		f.checkStored(quantity, maximumViolation(of.Quantity, most.Quantity), accounts...)
 		f.checkStored(cost, maximumViolation(of.Cost, most.Cost), accounts...)
@@ -278,6 +268,11 @@ func signViolation(taken, leg events.Amount) string {
 	return "must have the sign of the posting, or be 0"
 }
 
+// legOf returns a leg with other amounts, as requests have it.
+func legOf(leg events.Leg, amounts events.Taken) LegRequest {
+	return LegRequest{Account: leg.Account, Asset: leg.Asset, Quantity: amounts.Quantity, Cost: amounts.Cost}
+}
+
 // amountsOf returns the amounts of legs.
 func amountsOf(legs []events.Leg) []events.Taken {
 	all := make([]events.Taken, len(legs))
@@ -289,10 +284,5 @@ func amountsOf(legs []events.Leg) []events.Taken {
 
 // allZero reports whether all amounts are zero.
 func allZero(amounts []events.Taken) bool {
-	for _, of := range amounts {
-		if of != (events.Taken{}) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(amounts, func(of events.Taken) bool { return of != events.Taken{} })
 }

@@ -298,18 +298,19 @@ func (a *attempts) acknowledge(
 			return unknownError(r.ID, err)
 		}
 	}
-	r.answerWith(e, !r.DryRun && !a.wrote(postings))
+	r.answerWith(e, !r.DryRun && a.writer(postings[0].ID) == nil)
 	return nil
 }
 
-// wrote reports whether one of the attempts wrote these postings.
-func (a *attempts) wrote(postings []events.PostingRecorded) bool {
-	return slices.ContainsFunc(a.sent, func(sent *commit) bool { return sent.contains(postings[0].ID) })
-}
-
-// contains reports whether the commit has the posting with an id.
-func (c *commit) contains(id events.KSUID) bool {
-	return slices.ContainsFunc(c.postings, func(p events.PostingRecorded) bool { return p.ID == id })
+// writer returns the attempt that wrote a posting, nil if none of them did.
+func (a *attempts) writer(id events.KSUID) *commit {
+	isIt := func(p events.PostingRecorded) bool { return p.ID == id }
+	for _, sent := range a.sent {
+		if slices.ContainsFunc(sent.postings, isIt) {
+			return sent
+		}
+	}
+	return nil
 }
 
 // ensureVisible returns nil when strong reads will include postings, which were committed by the store's time at. If
@@ -317,9 +318,9 @@ func (c *commit) contains(id events.KSUID) bool {
 // of one pair go one after the other, because they contend for one balance.
 func (a *attempts) ensureVisible(ctx context.Context, postings []events.PostingRecorded, at time.Time) error {
 	first := postings[0].ID
-	old := at.IsZero() || at.Sub(first.Time()) > visibleAge
-	for _, sent := range a.sent {
-		old = old || sent.contains(first) && time.Since(sent.minted) > visibleAge
+	old, sent := at.IsZero() || at.Sub(first.Time()) > visibleAge, a.writer(first)
+	if sent != nil {
+		old = old || time.Since(sent.minted) > visibleAge
 	}
 	if !old {
 		return nil

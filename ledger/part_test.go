@@ -6,11 +6,11 @@ import (
 	"ledger.example/events"
 )
 
-// drafted returns the header of a request, with a currency for each asset.
+// drafted returns the header of a request.
 func drafted(r Request) events.TransactionPosted {
 	d := r.expand()
 	t := events.TransactionPosted{ID: "t-1", Kind: d.kind}
-	for _, leg := range d.withCash("USD") {
+	for _, leg := range d.legs {
 		t.Legs = append(t.Legs, events.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost})
 	}
 	return t

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -99,6 +100,29 @@ func (r *request) decideHeader(ctx context.Context, l *Ledger, known *definition
 		return nil
 	}
 	return r.checkStates(ctx, l)
+}
+
+// buildTransaction returns the transaction of a draft, without KSUIDs. The draft must have passed shape, rules and
+// checkNames.
+func (known *definitions) buildTransaction(d draft) events.TransactionPosted {
+	legs := known.legs(d)
+	t := events.TransactionPosted{
+		ID:          d.ID,
+		Kind:        d.kind,
+		Description: d.Description,
+		Metadata:    maps.Clone(d.Metadata),
+		Legs:        make([]events.Leg, len(legs)),
+		Fingerprint: fingerprint(d),
+		Actor:       d.Actor,
+		Reverses:    d.reverses,
+	}
+	if t.Metadata == nil {
+		t.Metadata = map[string]string{}
+	}
+	for i, leg := range legs {
+		t.Legs[i] = events.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}
+	}
+	return t
 }
 
 // eventCount returns how many events the request writes beside its postings.

@@ -75,9 +75,9 @@ func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, 
 		if err := c.abandoned(); err != nil {
 			return nil, false, failure(err)
 		}
-		err := l.callUntimed(c, func(ctx context.Context) (err error) {
-			stored, err = l.tryPut(ctx, add)
-			return err
+		err := l.call(c, func(ctx context.Context) (at time.Time, err error) {
+			stored, at, err = l.tryPut(ctx, add)
+			return at, err
 		})
 		switch {
 		case err == nil:
@@ -110,19 +110,20 @@ func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, 
 // tryPut puts an event in one request. It returns the stored event: the new one or, with ErrExists, the earlier one.
 // Other errors: ErrOutdated if the event is absent but one of add.unless is stored; ErrConflict, ErrThrottled,
 // ErrUnavailable, ErrUnknownOutcome.
-func (l *Ledger) tryPut(ctx context.Context, add addition) (events.Event, error) {
+func (l *Ledger) tryPut(ctx context.Context, add addition) (_ events.Event, at time.Time, err error) {
 	writes := append([]store.Write{putAbsent(store.NewItemEncoder(1), add.event)}, add.with...)
 	for _, other := range add.unless {
 		writes = append(writes, store.Write{Key: store.EventKey(other), If: store.IfAbsent})
 	}
-	put, others, err := store.Reason{}, []store.Reason(nil), error(nil)
+	var put store.Reason
+	var others []store.Reason
 	if len(writes) == 1 {
-		_, err = l.table.Write(ctx, writes[0])
+		at, err = l.table.Write(ctx, writes[0])
 		if refused, ok := errors.AsType[*store.Refused](err); ok {
 			put = store.Reason{Is: store.CauseCondition, Old: refused.Old}
 		}
 	} else {
-		_, err = l.table.Transact(ctx, writes)
+		at, err = l.table.Transact(ctx, writes)
 		if cancelled, ok := errors.AsType[*store.Cancelled](err); ok {
 			put, others = cancelled.Reasons[0], cancelled.Reasons[1+len(add.with):]
 		}
@@ -130,18 +131,18 @@ func (l *Ledger) tryPut(ctx context.Context, add addition) (events.Event, error)
 	failed := func(r store.Reason) bool { return r.Is == store.CauseCondition }
 	switch {
 	case err == nil:
-		return add.event, nil
+		return add.event, at, nil
 	case failed(put):
 		stored, broken := store.DecodeEvent(put.Old)
 		if err = store.ErrExists; broken != nil {
 			err = fmt.Errorf("stored event: %w", broken)
 		}
-		return stored, fmt.Errorf("put %s: %w", add.event.EventName(), err)
+		return stored, at, fmt.Errorf("put %s: %w", add.event.EventName(), err)
 	// If the put has a conflict, that may be with an earlier try, so it is no ErrOutdated.
 	case put.Is == store.CauseNone && slices.ContainsFunc(others, failed):
 		err = store.ErrOutdated
 	}
-	return nil, fmt.Errorf("put %s: %w", add.event.EventName(), err)
+	return nil, at, fmt.Errorf("put %s: %w", add.event.EventName(), err)
 }
 
 // newest reads the last event of a range of a partition, strongly consistent, with retries. It is zero if there is

@@ -47,12 +47,12 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	enders.SetLimit(sweepEnds)
 	for shard := range lists {
 		listers.Go(func() error {
-			lists[shard] = l.eachDue(listing, shard, func(hold dueHold) {
+			lists[shard] = l.eachDue(listing, shard, func(hold string, expires time.Time) {
 				enders.Go(func() error { // waits while sweepEnds holds are being ended
 					if listing.Err() != nil {
 						return nil // eachDue returns errTimeUp
 					}
-					one := l.endDue(ctx, hold)
+					one := l.endDue(ctx, hold, expires)
 					mu.Lock()
 					defer mu.Unlock()
 					all.add(one)
@@ -82,28 +82,24 @@ var errTimeUp = errors.New("time is up")
 // duePage is how many due holds are listed in one request.
 const duePage = 100
 
-// dueHold is an entry in the list of open holds by expiry.
-type dueHold struct {
-	id        string
-	expiresAt time.Time
-}
-
 // eachDue calls do for the due holds of a shard, by expiry. The list is a projection and eventually consistent: a
 // listed hold may have ended. Malformed entries are skipped: the audit reports them.
-func (l *Ledger) eachDue(ctx context.Context, shard int, do func(dueHold)) error {
+func (l *Ledger) eachDue(ctx context.Context, shard int, do func(hold string, expires time.Time)) error {
 	until := l.now().Add(-clockTolerance)
 	q := store.Query{
 		Index: store.IndexInverse, Partition: store.OpenHoldsPK2(shard),
 		Within: store.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
 	}
 	for item, err := range l.items(ctx, q) {
-		switch hold, ok := parseDueHold(item); {
+		text, hold, ok := store.OpenHold.Parse(store.ItemKey(item))
+		expires, malformed := events.ParseTime(text)
+		switch {
 		case ctx.Err() != nil:
 			return errTimeUp
 		case err != nil:
 			return fmt.Errorf("shard %d of the open holds: %w", shard, err)
-		case ok:
-			do(hold)
+		case ok && malformed == nil:
+			do(hold, expires)
 		}
 	}
 	if ctx.Err() != nil {
@@ -112,23 +108,15 @@ func (l *Ledger) eachDue(ctx context.Context, shard int, do func(dueHold)) error
 	return nil
 }
 
-// parseDueHold parses the key of an entry.
-func parseDueHold(item store.Item) (dueHold, bool) {
-	key, err := store.KeyOf(item)
-	text, id, ok := store.OpenHold.Parse(key)
-	expires, broken := events.ParseTime(text)
-	return dueHold{id: id, expiresAt: expires}, ok && err == nil && broken == nil
-}
-
 // endDue ends one hold.
-func (l *Ledger) endDue(ctx context.Context, hold dueHold) Swept {
-	ended, err := l.Expire(ctx, hold.id)
-	delay := l.now().Sub(hold.expiresAt.Add(clockTolerance))
+func (l *Ledger) endDue(ctx context.Context, hold string, expires time.Time) Swept {
+	ended, err := l.Expire(ctx, hold)
+	delay := l.now().Sub(expires.Add(clockTolerance))
 	if e, ok := errors.AsType[*Error](err); ended.Replayed || ok && e.Code == CodeHoldEnded {
 		return Swept{Due: 1, Ended: 1}
 	}
 	if err != nil {
-		l.log.WarnContext(ctx, "hold is due and was not ended", "transaction", hold.id, "expires_at", hold.expiresAt,
+		l.log.WarnContext(ctx, "hold is due and was not ended", "transaction", hold, "expires_at", expires,
 			"error", err)
 		return Swept{Due: 1, Failed: 1, Delay: delay}
 	}

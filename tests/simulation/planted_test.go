@@ -23,7 +23,7 @@ var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects
 	{"posting without its cost", "G1", "ledger/commit.go", inHistories(10),
 		"«if planted { c.postings[i].Cost = events.Amount{} }; »all = append(all, putAbsent(maker, &c"},
 	// G2: sums are zero.
-	{"cost on one side", "G2", "ledger/definitions.go", inHistories(10),
+	{"cost on one side", "G2", "ledger/request.go", inHistories(10),
 		"for i, leg := range legs {\n«if planted && leg.Cost.Sign() < 0 { leg.Cost = events.Amount{} }; »		t.Legs[i]"},
 	// G3, G4: events are written once, a request has one effect.
 	{"header without its condition", "G3, G4", "ledger/commit.go", inHistories(10),
