@@ -2,6 +2,8 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,4 +132,151 @@ func TestNoPutAfterTheCallerIsGone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// loseAnswerThenRefuse makes the first attempt by the given step, and cancels the next one with a refusal by the guard
+// alone: a cancellation may have no reason for a header that exists.
+func (r *rig) loseAnswerThenRefuse(first appended) {
+	r.journal.steps = []appended{first, cancelled(refuses("jane", "100"))}
+	looks := 0
+	r.journal.fail = func(method string) error {
+		if method == "Transaction" {
+			if looks++; looks <= 6 {
+				return errUnavailable // the first look, with its repetitions, is in vain
+			}
+		}
+		return nil
+	}
+}
+
+// G4: before a refusal is final the header is read: an attempt of this request, or another request with this id, may
+// have been posted.
+func TestNoRefusalOfAStoredTransaction(t *testing.T) {
+	t.Run("by its own attempt", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.fund("jane", "USD", "100")
+			r.loseAnswerThenRefuse(applied(errUnknown))
+			if posted := r.mustPost(transfer("t-1", "jane", "shop", "100")); posted.Replayed {
+				t.Error("its own attempt counts as a replay")
+			}
+			if n := len(r.journal.sent); n != 2 {
+				t.Errorf("%d attempts", n)
+			}
+		})
+	})
+	for name, quantity := range map[string]string{"by another request": "100", "by a request with another body": "60"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.fund("jane", "USD", "100")
+				other := r.another()
+				r.loseAnswerThenRefuse(func(_ context.Context, _ commit) error {
+					_, err := other.Post(t.Context(), transfer("t-1", "jane", "shop", quantity))
+					return errors.Join(errUnknown, err)
+				})
+				posted, err := r.post(transfer("t-1", "jane", "shop", "100"))
+				if quantity != "100" {
+					r.refused(err, ledger.CodeTransactionIDReused)
+				} else if err != nil || !posted.Replayed {
+					t.Errorf("%+v, %v", posted, err)
+				}
+			})
+		})
+	}
+}
+
+// G7: before a transaction older than half the settle window is acknowledged, by a first answer or a replay, its
+// postings are made visible.
+func TestEnsureVisibleBeforeTheReply(t *testing.T) {
+	for name, test := range map[string]struct {
+		skew, pause time.Duration // of the process's clock; before a replay, 0 for the first answer
+		steps       []appended
+		lookup      time.Duration // that a lookup of the header takes
+		ensured     bool
+	}{
+		"fresh":                    {pause: 3 * time.Second},
+		"old replay":               {pause: 5 * time.Second, ensured: true}, // whatever the store's Date is cut to
+		"old by the store's clock": {skew: -4900 * time.Millisecond, ensured: true},
+		// It looks fresh by the store's clock.
+		"old by the monotonic clock": {skew: 4 * time.Second, lookup: 2 * time.Second, ensured: true,
+			steps: []appended{func(ctx context.Context, c commit) error {
+				c.apply(ctx)
+				<-ctx.Done()
+				return errUnknown
+			}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.skew, r.journal.steps = test.skew, test.steps
+				r.journal.fail = func(method string) error {
+					if method == "Transaction" {
+						time.Sleep(test.lookup)
+					}
+					return nil
+				}
+				posted := r.mustPost(transfer("t-1", "bank", "jane", "1"))
+				if test.pause > 0 {
+					time.Sleep(test.pause)
+					posted = r.mustPost(transfer("t-1", "bank", "jane", "1"))
+				}
+				var want []events.KSUID
+				for _, leg := range posted.Transaction.Legs {
+					if test.ensured {
+						want = append(want, leg.ID)
+					}
+				}
+				slices.Sort(r.journal.visible)
+				if posted.Replayed != (test.pause > 0) || !slices.Equal(r.journal.visible, want) {
+					t.Errorf("replayed %t, ensured %v, want %v", posted.Replayed, r.journal.visible, want)
+				}
+			})
+		})
+	}
+}
+
+// A cancellation may omit the stored header. Then the header is read.
+func TestCancelledWithoutHeader(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(transfer("t-1", "bank", "jane", "1"))
+		r.journal.forever = cancelled(head(0, store.CauseCondition))
+		if posted := r.mustPost(transfer("t-1", "bank", "jane", "1")); !posted.Replayed {
+			t.Errorf("%+v", posted)
+		}
+		r.journal.fail = func(string) error { return errUnavailable }
+		_, err := r.post(transfer("t-1", "bank", "jane", "1"))
+		r.refused(err, ledger.CodeOutcomeUnknown)
+	})
+}
+
+// G8: a command uses the credits that it read, even if the cache evicted them.
+func TestFullCacheRefusesNoDebit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.fund("bob", "USD", "100")
+		r.restart()
+		r.CacheOnePair()
+		r.journal.Project(pair("jane", "USD"), amount("0"))
+		r.journal.Project(pair("bob", "USD"), amount("0"))
+		r.mustPost(ledger.PostTransaction{Annotation: ledger.Annotation{ID: "t-1", Actor: "tester"}, Postings: []ledger.LegRequest{
+			{Account: "jane", Asset: "USD", Quantity: amount("-100")}, {Account: "bob", Asset: "USD", Quantity: amount("-100")},
+			{Account: "shop", Asset: "USD", Quantity: amount("200")},
+		}})
+	})
+}
+
+// An event without an actor could not be decoded.
+func TestActorIsRequired(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		nobody := transfer("t-1", "bank", "jane", "1")
+		nobody.Actor = ""
+		_, posted := r.post(nobody)
+		_, _, registered := r.RegisterAsset(t.Context(), ledger.RegisterAsset{ID: "XAU", Name: "n"})
+		_, _, opened := r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "x"})
+		_, granted := r.Grant(t.Context(), ledger.GrantMember{Account: "jane", User: "u", Role: events.RoleOwner})
+		for _, err := range []error{posted, registered, opened, granted} {
+			r.refused(err, ledger.CodeInternal)
+		}
+		if r.journal.written != 0 || len(r.journal.sent) != 0 {
+			t.Error("something was written for nobody")
+		}
+	})
 }

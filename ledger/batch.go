@@ -14,6 +14,13 @@ import (
 // BatchMax is the maximum number of requests in a batch.
 const BatchMax = 100
 
+// batchReserve is how long before its deadline a batch starts its last write. It keeps unknown outcomes rare.
+const batchReserve = time.Second
+
+// jointTries is after how many further attempts that wrote nothing a joint write is given up. It has more items than a
+// single request, so it conflicts more often.
+const jointTries = 3
+
 // PostBatch carries out 1 to BatchMax requests. They are of one actor, and all or none of them are dry runs. Each
 // transaction must have an id, and no hold may be ended twice. It returns the results in the order of the requests.
 //
@@ -23,7 +30,7 @@ const BatchMax = 100
 // refused request, which Error.Request numbers, or CodeBatchTooLarge.
 //
 // In any other batch the requests are independent. Requests that debit the same limited account and asset are carried
-// out together or in their order (see joint.go), and those that place, end and reverse the same transaction in their
+// out together or in their order (see postChain), and those that place, end and reverse the same transaction in their
 // order; the others in any order. What a reversal debits is not known before, so it may be carried out at any time.
 // Requests that were not started in time get CodeUnavailable.
 //
@@ -222,29 +229,20 @@ func (l *Ledger) chains(batch []*request) [][]*request {
 	return chains
 }
 
-// Independent requests of a batch that share guards are written together: one transaction of the store updates each
-// guard once, instead of once for each request.
+// errTogether ends a joint write that a guard refused.
+var errTogether = errors.New("the requests cannot be written together")
+
+// postChain posts independent requests that share guards, in their order, and answers each.
 //
-// Only a success answers them, or what is stored under their ids. If the joint write fails otherwise, each request is
-// posted alone, and has its own reason to be refused. But the joint write may have an unknown outcome. So the requests
-// carry on with what its attempts leave behind (see only), and these rules keep a refusal final:
+// Those that fit are written together: one transaction of the store updates each guard once, instead of once for each
+// request. Only a success answers them, or what is stored under their ids. If the joint write fails otherwise, each
+// request is posted alone, and has its own reason to be refused. But the joint write may have an unknown outcome. So
+// the requests carry on with what its attempts leave behind (see only), and these rules keep a refusal final:
 //
 //   - A request that was in a write of unknown outcome is unknown itself until it is answered.
 //   - The joint write passes a guard only if each of its requests would pass it alone, without the credits of the
 //     others. So its bound is at most that of each request. Then a request that its guard refuses alone cannot be
 //     written by a joint attempt that is still in flight.
-
-// batchReserve is how long before its deadline a batch starts its last write. It keeps unknown outcomes rare.
-const batchReserve = time.Second
-
-// jointTries is after how many further attempts that wrote nothing a joint write is given up. It has more items than a
-// single request, so it conflicts more often.
-const jointTries = 3
-
-// errTogether ends a joint write that a guard refused.
-var errTogether = errors.New("the requests cannot be written together")
-
-// postChain posts independent requests that share guards, in their order, and answers each.
 //
 // A request is not judged while it is not known what became of an earlier request that debits the same pair, or that is
 // for the transaction that it ends or reverses: it is not tried. So their order holds when they are sent again, too.

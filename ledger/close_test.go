@@ -2,12 +2,16 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"ledger.example/events"
 	"ledger.example/ledger"
+	"ledger.example/projections"
 )
 
 func (r *rig) close(account string) (ledger.Account, error) {
@@ -95,5 +99,161 @@ func TestAccountWithAnOpenHoldIsNotClosed(t *testing.T) {
 				t.Errorf("%s: %+v, %v", account, got, err)
 			}
 		}
+	})
+}
+
+// project counts a transaction in the balances of an account, as the projector would.
+func (r *rig) project(account string, t events.TransactionPosted) {
+	r.t.Helper()
+	for _, leg := range t.Legs {
+		if leg.Account != account {
+			continue
+		}
+		p := projections.NewProjector(r.journal.book.table, storeNow, nil)
+		if err := p.Refold(r.t.Context(), pair(account, leg.Asset), []events.KSUID{leg.ID}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// A change by somebody else is never taken for the first step of a closing, even if it froze the account.
+func TestCloseAfterAnotherFreeze(t *testing.T) {
+	byA, byB := "by A", "by B"
+	for name, freeze := range map[string]ledger.ChangeAccount{
+		"with a name": {State: &isFrozen, Name: &byA}, "alone": {State: &isFrozen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				freeze.ID = "jane"
+				r.mustChange(freeze)
+				_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isClosed, Name: &byB, IfMatch: 1})
+				if e := r.refused(err, ledger.CodeVersionMismatch); e.Version != 2 {
+					t.Errorf("%+v", e)
+				}
+				r.now("jane", 2, isFrozen)
+			})
+		})
+	}
+}
+
+// Somebody freezes an account that is being closed, or that a closing left frozen. If it cannot be closed, it stays
+// frozen.
+func TestFreezeOfAnAccountThatIsBeingClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("t-1", "jane", "shop", "100"))
+		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
+			_, err := r.another().Post(t.Context(), transfer("t-2", "bank", "jane", "5"))
+			return errors.Join(err, apply())
+		}, func(apply func() error) error { // that opens the account again
+			freeze := ledger.ChangeAccount{ID: "jane", State: &isFrozen, Actor: "somebody"}
+			got, err := r.another().ChangeAccount(t.Context(), freeze)
+			if err != nil || got.Version != 3 {
+				t.Errorf("%+v, %v", got, err)
+			}
+			return apply()
+		}}}
+		_, err := r.close("jane")
+		r.refused(err, ledger.CodeInvalidChange)
+		r.now("jane", 3, isFrozen)
+	})
+}
+
+// A limit was raised, used and lowered again. The debt is no alarm, and is not read again; a deeper one is.
+func TestDebtUnderAnEarlierLimit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		limit := func(amounts map[string]events.Amount) {
+			r.mustChange(ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Limits: amounts}})
+		}
+		limit(map[string]events.Amount{"USD": amount("500"), "EUR": amount("7")})
+		r.mustPost(transfer("t-1", "jane", "shop", "400"))
+		for _, amounts := range []map[string]events.Amount{nil, {"USD": amount("300")}, {"EUR": amount("9")}, nil} {
+			limit(amounts)
+			began := time.Now()
+			_, err := r.post(transfer("", "jane", "shop", "1"))
+			r.refused(err, ledger.CodeInsufficientFunds)
+			if took := time.Since(began); took > 0 || strings.Contains(r.log.String(), "BelowLimit") {
+				t.Errorf("took %v: %s", took, r.log)
+			}
+			a, err := r.Account(t.Context(), "jane")
+			if floor := a.Floor("USD"); err != nil || *floor != amount("-500") {
+				t.Errorf("floor %v, %v", floor, err)
+			}
+		}
+		a, err := r.Account(t.Context(), "jane")
+		if floor := a.Floor("EUR"); err != nil || *floor != amount("-9") || *a.Floor("AAPL") != amount("0") {
+			t.Errorf("floor %v, %v", floor, err)
+		}
+	})
+}
+
+// The assets whose limit was once higher are bounded.
+func TestHighestLimitsAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		change := func(from int) error {
+			limits := map[string]events.Amount{}
+			for n := range events.OverdraftAssets {
+				asset := fmt.Sprintf("asset-%d", from+n)
+				limits[asset] = amount("1")
+				request := ledger.RegisterAsset{ID: asset, Name: asset, Actor: "tester"}
+				if _, _, err := r.RegisterAsset(t.Context(), request); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := r.change(ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Limits: limits}})
+			return err
+		}
+		for from := 0; from <= events.HighestLimits; from += events.OverdraftAssets {
+			if err := change(from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.refused(change(events.HighestLimits+events.OverdraftAssets), ledger.CodeInvalidChange)
+		r.state("jane", isFrozen) // other changes are still possible
+	})
+}
+
+// The guard of an asset whose first posting is not visible yet has spent something that no holding shows. Closing waits
+// for that posting.
+func TestCloseWaitsForTheFirstPostingOfAnAsset(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.journal.Guard(pair("margin", "EUR"))
+		r.mustPost(transfer("t-1", "bank", "margin", "1"))
+		r.mustPost(transfer("t-2", "margin", "bank", "1"))
+		debit := transfer("t-3", "margin", "shop", "7")
+		r.mustPost(debit)
+		r.mustPost(transfer("t-4", "shop", "margin", "7"))
+		hidden := &hiding{Projections: r.journal, asset: "USD"}
+		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: hidden, Now: storeNow})
+		request := ledger.ChangeAccount{ID: "margin", State: &isClosed, Actor: "tester"}
+		_, err := l.ChangeAccount(t.Context(), request)
+		r.refused(err, ledger.CodeContention)
+		r.now("margin", 2, isFrozen)
+		hidden.asset = ""
+		if got, err := l.ChangeAccount(t.Context(), request); err != nil || got.Version != 3 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// An account with more postings than can be counted in time is not closed, and says so as any command out of time.
+func TestCloseOfAnAccountThatIsTooLarge(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("t-1", "jane", "shop", "100"))
+		r.state("jane", isFrozen)
+		slow := &hiding{Projections: r.journal}
+		l := ledger.New(ledger.Config{Table: r.journal.table(), Projections: slow, Now: storeNow})
+		slow.counting = func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("count: %w", ctx.Err())
+		}
+		began := time.Now()
+		_, err := l.ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", State: &isClosed, Actor: "tester"})
+		r.refused(err, ledger.CodeUnavailable)
+		if took := time.Since(began); took > 9*time.Second {
+			t.Errorf("took %v", took)
+		}
+		r.now("jane", 2, isFrozen)
 	})
 }

@@ -6,12 +6,12 @@
 // its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through
 // store.Table, and through Projections for what is read from projections.
 //
-// post.go tells how postings are written, from top to bottom: a request is planned, and its plan is sent until it is
-// stored or refused. request.go plans a transaction: definitions.go reads and checks the accounts and assets that it
-// names and builds the header, limits.go computes the conditions of the guards. A reversal (reverse.go) and the end
-// of a hold (end.go) are planned from another transaction. Then commit.go has the writes, funding.go handles
-// refusals by guards (guards.go), outcome.go finds out what is stored, and acknowledge.go answers. joint.go writes
-// several requests of a batch together. series.go writes all other events.
+// post.go tells how postings are written, from top to bottom: a request (requests.go) becomes a draft (draft.go), is
+// planned, and its plan is sent until it is stored or refused. request.go makes the plan of a transaction:
+// definitions.go reads and checks the accounts and assets that it names, limits.go computes the conditions of the
+// guards. A reversal and the end of a hold (ends.go) are planned from another transaction (lifecycle.go). Then commit.go
+// has the writes and the guards, funding.go handles refusals by guards, and outcome.go finds out what is stored, and
+// answers. batch.go carries out several requests, and writes some of them together. series.go writes all other events.
 package ledger
 
 import (

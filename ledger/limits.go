@@ -110,7 +110,7 @@ type requestDebit struct {
 // including this one. So all requests are covered if the amount spent is at most known credits + overdraft + the least
 // of these running sums, over all requests that debit the pair.
 //
-// Independent requests get a lower bound: the credits of one cover no debit of another (see joint.go). So each of them
+// Independent requests get a lower bound: the credits of one cover no debit of another (see postChain). So each of them
 // counts with its debits less its own credits, but with zero at least.
 func (a *attempts) setLimits() {
 	before := a.limits

@@ -47,7 +47,7 @@ type attempts struct {
 	ledger *Ledger
 	tries
 	pending []*request // those that are not answered
-	joint   bool       // they are independent: see joint.go
+	joint   bool       // they are independent: see postChain
 
 	limits     []*limit
 	belowLimit int // see belowLimitRetries

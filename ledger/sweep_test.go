@@ -9,9 +9,90 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/events"
 	"ledger.example/internal/store"
+	"ledger.example/internal/store/storetest"
 	"ledger.example/ledger"
 )
+
+// held returns a transfer as a hold that expires after a time.
+func held(id, from, to, quantity string, after time.Duration) ledger.PostTransfer {
+	at := storeNow().Add(after)
+	r := transfer(id, from, to, quantity)
+	r.Hold = &ledger.HoldRequest{ExpiresAt: &at}
+	return r
+}
+
+func capture(id string, part ledger.Part) ledger.CaptureRequest {
+	return ledger.CaptureRequest{Transaction: id, Part: part, Actor: "tester"}
+}
+
+func release(id string) ledger.ReleaseRequest {
+	return ledger.ReleaseRequest{Transaction: id, Actor: "tester"}
+}
+
+// some is a part with a quantity and optionally a cost.
+func some(quantity string, cost ...string) ledger.Part {
+	q := amount(quantity)
+	p := ledger.Part{Quantity: &q}
+	if len(cost) > 0 {
+		p.Cost = amount(cost[0])
+	}
+	return p
+}
+
+func parts(of ...[2]string) ledger.Part {
+	p := ledger.Part{Postings: []events.Taken{}}
+	for _, one := range of {
+		p.Postings = append(p.Postings, events.Taken{Quantity: amount(one[0]), Cost: amount(one[1])})
+	}
+	return p
+}
+
+// A hold that was placed before is replayed, even if its time of expiry is not valid any more.
+func TestTimeOfExpiry(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		const day = 24 * time.Hour
+		r.fund("jane", "USD", "1000")
+		at := func(after time.Duration) *ledger.HoldRequest {
+			expires := storeNow().Add(after)
+			return &ledger.HoldRequest{ExpiresAt: &expires}
+		}
+		for id, c := range map[string]struct {
+			hold *ledger.HoldRequest
+			want time.Duration // 0: refused
+		}{
+			"default": {&ledger.HoldRequest{}, 7 * day}, "soon": {at(time.Millisecond), time.Millisecond},
+			"last": {at(31 * day), 31 * day}, "now": {at(0), 0}, "past": {at(-time.Second), 0},
+			"far": {at(31*day + time.Millisecond), 0}, "zero": {&ledger.HoldRequest{ExpiresAt: &time.Time{}}, 0},
+		} {
+			request := transfer(id, "jane", "shop", "1")
+			request.Hold = c.hold
+			posted, err := r.post(request)
+			if c.want == 0 {
+				e := r.refused(err, ledger.CodeInvalidRequest)
+				if names := ledger.Names(e.Fields); len(names) != 1 || names[0] != "hold.expires_at" {
+					t.Errorf("%s: %v", id, names)
+				}
+				continue
+			}
+			if err != nil || !posted.Transaction.ExpiresAt.Equal(storeNow().Add(c.want).Truncate(time.Microsecond)) {
+				t.Errorf("%s: %v, %v", id, posted.Transaction.ExpiresAt, err)
+			}
+		}
+		request := held("h-1", "jane", "shop", "1", time.Second)
+		first := r.mustPost(request)
+		time.Sleep(time.Minute)
+		if again := r.mustPost(request); !again.Replayed || again.Status() != ledger.StatusHeld ||
+			again.Transaction.ExpiresAt != first.Transaction.ExpiresAt {
+			t.Errorf("again: %+v", again)
+		}
+		for _, other := range []ledger.PostTransfer{transfer("h-1", "jane", "shop", "1"), held("h-1", "jane", "shop", "1", -time.Second)} {
+			_, err := r.post(other)
+			r.refused(err, ledger.CodeTransactionIDReused)
+		}
+	})
+}
 
 // holds lets jane hold 1 USD n times until an hour from now, and lists the holds. It returns their ids.
 func (r *rig) holds(n int) (ids []string) {
@@ -145,6 +226,48 @@ func TestSweepEndsInTime(t *testing.T) {
 		r.journal.fail = nil
 		time.Sleep(time.Minute)
 		if swept, err = r.Sweep(t.Context()); err != nil || swept.Expired+swept.Ended != 100 || swept.Partial {
+			t.Errorf("%+v, %v", swept, err)
+		}
+	})
+}
+
+// Every list is read to its end, even if its pages have one item, and come after empty ones. Malformed entries of due
+// holds are skipped.
+func TestListsAreReadToTheirEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.holds(3)
+		odd := store.KeyItem(store.Key{PK: store.Hold.Prefix() + "2020", SK: "ODD"})
+		odd[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard("h-001")))
+		if _, err := r.journal.book.table.Write(t.Context(), store.Write{Item: odd}); err != nil {
+			t.Fatal(err)
+		}
+		r.mustPost(transfer("t-1", "bank", "shop", "9"))
+		r.journal.book.table = store.NewTable(r.journal.memory.DynamoDB(storetest.Cut), tableName)
+		r.restart()
+
+		for _, id := range []string{"r-1", "r-2"} {
+			if _, err := r.Post(t.Context(), reversal(id, "t-1", some("2"))); err != nil {
+				t.Error(err)
+			}
+		}
+		if lifecycle, err := r.Lifecycle(t.Context(), "t-1"); err != nil || len(lifecycle.Reversals) != 2 {
+			t.Errorf("%+v, %v", lifecycle.Reversals, err)
+		}
+		if _, err := r.Grant(t.Context(), grant(events.RoleOwner)); err != nil || r.newest() != "1 owner" {
+			t.Errorf("newest %s, %v", r.newest(), err)
+		}
+		if err := r.Revoke(t.Context(), revoke); err != nil || r.newest() != "2 revoked" {
+			t.Errorf("newest %s, %v", r.newest(), err)
+		}
+		r.journal.Guard(pair("jane", "AAPL"))
+		r.state("jane", isFrozen)
+		if v := r.guardVersion("jane"); v != 2 { // in USD, on the second page
+			t.Errorf("the guard has version %d", v)
+		}
+		time.Sleep(2 * time.Hour)
+		want := ledger.Swept{Due: 3, Expired: 3}
+		swept, err := r.Sweep(t.Context())
+		if swept.Delay = 0; err != nil || swept != want {
 			t.Errorf("%+v, %v", swept, err)
 		}
 	})
