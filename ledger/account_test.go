@@ -43,56 +43,6 @@ func (r *rig) guardVersion(account string) int64 {
 	return store.Read(item).Integer(store.AttrChange)
 }
 
-func TestChangeAccount(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		name, profile := "Jane Roe", `{"city" : "Bern"}`
-		got := r.mustChange(ledger.ChangeAccount{ID: "jane", Name: &name, Profile: &profile})
-		if got.Name != name || got.Profile != `{"city":"Bern"}` || got.Version != 2 || got.State != isOpen || got.ChangedBy != "tester" || got.ChangedAt.IsZero() {
-			t.Errorf("%+v", got)
-		}
-		if v := r.guardVersion("jane"); v != 2 {
-			t.Errorf("the guard has version %d", v)
-		}
-		// What changes nothing makes no version, whatever version is named.
-		again := `{"city":"Bern"}`
-		if same := r.mustChange(ledger.ChangeAccount{ID: "jane", Profile: &again, IfMatch: 1}); same.Version != 2 {
-			t.Errorf("%+v", same)
-		}
-		_, err := r.change(ledger.ChangeAccount{ID: "jane", Name: new(string), IfMatch: 1})
-		if e := r.refused(err, ledger.CodeVersionMismatch); e.Version != 2 {
-			t.Errorf("%+v", e)
-		}
-		_, err = r.change(ledger.ChangeAccount{ID: "nobody", Name: &name})
-		r.refused(err, ledger.CodeAccountNotFound)
-		unknown := events.Overdraft{Limits: map[string]events.Amount{"XXX": amount("1")}}
-		_, err = r.change(ledger.ChangeAccount{ID: "jane", Overdraft: &unknown})
-		r.refused(err, ledger.CodeAssetNotFound)
-		_, err = r.change(ledger.ChangeAccount{ID: "nobody", Overdraft: &unknown})
-		r.refused(err, ledger.CodeAccountNotFound)
-		_, err = r.change(ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Unlimited: true}})
-		r.refused(err, ledger.CodeInvalidChange)
-		_, err = r.change(ledger.ChangeAccount{ID: "bank", Overdraft: &events.Overdraft{}})
-		r.refused(err, ledger.CodeInvalidChange)
-		bad := events.AccountState("shut")
-		_, err = r.change(ledger.ChangeAccount{ID: "jane", State: &bad})
-		r.refused(err, ledger.CodeInvalidRequest)
-
-		// Opened again with the body of its opening, the account is shown as it is now; with another it is refused.
-		now, created, err := r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "jane", Actor: "tester"})
-		if err != nil || created || now.Name != name || now.Version != 2 {
-			t.Errorf("%+v, %v", now, err)
-		}
-		_, _, err = r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "jane", Name: name, Actor: "tester"})
-		r.refused(err, ledger.CodeAccountExists)
-		r.restart()
-		now, created, err = r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "jane", Actor: "tester"})
-		if err != nil || created || now.Name != name {
-			t.Errorf("%+v, %v", now, err)
-		}
-	})
-}
-
 // An account without a limit has no guard. A freeze applies to its debits within debitAge, and the closing of an
 // account to its credits within creditAge, unless the id was posted before.
 func TestCachedAccountsExpire(t *testing.T) {

@@ -124,11 +124,11 @@ func TestNoPutAfterTheCallerIsGone(t *testing.T) {
 	for answer, code := range map[error]ledger.Code{errThrottled: ledger.CodeUnavailable, errUnknown: ledger.CodeOutcomeUnknown} {
 		inBubble(t, func(t *testing.T, r *rig) {
 			ctx, cancel := context.WithCancel(t.Context())
-			r.journal.putsForever = func(func() error) error { cancel(); return answer }
+			r.journal.writes = map[string][]put{"Put": {func(func() error) error { cancel(); return answer }}}
 			_, err := r.Grant(ctx, grant(events.RoleOwner))
 			r.refused(err, code)
-			if r.journal.written != 1 {
-				t.Errorf("put %d times", r.journal.written)
+			if n := r.journal.count("Put"); n != 1 {
+				t.Errorf("put %d times", n)
 			}
 		})
 	}
@@ -275,7 +275,7 @@ func TestActorIsRequired(t *testing.T) {
 		for _, err := range []error{posted, registered, opened, granted} {
 			r.refused(err, ledger.CodeInternal)
 		}
-		if r.journal.written != 0 || len(r.journal.sent) != 0 {
+		if r.journal.count("Put") != 0 || len(r.journal.sent) != 0 {
 			t.Error("something was written for nobody")
 		}
 	})

@@ -9,82 +9,6 @@ import (
 	"ledger.example/events"
 )
 
-// known are definitions: USD, AAPL with the currency USD; jane, bob and margin with limits, market without.
-func known() *definitions {
-	n := events.NewAmount
-	return &definitions{
-		accounts: []*Account{
-			{ID: "jane"},
-			{ID: "bob"},
-			{ID: "margin", Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": n(500)}}},
-			{ID: "market", Overdraft: events.Overdraft{Unlimited: true}},
-		},
-		assets: []*events.AssetRegistered{{ID: "USD"}, {ID: "AAPL", Currency: "USD"}},
-	}
-}
-
-// parseLegs reads "account asset quantity cost" for each leg, with commas between legs.
-func parseLegs(text string) (legs []LegRequest) {
-	for one := range strings.SplitSeq(text, ", ") {
-		var leg LegRequest
-		var quantity, cost int64
-		if _, err := fmt.Sscan(one, &leg.Account, &leg.Asset, &quantity, &cost); err != nil {
-			panic(err)
-		}
-		leg.Quantity, leg.Cost = events.NewAmount(quantity), events.NewAmount(cost)
-		legs = append(legs, leg)
-	}
-	return legs
-}
-
-// Errors of definitions.checkNames and their fields.
-func TestCheck(t *testing.T) {
-	const missing, unknown, invalid = CodeAccountNotFound, CodeAssetNotFound, CodeInvalidTransaction
-	trade := func(asset, seller string, cost int64, settle bool) PostTrade {
-		return PostTrade{Asset: asset, Buyer: "jane", Seller: seller, Cost: events.NewAmount(cost), Settle: settle}
-	}
-	legs := func(text string) PostTransaction { return PostTransaction{Postings: parseLegs(text)} }
-	for name, test := range map[string]struct {
-		r      Request
-		code   Code
-		fields string
-	}{
-		"transfer":                     {PostTransfer{From: "jane", To: "bob", Asset: "USD"}, "", ""},
-		"transfer, accounts":           {PostTransfer{From: "x", To: "y", Asset: "z"}, missing, "from to"},
-		"transfer, asset":              {PostTransfer{From: "jane", To: "bob", Asset: "z"}, unknown, "asset"},
-		"trade":                        {trade("AAPL", "market", 5, true), "", ""},
-		"trade, account before asset":  {trade("z", "y", 0, true), missing, "seller"},
-		"trade, asset before currency": {trade("z", "bob", 5, true), unknown, "asset"},
-		"trade, no currency":           {trade("USD", "bob", 5, true), invalid, "cost settle"},
-		"trade, settle without cost":   {trade("USD", "bob", 0, true), invalid, "settle"},
-		"trade, cost without settle":   {trade("USD", "bob", 5, false), invalid, "cost"},
-		"trade, neither":               {trade("USD", "bob", 0, false), "", ""},
-		"transaction":                  {legs("jane USD 1 0, bob AAPL 1 -5"), "", ""},
-		"transaction, all accounts": {legs("x USD 1 0, jane z 1 0, x USD 1 0, y z 1 0"), missing,
-			"postings[0].account postings[2].account postings[3].account"},
-		"transaction, all assets": {legs("jane z 1 0, bob USD 1 1, jane z 1 0"), unknown, "postings[0].asset postings[2].asset"},
-		"transaction, without currency": {legs("jane USD 1 0, bob USD 1 1, jane AAPL 1 1, jane USD 1 -1"), invalid,
-			"postings[1].cost postings[3].cost"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := known().checkNames(test.r.expand())
-			if err == nil {
-				err = &Error{}
-			}
-			if fields := strings.Join(Names(err.Fields), " "); err.Code != test.code || fields != test.fields {
-				t.Errorf("%q of %q, want %q of %q", err.Code, fields, test.code, test.fields)
-			}
-		})
-	}
-}
-
-// limitsAlone returns the limits of a transaction that is posted alone, with their figures.
-func limitsAlone(t events.TransactionPosted, known *definitions) []*limit {
-	a := attempts{pending: []*request{{plan: plan{header: t, known: known}}}}
-	a.setLimits()
-	return a.limits
-}
-
 // A capture is before the time of expiry by its KSUIDs, too: a minter may be ahead of its clock.
 func TestCaptureIsBeforeExpiryByItsKSUIDs(t *testing.T) {
 	expires := events.Epoch().Add(time.Hour)
@@ -97,61 +21,6 @@ func TestCaptureIsBeforeExpiryByItsKSUIDs(t *testing.T) {
 		if (err != nil) != late || !late && end.Outcome != events.OutcomeCaptured {
 			t.Errorf("%v from expiry: %+v, %v", at, end, err)
 		}
-	}
-}
-
-// The legs of each request, and its limits as "account asset gross ownCredits overdraft".
-func TestDecide(t *testing.T) {
-	n := events.NewAmount
-	trade := PostTrade{Asset: "AAPL", Buyer: "jane", Seller: "bob", Quantity: n(10), Cost: n(1500)}
-	settled, fromMarket, free := trade, trade, trade
-	settled.Settle, fromMarket.Settle, free.Settle = true, true, true
-	fromMarket.Seller = "market"
-	free.Cost = n(0)
-	transfer := func(from, asset string) PostTransfer {
-		return PostTransfer{From: from, To: "bob", Asset: asset, Quantity: n(5)}
-	}
-	const churn = "jane USD 4 0, bob USD -9 0, jane USD -6 0, jane USD 2 0, jane USD -1 0, market USD 10 0"
-	const costs = "jane AAPL 0 -4, bob AAPL 0 4"
-	for name, test := range map[string]struct {
-		r            Request
-		legs, limits string
-	}{
-		"transfer":               {transfer("jane", "USD"), "jane USD -5 0, bob USD 5 0", "jane USD 5 0 0"},
-		"from the unlimited":     {transfer("market", "USD"), "market USD -5 0, bob USD 5 0", ""},
-		"overdraft of its asset": {transfer("margin", "USD"), "margin USD -5 0, bob USD 5 0", "margin USD 5 0 500"},
-		"overdraft of another":   {transfer("margin", "AAPL"), "margin AAPL -5 0, bob AAPL 5 0", "margin AAPL 5 0 0"},
-		"trade":                  {trade, "jane AAPL 10 1500, bob AAPL -10 -1500", "bob AAPL 10 0 0"},
-		"settled": {settled, "jane AAPL 10 1500, bob AAPL -10 -1500, jane USD -1500 0, bob USD 1500 0",
-			"bob AAPL 10 0 0, jane USD 1500 0 0"},
-		"settled with the unlimited": {fromMarket,
-			"jane AAPL 10 1500, market AAPL -10 -1500, jane USD -1500 0, market USD 1500 0", "jane USD 1500 0 0"},
-		"settled for nothing":  {free, "jane AAPL 10 0, bob AAPL -10 0", "bob AAPL 10 0 0"},
-		"debited and credited": {PostTransaction{Postings: parseLegs(churn)}, churn, "jane USD 7 6 0, bob USD 9 0 0"},
-		"costs alone":          {PostTransaction{Postings: parseLegs(costs)}, costs, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tx := known().buildTransaction(test.r.expand())
-			var legs, kept []string
-			for _, l := range tx.Legs {
-				if l.ID != "" {
-					t.Errorf("leg %v has a KSUID before it is minted", l)
-				}
-				legs = append(legs, fmt.Sprint(l.Account, " ", l.Asset, " ", l.Quantity, " ", l.Cost))
-			}
-			for _, l := range limitsAlone(tx, known()) {
-				kept = append(kept, fmt.Sprint(l.pair.Account, " ", l.pair.Asset, " ", l.gross, " ", l.ownCredits, " ", l.overdraft))
-			}
-			if got := strings.Join(legs, ", "); got != test.legs {
-				t.Errorf("legs %s, want %s", got, test.legs)
-			}
-			if got := strings.Join(kept, ", "); got != test.limits {
-				t.Errorf("limits %s, want %s", got, test.limits)
-			}
-			if tx.Kind != test.r.expand().kind || tx.Fingerprint != fingerprint(test.r.expand()) || tx.Metadata == nil {
-				t.Errorf("header %+v", tx)
-			}
-		})
 	}
 }
 
@@ -212,6 +81,19 @@ func TestReversalsAreLimited(t *testing.T) {
 // by independent code from the rule's description.
 func TestFingerprintVectors(t *testing.T) {
 	n := events.NewAmount
+	at, err := time.Parse(time.RFC3339, "2026-11-28T10:06:39.1234567+01:00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := func(at *time.Time) Annotation {
+		return Annotation{ID: "h-1", Actor: "local", Hold: &HoldRequest{ExpiresAt: at}}
+	}
+	reverse := func(p Part) Request {
+		return ReverseRequest{Annotation: Annotation{ID: "r-1"}, Transaction: "t-1", Part: p}
+	}
+	noted := Annotation{Description: "returned ☃", Metadata: map[string]string{"order": "1001", "a": "x"}, Actor: "local"}
+	four := n(4)
+	effective := func(id string) Annotation { return Annotation{ID: id, EffectiveAt: &at} }
 	for want, r := range map[string]Request{
 		"1:h7wZZQhTzsZhX0uJexVJ-n-YGUUjqU56pGcezN7HpwA": PostTransfer{From: "jane", To: "shop", Asset: "USD", Quantity: n(2500)},
 		"1:SIFfBA87NpPS7Gf0aLDj1XhH-Ob8QQCGK0QkBDCcOdA": PostTrade{Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: n(10), Cost: n(150000), Settle: true},
@@ -224,51 +106,26 @@ func TestFingerprintVectors(t *testing.T) {
 			},
 		},
 		"1:lMxByM3NFJxYbrOvbnBGk2VoOsxrrkT0bOPe3jkbLjg": PostTransaction{},
+		"1:GZSt2radRFroC-AFQanh15j3iMNwb_KSzkPLByKZMlM": PostTransfer{hold(nil), "jane", "shop", "USD", n(2500)},
+		"1:xuqJLqv6cWIFEyxeaDbabDPF1nL8H7bXxUKbcb9mjGs": PostTransfer{hold(&at), "jane", "shop", "USD", n(2500)},
+		"1:1aG7bUj0UJoehmUN4c5sCRymLhQHaDwybtvVBVbFCX4": PostTrade{hold(nil), "AAPL", "jane", "market", n(10), n(150000), true},
+		"1:KS_p53iacO0WD1Odgd2AmPW_ftaJqwmoNlvCgrWY_LE": ReverseRequest{Transaction: "t-1", Annotation: noted},
+		"1:Qcl0fP1gNrbC6Y5bLDisFNLV84Jz8Ews2dlEIAc2bls": reverse(Part{Quantity: &four, Cost: n(200)}),
+		"1:R4oaUjiaGxob19sApfcKRXTHDqQvmbCAJW4L_nVC2v8": PostTransfer{effective("t-1"), "jane", "shop", "USD", n(2500)},
+		"1:u3Lv0Sqm2lYF3GzLzCTMQ9JtPo9xoIl8eXpGTJ5o8Zw": ReverseRequest{Annotation: effective("r-1"), Transaction: "t-1"},
+		"1:CxEft_PzS_e_R0Se6sM2ajk-tEjeksyvihiwJvnqyAs": reverse(Part{Postings: []events.Taken{{Quantity: n(-4)}, {Quantity: n(4)}}}),
 	} {
-		if got := fingerprint(r.expand()); got != want {
+		d := r.expand()
+		if got := fingerprint(d); got != want {
 			t.Errorf("%#v: %s, want %s", r, got, want)
 		}
 		if len(want) > events.FingerprintChars {
 			t.Errorf("%s is too long to be stored", want)
 		}
-	}
-}
-
-func TestFingerprintVectorsOfHoldsAndReversals(t *testing.T) {
-	n := events.NewAmount
-	at, err := time.Parse(time.RFC3339, "2026-11-28T10:06:39.1234567+01:00")
-	if err != nil {
-		t.Fatal(err)
-	}
-	hold := func(at *time.Time) Annotation {
-		return Annotation{ID: "h-1", Actor: "local", Hold: &HoldRequest{ExpiresAt: at}}
-	}
-	reverse := func(p Part) draft {
-		return ReverseRequest{Annotation: Annotation{ID: "r-1"}, Transaction: "t-1", Part: p}.expand()
-	}
-	all := ReverseRequest{Transaction: "t-1",
-		Annotation: Annotation{Description: "returned ☃", Metadata: map[string]string{"order": "1001", "a": "x"}, Actor: "local"}}
-	four := n(4)
-	effective := func(id string) Annotation { return Annotation{ID: id, EffectiveAt: &at} }
-	for want, d := range map[string]draft{
-		"1:GZSt2radRFroC-AFQanh15j3iMNwb_KSzkPLByKZMlM": PostTransfer{hold(nil), "jane", "shop", "USD", n(2500)}.expand(),
-		"1:xuqJLqv6cWIFEyxeaDbabDPF1nL8H7bXxUKbcb9mjGs": PostTransfer{hold(&at), "jane", "shop", "USD", n(2500)}.expand(),
-		"1:1aG7bUj0UJoehmUN4c5sCRymLhQHaDwybtvVBVbFCX4": PostTrade{hold(nil), "AAPL", "jane", "market", n(10), n(150000), true}.expand(),
-		"1:KS_p53iacO0WD1Odgd2AmPW_ftaJqwmoNlvCgrWY_LE": all.expand(),
-		"1:Qcl0fP1gNrbC6Y5bLDisFNLV84Jz8Ews2dlEIAc2bls": reverse(Part{Quantity: &four, Cost: n(200)}),
-		"1:R4oaUjiaGxob19sApfcKRXTHDqQvmbCAJW4L_nVC2v8": PostTransfer{effective("t-1"), "jane", "shop", "USD", n(2500)}.expand(),
-		"1:u3Lv0Sqm2lYF3GzLzCTMQ9JtPo9xoIl8eXpGTJ5o8Zw": ReverseRequest{Annotation: effective("r-1"), Transaction: "t-1"}.expand(),
-		"1:CxEft_PzS_e_R0Se6sM2ajk-tEjeksyvihiwJvnqyAs": reverse(Part{Postings: []events.Taken{{Quantity: n(-4)}, {Quantity: n(4)}}}),
-	} {
-		if got := fingerprint(d); got != want {
-			t.Errorf("%+v: %s, want %s", d, got, want)
-		}
-		if d.kind != events.KindReversal {
-			continue
-		}
-		d.legs = []LegRequest{{Account: "jane"}} // they follow from what it reverses
-		if got := fingerprint(d); got != want {
-			t.Errorf("%+v with legs: %s, want %s", d, got, want)
+		if d.isReversal() { // its legs follow from what it reverses
+			if d.legs = []LegRequest{{Account: "jane"}}; fingerprint(d) != want {
+				t.Errorf("%#v with legs: %s, want %s", r, fingerprint(d), want)
+			}
 		}
 	}
 }

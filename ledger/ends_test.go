@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -210,25 +209,6 @@ func TestBoundsOfReversalsNeverFall(t *testing.T) {
 			t.Error("the credits were never read exactly")
 		}
 	})
-}
-
-// Check checks the part of an end and of a reversal, too.
-func TestCheckOfAPart(t *testing.T) {
-	both := some("1")
-	both.Postings = parts([2]string{"1", "0"}).Postings
-	for part, code := range map[*ledger.Part]ledger.Code{
-		{}: "", &both: ledger.CodeInvalidTransaction, {Cost: amount("1")}: ledger.CodeInvalidRequest,
-	} {
-		for _, request := range []ledger.Request{capture("h-1", *part), reversal("r-1", "t-1", *part)} {
-			var e *ledger.Error
-			if err := ledger.Check(request); code == "" && err != nil || code != "" && (!errors.As(err, &e) || e.Code != code) {
-				t.Errorf("%+v: %v, want %s", request, err, code)
-			}
-		}
-	}
-	if err := ledger.Check(release("h-1")); err != nil {
-		t.Error(err)
-	}
 }
 
 // The reversed amounts of each kind of transaction. The acceptance suite has the errors.

@@ -42,6 +42,3 @@ func Names(faults []FieldError) []string {
 	}
 	return names
 }
-
-// Rules checks the rules over several fields.
-func Rules(r Request) *Error { return r.expand().rules() }

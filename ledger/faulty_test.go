@@ -18,24 +18,20 @@ type appended func(ctx context.Context, c commit) error
 // put replaces one write that is not part of a commit. apply makes the write.
 type put func(apply func() error) error
 
-// faulty is a book with scripted faults. Each append takes the next of steps, and each put of an event the next of puts.
-// Without one, the request is passed on. The other requests return the error of fail, if there is one.
+// faulty is a book with scripted faults. Each append takes the next of steps, and each other write the next of writes.
+// Without one, the request is passed on. All but appends first return the error of fail, if there is one.
 type faulty struct {
 	*book
 
-	mu          sync.Mutex
-	steps       []appended
-	forever     appended // for every append when no step is left
-	puts        []put
-	putsForever put
-	delay       map[string]time.Duration
-	writes      map[string][]put // of PutChange, CreateGuard and SetGuardVersion, by name
-	fail        func(request string) error
+	mu      sync.Mutex
+	steps   []appended
+	forever appended         // for every append when no step is left
+	writes  map[string][]put // of the other writes, by name
+	fail    func(request string) error
 
-	calls   []string // the names of the requests made, but for puts
+	calls   []string // the names of the requests made
 	sent    []commit
 	visible []events.KSUID // of EnsureVisible
-	written int            // how many puts were made
 }
 
 // table returns the table with the faults.
@@ -80,21 +76,25 @@ func (f *faulty) around(ctx context.Context, c storetest.Call, apply func(contex
 	if isRead := c.Writes == nil; isRead && name != "DueHolds" && c.Consistency != store.Strong {
 		f.t.Errorf("%s is not strongly consistent, but commands decide on it", name)
 	}
-	late := func() error { return apply(context.WithoutCancel(ctx)) }
 	switch name {
 	case "Append":
 		return f.append(ctx, newCommit(f.t, c.Writes, apply))
-	case "Put":
-		return f.put(late)
-	case "PutChange", "CreateGuard":
-		return f.write(name, late)
 	case "SetGuardVersion":
-		return f.write(name, func() error { return apply(ctx) })
+	default: // a step may apply a put after its request ended
+		if c.Writes != nil {
+			ctx = context.WithoutCancel(ctx)
+		}
 	}
 	if err := f.called(name); err != nil {
 		return err
 	}
-	return apply(ctx)
+	f.mu.Lock()
+	step := func(apply func() error) error { return apply() }
+	if steps := f.writes[name]; len(steps) > 0 {
+		step, f.writes[name] = steps[0], steps[1:]
+	}
+	f.mu.Unlock()
+	return step(func() error { return apply(ctx) })
 }
 
 func (f *faulty) append(ctx context.Context, c commit) error {
@@ -109,39 +109,6 @@ func (f *faulty) append(ctx context.Context, c commit) error {
 		return c.apply(ctx)
 	}
 	return step(ctx, c)
-}
-
-func (f *faulty) put(apply func() error) error {
-	f.mu.Lock()
-	f.written++
-	step := f.putsForever
-	if len(f.puts) > 0 {
-		step, f.puts = f.puts[0], f.puts[1:]
-	}
-	f.mu.Unlock()
-	if step == nil {
-		return apply()
-	}
-	return step(apply)
-}
-
-// write makes a write with a name by the next of its steps.
-func (f *faulty) write(name string, apply func() error) error {
-	if err := f.called(name); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	var step put
-	if steps := f.writes[name]; len(steps) > 0 {
-		step, f.writes[name] = steps[0], steps[1:]
-	}
-	delay := f.delay[name]
-	f.mu.Unlock()
-	time.Sleep(delay)
-	if step == nil {
-		return apply()
-	}
-	return step(apply)
 }
 
 func (f *faulty) called(name string) error {
@@ -204,7 +171,7 @@ func (f *faulty) count(name string) (n int) {
 func (f *faulty) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls, f.sent, f.visible, f.written = nil, nil, nil, 0
+	f.calls, f.sent, f.visible = nil, nil, nil
 }
 
 // commit is an append, as the table gets it.

@@ -63,7 +63,7 @@ func TestUnknownPutThatAnotherRequestMade(t *testing.T) {
 		other := r.another()
 		gold := ledger.RegisterAsset{ID: "XAU", Name: "Gold", Actor: "tester"}
 		var first events.AssetRegistered
-		r.journal.puts = []put{func(func() error) error {
+		r.journal.writes = map[string][]put{"Put": {func(func() error) error {
 			var err error
 			theirs := gold
 			theirs.Actor = "another"
@@ -71,7 +71,7 @@ func TestUnknownPutThatAnotherRequestMade(t *testing.T) {
 				t.Error(err)
 			}
 			return errUnknown
-		}}
+		}}}
 		if got, created, err := r.RegisterAsset(t.Context(), gold); err != nil || created || got != first {
 			t.Errorf("%+v, %v, %v; first was %+v", got, created, err, first)
 		}
@@ -97,7 +97,6 @@ func inBubbleOfAnn(t *testing.T, f func(t *testing.T, r *rig, wanted ledger.Gran
 		if _, err := r.Grant(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
-		r.journal.written = 0
 		wanted := grant(events.RoleViewer)
 		wanted.By = by
 		f(t, r, wanted)
@@ -137,7 +136,7 @@ func TestUnknownGrantByAnOutdatedRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubbleOfAnn(t, func(t *testing.T, r *rig, wanted ledger.GrantMember) {
 				var first func() error
-				r.journal.puts = c.steps(t, r, &first)
+				r.journal.writes = map[string][]put{"Put": c.steps(t, r, &first)}
 				created, err := r.Grant(t.Context(), wanted)
 				written := c.newest != "none"
 				if created != written || (err == nil) != written || !written && !errors.Is(err, store.ErrOutdated) ||

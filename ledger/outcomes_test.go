@@ -2,9 +2,7 @@ package ledger_test
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -129,130 +127,6 @@ func dryAll(requests []ledger.Request) (all []ledger.Request) {
 		all = append(all, dry(request))
 	}
 	return all
-}
-
-// checkDryRuns checks the dry run of each request, and then sends the request.
-func (r *rig) checkDryRuns(requests ...ledger.Request) {
-	r.t.Helper()
-	for _, request := range requests {
-		send := func(request ledger.Request, isDry bool) (string, error) {
-			p, err := r.post(request)
-			legs := p.Transaction.Legs
-			if p.End != nil {
-				legs = append(slices.Clone(legs), p.End.Legs...)
-			}
-			for _, leg := range legs {
-				if (leg.ID == "") != isDry {
-					r.t.Errorf("%+v has leg %+v", request, leg)
-				}
-			}
-			return fmt.Sprint(p.Replayed, p.Status(), p.Transaction.Fingerprint, legsText(legs)), err
-		}
-		r.checkDryRun(request, func() (string, error) { return send(dry(request), true) },
-			func() (string, error) { return send(request, false) })
-	}
-}
-
-// checkDryBatch does that for a batch.
-func (r *rig) checkDryBatch(atomic bool, requests ...ledger.Request) {
-	r.t.Helper()
-	send := func(requests []ledger.Request) func() (string, error) {
-		return func() (string, error) {
-			results, err := r.batch(atomic, requests...)
-			return fmt.Sprint(outcomes(results)), err
-		}
-	}
-	r.checkDryRun(requests, send(dryAll(requests)), send(requests))
-}
-
-// checkDryRun makes a dry run, and then the real request. The dry run must have the answer of the real request, and
-// write nothing.
-func (r *rig) checkDryRun(request any, planned, real func() (string, error)) {
-	r.t.Helper()
-	before := r.journal.memory.Since(0)
-	plannedAnswer, plannedErr := planned()
-	if after := r.journal.memory.Since(0); len(after) != len(before) {
-		r.t.Fatalf("%+v wrote %+v", request, after[len(before):])
-	}
-	realAnswer, realErr := real()
-	var want, got *ledger.Error
-	errors.As(realErr, &want)
-	errors.As(plannedErr, &got)
-	switch {
-	case (want == nil) != (got == nil),
-		want != nil && (want.Code != got.Code || want.Request != got.Request || !reflect.DeepEqual(want.Funds, got.Funds)):
-		r.t.Errorf("%+v: dry %v, real %v", request, plannedErr, realErr)
-	case plannedAnswer != realAnswer:
-		r.t.Errorf("%+v: dry %s, real %s", request, plannedAnswer, realAnswer)
-	}
-}
-
-func TestDryRun(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.mustPost(transfer("t-1", "jane", "shop", "30"))
-		r.state("bob", isFrozen)
-		r.restart()
-		r.checkDryRuns(
-			transfer("t-1", "jane", "shop", "30"), // again
-			transfer("t-1", "jane", "shop", "31"),
-			transfer("t-2", "jane", "nobody", "1"),
-			transfer("t-2", "jane", "jane", "1"),
-			transfer("t-2", "bob", "jane", "1"),
-			transfer("t-2", "shop", "jane", "31"),
-			transfer("t-2", "fees", "jane", "1"),
-			transfer("*", "jane", "shop", "1"),
-			held("t-2", "jane", "shop", "71", time.Hour),
-			held("t-2", "jane", "shop", "70", -time.Hour),
-			transfer("t-2", "bank", "bob", "1"),
-			held("t-3", "jane", "shop", "20", time.Hour),
-			transfer("", "jane", "shop", "49"),
-			transfer("t-4", "jane", "shop", "2"),
-			transfer("t-4", "jane", "shop", "1"),
-		)
-		if posted, err := r.Post(t.Context(), dry(transfer("", "bank", "jane", "1"))); err != nil || posted.Transaction.ID != "" {
-			t.Errorf("%+v, %v", posted, err)
-		}
-	})
-}
-
-func TestDryRunsOfHoldsAndReversals(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		for i := range 4 {
-			r.mustPost(held(fmt.Sprint("h-", i), "jane", "shop", "10", time.Hour))
-		}
-		if _, err := r.Post(t.Context(), release("h-1")); err != nil {
-			t.Fatal(err)
-		}
-		r.mustPost(transfer("t-1", "jane", "shop", "5"))
-		all := ledger.Part{}
-		first, second := transfer("b-1", "bank", "jane", "5"), transfer("b-2", "jane", "shop", "85")
-		r.checkDryRuns(
-			capture("h-0", some("11")),
-			capture("h-0", some("7")),
-			capture("h-0", some("7")), // again
-			capture("h-0", some("8")),
-			capture("h-1", all),
-			release("h-1"),
-			release("h-2"),
-			release("t-1"),
-			release("none"),
-			reversal("r-1", "t-1", some("6")),
-			reversal("r-1", "t-1", some("2")),
-			reversal("r-1", "t-1", some("2")), // again
-			reversal("r-1", "t-1", all),       // another body
-			reversal("", "t-1", all),
-			reversal("", "t-1", all), // nothing is left
-			reversal("", "h-3", all),
-			reversal("", "none", all),
-		)
-		r.checkDryBatch(true, second)
-		r.checkDryBatch(true, first, second)
-		r.checkDryBatch(true, first, second) // again
-		r.checkDryBatch(false, first, second, transfer("b-3", "jane", "shop", "999"))
-		r.checkDryBatch(false, first, second, first)
-	})
 }
 
 // G8: a dry run reads the amount spent before the credits, so that a debit is not refused whose credit is posted

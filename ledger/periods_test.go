@@ -63,51 +63,18 @@ func TestEffectiveDate(t *testing.T) {
 	})
 }
 
-// An effective date is at least EffectiveAge in the past, after the epoch of KSUIDs, and not for holds. A request that was posted before is
-// replayed even if its date is in the future by the clock of this process.
-func TestInvalidEffectiveDates(t *testing.T) {
+// A request that was posted before is replayed even if its date is in the future by the clock of this process.
+func TestEffectiveDateByASlowerClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		epoch := time.Date(2014, 5, 13, 16, 53, 20, 0, time.UTC)
-		for id, c := range map[string]struct {
-			at   time.Time
-			hold bool
-			rule string // "": posted
-		}{
-			"epoch": {at: epoch}, "just": {at: storeNow().Add(-15 * time.Second)},
-			"before": {at: epoch.Add(-1), rule: "2014-05-13T16:53:20Z"}, "zero": {rule: "2014-05-13T16:53:20Z"},
-			"young": {at: storeNow().Add(-15*time.Second + time.Microsecond), rule: "at least 15 seconds in the past"},
-			"now":   {at: storeNow(), rule: "past"}, "future": {at: storeNow().Add(time.Hour), rule: "past"},
-			"hold": {at: epoch, hold: true, rule: "hold"},
-		} {
-			request := transfer(id, "bank", "shop", "1")
-			request.EffectiveAt = &c.at
-			if c.hold {
-				request.Hold = &ledger.HoldRequest{}
-			}
-			checked, dryErr := r.post(dry(request))
-			posted, err := r.post(request)
-			if c.rule == "" {
-				if err != nil || dryErr != nil || !posted.Transaction.PostedAt().Equal(c.at) || checked.Transaction.Legs[0].ID != "" {
-					t.Errorf("%s: %v, %v, %v", id, posted, err, dryErr)
-				}
-				continue
-			}
-			for _, err := range []error{err, dryErr} {
-				e := r.refused(err, ledger.CodeInvalidRequest)
-				if names := ledger.Names(e.Fields); !slices.Equal(names, []string{"effective_at"}) ||
-					!strings.Contains(e.Fields[0].Rule, c.rule) {
-					t.Errorf("%s: %+v", id, e.Fields)
-				}
-			}
-			r.stored(id, false)
-		}
-		request := backdated("late", "bank", "shop", "1", ledger.EffectiveAge+time.Second)
+		request := backdated("late", "bank", "shop", "1", ledger.EffectiveAge)
 		r.mustPost(request)
+		_, err := r.post(backdated("young", "bank", "shop", "1", ledger.EffectiveAge-time.Microsecond))
+		r.refused(err, ledger.CodeInvalidRequest)
 		r.skew = -2 * time.Second
 		if again := r.mustPost(request); !again.Replayed {
 			t.Errorf("%+v", again)
 		}
-		_, err := r.post(backdated("behind", "bank", "shop", "1", ledger.EffectiveAge+time.Second))
+		_, err = r.post(backdated("behind", "bank", "shop", "1", ledger.EffectiveAge+time.Second))
 		r.refused(err, ledger.CodeInvalidRequest)
 	})
 }
@@ -220,8 +187,7 @@ func TestClosedPeriods(t *testing.T) {
 	})
 }
 
-// A closing is sent again safely. Its number must be the next one, and its time over for five minutes by the store's
-// clock.
+// A closing is sent again safely. Its time must be over for five minutes, by the store's clock.
 func TestClosings(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		asked := closing(1, 5*time.Minute)
@@ -230,28 +196,13 @@ func TestClosings(t *testing.T) {
 		if err != nil || created || again != closed {
 			t.Errorf("%+v, %v, %v", again, created, err)
 		}
-		for name, c := range map[string]struct {
-			change func(*ledger.ClosePeriod)
-			code   ledger.Code
-			field  string
-		}{
-			"other time":   {func(c *ledger.ClosePeriod) { c.Before = c.Before.Add(-time.Hour) }, ledger.CodePeriodExists, "closed_before"},
-			"other reason": {func(c *ledger.ClosePeriod) { c.Reason = "other" }, ledger.CodePeriodExists, "reason"},
-			"not the next": {func(c *ledger.ClosePeriod) { c.Number = 3 }, ledger.CodeInvalidPeriod, "number"},
-			"too early": {func(c *ledger.ClosePeriod) {
-				c.Number, c.Before = 2, storeNow().Add(-5*time.Minute+time.Microsecond)
-			}, ledger.CodeInvalidPeriod, "closed_before"},
-			"no reason":    {func(c *ledger.ClosePeriod) { c.Reason = "" }, ledger.CodeInvalidRequest, "reason"},
-			"no number":    {func(c *ledger.ClosePeriod) { c.Number = 0 }, ledger.CodeInvalidRequest, "number"},
-			"before KSUID": {func(c *ledger.ClosePeriod) { c.Before = time.Time{} }, ledger.CodeInvalidRequest, "closed_before"},
-		} {
-			asked := asked
-			c.change(&asked)
-			_, _, err := r.ClosePeriod(t.Context(), asked)
-			if e := r.refused(err, c.code); len(e.Fields) != 1 || e.Fields[0].Field.Name != c.field {
-				t.Errorf("%s: %+v", name, e)
-			}
+		asked.Reason = "other"
+		_, _, err = r.ClosePeriod(t.Context(), asked)
+		if e := r.refused(err, ledger.CodePeriodExists); len(e.Fields) != 1 || e.Fields[0].Field.Name != "reason" {
+			t.Errorf("%+v", e)
 		}
+		_, _, err = r.ClosePeriod(t.Context(), closing(2, 5*time.Minute-time.Microsecond))
+		r.refused(err, ledger.CodeInvalidPeriod)
 		r.skew = 10 * time.Second // the process's clock is wrong
 		_, _, err = r.ClosePeriod(t.Context(), closing(2, time.Hour))
 		r.refused(err, ledger.CodeUnavailable)
