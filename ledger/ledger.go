@@ -9,9 +9,10 @@
 // post.go tells how postings are written, from top to bottom: a request (requests.go) becomes a draft (draft.go), is
 // planned, and its plan is sent until it is stored or refused. request.go makes the plan of a transaction:
 // definitions.go reads and checks the accounts and assets that it names, limits.go computes the conditions of the
-// guards. A reversal and the end of a hold (ends.go) are planned from another transaction (lifecycle.go). Then commit.go
-// has the writes and the guards, funding.go handles refusals by guards, and outcome.go finds out what is stored, and
-// answers. batch.go carries out several requests, and writes some of them together. series.go writes all other events.
+// guards. A reversal and the end of a hold (ends.go) are planned from another transaction (lifecycle.go). Then
+// commit.go has the writes and the guards, funding.go handles refusals by guards, and outcome.go finds out what is
+// stored, and answers. batch.go carries out several requests, and writes some of them together. series.go writes all
+// other events.
 package ledger
 
 import (
