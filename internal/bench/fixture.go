@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -152,3 +154,160 @@ func (f *fixture) deposit(id string, first, last, asset int) request {
 	}
 	return request{post: t, legs: legs}
 }
+
+// The workloads, in the order in which a run executes them.
+const (
+	Uniform     = "uniform"
+	HotReceiver = "hot-receiver"
+	HotSpender  = "hot-spender"
+	Market      = "market"
+	Read        = "read"
+)
+
+// Workloads returns the names of all workloads, in their order.
+func Workloads() []string { return []string{Uniform, HotReceiver, HotSpender, Market, Read} }
+
+const (
+	quantityMax = 100    // of a transfer or a trade
+	costMax     = 10_000 // of a trade
+	// advance is the number of maximal debits that a client of hot-spender funds with one payment.
+	advance = 10
+	// pagePostings is the number of postings on an account's page and in a page of a history.
+	pagePostings = 20
+)
+
+// slot identifies one slice of a workload.
+type slot struct {
+	workload string
+	round    int // from 1; 0 is the warm-up
+}
+
+func (s slot) series() string { return fmt.Sprintf("%s%d", s.workload, s.round) }
+
+// request is one request of a workload: a transaction with its postings, or a read.
+type request struct {
+	post client.Request // nil for a read
+	legs []leg
+	read func(ctx context.Context, api *client.Client) error
+}
+
+func (f *fixture) transfer(id string, from, to, asset int, quantity int64) request {
+	return request{
+		post: client.Transfer{ID: id, From: f.names[from], To: f.names[to], Asset: f.assets[asset],
+			Quantity: events.NewAmount(quantity)},
+		legs: []leg{{from, asset, -quantity, 0}, {to, asset, quantity, 0}},
+	}
+}
+
+// trade is a trade of shares. settle also moves the cash.
+func (f *fixture) trade(id string, buyer, seller int, quantity, cost int64, settle bool) request {
+	legs := []leg{{buyer, share, quantity, cost}, {seller, share, -quantity, -cost}}
+	if settle {
+		legs = append(legs, leg{buyer, cash, -cost, 0}, leg{seller, cash, cost, 0})
+	}
+	return request{
+		post: client.Trade{ID: id, Asset: f.assets[share], Buyer: f.names[buyer], Seller: f.names[seller],
+			Quantity: events.NewAmount(quantity), Cost: events.NewAmount(cost), Settle: settle},
+		legs: legs,
+	}
+}
+
+// next returns request n of a workload, counted over all clients. Requests of one worker never overlap.
+func (r *Run) next(s slot, worker, n int) request {
+	switch s.workload {
+	case HotSpender:
+		return r.spend(s, worker, &r.spenders[worker])
+	case Read:
+		return r.reading(s, n)
+	}
+	return r.write(s, n)
+}
+
+// reading is request n of the workload read: in turn an account's page, its history of all assets and of one, an
+// eventual read of a balance, and a strong one. Every account has deposits, so every answer has postings.
+func (r *Run) reading(s slot, n int) request {
+	random := r.random(s, n)
+	account, asset := r.fixture.names[random.IntN(r.fixture.people)], r.fixture.assets[random.IntN(assets)]
+	history := func(q client.HistoryQuery) request {
+		return request{read: func(ctx context.Context, api *client.Client) error {
+			_, err := api.History(account, q).Page(ctx, "", pagePostings)
+			return err
+		}}
+	}
+	balance := func(strong bool) request {
+		return request{read: func(ctx context.Context, api *client.Client) error {
+			_, err := api.Balance(ctx, account, asset, strong)
+			return err
+		}}
+	}
+	kinds := [...]request{
+		{read: func(ctx context.Context, api *client.Client) error {
+			_, err := api.AccountPage(ctx, account, pagePostings)
+			return err
+		}},
+		history(client.HistoryQuery{}), history(client.HistoryQuery{Asset: asset}), balance(false), balance(true),
+	}
+	return kinds[n%len(kinds)]
+}
+
+// write is request n of the workloads uniform, hot-receiver and market.
+//
+// All except market alternate between a transfer and a trade without cash. hot-receiver differs from uniform only in
+// the receiver, so that the difference between their rates is the cost of a hot account.
+func (r *Run) write(s slot, n int) request {
+	f, random, id := r.fixture, r.random(s, n), r.fixture.id(s.series(), n)
+	payer := random.IntN(f.people)
+	receiver := (payer + 1 + random.IntN(f.people-1)) % f.people
+	switch s.workload {
+	case HotReceiver:
+		receiver = f.receiver()
+	case Market:
+		buyer, seller := payer, f.maker(random.IntN(makers))
+		if n%2 == 1 {
+			buyer, seller = seller, buyer
+		}
+		return f.trade(id, buyer, seller, amount(random, quantityMax), amount(random, costMax), true)
+	}
+	if n%2 == 0 {
+		return f.transfer(id, payer, receiver, cash, amount(random, quantityMax))
+	}
+	return f.trade(id, receiver, payer, amount(random, quantityMax), amount(random, costMax), false)
+}
+
+// spending is the state of one client of hot-spender. A client debits only credits that were acknowledged to it, so
+// every debit is covered, whatever other clients do. The balance stays low, so the ledger must read new credits all the
+// time.
+type spending struct {
+	turn  int   // number of requests
+	cover int64 // acknowledged credits minus debits
+}
+
+// spend returns the next request of a client of hot-spender: a debit, or a credit if the cover is too low.
+func (r *Run) spend(s slot, worker int, own *spending) request {
+	f, random := r.fixture, r.random(s, worker<<28|own.turn)
+	id := f.id(fmt.Sprintf("%s-%d", s.series(), worker), own.turn)
+	own.turn++
+	other, quantity := random.IntN(f.people), amount(random, quantityMax)
+	if own.cover < quantity {
+		return f.transfer(id, other, f.spender(), cash, advance*quantityMax)
+	}
+	own.cover -= quantity // before the answer, which may be missing
+	return f.transfer(id, f.spender(), other, cash, quantity)
+}
+
+// acknowledged adds the credit of an acknowledged request to the cover.
+func (own *spending) acknowledged(f *fixture, legs []leg) {
+	if i := slices.IndexFunc(legs, func(l leg) bool { return l.account == f.spender() }); legs[i].quantity > 0 {
+		own.cover += legs[i].quantity
+	}
+}
+
+// random returns the random source of request n of a slice. It depends only on the seed, the slot and n, which is below
+// 2^40.
+func (r *Run) random(s slot, n int) *rand.Rand {
+	return rand.New(rand.NewPCG(r.Seed,
+		uint64(slices.Index(Workloads(), s.workload))<<56|uint64(s.round)<<40|uint64(n)))
+}
+
+// amount returns a random number from 1 to most.
+func amount(random *rand.Rand, most int64) int64 { return 1 + random.Int64N(most) }

@@ -1,12 +1,20 @@
 package books
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"debug/buildinfo"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -134,4 +142,120 @@ func listed(key string, values []string) []Pair {
 		return nil
 	}
 	return []Pair{{key, strings.Join(values, ",")}}
+}
+
+// formats has the program of each format, and its reader, which gets the program's path, "" if it is not in PATH.
+var formats = map[string]struct {
+	program, install string
+	read             func(ctx context.Context, program, file string) (Book, error)
+}{
+	"hledger": {
+		"hledger", "apt-get install hledger on Debian, brew install hledger on macOS, else hledger.org/install",
+		readHledger,
+	},
+	"ledger": {
+		"ledger", "apt-get install ledger on Debian, brew install ledger on macOS, else ledger-cli.org/download. " +
+			"It is another program than this one", readLedger,
+	},
+	"beancount": {
+		"bean-check", "pip install beancount, or pipx install beancount (2.3 or newer)", readBeancount,
+	},
+}
+
+// Formats lists the formats that Read supports.
+const Formats = "hledger, ledger and beancount"
+
+// IsFormat reports whether Read supports a format.
+func IsFormat(format string) bool { return formats[format].read != nil }
+
+// Read reads a book with the program of its format: the given one, or the first in PATH if it is "". Errors:
+// *MissingError, and the error output of the program.
+func Read(ctx context.Context, format, program, file string) (Book, error) {
+	f, ok := formats[format]
+	if !ok {
+		return Book{}, fmt.Errorf("unknown format %q: must be one of %s", format, Formats)
+	}
+	if _, err := os.Stat(file); err != nil {
+		return Book{}, err
+	}
+	switch path, err := exec.LookPath(program); {
+	case program == "":
+		program = find(f.program)
+	case err != nil:
+		return Book{}, err
+	case isOurs(path):
+		return Book{}, fmt.Errorf("%s is this program, and not the %s that reads the book", path, f.program)
+	}
+	b, err := f.read(ctx, program, file)
+	if errors.Is(err, exec.ErrNotFound) {
+		err = &MissingError{format, f.install}
+	}
+	return b, err
+}
+
+// MissingError means that a program is not installed. It says how to install it.
+type MissingError struct{ Program, Install string }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is required to read this book, but is not in PATH: %s", e.Program, e.Install)
+}
+
+// find returns the path of the first program in PATH with a name, "" if there is none. It passes over this program,
+// which may have the name of the program ledger.
+func find(name string) string {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(path) && !isOurs(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// isOurs reports whether a file is this program, perhaps another copy or version of it.
+func isOurs(path string) bool {
+	info, err := buildinfo.ReadFile(path)
+	own, ok := debug.ReadBuildInfo()
+	return err == nil && ok && info.Main.Path == own.Main.Path
+}
+
+// output runs a program and returns its standard output. Errors: exec.ErrNotFound, also if program is "", and its
+// standard error.
+func output(ctx context.Context, input io.Reader, program string, args ...string) ([]byte, error) {
+	if program == "" {
+		return nil, exec.ErrNotFound
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(errs.Bytes()))
+	}
+	return out.Bytes(), nil
+}
+
+// pythonOf returns the Python interpreter in the first lines of a program, such as that of a virtual environment. It
+// returns python3 if it finds none.
+func pythonOf(program string) string {
+	const fallback = "python3"
+	f, err := os.Open(program)
+	if err != nil {
+		return fallback
+	}
+	defer f.Close()
+	lines := bufio.NewReader(io.LimitReader(f, 4096))
+	first, _ := lines.ReadString('\n')
+	interpreter, ok := strings.CutPrefix(strings.TrimSpace(first), "#!")
+	if ok && strings.Contains(interpreter, "python") {
+		words := strings.Fields(interpreter) // "/usr/bin/env python3", or a path and perhaps an option
+		if strings.HasSuffix(words[0], "/env") && len(words) > 1 {
+			return words[1]
+		}
+		return words[0]
+	}
+	// A path that is too long for the first line is in the second one: '''exec' /path/python "$0" "$@"
+	second, _ := lines.ReadString('\n')
+	if words := strings.Fields(second); len(words) > 1 && words[0] == "'''exec'" {
+		return strings.Trim(words[1], `"`)
+	}
+	return fallback
 }
