@@ -19,47 +19,6 @@ import (
 	"ledger.example/tests/system"
 )
 
-func TestBenchUsageErrors(t *testing.T) {
-	for args, problem := range map[string]string{
-		"bench nonsense":                              `"nonsense" is not a workload; there are uniform, hot-receiver, hot-spender, market, read`,
-		"bench market market":                         "workload market is given twice",
-		"bench --clients 0":                           `"--clients" flag: must be a whole number from 1 to 512`,
-		"bench --accounts 1":                          `"--accounts" flag: must be a whole number from 2 to 10000`,
-		"bench --rounds 0":                            `"--rounds" flag: must be a whole number from 1 to 100`,
-		"bench --seconds 0":                           `"--seconds" flag: must be a whole number from 1 to 3600`,
-		"bench --count -1":                            `"--count" flag: must be a whole number from 1 to`,
-		"bench --count 5 --seconds 5":                 "[count seconds] were all set",
-		"bench --quick --count 5":                     "[count quick] were all set",
-		"bench --quick --memory":                      "[memory quick] were all set",
-		"bench --quick --no-pump":                     "[no-pump quick] were all set",
-		"bench --memory --dynamodb-endpoint http://x": "[dynamodb-endpoint memory] were all set",
-		"bench --dynamodb-endpoint x":                 "not an http or https URL",
-		"bench --url http://127.0.0.1:1 --memory":     "cannot be used with --memory",
-		"bench --url http://127.0.0.1:1 --quick":      "cannot be used with --memory",
-		"bench --url nonsense":                        "--url or LEDGER_URL",
-		"bench --url=":                                "--url must not be empty",
-		"bench --i-mean http://127.0.0.1:1":           "--i-mean needs --url or --dynamodb-endpoint",
-
-		"bench --count 0":                          `"--count" flag: must be a whole number from 1 to`,
-		"bench --url http://127.0.0.1:1 --table t": "cannot be used with --memory, --dynamodb-endpoint, --table",
-		"bench --memory --sign":                    "--sign needs --url",
-
-		"bench --url http://ledger.example":                                        "is not on this machine: to confirm, add --i-mean http://ledger.example",
-		"bench --url http://ledger.example --i-mean http://ledger.example/":        "--i-mean is http://ledger.example/, but --url is http://ledger.example",
-		"bench --url http://127.0.0.1:1 --i-mean http://127.0.0.1:2":               "--i-mean is http://127.0.0.1:2",
-		"bench --url http://127.0.0.1.ledger.example":                              "is not on this machine",
-		"bench --url http://127.0.0.1@ledger.example":                              "the URL has a user name",
-		"bench --url http://10.0.0.1":                                              "is not on this machine",
-		"bench --dynamodb-endpoint http://store.example":                           "is not on this machine: to confirm, add --i-mean http://store.example",
-		"bench --dynamodb-endpoint http://store.example --i-mean http://a.example": "--i-mean is http://a.example, but --dynamodb-endpoint is http://store.example",
-	} {
-		code, out, problems := ledger(t, "http://ledger.example", strings.Fields(args)...)
-		if code != exitUsage || out != "" || !strings.Contains(problems, problem) {
-			t.Errorf("ledger %s: exit %d, want %q:\n%s%s", args, code, problem, out, problems)
-		}
-	}
-}
-
 func TestBenchAcceptsConfirmedAddresses(t *testing.T) {
 	for _, o := range []struct{ address, confirmed string }{
 		{"http://127.0.0.1:8080", ""}, {"http://localhost:8080", ""}, {"http://[::1]:8080", ""},
