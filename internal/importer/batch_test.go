@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"ledger.example/client"
 	_ "ledger.example/tests/full" // fixes the seed
 )
@@ -84,46 +82,6 @@ func newBatches(b *book) *batches {
 	return &batches{book: b, before: func(context.Context, []string) error { return nil }}
 }
 
-// Batches execute their commands in any order. The outcome must still be that of the lines one after the other.
-func TestBatchesHaveTheOutcomeOfFileOrder(t *testing.T) {
-	largest := 0
-	rapid.Check(t, func(t *rapid.T) {
-		file := drawFile(t)
-		one := newBook()
-		wantCounts, wantFailures, err := run(context.Background(), one, 1, strings.NewReader(file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var f failures
-		many := newBatches(newBook())
-		refuses := rapid.Bool().Draw(t, "a batch is refused")
-		many.before = func(_ context.Context, ids []string) error {
-			if len(slices.Compact(slices.Sorted(slices.Values(ids)))) != len(ids) {
-				return errors.New("an id is there twice")
-			}
-			if refuses && len(ids)%2 == 0 {
-				return &client.Error{Status: http.StatusBadRequest, Code: client.CodeMalformedBody}
-			}
-			return nil
-		}
-		i := New(Config{Ledger: many.book, Batches: many, Clients: rapid.IntRange(1, 4).Draw(t, "clients"), OnFailure: f.add})
-		if err := i.Run(context.Background(), strings.NewReader(file)); err != nil {
-			t.Fatal(err)
-		}
-		if i.Counts() != wantCounts || fmt.Sprint(f.lines()) != fmt.Sprint(wantFailures.lines()) ||
-			fmt.Sprint(many.book.balances) != fmt.Sprint(one.balances) {
-			t.Fatalf("in batches: %+v %v %v\none by one: %+v %v %v\n%s", i.Counts(), f.lines(), many.book.balances, wantCounts,
-				wantFailures.lines(), one.balances, file)
-		}
-		if len(many.sizes) > 0 {
-			largest = max(largest, slices.Max(many.sizes))
-		}
-	})
-	if largest < 2 {
-		t.Error("no lines were ever sent together")
-	}
-}
-
 // many returns a file of transfers that wait only for its definitions.
 func many(lines int) string {
 	var file strings.Builder
@@ -134,8 +92,7 @@ func many(lines int) string {
 	return file.String()
 }
 
-// Independent lines are sent in batches of a hundred. A ledger without batches gets them one by one, and no second
-// batch is tried.
+// Independent lines are sent in batches of a hundred. The lines of a batch that is refused are sent one by one.
 func TestIndependentLinesAreBatched(t *testing.T) {
 	const lines = 1_000
 	for name, c := range map[string]struct {
@@ -143,8 +100,6 @@ func TestIndependentLinesAreBatched(t *testing.T) {
 		requests int64 // at most, including those of the definitions
 	}{
 		"batches":                     {nil, 4 + lines/100 + 4},
-		"an older ledger":             {&client.Error{Status: http.StatusNotFound, Code: "not_found"}, 4 + lines + 1},
-		"an older ledger's gateway":   {&client.StatusError{Status: http.StatusNotFound}, 4 + lines + 1},
 		"batches that are not wanted": {refusal("batch_too_large"), 4 + lines + lines/batchFirst + 1},
 	} {
 		t.Run(name, func(t *testing.T) {

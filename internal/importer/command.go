@@ -1,11 +1,13 @@
 package importer
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -33,8 +35,7 @@ func (c command) endsOrReverses() bool {
 }
 
 // parse parses one line: an object with one member, whose name is the kind of the command. The server validates the
-// body, including duplicate and unknown fields. parse requires only an id, and the cost of a trade, because older
-// servers post a trade without a cost. A nil line is one that is too long.
+// body, including duplicate and unknown fields. parse requires only an id. A nil line is one that is too long.
 func parse(line []byte) (command, error) {
 	if line == nil {
 		return command{}, errTooLong
@@ -59,9 +60,6 @@ func parse(line []byte) (command, error) {
 	c := command{Command: client.Command{Kind: kind, Body: body}}
 	if err := c.takeIDs(fields, path); err != nil {
 		return command{}, err
-	}
-	if kind == client.KindTrade && !slices.ContainsFunc(fields, func(f member) bool { return f.name == "cost" }) {
-		return command{}, errors.New(`trade.cost: is missing; for a free trade, write "cost":"0"`)
 	}
 	c.need(body)
 	return c, nil
@@ -227,4 +225,66 @@ func text(fields []member) []byte {
 		all = append(append(append(all, name...), ':'), f.value...)
 	}
 	return append(all, '}')
+}
+
+// maxLineBytes bounds a line including its end. It is four times the largest body that the API takes.
+const maxLineBytes = 1 << 20
+
+var (
+	errTooLong    = errors.New("the line is longer than 1 MiB")
+	byteOrderMark = []byte("\xef\xbb\xbf")
+)
+
+// line is a line of the file that is not blank.
+type line struct {
+	number int    // from 1, counting blank lines
+	text   []byte // without the end of line; valid until the next line is read; nil: longer than maxLineBytes
+	bytes  int64  // including the end of line and preceding blank lines
+}
+
+// Count returns the number of lines of a file that are not blank, as in Counts.
+func Count(file io.Reader) (n int64, err error) {
+	for _, err := range lines(file) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// lines reads a file line by line, with one line in memory. An error of the file ends the sequence.
+func lines(file io.Reader) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
+		in := bufio.NewReaderSize(file, maxLineBytes)
+		l := line{}
+		for ended := false; !ended; {
+			text, err := in.ReadSlice('\n')
+			isTooLong := errors.Is(err, bufio.ErrBufferFull)
+			l.bytes += int64(len(text))
+			for errors.Is(err, bufio.ErrBufferFull) { // skip the rest of the line
+				text, err = in.ReadSlice('\n')
+				l.bytes += int64(len(text))
+			}
+			if ended = errors.Is(err, io.EOF); err != nil && !ended {
+				yield(line{}, err)
+				return
+			}
+			l.number++
+			l.text = bytes.TrimSuffix(text, []byte("\n"))
+			if l.number == 1 {
+				l.text = bytes.TrimPrefix(l.text, byteOrderMark)
+			}
+			switch {
+			case isTooLong:
+				l.text = nil
+			case len(bytes.TrimSpace(l.text)) == 0:
+				continue
+			}
+			if !yield(l, nil) {
+				return
+			}
+			l.bytes = 0
+		}
+	}
 }

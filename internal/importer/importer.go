@@ -3,12 +3,10 @@
 package importer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -287,81 +285,4 @@ func (i *Import) cache(account string, unlimited bool) {
 		clear(i.policies)
 	}
 	i.policies[account] = unlimited
-}
-
-// work sends a job, and others in the same batch, unless reading has ended, and returns them. When ctx ends, they are
-// cut off. Errors:
-// ErrFailures, and the error of a line without an answer. After an error, no other job is sent. If several lines of a
-// batch get no answer, the first one is reported, and the others are cut off.
-func (i *Import) work(ctx, reading context.Context, first *job) (jobs []*job, err error) {
-	jobs = []*job{first}
-	if first.mayBatch() && i.batchSize.Load() > 1 {
-		i.batches <- struct{}{}
-		defer func() { <-i.batches }()
-		jobs = i.schedule.batch(first, int(i.batchSize.Load()))
-	}
-	if reading.Err() != nil {
-		return jobs, nil
-	}
-	hasAnswers := true
-	for n, o := range i.send(ctx, jobs) {
-		j := jobs[n]
-		switch isAnswer := isAnswer(o.Err); {
-		case o.Err == nil && o.Written.New:
-			i.count(j.bytes, func(c *Counts) { c.New++ })
-		case o.Err == nil:
-			i.count(j.bytes, func(c *Counts) { c.Replayed++ })
-		case ctx.Err() != nil, !isAnswer && !hasAnswers:
-			i.count(0, func(c *Counts) { c.CutOff++ })
-		case i.deferRetry(j, o.Err):
-		default:
-			tooMany := i.fail(Failure{Line: j.number, Kind: j.Kind, ID: j.ID, Err: o.Err}, j.bytes)
-			if !isAnswer {
-				hasAnswers, err = false, o.Err
-			}
-			err = cmp.Or(err, tooMany)
-		}
-	}
-	return jobs, err
-}
-
-// count changes the counts, and adds the bytes of a finished line.
-func (i *Import) count(bytes int64, change func(*Counts)) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.counts.Bytes += bytes
-	change(&i.counts)
-}
-
-// isAnswer reports whether err is a refusal by the ledger, and not a failure to answer.
-func isAnswer(err error) bool {
-	_, isUnknown := errors.AsType[*client.UnknownError](err)
-	answer, ok := errors.AsType[*client.Error](err)
-	return ok && !isUnknown && answer.Status < http.StatusInternalServerError
-}
-
-// fail counts and reports a bad line. Error: ErrFailures, when Config.Failures is reached.
-func (i *Import) fail(f Failure, bytes int64) (err error) {
-	i.count(bytes, func(c *Counts) {
-		c.Failed++
-		i.config.OnFailure(f)
-		if i.config.Failures > 0 && c.Failed >= i.config.Failures {
-			err = ErrFailures
-		}
-	})
-	return err
-}
-
-// skip counts a change that is not tried because lines before failed. Only the first one is reported.
-func (i *Import) skip(j *job, failed int64) {
-	i.count(j.bytes, func(c *Counts) {
-		if c.NotTried++; c.NotTried == 1 {
-			noun := "lines"
-			if failed == 1 {
-				noun = "line"
-			}
-			i.config.OnFailure(Failure{Line: j.number, Kind: j.Kind, ID: j.ID,
-				Err: fmt.Errorf("not tried: %d %s before failed", failed, noun)})
-		}
-	})
 }

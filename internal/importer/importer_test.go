@@ -203,20 +203,19 @@ const opening = `{"asset":{"id":"USD"}}
 {"account":{"id":"jane"}}
 `
 
-// With any concurrency, the outcome is that of the lines one after the other. A second run replays what the first one
-// wrote.
+// With any concurrency, and in batches, which execute their commands in any order, the outcome is that of the lines one
+// after the other. A second run replays what the first one wrote.
 func TestOutcomeIsThatOfFileOrder(t *testing.T) {
+	largest := 0
 	rapid.Check(t, func(t *rapid.T) {
 		file := drawFile(t)
-		clients := rapid.IntRange(2, 16).Draw(t, "clients")
-		one := newBook()
+		one, many := newBook(), newBook()
 		one.anEarlierFile()
+		many.anEarlierFile()
 		wantCounts, wantFailures, err := run(context.Background(), one, 1, strings.NewReader(file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		many := newBook()
-		many.anEarlierFile()
 		var n atomic.Int64
 		many.before = func(context.Context, client.Command) error {
 			for range n.Add(1) % 3 * 10 {
@@ -224,26 +223,47 @@ func TestOutcomeIsThatOfFileOrder(t *testing.T) {
 			}
 			return nil
 		}
-		counts, failed, err := run(context.Background(), many, clients, strings.NewReader(file))
-		if err != nil {
+		together := newBatches(many)
+		refuses := rapid.Bool().Draw(t, "a batch is refused")
+		together.before = func(_ context.Context, ids []string) error {
+			if len(slices.Compact(slices.Sorted(slices.Values(ids)))) != len(ids) {
+				return errors.New("an id is there twice")
+			}
+			if refuses && len(ids)%2 == 0 {
+				return &client.Error{Status: http.StatusBadRequest, Code: client.CodeMalformedBody}
+			}
+			return nil
+		}
+		c := Config{Ledger: many, Clients: rapid.IntRange(1, 16).Draw(t, "clients")}
+		if rapid.Bool().Draw(t, "batches") {
+			c.Batches = together
+		}
+		var failed failures
+		c.OnFailure = failed.add
+		i := New(c)
+		if err := i.Run(context.Background(), strings.NewReader(file)); err != nil {
 			t.Fatal(err)
 		}
-		if counts != wantCounts || fmt.Sprint(failed.lines()) != fmt.Sprint(wantFailures.lines()) {
-			t.Fatalf("%d clients: %+v %v\none client: %+v %v\n%s", clients, counts, failed.lines(), wantCounts, wantFailures.lines(), file)
+		counts := i.Counts()
+		if counts != wantCounts || fmt.Sprint(failed.lines()) != fmt.Sprint(wantFailures.lines()) ||
+			fmt.Sprint(many.balances) != fmt.Sprint(one.balances) {
+			t.Fatalf("%d clients: %+v %v %v\none client: %+v %v %v\n%s", c.Clients, counts, failed.lines(), many.balances,
+				wantCounts, wantFailures.lines(), one.balances, file)
 		}
-		if fmt.Sprint(many.balances) != fmt.Sprint(one.balances) {
-			t.Fatalf("%d clients: %v\none client: %v\n%s", clients, many.balances, one.balances, file)
-		}
-		again, _, err := run(context.Background(), many, clients, strings.NewReader(file))
+		again, _, err := run(context.Background(), many, c.Clients, strings.NewReader(file))
 		if err != nil || again.Replayed < counts.New+counts.Replayed {
 			t.Fatalf("run again: %+v after %+v, %v", again, counts, err)
 		}
+		largest = max(largest, slices.Max(append(together.sizes, 0)))
 	})
+	if largest < 2 {
+		t.Error("no lines were ever sent together")
+	}
 }
 
 // drawFile draws definitions and then transfers, including bad ones and duplicate ids, and their ends and reversals, and
-// those of an earlier file. An asset is used only after its
-// definition, because the outcome would depend on timing otherwise.
+// those of an earlier file. An asset is used only after its definition, because the outcome would depend on timing
+// otherwise.
 func drawFile(t *rapid.T) string {
 	var b strings.Builder
 	b.WriteString(`{"asset":{"id":"USD"}}` + "\n" + `{"asset":{"id":"AAPL","currency":"USD"}}` + "\n")
