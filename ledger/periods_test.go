@@ -297,3 +297,25 @@ func TestClockIsSetWhileTheProcessRuns(t *testing.T) {
 		r.refused(err, ledger.CodeUnavailable)
 	})
 }
+
+// A closing whose number is used while it is read is answered by what is stored, as if it had been used before.
+func TestClosingThatIsSentTwiceAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		asked := closing(1, time.Hour)
+		r.journal.fail = func(request string) error {
+			if request == "Newest" {
+				r.journal.fail = nil
+				for _, c := range []ledger.ClosePeriod{asked, closing(2, 2*time.Hour)} {
+					if _, _, err := r.another().ClosePeriod(t.Context(), c); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			return nil
+		}
+		closed, created, err := r.ClosePeriod(t.Context(), asked)
+		if err != nil || created || closed.Number != 1 {
+			t.Errorf("%+v, %v, %v", closed, created, err)
+		}
+	})
+}
