@@ -71,7 +71,7 @@ func (h *history) sweepPeriodically() {
 // It reports whether the answer is final.
 var callByKind = map[string]func(*history, context.Context, dice, *operation) (final bool){
 	kindPost: (*history).post, kindReverse: (*history).post, kindCapture: (*history).end, kindRelease: (*history).end,
-	kindChange: (*history).change, kindBatch: (*history).postBatch,
+	kindChange: (*history).change, kindBatch: (*history).postBatch, kindClosing: (*history).closing,
 }
 
 // call makes calls for an operation until the answer is final, and sometimes one more. If the operation succeeded, it
@@ -201,6 +201,10 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 	case ledger.CodeAccountFrozen, ledger.CodeAccountClosed:
 		h.model.checkStateRefusal(op, e, c)
 		return true, e.Code == ledger.CodeAccountFrozen, true
+	case ledger.CodePeriodClosed:
+		h.count("period_closed answers")
+		h.model.checkPeriodClosed(op, e, c)
+		return true, false, true
 	}
 	if op.kind != kindReverse {
 		return true, false, false

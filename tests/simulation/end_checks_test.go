@@ -59,14 +59,18 @@ func (h *history) audit() {
 	if h.lostRecords > 0 {
 		h.rebuildLists()
 	}
-	report, err := audit.New(audit.Options{
-		Store: h.store.DynamoDB(), Table: tableName, Segments: 1, Findings: 3,
-		Pause: func(context.Context, time.Duration) error { return nil },
-	}).Run(context.Background())
+	report, err := h.runAudit()
 	unfinished := report.ByCode[audit.GuardBehind] // changes of accounts whose callers gave up
 	if err != nil || report.Counts.Findings > unfinished || report.Unsettled > 0 {
 		h.fail("the audit finds %+v (%w)", report, err)
 	}
+}
+
+func (h *history) runAudit() (audit.Report, error) {
+	return audit.New(audit.Options{
+		Store: h.store.DynamoDB(), Table: tableName, Segments: 1, Findings: 3,
+		Pause: func(context.Context, time.Duration) error { return nil },
+	}).Run(context.Background())
 }
 
 // retryAll retries each operation whose effect is stored. The answer must show the stored effect.
@@ -88,6 +92,8 @@ func (h *history) retryAll() {
 				h.checkEndCalls(op, stored)
 				h.retryEnd(ctx, p, op, stored)
 			}
+		case op.kind == kindClosing:
+			h.retryClosing(ctx, p, op)
 		case op.kind == kindBatch && op.atomic:
 			h.checkAtomic(op)
 		}

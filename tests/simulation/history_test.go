@@ -34,6 +34,9 @@ var (
 		"holds swept", "reversals", "hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
 		"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches", "requests in batches",
 		"written together", "not written together", "ends in batches", "ends in atomic batches"}
+	occurrencesOfBooks = []string{"periods closed", "periods opened again", "closings replayed", "period_exists answers",
+		"invalid_period answers", "period_closed answers", "posted after a final closing", "slips found", "reversals",
+		"atomic batches", "written together"}
 )
 
 // count counts one event.
@@ -156,6 +159,7 @@ func run(p Plan) (Stats, error) {
 	if h.err == nil {
 		h.checkEnd()
 		h.checkAvailable()
+		h.checkSlip()
 	}
 	h.drain()
 	h.stats.Lasted = time.Since(h.began)

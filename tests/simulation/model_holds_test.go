@@ -56,6 +56,9 @@ type call struct {
 	acked     map[pair]sums // what had been acknowledged before
 	backdated map[pair]sums // what had been acknowledged before, but may not be projected yet
 	answered  time.Time     // when its answer came
+	sent      time.Time
+	closings  int            // the number of closings of the books that were stored before
+	attempts  map[string]int // likewise, before the last attempt to post each transaction
 }
 
 // callKey is the context key for the *call that a request belongs to.
@@ -94,7 +97,8 @@ func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stamp++
-	c := &call{began: m.stamp, acked: maps.Clone(m.ackedSums), backdated: map[pair]sums{}}
+	c := &call{began: m.stamp, acked: maps.Clone(m.ackedSums), backdated: map[pair]sums{},
+		sent: time.Now(), closings: len(m.closings), attempts: map[string]int{}}
 	for k, ofPair := range m.hiddenBackdated {
 		for _, p := range ofPair {
 			c.backdated[k] = m.plus(c.backdated[k], sumsOf(p))
@@ -125,6 +129,9 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 		if _, end := store.Outcome.Parse(key); header || end {
 			if e, err := store.DecodeEvent(action.Put.Item); err == nil {
 				a.events = append(a.events, e)
+				if t, isHeader := e.(events.TransactionPosted); isHeader {
+					m.checkPeriod(t, c)
+				}
 			}
 		}
 		if account, number, change := store.Change.Parse(key); change {

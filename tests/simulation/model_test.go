@@ -59,12 +59,14 @@ type model struct {
 	mu sync.Mutex
 
 	// Stored events and guards.
-	headers  map[string]events.TransactionPosted
-	postings map[pair]map[events.KSUID]events.PostingRecorded
-	stored   map[pair]sums // sums of all postings
-	spent    map[pair]int64
-	roles    []string // mary's role after each change, from the first
-	groups   []string // the groups of jane's account after each change, from the first
+	headers      map[string]events.TransactionPosted
+	headerStamps map[string]int // when a header was stored
+	postings     map[pair]map[events.KSUID]events.PostingRecorded
+	stored       map[pair]sums // sums of all postings
+	spent        map[pair]int64
+	roles        []string // mary's role after each change, from the first
+	closings     []events.PeriodClosed
+	groups       []string // the groups of jane's account after each change, from the first
 
 	// Stored projections.
 	balances    map[pair]balance
@@ -85,7 +87,7 @@ type model struct {
 func newModel(h *history) *model {
 	return &model{
 		history: h,
-		headers: map[string]events.TransactionPosted{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
+		headers: map[string]events.TransactionPosted{}, headerStamps: map[string]int{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
 		stored: map[pair]sums{}, ackedSums: map[pair]sums{}, ackedPostings: map[pair]map[events.KSUID]sums{},
 		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		roles: []string{""}, groups: []string{""},
@@ -179,7 +181,8 @@ func (m *model) takeEvent(key store.Key, item store.Item) {
 	}
 	switch e := e.(type) {
 	case events.TransactionPosted:
-		m.headers[e.ID] = e
+		m.headers[e.ID], m.headerStamps[e.ID] = e, m.stamp
+		m.checkFinal(e)
 		m.takeHeader(e)
 	case events.PostingRecorded:
 		k := pair{Account: e.Account, Asset: e.Asset}
@@ -192,6 +195,8 @@ func (m *model) takeEvent(key store.Key, item store.Item) {
 		m.takePosting(k, e)
 	case events.AccountChanged:
 		m.takeChange(e)
+	case events.PeriodClosed:
+		m.takeClosing(e)
 	case events.HoldEnded:
 		m.takeEnd(e)
 	case events.TransactionReversed:

@@ -22,6 +22,7 @@ const (
 	Raising   Mode = "raising"   // limits are raised and used before all guards have the new limit
 	Closing   Mode = "closing"   // an empty account is closed while it is used
 	Batching  Mode = "batching"  // batches, atomic and not
+	Books     Mode = "books"     // the books are closed while backdated transactions are posted
 )
 
 // lifecycleModes are the modes of TestLifecycles. Consecutive seeds take them in turn.
@@ -31,6 +32,9 @@ var lifecycleModes = [...]Mode{Mixed, Releasing, Changing, Expiring, Closing, Mi
 func LifecycleOf(seed uint64) Plan {
 	return planOf(seed, lifecycleModes[seed%uint64(len(lifecycleModes))])
 }
+
+// BooksOf returns the plan of a seed in TestClosedPeriods.
+func BooksOf(seed uint64) Plan { return planOf(seed, Books) }
 
 // PlanOf returns the plan of a seed in TestHistories.
 func PlanOf(seed uint64) Plan { return planOf(seed, PostsOnly) }
@@ -51,6 +55,7 @@ const (
 	kindRelease = "release"
 	kindChange  = "change"
 	kindBatch   = "batch"
+	kindClosing = "closing" // of the books
 )
 
 // operation is one thing that a caller wants done, and what the answers to its calls said. A caller calls until the
@@ -70,6 +75,8 @@ type operation struct {
 	target    *operation    // the hold that is captured or released, or the transaction that is reversed
 	part      ledger.Part   // of a capture or a reversal
 	change    ledger.ChangeAccount
+	closing   ledger.ClosePeriod // without a number until it is first sent
+	closed    bool               // an answer said that it closed the books
 
 	members []*operation // of a batch
 	atomic  bool         // an atomic batch
@@ -152,7 +159,7 @@ func (h *history) prepare(n int, op *operation) {
 		op.body = annotated(op.body, func(note *ledger.Annotation) { note.Hold = hold })
 	}
 	op.otherBody = annotated(op.body, func(note *ledger.Annotation) { note.Description = "another body" })
-	if op.body != nil && !op.hold && !op.isNext && (op.batch == nil || !op.batch.atomic) {
+	if op.body != nil && !op.hold && !op.isNext && (op.batch == nil || !op.batch.atomic || h.plan.Mode == Books) {
 		h.backdate(n, op)
 	}
 }
@@ -191,6 +198,7 @@ func (p Plan) operations(k knobs) []*operation {
 	map[Mode]func(){
 		PostsOnly: g.postsOnly, Mixed: g.mixed, Releasing: g.releasing, Expiring: g.expiring, Reversing: g.reversing,
 		Changing: g.changing, Raising: g.raising, Closing: g.closing, Batching: g.batching,
+		Books: g.closeBooks,
 	}[p.Mode]()
 	return g.all
 }

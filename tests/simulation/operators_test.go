@@ -49,13 +49,6 @@ func (h *history) rebuild(ctx context.Context, p *process, account string, must 
 
 // damage changes or deletes a projection in a way that the product's code never does.
 func (h *history) damage(d dice) {
-	client := h.store.DynamoDB()
-	put := func(item store.Item) {
-		if _, err := client.PutItem(context.Background(),
-			&dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
-			h.fail("damage: %w", err)
-		}
-	}
 	m := h.model
 	keys := []store.Key{store.Summary.Key(jane), store.Membership.Key(jane, mary)}
 	ordered := slices.SortedFunc(maps.Keys(m.balances),
@@ -74,7 +67,7 @@ func (h *history) damage(d dice) {
 	item = maps.Clone(item)
 	switch d.IntN(5) {
 	case 0: // the item is deleted
-		if _, err := client.DeleteItem(context.Background(),
+		if _, err := h.store.DynamoDB().DeleteItem(context.Background(),
 			&dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: store.KeyItem(key)}); err != nil {
 			h.fail("damage: %w", err)
 		}
@@ -119,5 +112,13 @@ func (h *history) damage(d dice) {
 			item[name] = store.Integer(int64(d.IntN(3)))
 		}
 	}
-	put(item)
+	h.overwrite(item)
+}
+
+// overwrite puts an item in a way that the product's code never does.
+func (h *history) overwrite(item store.Item) {
+	if _, err := h.store.DynamoDB().PutItem(context.Background(),
+		&dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
+		h.fail("damage: %w", err)
+	}
 }

@@ -86,6 +86,9 @@ func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(shortRun, 
 // and accounts that change. See Mode.
 func TestLifecycles(t *testing.T) { runHistories(t, LifecycleOf, full.Count(shortRun, fullRun)) }
 
+// TestClosedPeriods runs histories in which the books are closed while backdated transactions are posted.
+func TestClosedPeriods(t *testing.T) { runHistories(t, BooksOf, full.Count(shortRun, fullRun)) }
+
 // runHistories runs histories in parallel until one fails, or as many as the flag says. It prints how often each kind of event occurred.
 func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int) {
 	if *replay != "" {
@@ -240,8 +243,11 @@ func (f counts) String() string {
 func (f counts) requireCoverage(t *testing.T, mode Mode) {
 	t.Helper()
 	wanted := slices.Concat(occurrences, occurrencesOfLifecycles)
-	if mode == PostsOnly {
+	switch mode {
+	case PostsOnly:
 		wanted = slices.Concat(occurrences, occurrencesOfPosts)
+	case Books:
+		wanted = slices.Concat(occurrences, occurrencesOfBooks)
 	}
 	for _, hazard := range hazards {
 		if hazard != Memberships {
