@@ -86,21 +86,12 @@ func (op *operation) asksFor(hold events.TransactionPosted, end events.HoldEnded
 			isCaptured(ledger.Posted{Transaction: hold, End: &end}, op.part)
 }
 
-// writer returns the call that wrote an end; nil if no caller's call did.
-func (m *model) writer(end events.HoldEnded) *call {
-	if a := m.attempts[end.Legs[0].ID]; a != nil {
+// writer returns the call that wrote a header or an end with these legs; nil if no caller's call did.
+func (m *model) writer(legs []events.Leg) *call {
+	if a := m.attempts[legs[0].ID]; a != nil {
 		return a.call
 	}
 	return nil
-}
-
-// checkEndCalls checks that the call that wrote the end of a hold was not answered as if it had written nothing. Only a
-// capture that came too late may write the expiry.
-func (h *history) checkEndCalls(op *operation, stored events.HoldEnded) {
-	code := op.endCalls[h.model.writer(stored)]
-	if code != "" && (code != ledger.CodeHoldExpired || stored.Outcome != events.OutcomeExpired) {
-		h.fail("%s: a call was answered with %s, but it wrote the end of %s: %+v", op.name, code, op.target.name, stored)
-	}
 }
 
 // isStored reports whether an operation, or an end of its hold, is stored.

@@ -45,7 +45,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 		return true
 	}
 	complete := true
-	if !b.atomic && members[0].calls > 0 && d.chance(.3) { // a retry may have some of the requests only
+	if !b.atomic && members[0].count > 0 && d.chance(.3) { // a retry may have some of the requests only
 		members = slices.DeleteFunc(members, func(op *operation) bool { return op != members[0] && d.chance(.5) })
 		complete = false
 	}
@@ -64,7 +64,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 		func(on *process) ([]ledger.BatchResult, error) { return on.ledger.PostBatch(ctx, requests, b.atomic) })
 	c.answered = time.Now()
 	h.observe()
-	e, again := h.classify(b.name, err, died)
+	e, again := h.classify(b, c, err, died)
 	switch {
 	case again:
 	case e != nil && (!b.atomic || e.Request < 1 || e.Request > len(members)):
@@ -99,8 +99,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 			if calls[i].wasAcknowledged {
 				h.fail("%s: refused (%w), but its member %s was acknowledged", b.name, e, op.name)
 			}
-			op.noteEnd(c, e)
-			op.lastRefusal = string(e.Code)
+			op.calls[c] = e.Code
 			op.refusedForGood = e.Code == ledger.CodeInsufficientFunds && calls[i].wasOnly(op)
 			continue
 		}

@@ -93,9 +93,10 @@ func (h *history) call(ctx context.Context, op *operation) {
 }
 
 // classify returns the error of a call, if it had one. again: the outcome is unknown, or the answer asks for a retry. e
-// is nil if the call succeeded, and if the process died without an answer.
-func (h *history) classify(name string, err error, died bool) (e *ledger.Error, again bool) {
-	if died {
+// is nil if the call succeeded, and if the process died without an answer. It notes the code of an answer that says that
+// nothing was written.
+func (h *history) classify(op *operation, c *call, err error, died bool) (e *ledger.Error, again bool) {
+	if op.calls[c] = ""; died {
 		h.count("unanswered")
 		return nil, true
 	}
@@ -104,8 +105,11 @@ func (h *history) classify(name string, err error, died bool) (e *ledger.Error, 
 	}
 	e, ok := errors.AsType[*ledger.Error](err)
 	if !ok {
-		h.fail("%s: the error has type %T: %w", name, err, err)
+		h.fail("%s: the error has type %T: %w", op.name, err, err)
 		return nil, true
+	}
+	if e.Code != ledger.CodeOutcomeUnknown {
+		op.calls[c] = e.Code
 	}
 	switch e.Code {
 	case ledger.CodeOutcomeUnknown, ledger.CodeThrottled, ledger.CodeContention, ledger.CodeUnavailable:
@@ -141,24 +145,20 @@ type callStart struct {
 // startCall notes that a call of the operation begins.
 func (op *operation) startCall() callStart {
 	op.inFlight++
-	op.calls++
+	op.count++
 	op.refusedForGood = false
-	return callStart{op.acknowledged != nil || op.endAcknowledged, op.calls, op.inFlight == 1}
+	return callStart{op.acknowledged != nil || op.endAcknowledged, op.count, op.inFlight == 1}
 }
 
 // wasOnly reports whether no other call overlapped this one, which ends now.
-func (p callStart) wasOnly(op *operation) bool { return p.alone && op.calls == p.number }
+func (p callStart) wasOnly(op *operation) bool { return p.alone && op.count == p.number }
 
 // checkAnswer checks the answer to one call against the model. It reports whether the answer is final.
 func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p callStart, c *call, body ledger.Request,
 	answer ledger.Posted, err error, died bool) (final bool) {
-	e, again := h.classify(op.name, err, died)
+	e, again := h.classify(op, c, err, died)
 	switch {
-	case again && (e == nil || e.Code == ledger.CodeOutcomeUnknown):
-		op.unknown = true
-		return false
 	case again:
-		op.lastRefusal = string(e.Code)
 		return false
 	case e == nil && op.isOtherBody(body):
 		h.fail("%s: another body was accepted under its id", op.name)
@@ -179,7 +179,6 @@ func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p call
 		h.fail("%s: refused although it was acknowledged: %w", op.name, e)
 		return true
 	}
-	op.lastRefusal = string(e.Code)
 	final, never, expected := h.checkRefusal(op, e, c)
 	if !expected {
 		h.fail("%s: answered with %w", op.name, err)
@@ -197,7 +196,7 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 		h.model.checkInsufficientFunds(op, e, c)
 		return true, true, true
 	case ledger.CodeInvalidRequest:
-		return h.checkTimeRefusal(op, e, c.answered), false, true
+		return h.checkTimeRefusal(op, e, c), false, true
 	case ledger.CodeAccountFrozen, ledger.CodeAccountClosed:
 		h.model.checkStateRefusal(op, e, c)
 		return true, e.Code == ledger.CodeAccountFrozen, true
@@ -229,18 +228,12 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 // minEffectiveAge is how far in the past an effective date is: the settle window and the clock tolerance.
 const minEffectiveAge = 15 * time.Second
 
-// commandTime is the longest time that a command takes.
-const commandTime = 8 * time.Second
-
 // checkTimeRefusal checks a refusal because of a time: the effective date is too close, or before what is reversed, or
 // the hold expires too soon or has expired. The clock of the process may be off. It reports whether the refusal is
 // final.
-func (h *history) checkTimeRefusal(op *operation, e *ledger.Error, answered time.Time) (final bool) {
+func (h *history) checkTimeRefusal(op *operation, e *ledger.Error, c *call) (final bool) {
 	off := minEffectiveAge + maxSkew + time.Second + maxSlow
-	if op.batch != nil { // the answer comes with those of the other requests
-		off += commandTime
-	}
-	switch since, left := answered.Sub(op.effective), h.began.Add(op.expires).Sub(answered); {
+	switch since, left := c.sent.Sub(op.effective), h.began.Add(op.expires).Sub(c.answered); {
 	case h.model.isBeforeTarget(op):
 		return true
 	case !op.effective.IsZero() && since > off:

@@ -83,13 +83,11 @@ func (h *history) sendClosing(ctx context.Context, op *operation,
 		return created, err
 	})
 	h.observe()
-	e, again := h.classify(op.name, err, died)
+	e, again := h.classify(op, c, err, died)
 	switch {
 	case again:
-		op.unknown = op.unknown || e == nil || e.Code == ledger.CodeOutcomeUnknown
 		return false
 	case e == nil:
-		op.closed = op.closed || created
 		h.model.acknowledgeClosing(op, closed, created)
 	default:
 		h.model.checkClosingRefusal(op, e, c)
@@ -97,16 +95,13 @@ func (h *history) sendClosing(ctx context.Context, op *operation,
 	return true
 }
 
-// retryClosing retries a closing whose number is stored. Nobody wrote it whose every answer said that nothing was
-// written.
+// retryClosing retries a closing whose number is stored.
 func (h *history) retryClosing(ctx context.Context, p *process, op *operation) {
 	stored := h.model.closings
 	if op.closing.Number == 0 || op.closing.Number > int64(len(stored)) {
 		return
 	}
-	if stored[op.closing.Number-1].Reason == op.name && !op.closed && !op.unknown {
-		h.fail("%s is stored, although every answer said that nothing was written", op.name)
-	}
+	h.checkWriter(op, h.model.closers[stored[op.closing.Number-1]], "")
 	if !h.sendClosing(ctx, op, func(do func(*process) (bool, error)) (bool, error, bool) {
 		created, err := do(p)
 		if created {

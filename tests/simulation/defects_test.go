@@ -31,8 +31,11 @@ type finder struct {
 	within       int // number of histories; 0: a directed test
 }
 
-func inHistories(within int) finder       { return finder{"tests/simulation", "TestHistories", within} }
-func inLifecycles(within int) finder      { return finder{"tests/simulation", "TestLifecycles", within} }
+func inHistories(within int) finder  { return finder{"tests/simulation", "TestHistories", within} }
+func inLifecycles(within int) finder { return finder{"tests/simulation", "TestLifecycles", within} }
+func inClosedPeriods(within int) finder {
+	return finder{"tests/simulation", "TestClosedPeriods", within}
+}
 func directed(folder, test string) finder { return finder{folder, test, 0} }
 
 // Patterns in a defect's passage.

@@ -89,7 +89,11 @@ func (h *history) retryAll() {
 			}
 		case op.kind == kindCapture, op.kind == kindRelease:
 			if stored, exists := h.model.outcomes[op.target.name]; exists {
-				h.checkEndCalls(op, stored)
+				expired := ledger.Code("") // only a capture that came too late may write the expiry
+				if stored.Outcome == events.OutcomeExpired {
+					expired = ledger.CodeHoldExpired
+				}
+				h.checkWriter(op, h.model.writer(stored.Legs), expired)
 				h.retryEnd(ctx, p, op, stored)
 			}
 		case op.kind == kindClosing:
@@ -108,9 +112,17 @@ func (h *history) checkAnswers(op *operation) {
 	case op.acknowledged != nil && (!exists || !sameTransaction(*op.acknowledged, stored)):
 		h.fail("%s was acknowledged, but what is stored is missing or differs", op.name)
 	case exists && op.refusedForGood:
-		h.fail("%s is stored, although the last answer was final (%s)", op.name, op.lastRefusal)
-	case op.acknowledged == nil && exists && !op.unknown:
-		h.fail("%s is stored, although every answer said that nothing was written (%s)", op.name, op.lastRefusal)
+		h.fail("%s is stored, although the last answer was final: %v", op.name, op.calls)
+	case exists:
+		h.checkWriter(op, h.model.writer(stored.Legs), "")
+	}
+}
+
+// checkWriter checks that the call that wrote what an operation asked for was not answered as if it had written
+// nothing, or with the code that is allowed.
+func (h *history) checkWriter(op *operation, writer *call, allowed ledger.Code) {
+	if code := op.calls[writer]; code != "" && code != allowed {
+		h.fail("%s: a call was answered with %s, but it wrote what is stored", op.name, code)
 	}
 }
 
@@ -138,7 +150,7 @@ func (h *history) checkAtomic(batch *operation) {
 		if isStored && op.endsHold() {
 			end := h.model.outcomes[op.target.name]
 			if isStored = op.asksFor(h.model.headers[op.target.name], end); isStored {
-				if _, own := op.endCalls[h.model.writer(end)]; !own {
+				if _, own := op.calls[h.model.writer(end.Legs)]; !own {
 					continue // somebody else asked for the same
 				}
 			}

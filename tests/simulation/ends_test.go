@@ -21,8 +21,7 @@ func (h *history) end(ctx context.Context, d dice, op *operation) (final bool) {
 func (h *history) checkEndAnswer(
 	op *operation, c *call, answer ledger.Posted, err error, died bool,
 ) (final bool) {
-	e, again := h.classify(op.name, err, died)
-	op.noteEnd(c, e)
+	e, again := h.classify(op, c, err, died)
 	switch {
 	case again:
 		return false
@@ -37,17 +36,6 @@ func (h *history) checkEndAnswer(
 		h.fail("%s: answered with %w", op.name, err)
 	}
 	return true
-}
-
-// noteEnd notes a call that was sent to end a hold, and the code of an answer that says that it wrote nothing.
-func (op *operation) noteEnd(c *call, e *ledger.Error) {
-	if op.endCalls == nil {
-		op.endCalls = map[*call]ledger.Code{}
-	}
-	op.endCalls[c] = ""
-	if e != nil && e.Code != ledger.CodeOutcomeUnknown {
-		op.endCalls[c] = e.Code
-	}
 }
 
 // endAcknowledged checks and stores an answer that acknowledges a capture or release.
@@ -101,7 +89,7 @@ func (h *history) change(ctx context.Context, d dice, op *operation) (final bool
 		return on.ledger.ChangeAccount(ctx, op.change)
 	})
 	h.observe()
-	e, again := h.classify(op.name, err, died)
+	e, again := h.classify(op, c, err, died)
 	switch {
 	case again:
 		return false

@@ -51,7 +51,7 @@ func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInpu
 	}
 	request := describe(in.Parameters)
 	g.model.noteAttempt(ctx, in.Parameters)
-	g.addRequests(ctx, 1)
+	g.add(ctx, "requests", 1)
 	d := g.draw(ctx, request.operation+" "+request.key.PK+" "+request.key.SK)
 	answered := make(chan reply, 1)
 	g.inFlight.Add(1)
@@ -112,6 +112,7 @@ func (g gate) execute(ctx context.Context, d dice, request request, in middlewar
 	g.count("requests")
 	if fault != "" {
 		g.count("faults")
+		g.add(ctx, "faults", 1)
 	}
 	switch fault {
 	case NotSent:

@@ -76,7 +76,7 @@ type history struct {
 	mu        sync.Mutex
 	malformed map[string]bool   // sequence numbers that were logged as malformed records
 	draws     map[string]uint64 // number of draws by name
-	requests  map[string]int    // number of requests to the store by actor
+	sums      map[string]int    // numbers of requests and of faults by actor
 	err       error             // the first rule that was broken
 	failed    chan struct{}     // closed when err is set
 	stats     Stats
@@ -101,13 +101,13 @@ func (h *history) draw(ctx context.Context, what string) dice {
 	return h.plan.draw(name, n)
 }
 
-// addRequests adds to the number of requests that were made for the actor of ctx, and returns the sum.
-func (h *history) addRequests(ctx context.Context, more int) int {
+// add adds to a sum for the actor of ctx, such as that of its requests to the store, and returns it.
+func (h *history) add(ctx context.Context, what string, more int) int {
 	name, _ := ctx.Value(actor{}).(string)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.requests[name] += more
-	return h.requests[name]
+	h.sums[name+" "+what] += more
+	return h.sums[name+" "+what]
 }
 
 // fail ends the history because a rule was broken. Only the first call counts.
@@ -136,7 +136,7 @@ func run(p Plan) (Stats, error) {
 	h := &history{
 		plan: p, knobs: p.knobs(), began: time.Now(),
 		launches: map[string]int{}, writesDone: make(chan struct{}), failed: make(chan struct{}),
-		malformed: map[string]bool{}, draws: map[string]uint64{}, requests: map[string]int{},
+		malformed: map[string]bool{}, draws: map[string]uint64{}, sums: map[string]int{},
 		stats: Stats{Met: map[string]int{}},
 	}
 	h.model = newModel(h)

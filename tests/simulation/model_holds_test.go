@@ -109,13 +109,18 @@ func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 
 // noteAttempt notes which call sends a write.
 func (m *model) noteAttempt(ctx context.Context, parameters any) {
+	c, _ := ctx.Value(callKey{}).(*call)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if put, isPut := parameters.(*dynamodb.PutItemInput); isPut {
+		if e, err := store.Only[events.PeriodClosed](store.DecodeEvent(put.Item)); err == nil {
+			m.closers[e] = c
+		}
+	}
 	in, writes := parameters.(*dynamodb.TransactWriteItemsInput)
 	if !writes {
 		return
 	}
-	c, _ := ctx.Value(callKey{}).(*call)
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	a := &attempt{call: c}
 	for _, action := range in.TransactItems {
 		if action.Put == nil {

@@ -66,7 +66,8 @@ type model struct {
 	spent        map[pair]int64
 	roles        []string // mary's role after each change, from the first
 	closings     []events.PeriodClosed
-	groups       []string // the groups of jane's account after each change, from the first
+	closers      map[events.PeriodClosed]*call // the calls that sent them
+	groups       []string                      // the groups of jane's account after each change, from the first
 
 	// Stored projections.
 	balances    map[pair]balance
@@ -87,7 +88,7 @@ type model struct {
 func newModel(h *history) *model {
 	return &model{
 		history: h,
-		headers: map[string]events.TransactionPosted{}, headerStamps: map[string]int{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
+		headers: map[string]events.TransactionPosted{}, headerStamps: map[string]int{}, closers: map[events.PeriodClosed]*call{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
 		stored: map[pair]sums{}, ackedSums: map[pair]sums{}, ackedPostings: map[pair]map[events.KSUID]sums{},
 		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		roles: []string{""}, groups: []string{""},

@@ -76,7 +76,6 @@ type operation struct {
 	part      ledger.Part   // of a capture or a reversal
 	change    ledger.ChangeAccount
 	closing   ledger.ClosePeriod // without a number until it is first sent
-	closed    bool               // an answer said that it closed the books
 
 	members []*operation // of a batch
 	atomic  bool         // an atomic batch
@@ -88,11 +87,9 @@ type operation struct {
 
 	acknowledged    *events.TransactionPosted // from the first answer that acknowledged it
 	endAcknowledged bool                      // an answer acknowledged that it ended its hold
-	endCalls        map[*call]ledger.Code     // of an end: its calls, with the codes that say that nothing was written
-	unknown         bool                      // a call got no answer, or the answer that its outcome is unknown
-	lastRefusal     string                    // the code of the last answer that says that nothing was written
+	calls           map[*call]ledger.Code     // its calls, with the codes that say that nothing was written
 	inFlight        int                       // number of calls that wait for an answer
-	calls           int                       // number of calls so far
+	count           int                       // number of calls so far
 	refusedForGood  bool                      // the last call was refused while no other was in flight
 }
 
@@ -204,7 +201,7 @@ func (p Plan) operations(k knobs) []*operation {
 }
 
 func (g *generator) add(op *operation) *operation {
-	op.name = fmt.Sprintf("%s%d", op.kind, len(g.all))
+	op.name, op.calls = fmt.Sprintf("%s%d", op.kind, len(g.all)), map[*call]ledger.Code{}
 	g.all = append(g.all, op)
 	return op
 }

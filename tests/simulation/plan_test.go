@@ -211,7 +211,8 @@ func (k knobs) forMode(p Plan) knobs {
 	case Changing, Raising: // changes are interrupted, and their earlier attempts are still in flight
 		k.crash, k.late = pick(d, .005, .02, .06), pick(d, .1, .3, .5)
 	case Books:
-		k.span, k.backdated = pick(d, 30*time.Second, 12*time.Minute), pick(d, .6, .95)
+		k.span, k.backdated = pick(d, 10*time.Second, 30*time.Second, 12*time.Minute), pick(d, .6, .95)
+		k.late = pick(d, 0, .1, .3, .6)
 	case Closing: // a debit has passed its guard, but stays invisible for long
 		k.itemDelay = pick(d, time.Millisecond, 100*time.Millisecond, time.Second, 3*time.Second)
 		if k.outage = pick(d, 0, 28*time.Second); k.outage > 0 { // before it, the balance is sealed

@@ -16,7 +16,7 @@ import "slices"
 //
 // Prefer inHistories(n) or inLifecycles(n): n is how many histories may run, from seed 0, before one fails. If random
 // histories find a defect too rarely, name a directed test.
-var defects = slices.Concat(backdatedDefects, batchDefects, endsInBatchesDefects, []defect{
+var defects = slices.Concat(backdatedDefects, closingDefects, batchDefects, endsInBatchesDefects, []defect{
 	// G1: all or nothing.
 	{"one posting left out", "G1", "ledger/commit.go", inHistories(10),
 		"«if planted && len(c.limits) == 0 { c.postings = c.postings[1:] }; »all, maker := make("},
