@@ -2,17 +2,19 @@
 // except the names of keys and attributes in package store. Decoding, arithmetic and the order of reads are written
 // separately, so that one bug cannot hide in both.
 //
-// All reads are strongly consistent. The prefix of a file name is the phase that the file belongs to:
+// All reads are strongly consistent. The files belong to four phases:
 //
-//   - read: scans the table in parallel segments, and reads pages of single partitions.
-//   - decode: checks each item by itself: keys, types, canonical strings and numbers, unknown attributes.
-//   - events: checks the checksum of each event, the sums, shape and fingerprint of each header, the ends of holds,
-//     and the reversals. It also compares headers and ends with the postings, the lists of holds, the lists of
-//     transactions and the journal. These do not fit into memory. The audit therefore adds the hashes of the expected
-//     items of each transaction and subtracts the hashes of the stored items.
-//   - projections: reads each account in the order of its keys. It compares balances, segments, guards, the summary,
-//     memberships and places in groups with the events of the account: postings, changes, changes of groups, grants.
-//     It compares the memberships of each group with its grants.
+//   - read.go scans the table in parallel segments, and reads pages of single partitions.
+//   - decode.go, reader.go and values.go check each item by itself: keys, types, canonical strings and numbers, unknown
+//     attributes. The types of items are in definitions.go, transactions.go and projections.go.
+//   - item.go, hashes.go, lifecycle.go and entries.go check the checksum of each event, the sums, shape and fingerprint
+//     of each header, the ends of holds, and the reversals. reconcile.go, journal.go and resolve.go also compare headers
+//     and ends with the postings, the lists of holds, the lists of transactions and the journal. These do not fit into
+//     memory. The audit therefore adds the hashes of the expected items of each transaction and subtracts the hashes of
+//     the stored items.
+//   - account.go reads each account in the order of its keys. balance.go, fold.go, examine.go, closed.go and numbered.go
+//     compare balances, segments, guards, the summary, memberships and places in groups with the events of the account:
+//     postings, changes, changes of groups, grants; and the memberships of each group with its grants.
 //
 // A failed read ends the audit: request cancels the audit's context with the error and returns an empty reply. No
 // other function returns errors of reads. Functions may continue with the empty reply, because a canceled audit

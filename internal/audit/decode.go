@@ -1,7 +1,10 @@
 package audit
 
 import (
+	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -18,31 +21,142 @@ func keyOf(item attributes) store.Key {
 
 // textOf returns the value of a string, or "" for any other type.
 func textOf(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
+	s, _ := scalar(v, aString)
+	return s
 }
 
-// decode checks one item by itself and decodes it into one of the types of the files decode_*.go. value is nil if the
-// item is unknown, or has a defect that makes it unusable. found are its defects.
+// kinds are the types of items, with the names of the parts of their keys. A part with the name of a field sets it. Any
+// other is an id; one without a name may be any text.
+var kinds = kindsByType(
+	kindOf[asset](store.Asset.Pattern, "ID"),
+	kindOf[account](store.Account.Pattern, "ID"),
+	kindOf[change](store.Change.Pattern, "ID", "Number"),
+	kindOf[current](store.Current.Pattern, "ID"),
+	kindOf[period](store.Period.Pattern, "Number"),
+	kindOf[group](store.Group.Pattern, "ID"),
+	kindOf[grouping](store.Grouping.Pattern, "Account", "Number"),
+	kindOf[grouped](store.Grouped.Pattern, "Account", "Group"),
+	kindOf[grant](store.Grant.Pattern, "Account", "User", "Number"),
+	kindOf[grant](store.GroupGrant.Pattern, "Group", "User", "Number"),
+	kindOf[membership](store.Membership.Pattern, "Account", "User"),
+	kindOf[membership](store.GroupMembership.Pattern, "Group", "User"),
+	kindOf[header](store.Transaction.Pattern, "ID"),
+	kindOf[posting](store.Posting.Pattern, "Account", "Asset", "ID"),
+	kindOf[outcome](store.Outcome.Pattern, "Transaction"),
+	kindOf[reversed](store.Reversal.Pattern, "Transaction", "Number"),
+	kindOf[holdEntry](store.Hold.Pattern, "Account", "KSUID"),
+	kindOf[openHold](store.OpenHold.Pattern, "Expires", "Hold"),
+	kindOf[listEntry](store.Listed.Pattern, "KSUID", "Transaction"),
+	kindOf[listEntry](store.ListedMetadata.Pattern, "Name", "", "KSUID", "Transaction"),
+	kindOf[journalPage](store.Journal.Pattern, "KSUID"),
+	kindOf[cursor](store.Forwarded.Pattern, "Target"),
+	kindOf[balance](store.Balance.Pattern, "Account", "Asset"),
+	kindOf[segment](store.Segment.Pattern, "Account", "Asset", "Through"),
+	kindOf[summary](store.Summary.Pattern, "Account"),
+	kindOf[guard](store.Spend.Pattern, "Account", "Asset"),
+)
+
+// kind is how items with keys of one pattern are decoded.
+type kind struct {
+	pattern *store.Pattern
+	as      reflect.Type
+	names   []string // of the parts of the key
+	rules   []rule   // of the parts
+}
+
+func kindOf[T any](pattern *store.Pattern, names ...string) kind {
+	k := kind{pattern, reflect.TypeFor[T](), names, make([]rule, len(names))}
+	for i, name := range names {
+		k.rules[i] = rules["id"]
+		at := slices.IndexFunc(columnsOf(k.as), func(c column) bool { return c.name == name })
+		if name == "" {
+			k.rules[i] = rules["text"]
+		} else if at >= 0 {
+			k.rules[i] = columnsOf(k.as)[at].rule
+		}
+	}
+	return k
+}
+
+// kindsByType returns the kinds by the names of types in items.
+func kindsByType(all ...kind) map[string][]kind {
+	found := make(map[string][]kind)
+	for _, k := range all {
+		for name := range strings.FieldsSeq(k.pattern.Type) {
+			found[name] = append(found[name], k)
+		}
+	}
+	return found
+}
+
+// parts returns the parts of a key. An entry in the wrong shard of the list by time is not an unknown item.
+func (k kind) parts(key store.Key) (parts []string, ok bool) {
+	if k.pattern != store.Listed.Pattern {
+		return k.pattern.Parts(key)
+	}
+	for shard := range store.Shards {
+		ok = ok || key.PK == store.TransactionsPK(shard)
+	}
+	parts = []string{store.FirstID(key.SK), store.LastID(key.SK)}
+	return parts, ok && key.SK == store.Listed.SK(parts...)
+}
+
+// Types that items are decoded into may have these methods.
+type (
+	// checked checks what concerns several attributes, and sets the fields that are no attributes.
+	checked interface{ check(r *reader) }
+	// indexed returns the keys in the indexes. Most items are in none.
+	indexed interface {
+		index(r *reader) (sk2, pk2 string)
+	}
+)
+
+// decode checks one item by itself and decodes it into the type of its kind. value is nil if the item is unknown, or has
+// a defect that makes it unusable. found are its defects.
 func decode(item attributes) (value any, found []Finding) {
 	r := newReader(keyOf(item), item)
 	name := textOf(item[store.AttrType])
-	value, known := readAs(r, kinds[name])
-	if !known {
-		return nil, []Finding{{UnknownItem, r.key, store.AttrType, strconv.Quote(name),
-			"a type of the ledger, with a key of that type"}}
+	for _, k := range kinds[name] {
+		if parts, ok := k.parts(r.key); ok {
+			value = r.decode(k, parts)
+			return value, r.found
+		}
 	}
-	if _, isEvent := value.(storedEvent); isEvent {
-		r.finishEvent()
-	} else {
-		r.finish()
+	return nil, []Finding{{UnknownItem, r.key, store.AttrType, strconv.Quote(name),
+		"a type of the ledger, with a key of that type"}}
+}
+
+func (r *reader) decode(k kind, parts []string) (value any) {
+	r.parts = make(map[string]string, len(parts))
+	for i, part := range parts {
+		r.parts[k.names[i]] = part
+		if is := k.rules[i]; is.typ == aString && !is.fits(part) {
+			r.fault(WrongKey, store.AttrSK, is.wanted+" instead of "+strconv.Quote(part))
+		}
+	}
+	var form struct {
+		V int64 `is:"form"` // the version of the stored form
+	}
+	r.fill(&form)
+	to := reflect.New(k.as)
+	r.fill(to.Interface())
+	if v, ok := to.Interface().(checked); ok {
+		v.check(r)
+	}
+	sk2, pk2 := "", ""
+	if v, ok := to.Interface().(indexed); ok {
+		sk2, pk2 = v.index(r)
+	}
+	r.indexKeys(sk2, pk2)
+	r.finish()
+	value = to.Elem().Interface()
+	if e, isEvent := value.(interface{ sum() string }); isEvent {
+		r.compareChecksum(e.sum())
 	}
 	if r.broken {
-		value = nil
+		return nil
 	}
-	return value, r.found
+	return value
 }
 
 // as decodes an item that should be a T. ok is false if it is missing or unusable. The scan reports unusable items.
@@ -53,66 +167,4 @@ func as[T any](item attributes) (v T, ok bool) {
 	value, _ := decode(item)
 	v, ok = value.(T)
 	return v, ok
-}
-
-// kind decodes an item of one type. known is false if items of this type do not have such a key.
-type kind func(r *reader) (value any, known bool)
-
-// kinds are the types of items. Each has functions with the tables of its attributes, one for each form of its key.
-var kinds = map[string][]kind{
-	kindAsset:           {at(store.Asset.Pattern, readAsset)},
-	kindAccount:         {at(store.Account.Pattern, readAccount)},
-	kindHeader:          {at(store.Transaction.Pattern, readHeader)},
-	kindHeld:            {at(store.Transaction.Pattern, readHeader)},
-	kindCaptured:        {at(store.Outcome.Pattern, readOutcome)},
-	kindReleased:        {at(store.Outcome.Pattern, readOutcome)},
-	kindExpired:         {at(store.Outcome.Pattern, readOutcome)},
-	kindReversed:        {at(store.Reversal.Pattern, readReversed)},
-	kindChange:          {at(store.Change.Pattern, readChange)},
-	kindPosting:         {at(store.Posting.Pattern, readPosting)},
-	kindGroup:           {at(store.Group.Pattern, readGroup)},
-	kindGrouping:        {at(store.Grouping.Pattern, readGrouping)},
-	kindPeriod:          {at(store.Period.Pattern, readPeriod)},
-	kindGrant:           {at(store.Grant.Pattern, readGrant), at(store.GroupGrant.Pattern, readGroupGrant)},
-	kindRevoke:          {at(store.Grant.Pattern, readGrant), at(store.GroupGrant.Pattern, readGroupGrant)},
-	store.Current.Type:  {at(store.Current.Pattern, readCurrent)},
-	store.Spend.Type:    {at(store.Spend.Pattern, readGuard)},
-	store.Balance.Type:  {at(store.Balance.Pattern, readBalance)},
-	store.Segment.Type:  {at(store.Segment.Pattern, readSegment)},
-	store.Summary.Type:  {at(store.Summary.Pattern, readSummary)},
-	store.Grouped.Type:  {at(store.Grouped.Pattern, readGrouped)},
-	store.Hold.Type:     {at(store.Hold.Pattern, readHoldEntry)},
-	store.OpenHold.Type: {at(store.OpenHold.Pattern, readOpenHold)},
-	store.Listed.Type:   {readListEntry},
-	store.Journal.Type:  {at(store.Journal.Pattern, readJournalPage)},
-	store.Membership.Type: {at(store.Membership.Pattern, readMembership),
-		at(store.GroupMembership.Pattern, readGroupMembership)},
-	store.Forwarded.Type: {at(store.Forwarded.Pattern, readCursor)},
-}
-
-// at is a kind of the items whose keys have a pattern. read gets the parts of the key. The first two are ids, or a
-// number, which has the form of an id; read checks a third one.
-func at[V any](pattern *store.Pattern, read func(r *reader, key []string) V) kind {
-	return func(r *reader) (any, bool) {
-		key, ok := pattern.Parts(r.key)
-		if !ok {
-			return nil, false
-		}
-		r.checkIDs(key[:min(2, len(key))]...)
-		value := read(r, key)
-		if !r.keysRead {
-			r.keys("", "") // most items are in no index
-		}
-		return value, true
-	}
-}
-
-// readAs decodes an item by the first of some kinds that has such a key.
-func readAs(r *reader, all []kind) (value any, known bool) {
-	for _, read := range all {
-		if value, known = read(r); known {
-			break
-		}
-	}
-	return value, known
 }

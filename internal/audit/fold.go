@@ -13,38 +13,38 @@ var foldSums = [...]struct {
 	name     string // of the attribute
 	isSigned bool   // it may be below zero
 	ofHolds  bool   // it counts only postings of holds, and is absent when it is zero
-	add      func(sum *big.Int, p leg)
+	add      func(sum *big.Int, p posting)
 }{
-	credits: {store.AttrCredits, false, false, func(sum *big.Int, p leg) {
-		if p.quantity.Sign() > 0 {
-			sum.Add(sum, p.quantity)
+	credits: {store.AttrCredits, false, false, func(sum *big.Int, p posting) {
+		if p.Quantity.Sign() > 0 {
+			sum.Add(sum, p.Quantity)
 		}
 	}},
-	debits: {store.AttrDebits, false, false, func(sum *big.Int, p leg) {
-		if p.quantity.Sign() < 0 {
-			sum.Sub(sum, p.quantity)
+	debits: {store.AttrDebits, false, false, func(sum *big.Int, p posting) {
+		if p.Quantity.Sign() < 0 {
+			sum.Sub(sum, p.Quantity)
 		}
 	}},
-	expenditure: {store.AttrExpenditure, true, false, func(sum *big.Int, p leg) { sum.Add(sum, p.cost) }},
-	holds: {store.AttrHolds, false, true, func(sum *big.Int, p leg) {
-		if p.phase != "" {
+	expenditure: {store.AttrExpenditure, true, false, func(sum *big.Int, p posting) { sum.Add(sum, p.Cost) }},
+	holds: {store.AttrHolds, false, true, func(sum *big.Int, p posting) {
+		if p.Phase != "" {
 			sum.Add(sum, big.NewInt(1))
 		}
 	}},
 	// Pending sums may be below zero: a segment may have the end of a hold without its placing.
-	pendingDebits: {store.AttrPendingDebits, true, true, func(sum *big.Int, p leg) {
+	pendingDebits: {store.AttrPendingDebits, true, true, func(sum *big.Int, p posting) {
 		if p.holdsDebit() {
-			sum.Sub(sum, p.pending)
+			sum.Sub(sum, p.Pending)
 		}
 	}},
-	pendingCredits: {store.AttrPendingCredits, true, true, func(sum *big.Int, p leg) {
+	pendingCredits: {store.AttrPendingCredits, true, true, func(sum *big.Int, p posting) {
 		if !p.holdsDebit() {
-			sum.Add(sum, p.pending)
+			sum.Add(sum, p.Pending)
 		}
 	}},
-	returned: {store.AttrReturned, false, true, func(sum *big.Int, p leg) {
+	returned: {store.AttrReturned, false, true, func(sum *big.Int, p posting) {
 		if p.holdsDebit() && p.endsHold() {
-			sum.Add(sum, p.pending).Add(sum, p.quantity)
+			sum.Add(sum, p.Pending).Add(sum, p.Quantity)
 		}
 	}},
 }
@@ -62,8 +62,8 @@ const (
 
 // fold has the sums of successive postings.
 type fold struct {
-	through string // the KSUID of the last posting; "" if there are none
-	count   int64
+	Through string `is:"ksuid"` // the KSUID of the last posting; "" if there are none
+	Count   int64  `is:"count"`
 	sums    [len(foldSums)]*big.Int
 }
 
@@ -76,10 +76,10 @@ func noFold() (f fold) {
 
 // String returns a fold as findings show it.
 func (f fold) String() string {
-	if f.through == "" {
+	if f.Through == "" {
 		return "no postings"
 	}
-	s := fmt.Sprintf("postings: %d through %s", f.count, f.through)
+	s := fmt.Sprintf("postings: %d through %s", f.Count, f.Through)
 	for i, sum := range f.sums {
 		if !foldSums[i].ofHolds || sum.Sign() != 0 {
 			s += fmt.Sprintf(", %s %s", strings.ToLower(foldSums[i].name), sum)
@@ -88,7 +88,7 @@ func (f fold) String() string {
 	return s
 }
 
-func (f fold) equal(g fold) bool { return f.through == g.through && f.sameSums(g) }
+func (f fold) equal(g fold) bool { return f.Through == g.Through && f.sameSums(g) }
 
 func (f fold) sameSums(g fold) bool {
 	for i := range f.sums {
@@ -96,13 +96,13 @@ func (f fold) sameSums(g fold) bool {
 			return false
 		}
 	}
-	return f.count == g.count
+	return f.Count == g.Count
 }
 
 // minus returns the sums of the postings that f counts and g does not count.
 func (f fold) minus(g fold) fold {
 	late := noFold()
-	late.through, late.count = f.through, f.count-g.count
+	late.Through, late.Count = f.Through, f.Count-g.Count
 	for i := range f.sums {
 		late.sums[i].Sub(f.sums[i], g.sums[i])
 	}
@@ -128,7 +128,7 @@ func (f fold) isPossible() bool {
 		isZero = isZero && sum.Sign() == 0
 	}
 	isBoth := f.sums[credits].Sign() > 0 && f.sums[debits].Sign() > 0
-	return f.count > 1 || f.count == 1 && !isZero && !isBoth
+	return f.Count > 1 || f.Count == 1 && !isZero && !isBoth
 }
 
 // fitsIn reports whether f can be the fold of some of g's postings.
@@ -138,7 +138,7 @@ func (f fold) fitsIn(g fold) bool {
 			return false
 		}
 	}
-	return f.count <= g.count
+	return f.Count <= g.Count
 }
 
 // tally adds up postings in the order of their keys. add changes the sums in place: use copy to keep them.
@@ -152,23 +152,25 @@ func newTally() tally { return tally{fold: noFold()} }
 func (t tally) copy() tally { return tally{t.fold.minus(noFold()), t.first} }
 
 // add adds a posting, which must follow all postings before in the order of keys.
-func (t *tally) add(p leg) {
+func (t *tally) add(p posting) {
 	for i := range foldSums {
 		foldSums[i].add(t.sums[i], p)
 	}
-	t.count++
-	t.through = p.ksuid
+	t.Count++
+	t.Through = p.ID
 	if t.first == "" {
-		t.first = p.ksuid
+		t.first = p.ID
 	}
 }
 
 // amountsOf reads the attributes of a posting that a fold needs. ok is false if it is unusable, which the scan reports.
-func amountsOf(item attributes) (p leg, ok bool) {
-	_, asset, ksuid, ok := store.Posting.Parse(keyOf(item))
+func amountsOf(item attributes) (p posting, ok bool) {
+	_, p.Asset, p.ID, ok = store.Posting.Parse(keyOf(item))
 	r := newReader(store.Key{}, item)
-	p = leg{ksuid: ksuid, asset: asset, kind: textOf(item[fieldKind])}
-	r.readFigures(&p)
+	r.fill(&p.amounts)
+	r.fill(&p.marks)
+	p.checkFigures(r)
+	p.Kind = textOf(item[fieldKind])
 	return p, ok && !r.broken && textOf(item[store.AttrType]) == kindPosting
 }
 
@@ -199,9 +201,9 @@ func judge(stored, found, young fold) state {
 	switch {
 	case stored.equal(found):
 		return right
-	case missing.count < 0:
+	case missing.Count < 0:
 		return beyond
-	case stored.through != found.through || !missing.isPossible():
+	case stored.Through != found.Through || !missing.isPossible():
 		return wrong
 	case missing.fitsIn(young):
 		return unsettled

@@ -2,6 +2,8 @@ package audit
 
 import (
 	"context"
+	"fmt"
+	"math/big"
 	"slices"
 	"time"
 
@@ -107,8 +109,8 @@ func (a *Audit) recheckGuard(ctx context.Context, p pair, result *comparison) {
 // readPair reads the balance and the guard of a pair, and then the newest changes of the account. It does not read them
 // in one transaction, because DynamoDB rejects that while others write the items.
 func (a *Audit) readPair(ctx context.Context, acct account, asset string) pair {
-	balance := a.get(ctx, store.Balance.Key(acct.id, asset))
-	guard := a.get(ctx, store.Spend.Key(acct.id, asset))
+	balance := a.get(ctx, store.Balance.Key(acct.ID, asset))
+	guard := a.get(ctx, store.Spend.Key(acct.ID, asset))
 	return a.decodePair(a.refreshed(ctx, acct), asset, balance, guard)
 }
 
@@ -129,10 +131,73 @@ func (a *Audit) decodePair(acct account, asset string, storedBalance, storedGuar
 
 // withPostings adds the segments and postings after the start of p.
 func (a *Audit) withPostings(p pair) pair {
-	partition := store.Account.PK(p.account.id)
-	after := p.start.through
+	partition := store.Account.PK(p.account.ID)
+	after := p.start.Through
 	postings := &stream{audit: a, source: keyRange{partition: partition,
 		bounds: store.Posting.All(p.asset).After(after), amountsOnly: true}}
 	p.segments, p.postings = a.itemsOf(partition, store.Segment.All(p.asset).After(after)), postings.next
 	return p
+}
+
+// judgeGuard compares the guard with the sum of all debits and with the account's newest version, and the available
+// amount with the limit.
+func (c *comparison) judgeGuard(total fold) {
+	if !c.account.known {
+		return
+	}
+	key, limit := store.Spend.Key(c.account.ID, c.asset), c.account.limit(c.asset)
+	is, stored, spent := absent, new(big.Int), total.spent()
+	if c.guard != nil {
+		is, stored = c.guard.Spent.String(), c.guard.Spent
+	}
+	if limit == nil {
+		if c.guard != nil {
+			c.addIssue(GuardUnexpected, key, store.AttrSpent, is, absent+": the account has no limit", wrong, lasting)
+		}
+		return
+	}
+	switch {
+	case stored.Sign() != 0 && spent.Sign() == 0:
+		c.addIssue(GuardUnexpected, key, store.AttrSpent, is, "0: the account had no debit of the asset", wrong,
+			lasting)
+	case stored.Cmp(spent) != 0:
+		c.addIssue(GuardWrong, key, store.AttrSpent, is, spent.String(), wrong, lasting)
+	}
+	c.judgeGuardVersion(key)
+	available := new(big.Int).Sub(total.quantity(), total.sums[pendingDebits])
+	if available.Add(available, limit).Sign() < 0 {
+		c.addIssue(Overdrawn, store.Balance.Key(c.account.ID, c.asset), "",
+			fmt.Sprintf("quantity %s, pending debits %s", total.quantity(), total.sums[pendingDebits]),
+			fmt.Sprintf("not below %s", new(big.Int).Neg(limit)), wrong, lasting)
+	}
+}
+
+// judgeGuardVersion compares the guard's version of the account with the newest, which was read later. A guard has none
+// until its first debit.
+func (c *comparison) judgeGuardVersion(key store.Key) {
+	newest := fmt.Sprintf("%d, the newest version of the account", c.account.version)
+	switch {
+	case c.guard == nil, c.guard.Change == c.account.version, c.guard.Change == 0 && c.guard.Spent.Sign() == 0:
+	case c.guard.Change == 0:
+		c.addIssue(GuardWrong, key, store.AttrChange, fmt.Sprint(c.guard.Change), newest, wrong, lasting)
+	case c.guard.Change > c.account.version:
+		c.addIssue(GuardAhead, key, store.AttrChange, fmt.Sprint(c.guard.Change), newest, wrong, lasting)
+	case c.account.changedAt.Before(c.settled):
+		c.addIssue(GuardBehind, key, store.AttrChange, fmt.Sprint(c.guard.Change), newest, behind, lasting)
+	default:
+		c.addIssue(GuardBehind, key, store.AttrChange, fmt.Sprint(c.guard.Change), newest, unsettled, lasting)
+	}
+}
+
+// isOfGuard reports whether an issue is about a guard or a limit, which commands write or check with the postings.
+func isOfGuard(i issue) bool {
+	return slices.Contains([]Code{GuardWrong, GuardUnexpected, GuardAhead, GuardBehind, Overdrawn}, i.Code)
+}
+
+// sameGuard reports whether two guards are the same. nil stands for no guard.
+func sameGuard(a, b *guard) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Spent.Cmp(b.Spent) == 0 && a.Change == b.Change
 }

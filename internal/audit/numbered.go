@@ -5,27 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"ledger.example/internal/store"
 )
-
-// numbered is the state of a member or of a place in a group, as a numbered event sets it and as its projection shows
-// it.
-type numbered struct {
-	number int64     // of the event; 0: there is none
-	state  string    // a role, or inGroup; "": none
-	at     time.Time // of an event
-}
-
-const inGroup = "in the group"
-
-func (n numbered) String() string {
-	if n.state == "" {
-		return fmt.Sprintf("none, by number %d", n.number)
-	}
-	return fmt.Sprintf("%s, by number %d", n.state, n.number)
-}
 
 // numberedCheck compares a projection with the numbered events of which it shows the newest. The projection is read
 // before the events.
@@ -41,9 +23,9 @@ type numberedCheck struct {
 func (c *numberedCheck) add(n numbered) {
 	c.newest = n
 	switch {
-	case n.number == c.stored.number:
+	case n.Number == c.stored.Number:
 		c.shown = n
-	case n.number > c.stored.number && c.later.number == 0:
+	case n.Number > c.stored.Number && c.later.Number == 0:
 		c.later = n
 	}
 }
@@ -62,15 +44,15 @@ func (a *Audit) judgeNumbered(c numberedCheck, codes numberedCodes, key store.Ke
 	if c.isStored {
 		is = c.stored.String()
 	}
-	if c.newest.number == 0 {
+	if c.newest.Number == 0 {
 		ought = absent
 	}
 	switch {
-	case c.stored.number != c.shown.number, c.stored.number == 0 && c.stored.state != "":
+	case c.stored.Number != c.shown.Number, c.stored.Number == 0 && c.stored.state != "":
 		code = codes.withoutEvent
 	case c.stored.state != c.shown.state:
 		code, ought = codes.differs, c.shown.String()
-	case c.stored.number == c.newest.number, a.isYoung(c.later.at):
+	case c.stored.Number == c.newest.Number, a.isYoung(c.later.at):
 		return nil
 	}
 	return []Finding{{code, key, "", is, ought}}
@@ -96,8 +78,8 @@ func (a *Audit) compareMember(ctx context.Context, key store.Key, stored attribu
 	for item := range grants.all(ctx) {
 		g, ok := as[grant](item)
 		readable = readable && ok
-		found = append(found, gap(GrantMissing, "grant", c.newest.number, g.number, keyOf(item))...)
-		c.add(numbered{g.number, g.role, g.at})
+		found = append(found, gap(GrantMissing, "grant", c.newest.Number, g.Number, keyOf(item))...)
+		c.add(numbered{g.Number, g.Role, g.At})
 	}
 	if !readable {
 		return nil // the scan reports it
@@ -129,21 +111,21 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 	for item := range stored.all(ctx) {
 		g, ok := as[grouped](item)
 		readable = readable && ok
-		all[g.group] = &numberedCheck{stored: g.numbered, isStored: true}
+		all[g.Group] = &numberedCheck{stored: g.numbered, isStored: true}
 	}
 	var newest grouping
 	for item := range changes.all(ctx) {
 		key := keyOf(item)
 		g, ok := as[grouping](item)
 		readable = readable && ok
-		missing := gap(GroupingMissing, "change", newest.number, g.number, key)
+		missing := gap(GroupingMissing, "change", newest.Number, g.Number, key)
 		found = append(found, missing...)
-		if wanted := newest.with(g); missing == nil && !slices.Equal(g.groups, wanted) {
-			found = append(found, Finding{GroupingWrong, key, "Groups", fmt.Sprint(g.groups), fmt.Sprint(wanted)})
+		if wanted := newest.with(g); missing == nil && !slices.Equal(g.Groups, wanted) {
+			found = append(found, Finding{GroupingWrong, key, "Groups", fmt.Sprint(g.Groups), fmt.Sprint(wanted)})
 		}
 		newest = g
-		change := numbered{number: g.number, at: g.at}
-		if g.added != "" {
+		change := numbered{Number: g.Number, at: g.At}
+		if g.Added != "" {
 			change.state = inGroup
 		}
 		if all[g.changed()] == nil {
@@ -162,9 +144,9 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 
 // with returns the groups of the account after the next change.
 func (g grouping) with(next grouping) []string {
-	groups := slices.DeleteFunc(slices.Clone(g.groups), func(id string) bool { return id == next.removed })
-	if next.added != "" && !slices.Contains(groups, next.added) {
-		groups = append(groups, next.added)
+	groups := slices.DeleteFunc(slices.Clone(g.Groups), func(id string) bool { return id == next.Removed })
+	if next.Added != "" && !slices.Contains(groups, next.Added) {
+		groups = append(groups, next.Added)
 	}
 	slices.Sort(groups)
 	return groups

@@ -1,10 +1,86 @@
 package audit
 
 import (
+	"context"
+	"io"
 	"math/big"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
+
+// Whoever reports at the last look gets one, also if others report manyFindings meanwhile.
+func TestEachRepetitionHasALastLook(t *testing.T) {
+	a := New(Options{Pause: func(context.Context, time.Duration) error { return nil }})
+	isLast := false
+	a.repeat(t.Context(), func(round, last int) (done bool) {
+		if isLast = round == last; round == manyFindingsRounds+1 {
+			a.count(func(r *Report) { r.Counts.Findings = manyFindings })
+		}
+		return false
+	})
+	if !isLast {
+		t.Error("the last call was not the last look")
+	}
+}
+
+// Only reads with transient errors are retried.
+func TestTransientErrorsAreRetried(t *testing.T) {
+	status := func(code int) error {
+		return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: code}},
+			Err: io.EOF}
+	}
+	for err, want := range map[error]bool{
+		&types.ProvisionedThroughputExceededException{}:                                   true,
+		&types.TransactionCanceledException{}:                                             true,
+		&types.TransactionConflictException{}:                                             true,
+		&types.ResourceNotFoundException{}:                                                false,
+		&smithy.GenericAPIError{Code: "ThrottlingException", Fault: smithy.FaultClient}:   true,
+		&smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient}: false,
+		status(503): true, status(400): false,
+		&url.Error{Op: "Post", Err: os.ErrDeadlineExceeded}: true,
+	} {
+		if got := transient.IsErrorRetryable(err); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
+
+// The consumed units stay within the rate over the whole audit, however large single pages are.
+func TestLimiterKeepsRate(t *testing.T) {
+	var mu sync.Mutex
+	now, units := time.Unix(1_800_000_000, 0), 0.0
+	began := now
+	m := limiter{
+		rate: 100,
+		now:  func() time.Time { mu.Lock(); defer mu.Unlock(); return now },
+		pause: func(_ context.Context, d time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			now = now.Add(d)
+		},
+	}
+	for _, used := range []float64{128, 0.5, 300, 1, 1, 64} {
+		if !m.wait(t.Context()) {
+			t.Fatal("the audit has ended")
+		}
+		m.use(&types.ConsumedCapacity{CapacityUnits: &used})
+		units += used
+	}
+	if !m.wait(t.Context()) {
+		t.Fatal("the audit has ended")
+	}
+	if took := now.Sub(began).Seconds(); took < units/m.rate-.001 || took > units/m.rate+.001 {
+		t.Errorf("%v units took %v s at %v a second", units, took, m.rate)
+	}
+}
 
 // An account must be empty when it is closed, and no debit may follow. Postings around that time count on either side.
 func TestClosing(t *testing.T) {
@@ -50,10 +126,10 @@ func TestClosing(t *testing.T) {
 		"unlimited, too late":   {true, []entry{{2 * time.Minute, -9, 0, "", transfer}}, DebitAfterClose},
 		"unlimited, not empty":  {true, []entry{{before, 9, 0, "", transfer}}, ClosedNotEmpty},
 	} {
-		of := closingOf(account{id: "jane", known: true, unlimited: c.unlimited, closedAt: at}, "USD")
+		of := closingOf(account{ID: "jane", known: true, unlimited: c.unlimited, closedAt: at}, "USD")
 		for _, e := range c.entries {
-			of.count(leg{ksuid: "k", quantity: big.NewInt(e.quantity), pending: big.NewInt(e.pending), phase: e.phase,
-				kind: e.kind}, at.Add(e.after))
+			of.count(posting{leg: leg{ID: "k", amounts: amounts{Quantity: big.NewInt(e.quantity)}},
+				marks: marks{Pending: big.NewInt(e.pending), Phase: e.phase}, Kind: e.kind}, at.Add(e.after))
 		}
 		got := Code("")
 		for _, f := range of.judge() {
@@ -69,8 +145,8 @@ func TestClosing(t *testing.T) {
 func TestClosingBeforeABackdatedCredit(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	for _, backdated := range []bool{true, false} {
-		of := closingOf(account{id: "jane", known: true, closedAt: at}, "USD")
-		of.count(leg{quantity: big.NewInt(9), pending: new(big.Int), kind: transfer, backdated: backdated}, at.Add(-time.Hour))
+		of := closingOf(account{ID: "jane", known: true, closedAt: at}, "USD")
+		of.count(posting{leg: leg{amounts: amounts{Quantity: big.NewInt(9)}}, marks: marks{Pending: new(big.Int), Backdated: backdated}, Kind: transfer}, at.Add(-time.Hour))
 		if found := of.judge(); (len(found) == 0) != backdated {
 			t.Errorf("backdated %v: %v", backdated, found)
 		}

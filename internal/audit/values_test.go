@@ -65,7 +65,7 @@ func TestOnlyCanonicalFormsAreAccepted(t *testing.T) {
 func TestJudge(t *testing.T) {
 	sum := func(through string, s storetest.Sums) fold {
 		f := noFold()
-		f.through, f.count = through, s.Count
+		f.Through, f.Count = through, s.Count
 		f.sums[credits].SetInt64(s.Credits)
 		f.sums[debits].SetInt64(s.Debits)
 		f.sums[expenditure].SetInt64(s.Expenditure)

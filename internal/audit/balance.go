@@ -73,11 +73,11 @@ type foldCheck struct {
 // compare compares the balance, the segments and the guard of a pair with its postings. It reads the postings once.
 func compare(ctx context.Context, p pair) *comparison {
 	c := &comparison{pair: p, all: p.start.copy(), young: newTally(), previousEnd: checkpoint{p.start.fold, noFold()}}
-	if c.balance.version == 0 {
-		c.balance.base, c.balance.seal, c.balance.head = noFold(), noFold(), noFold()
+	if c.balance.Version == 0 {
+		c.balance.Base, c.balance.Seal, c.balance.Head = noFold(), noFold(), noFold()
 	}
-	c.folds = [3]foldCheck{{name: store.AttrBase, stored: c.balance.base},
-		{name: store.AttrSeal, stored: c.balance.seal}, {name: store.AttrHead, stored: c.balance.head}}
+	c.folds = [3]foldCheck{{name: store.AttrBase, stored: c.balance.Base},
+		{name: store.AttrSeal, stored: c.balance.Seal}, {name: store.AttrHead, stored: c.balance.Head}}
 	if !c.unreadable {
 		c.readAll(ctx)
 	}
@@ -96,7 +96,7 @@ func compare(ctx context.Context, p pair) *comparison {
 // tail returns the numbers of postings after the end of the head, and of the young ones among them.
 func (c *comparison) tail() (all, young int64) {
 	head := c.folds[2].actual
-	return c.all.count - head.all.count, c.young.count - head.young.count
+	return c.all.Count - head.all.Count, c.young.Count - head.young.Count
 }
 
 // isTailYoung reports whether the head does not count the last postings, and all of these are young.
@@ -122,15 +122,15 @@ func (c *comparison) readAll(ctx context.Context) {
 		if c.unreadable {
 			return
 		}
-		c.compareEndsBefore(ctx, p.ksuid)
+		c.compareEndsBefore(ctx, p.ID)
 		c.count(p)
 	}
 	c.compareEndsBefore(ctx, "")
 }
 
 // count adds a posting to the sums. A posting is young if its balance need not count it yet.
-func (c *comparison) count(p leg) {
-	at, _ := instantOf(p.ksuid)
+func (c *comparison) count(p posting) {
+	at, _ := instantOf(p.ID)
 	if c.beforeRecent == nil && !at.Before(c.recent) {
 		before := c.all.copy()
 		c.beforeRecent = &before
@@ -156,10 +156,10 @@ func (c *comparison) mayEnd(through string) bool {
 // posting.
 func (c *comparison) compareEndsBefore(ctx context.Context, next string) {
 	for c.segment != nil {
-		if c.segmentStart == nil && (next == "" || next > c.segment.after) {
+		if c.segmentStart == nil && (next == "" || next > c.segment.After) {
 			c.segmentStart = c.here()
 		}
-		if next != "" && next <= c.segment.through {
+		if next != "" && next <= c.segment.Through {
 			break
 		}
 		c.compareSegment()
@@ -168,13 +168,13 @@ func (c *comparison) compareEndsBefore(ctx context.Context, next string) {
 	for i := range c.folds {
 		switch cut := &c.folds[i]; {
 		case cut.actual != nil:
-		case cut.stored.through == "":
+		case cut.stored.Through == "":
 			cut.actual = &checkpoint{noFold(), noFold()}
-		case next == "" || next > cut.stored.through:
+		case next == "" || next > cut.stored.Through:
 			cut.actual = c.here()
-			if c.mayEnd(cut.stored.through) &&
-				(cut.name != store.AttrHead || cut.stored.through == c.balance.seal.through) {
-				cut.actual.all.through = cut.stored.through
+			if c.mayEnd(cut.stored.Through) &&
+				(cut.name != store.AttrHead || cut.stored.Through == c.balance.Seal.Through) {
+				cut.actual.all.Through = cut.stored.Through
 			}
 		}
 	}
@@ -194,32 +194,32 @@ func (c *comparison) judgeBalance() {
 		worst = max(worst, s)
 	}
 	b := c.balance
-	if b.version == 0 && c.all.count > 0 && (c.lost || c.hasSegment) { // a segment needs a balance
-		c.addIssue(BalanceLost, store.Balance.Key(c.account.id, c.asset), "", absent, c.all.String(), wrong, lasting)
+	if b.Version == 0 && c.all.Count > 0 && (c.lost || c.hasSegment) { // a segment needs a balance
+		c.addIssue(BalanceLost, store.Balance.Key(c.account.ID, c.asset), "", absent, c.all.String(), wrong, lasting)
 		return
 	}
 	for _, cut := range c.folds {
-		if cut.name == store.AttrHead && b.unfinished {
+		if cut.name == store.AttrHead && b.Unfinished {
 			continue // the refold of the head is in progress
 		}
 		if s := judge(cut.stored, cut.actual.all, cut.actual.young); s != right {
 			differ(cut.name, cut.stored.String(), cut.actual.all.String(), s)
 		}
 	}
-	if b.base.through > b.seal.through || !b.unfinished && b.seal.through > b.head.through {
+	if b.Base.Through > b.Seal.Through || !b.Unfinished && b.Seal.Through > b.Head.Through {
 		differ("order", "not nested", "base within seal within head", wrong)
 	}
-	if first := c.firstCounted(); b.first != first {
+	if first := c.firstCounted(); b.First != first {
 		s := worst // the first posting is not projected yet
-		if s == right || b.first < first && b.first != "" {
+		if s == right || b.First < first && b.First != "" {
 			s = wrong
 		}
-		differ(store.AttrFirst, quoted(b.first), quoted(first), s)
+		differ(store.AttrFirst, quoted(b.First), quoted(first), s)
 	}
 	// A delayed save of a refold in progress may mark a balance as unfinished although its head is complete.
-	if all, young := c.tail(); all > young || b.unfinished && young == 0 && !b.head.equal(c.all.fold) {
-		is := b.head.String()
-		if b.unfinished {
+	if all, young := c.tail(); all > young || b.Unfinished && young == 0 && !b.Head.equal(c.all.fold) {
+		is := b.Head.String()
+		if b.Unfinished {
 			is += ", unfinished"
 		}
 		differ(store.AttrHead, is, c.all.String(), behind)
@@ -228,16 +228,16 @@ func (c *comparison) judgeBalance() {
 		return
 	}
 	code, is := codeOf(worst, BalanceBehind, BalanceWrong, BalanceCountsMore), strings.Join(stored, "; ")
-	if b.version == 0 {
+	if b.Version == 0 {
 		is = absent
 	}
-	c.addIssue(code, store.Balance.Key(c.account.id, c.asset), "", is, strings.Join(recomputed, "; "), worst,
+	c.addIssue(code, store.Balance.Key(c.account.ID, c.asset), "", is, strings.Join(recomputed, "; "), worst,
 		worst.looks())
 }
 
 // firstCounted returns the KSUID of the first posting, or "" if the balance does not count it.
 func (c *comparison) firstCounted() string {
-	if first := c.all.first; first <= max(c.balance.seal.through, c.balance.head.through) {
+	if first := c.all.first; first <= max(c.balance.Seal.Through, c.balance.Head.Through) {
 		return first
 	}
 	return ""
@@ -248,4 +248,78 @@ func quoted(ksuid string) string {
 		return absent
 	}
 	return strconv.Quote(ksuid)
+}
+
+// readSegment reads the next segment, if there is one.
+func (c *comparison) readSegment(ctx context.Context) {
+	c.segment, c.segmentStart = nil, nil
+	if item := c.pair.segments(ctx); item != nil {
+		if s, ok := as[segment](item); ok {
+			c.segment, c.hasSegment = &s, true
+		} else {
+			c.unreadable = true
+		}
+	}
+}
+
+// compareSegment compares the segment that ends here with its postings, and its beginning with the end of the segment
+// before.
+func (c *comparison) compareSegment() {
+	s, end := *c.segment, c.here()
+	key := store.Segment.Key(c.account.ID, c.asset, s.Through)
+	if base := c.balance.Base.Through; c.balance.Version > 0 && s.Through > base {
+		c.addIssue(SegmentWrong, key, "", s.String(), "no segment: the base ends at "+quoted(base), wrong, lasting)
+		return
+	}
+	sums := end.minus(c.previousEnd)
+	switch {
+	case s.After == c.previousEnd.all.Through:
+		c.judgeSegment(key, s, sums)
+	case s.After < c.previousEnd.all.Through, s.fold.sameSums(sums.all):
+		c.isSegmentWrong = true
+		c.addIssue(SegmentWrong, key, store.AttrAfter, quoted(s.After), quoted(c.previousEnd.all.Through), wrong,
+			lasting)
+	default:
+		missing := c.segmentStart.minus(c.previousEnd)
+		missing.all.Through = s.After
+		c.noSegment(missing)
+		c.judgeSegment(key, s, end.minus(*c.segmentStart))
+	}
+	c.previousEnd = *end
+	c.previousEnd.all.Through = s.Through
+}
+
+// minus returns the sums since an earlier checkpoint.
+func (p *checkpoint) minus(q checkpoint) checkpoint {
+	return checkpoint{p.all.minus(q.all), p.young.minus(q.young)}
+}
+
+// judgeSegment compares a segment with the sums of its postings.
+func (c *comparison) judgeSegment(key store.Key, s segment, sums checkpoint) {
+	if c.mayEnd(s.Through) {
+		sums.all.Through = s.Through
+	}
+	state := judge(s.fold, sums.all, sums.young)
+	if state == right {
+		return
+	}
+	c.isSegmentWrong = true
+	code := codeOf(state, SegmentBehind, SegmentWrong, SegmentCountsMore)
+	c.addIssue(code, key, "", s.String(), sums.all.String(), state, state.looks())
+}
+
+// noSegment adds an issue for postings that no segment counts. sums are those of the missing segment.
+func (c *comparison) noSegment(sums checkpoint) {
+	c.isSegmentWrong = true
+	c.addIssue(SegmentMissing, store.Segment.Key(c.account.ID, c.asset, sums.all.Through), "", absent,
+		sums.all.String(), wrong, lasting)
+}
+
+// judgeBase checks that the segments reach the end of the base.
+func (c *comparison) judgeBase() {
+	if c.previousEnd.all.Through < c.balance.Base.Through {
+		missing := c.folds[0].actual.minus(c.previousEnd)
+		missing.all.Through = c.balance.Base.Through
+		c.noSegment(missing)
+	}
 }

@@ -59,36 +59,36 @@ func closingOf(acct account, asset string) *closing {
 }
 
 // count adds a posting. A backdated one may have been committed at any time: it counts as one around the close.
-func (c *closing) count(p leg, at time.Time) {
+func (c *closing) count(p posting, at time.Time) {
 	if c == nil {
 		return
 	}
-	if p.backdated {
+	if p.Backdated {
 		at = c.account.closedAt
 	}
-	c.quantity.Add(&c.quantity, p.quantity)
+	c.quantity.Add(&c.quantity, p.Quantity)
 	isAfter := at.After(c.to)
-	switch isCredit := p.quantity.Sign() > 0; {
+	switch isCredit := p.Quantity.Sign() > 0; {
 	case isCredit && !at.Before(c.creditsFrom):
-		c.credited.Add(&c.credited, p.quantity)
+		c.credited.Add(&c.credited, p.Quantity)
 	case isCredit, at.Before(c.debitsFrom):
-	case p.kind == reversal, c.account.unlimited:
-		c.takenBack.Sub(&c.takenBack, p.quantity)
+	case p.Kind == reversal, c.account.unlimited:
+		c.takenBack.Sub(&c.takenBack, p.Quantity)
 	}
-	moved := p.quantity
-	if p.phase != "" {
-		moved = p.pending
+	moved := p.Quantity
+	if p.Phase != "" {
+		moved = p.Pending
 		sum, from := &c.credit, c.creditsFrom
 		if p.holdsDebit() {
 			sum, from = &c.debit, c.debitsFrom
 		}
-		if p.phase == placed && at.Before(from) || p.endsHold() && !isAfter {
-			sum.Add(sum, p.pending)
+		if p.Phase == placed && at.Before(from) || p.endsHold() && !isAfter {
+			sum.Add(sum, p.Pending)
 		}
 	}
-	if isAfter && moved.Sign() < 0 && p.kind != reversal && !p.endsHold() {
+	if isAfter && moved.Sign() < 0 && p.Kind != reversal && !p.endsHold() {
 		if c.late++; c.late == 1 {
-			c.lateKSUID, c.lateAmount = p.ksuid, moved
+			c.lateKSUID, c.lateAmount = p.ID, moved
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (c *closing) judge() (found []Finding) {
 	}
 	since := "closed at " + c.account.closedAt.Format(instantForm)
 	if c.late > 0 {
-		found = append(found, Finding{DebitAfterClose, store.Posting.Key(c.account.id, c.asset, c.lateKSUID), "",
+		found = append(found, Finding{DebitAfterClose, store.Posting.Key(c.account.ID, c.asset, c.lateKSUID), "",
 			fmt.Sprintf("%s; late debits: %d", c.lateAmount, c.late), "no debit: the account was " + since})
 		return found
 	}
@@ -111,6 +111,6 @@ func (c *closing) judge() (found []Finding) {
 	}
 	is := fmt.Sprintf("quantity %s (credited since %s, taken back since %s), pending debits %s, pending credits %s",
 		&c.quantity, &c.credited, &c.takenBack, &c.debit, &c.credit)
-	return []Finding{{ClosedNotEmpty, store.Balance.Key(c.account.id, c.asset), "", is,
+	return []Finding{{ClosedNotEmpty, store.Balance.Key(c.account.ID, c.asset), "", is,
 		"nothing from before: the account was " + since}}
 }

@@ -29,17 +29,17 @@ const (
 // checkPage checks that a page of the journal is what was written: by its checksum, over its KSUID and its entries in
 // order, and by its time, which is neither in the future nor before what it lists.
 func (a *Audit) checkPage(ctx context.Context, p journalPage, key store.Key) {
-	if p.void {
+	if p.Void {
 		return
 	}
 	var now time.Time
 	a.count(func(*Report) { now = a.storeTime })
-	text := p.ksuid + "\n"
+	text := p.KSUID + "\n"
 	var newest time.Time
-	for _, e := range p.entries {
-		text += e.event.ID() + " " + e.at.Format(instantForm) + "\n"
-		at := e.at
-		if e.subject() == e.event.ID() { // neither a transaction nor an end: its time is of an unchecked clock
+	for _, e := range p.Entries {
+		text += e.Event.ID() + " " + e.At.Format(instantForm) + "\n"
+		at := e.At
+		if e.subject() == e.Event.ID() { // neither a transaction nor an end: its time is of an unchecked clock
 			at = at.Add(-uncheckedSkew)
 		}
 		if at.After(newest) {
@@ -48,8 +48,8 @@ func (a *Audit) checkPage(ctx context.Context, p journalPage, key store.Key) {
 	}
 	hash := sha256.Sum256([]byte(text))
 	switch right := base64.RawURLEncoding.EncodeToString(hash[:sumBytes]); {
-	case p.checksum != right:
-		a.report(ctx, Finding{JournalAltered, key, "", "checksum " + strconv.Quote(p.checksum), "checksum " + right})
+	case p.Checksum != right:
+		a.report(ctx, Finding{JournalAltered, key, "", "checksum " + strconv.Quote(p.Checksum), "checksum " + right})
 	case p.at.Before(newest.Add(-clockSkew)), !now.IsZero() && p.at.After(now.Add(clockSkew)):
 		a.report(ctx, Finding{JournalAltered, key, "", "written at " + p.at.Format(instantForm),
 			"from " + newest.Format(instantForm) + " to now"})
@@ -74,16 +74,16 @@ func (w *window) add(d digest) bool {
 // journaled returns the entries that the journal must have for a transaction.
 func (l lifecycle) journaled() (all []journalEntry) {
 	if l.exists {
-		all = append(all, journalEntry{store.Transaction.Key(l.id), l.header.at})
+		all = append(all, journalEntry{store.Transaction.Key(l.ID), l.header.at})
 	}
 	if l.end != nil {
-		all = append(all, journalEntry{store.Outcome.Key(l.id), l.end.at})
+		all = append(all, journalEntry{store.Outcome.Key(l.ID), l.end.at})
 	}
 	return all
 }
 
 func (c *reconciler) journalHash(e journalEntry) digest {
-	return c.hash("journal", e.event.PK, e.event.SK, e.at.Format(instantForm))
+	return c.hash("journal", e.Event.PK, e.Event.SK, e.At.Format(instantForm))
 }
 
 // addJournal adds entries that the journal must have. With the key of a page, it subtracts entries that the journal
@@ -101,7 +101,7 @@ func (c *reconciler) addJournal(ctx context.Context, entries []journalEntry, pag
 			}
 			d = d.negated()
 		}
-		c.add(ctx, journalPart, e.subject(), e.at, d, page...)
+		c.add(ctx, journalPart, e.subject(), e.At, d, page...)
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *reconciler) recountJournal(ctx context.Context) {
 		}
 		for e := range c.audit.journal(ctx, "") {
 			i, d := c.bucketOf(e.subject()), c.journalHash(e)
-			if taken[i] && !seen[d[0]] && e.at.Before(c.recentFrom) {
+			if taken[i] && !seen[d[0]] && e.At.Before(c.recentFrom) {
 				seen[d[0]] = true
 				c.buckets[i].differences[journalPart].add(d.negated())
 			}
@@ -141,7 +141,7 @@ func (a *Audit) journal(ctx context.Context, after string) iter.Seq[journalEntry
 	return func(yield func(journalEntry) bool) {
 		for item := range a.itemsOf(store.Journal.PK(), store.Journal.All().After(after)).all(ctx) {
 			p, _ := as[journalPage](item)
-			for _, e := range p.entries {
+			for _, e := range p.Entries {
 				if !yield(e) {
 					return
 				}
@@ -162,7 +162,7 @@ func (c *reconciler) compareJournal(ctx context.Context, subject string, wanted 
 			continue
 		}
 		p, _ := as[journalPage](c.audit.get(ctx, k))
-		for _, e := range p.entries {
+		for _, e := range p.Entries {
 			switch {
 			case e.subject() != subject:
 			case slices.Contains(wanted, e):
@@ -176,14 +176,14 @@ func (c *reconciler) compareJournal(ctx context.Context, subject string, wanted 
 			}
 		}
 	}
-	settled := slices.DeleteFunc(missing, func(e journalEntry) bool { return c.audit.isYoung(e.at) })
+	settled := slices.DeleteFunc(missing, func(e journalEntry) bool { return c.audit.isYoung(e.At) })
 	return settled, found, len(settled) < len(missing)
 }
 
 // happened reports whether the event of an entry is stored. An end may be stored without its hold.
 func (a *Audit) happened(ctx context.Context, e journalEntry) bool {
-	value, _ := decode(a.get(ctx, e.event))
-	stored, ok := entryOf(value, e.event)
+	value, _ := decode(a.get(ctx, e.Event))
+	stored, ok := entryOf(value, e.Event)
 	return ok && stored == e
 }
 
@@ -228,8 +228,8 @@ func (c *reconciler) searchJournal(ctx context.Context) {
 	}
 	from := c.audit.started // pages that were written before were scanned
 	for _, e := range c.missingFromJournal {
-		if e.at.Before(from) {
-			from = e.at
+		if e.At.Before(from) {
+			from = e.At
 		}
 	}
 	c.audit.repeat(ctx, func(round, last int) (done bool) {
@@ -241,7 +241,7 @@ func (c *reconciler) searchJournal(ctx context.Context) {
 		if done = len(c.missingFromJournal) == 0; !done && round == last {
 			var found []Finding
 			for e := range maps.Values(c.missingFromJournal) {
-				found = append(found, Finding{JournalBehind, e.event, "", absent, e.String()})
+				found = append(found, Finding{JournalBehind, e.Event, "", absent, e.String()})
 			}
 			c.audit.report(ctx, c.unreported(found)...)
 		}

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -225,5 +226,53 @@ func pause(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	case <-timer.C:
 		return nil
+	}
+}
+
+// stream reads the items of a key range in order, a page at a time. It is not safe for concurrent use.
+type stream struct {
+	audit  *Audit
+	source keyRange
+	items  []attributes // read and not consumed yet
+	from   attributes   // where the next page begins
+	begun  bool         // a page was read; if from is empty, it was the last one
+}
+
+// peek returns the next item without consuming it, or nil at the end.
+func (s *stream) peek(ctx context.Context) attributes {
+	for len(s.items) == 0 && (!s.begun || len(s.from) > 0) {
+		s.items, s.from = s.audit.page(ctx, s.source, s.from)
+		s.begun = true
+	}
+	if len(s.items) == 0 {
+		return nil
+	}
+	return s.items[0]
+}
+
+// next consumes the next item. It returns nil at the end.
+func (s *stream) next(ctx context.Context) attributes {
+	item := s.peek(ctx)
+	if item != nil {
+		s.items = s.items[1:]
+	}
+	return item
+}
+
+// itemsOf reads items of one partition in order.
+func (a *Audit) itemsOf(partition string, within store.Range) items {
+	s := &stream{audit: a, source: keyRange{partition: partition, bounds: within}}
+	return s.next
+}
+
+// items consumes one item per call. It returns nil at the end.
+type items func(context.Context) attributes
+
+// all iterates over the rest of the items.
+func (next items) all(ctx context.Context) iter.Seq[attributes] {
+	return func(yield func(attributes) bool) {
+		for item := next(ctx); item != nil && yield(item); {
+			item = next(ctx)
+		}
 	}
 }

@@ -44,17 +44,17 @@ var (
 
 // entry returns a posting as an entry.
 func (p posting) entry() entry {
-	return entry{store.Posting.Key(p.account, p.asset, p.ksuid), p.transaction,
-		[]step{{p.String(), p.ksuid, p.at, p.endsHold()}}, postings}
+	return entry{store.Posting.Key(p.Account, p.Asset, p.ID), p.Transaction,
+		[]step{{p.String(), p.ID, p.at, p.endsHold()}}, postings}
 }
 
 // copies returns the steps of a hold in the list of an account. Its entry has copies of the events. Their checksums
 // identify them.
 func copies(h header, end *outcome) []step {
-	all := []step{{"open hold, header checksum " + h.checksum, h.legs[0].ksuid, h.at, false}}
+	all := []step{{"open hold, header checksum " + h.Checksum, h.Legs[0].ID, h.at, false}}
 	if end != nil {
-		text := "ended hold, header checksum " + h.checksum + ", end checksum " + end.checksum
-		all = append(all, step{text, end.legs[0].ksuid, end.at, true})
+		text := "ended hold, header checksum " + h.Checksum + ", end checksum " + end.Checksum
+		all = append(all, step{text, end.Legs[0].ID, end.at, true})
 	}
 	return all
 }
@@ -88,18 +88,18 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 	for _, p := range slices.Concat(l.postings(), l.endPostings()) {
 		all = append(all, p.entry())
 	}
-	ksuid := l.legs[0].ksuid
-	require := func(k store.Key, steps []step, of *entryKind) { all = append(all, entry{k, l.id, steps, of}) }
+	ksuid := l.Legs[0].ID
+	require := func(k store.Key, steps []step, of *entryKind) { all = append(all, entry{k, l.ID, steps, of}) }
 	if l.isHold() {
 		for _, account := range l.accounts() {
 			require(store.Hold.Key(account, ksuid), copies(l.header, l.end), holdLists)
 		}
-		require(store.OpenHold.Key(l.expires, l.id), statuses(l.header, l.end), holdLists)
+		require(store.OpenHold.Key(l.ExpiresAt, l.ID), statuses(l.header, l.end), holdLists)
 	}
-	require(store.Listed.Key(ksuid, l.id), listedAs(l.isHold(), ksuid, l.at), transactionLists)
+	require(store.Listed.Key(ksuid, l.ID), listedAs(l.isHold(), ksuid, l.at), transactionLists)
 	for _, name := range indexed {
-		if value, ok := l.metadata[name]; ok {
-			k := store.ListedMetadata.Key(name, value, ksuid, l.id)
+		if value, ok := l.Metadata[name]; ok {
+			k := store.ListedMetadata.Key(name, value, ksuid, l.ID)
 			require(k, listedAs(l.isHold(), ksuid, l.at), transactionLists)
 		}
 	}
@@ -112,21 +112,20 @@ func entryIn(value any, key store.Key, l lifecycle) (e entry, ok bool) {
 	case posting:
 		return v.entry(), true
 	case holdEntry:
-		e = entry{key, v.header.id, nil, holdLists}
-		if v.version != voidVersion {
-			e.steps = copies(v.header, v.end)
+		if v.Void {
+			return entry{key: key, entryKind: holdLists}, true
 		}
-		return e, true
+		return entry{key, v.Header.of.ID, copies(*v.Header.of, v.Ended.of), holdLists}, true
 	case openHold:
 		steps := []step{{text: statusTexts[0]}, {text: statusTexts[1]}}
 		if l.isHold() {
 			copy(steps, statuses(l.header, l.end))
 		}
-		return entry{key, v.hold, steps[:v.version], holdLists}, true
+		return entry{key, v.Hold, steps[:v.Version], holdLists}, true
 	case listEntry:
-		e = entry{key, v.transaction, nil, transactionLists}
-		if !v.void {
-			e.steps = listedAs(v.held, v.ksuid, time.Time{})
+		e = entry{key, v.Transaction, nil, transactionLists}
+		if !v.Void {
+			e.steps = listedAs(v.Held, v.KSUID, time.Time{})
 		}
 		return e, true
 	}
@@ -192,9 +191,9 @@ func (a *Audit) compareEntries(ctx context.Context, l lifecycle) (keys []store.K
 		}
 	}
 	for ofEnd, of := range claims {
-		key := store.Transaction.Key(l.id)
+		key := store.Transaction.Key(l.ID)
 		if ofEnd {
-			key = store.Outcome.Key(l.id)
+			key = store.Outcome.Key(l.ID)
 		}
 		found = append(found, Finding{TransactionClaimsOthers, key, fieldLegs,
 			fmt.Sprintf("%d postings of other transactions, such as %q", len(of), of[0]), "its own postings"})
@@ -225,21 +224,21 @@ func (e entry) orphanFinding(l lifecycle) Finding {
 
 // isIndexed reports whether the list of an entry must have all transactions that belong in it.
 func (a *Audit) isIndexed(v listEntry) bool {
-	return v.name == "" || slices.Contains(a.Indexed, v.name)
+	return v.Name == "" || slices.Contains(a.Indexed, v.Name)
 }
 
 // checkUnindexed checks an entry in the list of a metadata key that is not indexed now. Transactions need not have such
 // entries, but stored entries must be right.
 func (a *Audit) checkUnindexed(ctx context.Context, v listEntry, key store.Key) {
-	if v.void || a.isIndexed(v) {
+	if v.Void || a.isIndexed(v) {
 		return
 	}
-	l := a.readLifecycle(ctx, v.transaction)
+	l := a.readLifecycle(ctx, v.Transaction)
 	if l.unreadable {
 		return // the scan reports it
 	}
 	stored, _ := entryIn(v, key, l)
-	for _, wanted := range l.entries([]string{v.name}) {
+	for _, wanted := range l.entries([]string{v.Name}) {
 		if wanted.key == key {
 			if found, s := a.judge(stored, wanted); s != right {
 				a.report(ctx, found)
