@@ -237,8 +237,8 @@ func (n numbered) String() string {
 	return fmt.Sprintf("%s, by number %d", n.state, n.Number)
 }
 
-// membership has the number and the role of a user's newest grant. The role is "" after a revocation. One of a group does
-// not name it. It has an index key while it has a role.
+// membership has the number and the role of a user's newest grant. The role is "" after a revocation. One of a group
+// does not name the group. It has an index key while it has a role.
 type membership struct {
 	Account string `is:"+id"`
 	User    string `is:"id"`

@@ -88,8 +88,8 @@ func (p *posting) check(r *reader) {
 	p.checkFigures(r)
 }
 
-// checkFigures checks the attributes that folds need. A capture posts at most the held amounts, with the same signs. The
-// other phases post nothing.
+// checkFigures checks the attributes that folds need. A capture posts at most the held amounts, with the same signs.
+// The other phases post nothing.
 func (p *posting) checkFigures(r *reader) {
 	if p.Pending == nil {
 		p.Pending = new(big.Int)
@@ -121,8 +121,8 @@ func (m marks) holdsDebit() bool {
 	return m.Phase == placed && m.Pending.Sign() < 0 || m.endsHold() && m.Pending.Sign() > 0
 }
 
-// header is the event of a transaction, with all its legs. Its time is in the KSUIDs of its legs. With an effective date
-// it is in an attribute.
+// header is the event of a transaction, with all its legs. Its time is in the KSUIDs of its legs. With an effective
+// date it is in an attribute.
 type header struct {
 	event
 	ID          string    `is:"id"`

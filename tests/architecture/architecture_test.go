@@ -59,7 +59,7 @@ var importRules = []importRule{
 	{"projections/repair", "events projections internal/store internal/retry", pure},
 	{"projections/repair/*", "events projections projections/repair internal/store internal/retry", pure},
 	{"functions/*", "functions/api functions/app", sdk}, // main packages
-	{"functions/forwarder", "client functions/api functions/app internal/forward", sdk},
+	{"functions/forwarder", "client functions/api functions/app internal/forward", sdk | testsImportAll},
 	{"functions/api", "client events ledger projections internal/access internal/store", sdk | testsImportAll},
 	{"functions/api/*", "", sdk},
 	{"functions/stream", "events projections internal/store", sdk},
