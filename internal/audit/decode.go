@@ -111,8 +111,8 @@ type (
 	}
 )
 
-// decode checks one item by itself and decodes it into the type of its kind. value is nil if the item is unknown, or has
-// a defect that makes it unusable. found are its defects.
+// decode checks one item by itself and decodes it into the type of its kind. value is nil if the item is unknown, or
+// has a defect that makes it unusable. found are its defects.
 func decode(item attributes) (value any, found []Finding) {
 	r := newReader(keyOf(item), item)
 	name := textOf(item[store.AttrType])
