@@ -256,7 +256,8 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 				"no such change of an account with " + acct.String()})
 		}
 		acct.become(c)
-		if highest := acct.highestBeside(c.Overdraft.limits); len(found) == 0 && !maps.EqualFunc(highest, c.Highest, sameAmount) {
+		highest := acct.highestBeside(c.Overdraft.limits)
+		if len(found) == 0 && !maps.EqualFunc(highest, c.Highest, sameAmount) {
 			found = append(found, Finding{ChangeImpossible, keyOf(item), "Highest", fmt.Sprint(c.Highest),
 				fmt.Sprint(highest)})
 		}
@@ -336,5 +337,6 @@ func (a account) String() string {
 }
 
 func (c change) String() string {
-	return fmt.Sprintf("version %d, unlimited %t, checksum %s, %s", c.Number, c.Overdraft.unlimited, c.Checksum, c.State)
+	return fmt.Sprintf("version %d, unlimited %t, checksum %s, %s", c.Number, c.Overdraft.unlimited, c.Checksum,
+		c.State)
 }

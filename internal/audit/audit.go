@@ -7,14 +7,14 @@
 //   - read.go scans the table in parallel segments, and reads pages of single partitions.
 //   - decode.go, reader.go and values.go check each item by itself: keys, types, canonical strings and numbers,
 //     unknown attributes. The types of items are in definitions.go, transactions.go and projections.go.
-//   - item.go, hashes.go, lifecycle.go and entries.go check the checksum of each event, the sums, shape and fingerprint
-//     of each header, the ends of holds, and the reversals. reconcile.go, journal.go and resolve.go also compare
-//     headers and ends with the postings, the lists of holds, the lists of transactions and the journal. These do not
-//     fit into memory. The audit therefore adds the hashes of the expected items of each transaction and subtracts the hashes of
-//     the stored items.
-//   - account.go reads each account in the order of its keys. balance.go, fold.go, examine.go, closed.go and numbered.go
-//     compare balances, segments, guards, the summary, memberships and places in groups with the events of the account:
-//     postings, changes, changes of groups, grants; and the memberships of each group with its grants.
+//   - item.go, hashes.go, lifecycle.go and entries.go check the checksum of each event, the sums, shape and
+//     fingerprint of each header, the ends of holds, and the reversals. reconcile.go, journal.go and resolve.go also
+//     compare headers and ends with the postings, the lists of holds, the lists of transactions and the journal. These
+//     do not fit into memory. The audit therefore adds the hashes of the expected items of each transaction and
+//     subtracts the hashes of the stored items.
+//   - account.go reads each account in the order of its keys. balance.go, fold.go, examine.go, closed.go and
+//     numbered.go compare balances, segments, guards, the summary, memberships and places in groups with the events of
+//     the account: postings, changes, changes of groups, grants; and the memberships of each group with its grants.
 //
 // A failed read ends the audit: request cancels the audit's context with the error and returns an empty reply. No
 // other function returns errors of reads. Functions may continue with the empty reply, because a canceled audit
