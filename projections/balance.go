@@ -42,16 +42,15 @@ func (b *Balance) SettleAt(f Fold, every int64) (closed Segment, ok bool, err er
 	return closed, true, nil
 }
 
-// CountOn counts postings, which must be all postings after the seal, in order. The seal moves past those below
-// settled. Each segment that this closes is passed to closed, which may save b.
+// CountOn counts postings, which must be all postings after f, in order. f is the seal or, if nothing is settled, the
+// head. The seal moves past those below settled. Each segment that this closes is passed to closed, which may save b.
 //
 // A backdated posting is counted only together with moving the seal past it: strong reads leave out those above the
 // seal. Errors: those of postings, Add, SettleAt and closed; store.ErrConflict if a backdated posting is not settled
 // yet.
 func (b *Balance) CountOn(
-	postings iter.Seq2[Posting, error], settled events.KSUID, every int64, closed func(Segment) error,
+	f Fold, postings iter.Seq2[Posting, error], settled events.KSUID, every int64, closed func(Segment) error,
 ) error {
-	f := b.Seal
 	for p, err := range postings {
 		if err != nil {
 			return err

@@ -114,7 +114,8 @@ func sorted(dirty []dirtyPosting) []dirtyPosting {
 		}
 		return 0
 	}
-	dirty = slices.SortedFunc(slices.Values(dirty), func(a, b dirtyPosting) int {
+	dirty = slices.Clone(dirty)
+	slices.SortFunc(dirty, func(a, b dirtyPosting) int {
 		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(missing(a), missing(b)))
 	})
 	return slices.CompactFunc(dirty, func(a, b dirtyPosting) bool { return a.id == b.id })
@@ -223,8 +224,8 @@ func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 // forward counts the postings after the seal. It saves whenever it has as many segments as fit one change.
 func (r *refold) forward(ctx context.Context) error {
 	b := &r.balance
-	postings := r.postings(ctx) // may clear r.settled
-	return b.CountOn(postings, r.settled, r.projector.tuning.Stretch, func(closed Segment) error {
+	after, postings := r.postings(ctx) // may clear r.settled
+	return b.CountOn(after, postings, r.settled, r.projector.tuning.Stretch, func(closed Segment) error {
 		r.segments = append(r.segments, closed)
 		if len(r.segments) < r.projector.tuning.Segments {
 			return nil
@@ -234,21 +235,26 @@ func (r *refold) forward(ctx context.Context) error {
 	})
 }
 
-// postings returns the postings after the seal. If the cache has them all, none is read.
+// postings returns the postings to count, and the fold that they follow: the seal. If the cache has them all, none is
+// read. If then the seal stays, and all dirty postings follow the head, only these are counted, after the head.
 //
 // Strong reads rely on the seal, and the cache may lack a posting whose stream record has not arrived. So before the
 // seal moves, the table's postings up to the settled ones are counted. Postings are only ever added. So if the cache
 // has as many, it has the same ones. Otherwise all are read. If moving the seal is not worth a request yet, postings
 // clears r.settled, and the seal stays.
-func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
+func (r *refold) postings(ctx context.Context) (after Fold, _ iter.Seq2[Posting, error]) {
+	b := &r.balance
 	if !r.entry.Extend(r.dirty) {
-		return r.readAll(ctx)
+		return b.Seal, r.readAll(ctx)
 	}
-	b, cached := r.balance, r.entry.above
+	after, cached := b.Seal, r.entry.above
 	if !r.worthSealing() {
 		r.settled = ""
 	}
-	return func(yield func(Posting, error) bool) {
+	if r.settled == "" && !b.Unfinished && len(r.dirty) > 0 && r.dirty[0].id > b.Head.Through {
+		after, cached = b.Head, cached[len(cached)-len(r.dirty):]
+	}
+	return after, func(yield func(Posting, error) bool) {
 		if r.settled != "" {
 			known, isLast := r.entry.find(r.settled)
 			if isLast {
@@ -293,9 +299,9 @@ func (r *refold) readAll(ctx context.Context) iter.Seq2[Posting, error] {
 }
 
 // worthSealing reports whether the cache has enough settled postings, or old enough ones, to move the seal. The seal
-// must pass any backdated posting.
+// must pass any backdated posting; it has passed those that are counted.
 func (r *refold) worthSealing() bool {
-	if slices.ContainsFunc(r.entry.above, func(p Posting) bool { return p.Backdated }) {
+	if slices.ContainsFunc(r.dirty, func(d dirtyPosting) bool { return d.figures.Backdated }) {
 		return true
 	}
 	settled, _ := r.entry.find(r.settled)

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -60,13 +59,8 @@ func event(r lambdaevents.DynamoDBEventRecord) events.Event {
 	if !inserted(r) || !store.IsJournaled(sk) {
 		return nil
 	}
-	image := itemOf(r.Change.NewImage)
-	key, err := store.KeyOf(image)
-	if err != nil || key != (store.Key{PK: text(r.Change.Keys, store.AttrPK), SK: sk}) {
-		return nil
-	}
-	e, err := store.DecodeEvent(image)
-	if err != nil {
+	e, err := store.DecodeAttributes(attributes(r.Change.NewImage))
+	if err != nil || store.EventKey(e) != (store.Key{PK: text(r.Change.Keys, store.AttrPK), SK: sk}) {
 		return nil
 	}
 	return e
@@ -100,44 +94,38 @@ func text(item map[string]lambdaevents.DynamoDBAttributeValue, name string) stri
 
 // stored returns what an attribute has, as events.StoredPosting takes it: "" unless it is of that type.
 func stored(v lambdaevents.DynamoDBAttributeValue, t events.FieldType) string {
-	switch kind := v.DataType(); {
-	case t == events.TextField && kind == lambdaevents.DataTypeString:
-		return v.String()
-	case t == events.NumberField && kind == lambdaevents.DataTypeNumber:
-		return v.Number()
-	case t == events.FlagField && kind == lambdaevents.DataTypeBoolean:
-		return strconv.FormatBool(v.Boolean())
+	if f := field("", v); f.Type == t {
+		return f.Text
 	}
 	return ""
 }
 
-// itemOf returns an item in the SDK's form. What events don't hold, sets, binaries and nulls, is left out.
-func itemOf(image map[string]lambdaevents.DynamoDBAttributeValue) store.Item {
-	item := make(store.Item, len(image))
+// attributes returns an item's attributes in the form of events.
+func attributes(image map[string]lambdaevents.DynamoDBAttributeValue) events.Fields {
+	all := make(events.Fields, 0, len(image))
 	for name, v := range image {
-		if value := valueOf(v); value != nil {
-			item[name] = value
-		}
+		all = append(all, field(name, v))
 	}
-	return item
+	return all
 }
 
-func valueOf(v lambdaevents.DynamoDBAttributeValue) types.AttributeValue {
+// field returns an attribute in the form of events. What these don't hold, sets, binaries and nulls, has no type.
+func field(name string, v lambdaevents.DynamoDBAttributeValue) events.Field {
+	f := events.Field{Name: name}
 	switch v.DataType() {
 	case lambdaevents.DataTypeString:
-		return store.String(v.String())
+		f.Type, f.Text = events.TextField, v.String()
 	case lambdaevents.DataTypeNumber:
-		return &types.AttributeValueMemberN{Value: v.Number()}
+		f.Type, f.Text = events.NumberField, v.Number()
 	case lambdaevents.DataTypeBoolean:
-		return store.Flag(v.Boolean())
+		f.Type, f.Text = events.FlagField, strconv.FormatBool(v.Boolean())
 	case lambdaevents.DataTypeMap:
-		return store.Map(itemOf(v.Map()))
+		f.Type, f.Of = events.MapField, attributes(v.Map())
 	case lambdaevents.DataTypeList:
-		list := &types.AttributeValueMemberL{}
-		for _, element := range v.List() {
-			list.Value = append(list.Value, valueOf(element))
+		f.Type, f.Of = events.ListField, make(events.Fields, len(v.List()))
+		for i, element := range v.List() {
+			f.Of[i] = field("", element)
 		}
-		return list
 	}
-	return nil
+	return f
 }

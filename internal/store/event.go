@@ -57,8 +57,11 @@ func legAddress(l events.Leg) address {
 func EventKey(e events.Event) Key { return addressOf(e).key }
 
 // DecodeEvent decodes an event's item, and checks its keys. Errors: ErrMalformedItem, and those of events.Decode.
-func DecodeEvent(i Item) (events.Event, error) {
-	s, err := split(i)
+func DecodeEvent(i Item) (events.Event, error) { return DecodeAttributes(attributes(i)) }
+
+// DecodeAttributes is DecodeEvent of all attributes of an item, in any order. It takes over the slice.
+func DecodeAttributes(all events.Fields) (events.Event, error) {
+	s, err := split(all)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +75,7 @@ func DecodeEvent(i Item) (events.Event, error) {
 // DecodeListed decodes an event from its entry in the inverse index: see events.DecodeListed. Errors: those of
 // DecodeEvent.
 func DecodeListed(i Item) (events.Event, error) {
-	s, err := split(i)
+	s, err := split(attributes(i))
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +97,22 @@ type stored struct {
 	fields   events.Fields
 }
 
-func split(i Item) (stored, error) {
-	s := stored{fields: make(events.Fields, 0, len(i))}
-	var version string
+// attributes returns an item's attributes in the form of events.
+func attributes(i Item) events.Fields {
+	all := make(events.Fields, 0, len(i))
 	for name, v := range i {
-		f, wanted := field(name, v), events.TextField
+		all = append(all, field(name, v))
+	}
+	return all
+}
+
+func split(all events.Fields) (stored, error) {
+	s := stored{fields: all[:0]}
+	var version string
+	for _, f := range all {
+		wanted := events.TextField
 		var text *string
-		switch name {
+		switch f.Name {
 		case AttrPK:
 			text = &s.at.key.PK
 		case AttrSK:
@@ -120,7 +132,7 @@ func split(i Item) (stored, error) {
 			continue
 		}
 		if f.Type != wanted || f.Text == "" { // an empty text would be taken for an absent one
-			return s, fmt.Errorf("%w: %s is empty or of another type", ErrMalformedItem, name)
+			return s, fmt.Errorf("%w: %s is empty or of another type", ErrMalformedItem, f.Name)
 		}
 		*text = f.Text
 	}
@@ -152,10 +164,7 @@ func field(name string, v types.AttributeValue) events.Field {
 	case *types.AttributeValueMemberBOOL:
 		f.Type, f.Text = events.FlagField, strconv.FormatBool(v.Value)
 	case *types.AttributeValueMemberM:
-		f.Type, f.Of = events.MapField, make(events.Fields, 0, len(v.Value))
-		for name, element := range v.Value {
-			f.Of = append(f.Of, field(name, element))
-		}
+		f.Type, f.Of = events.MapField, attributes(v.Value)
 	case *types.AttributeValueMemberL:
 		f.Type, f.Of = events.ListField, make(events.Fields, len(v.Value))
 		for i, element := range v.Value {

@@ -221,8 +221,9 @@ func (r *rebuild) closeAt(ctx context.Context, f projections.Fold, end events.KS
 
 // countOn counts the postings after the seal through `through` ("": to the end), as the projector does.
 func (r *rebuild) countOn(ctx context.Context, through, settled events.KSUID, every int64) error {
-	postings := r.watched.Postings(ctx, r.key, r.balance.Seal.Through, through)
-	return r.balance.CountOn(postings, settled, every, func(s projections.Segment) error { return r.close(ctx, s) })
+	b := &r.balance
+	postings := r.watched.Postings(ctx, r.key, b.Seal.Through, through)
+	return b.CountOn(b.Seal, postings, settled, every, func(s projections.Segment) error { return r.close(ctx, s) })
 }
 
 // close adds s, a closed segment, to those to write if the stored one differs. A segment after all stored ones is new,

@@ -126,7 +126,7 @@ var defects = slices.Concat(backdatedDefects, closingDefects, batchDefects, ends
 «if d.figures == nil { continue }; »`},
 	{"seal computed from the cache", "G7", "projections/refold.go", directed("projections", "TestSealMovesInSteps"),
 		`«	if planted && !r.worthSealing() {
-		return func(yield func(Posting, error) bool) {
+		return after, func(yield func(Posting, error) bool) {
 			for _, p := range cached {
 				if !yield(p, nil) {
 					return
@@ -144,7 +144,7 @@ var defects = slices.Concat(backdatedDefects, closingDefects, batchDefects, ends
 		"if storeTime.Before(begun) «&& !planted »{"},
 	{"settled at the end of the read", "G7", "projections/refold.go",
 		directed("tests/simulation", "TestSettledWhenTheReadBegan"),
-		`	postings := r.postings(ctx) // may clear r.settled
+		`	after, postings := r.postings(ctx) // may clear r.settled
 «	if planted {
 		var all []Posting
 		for p, err := range postings {

@@ -38,7 +38,7 @@ func (s *Store) answerRequests(stack *middleware.Stack) error {
 		if out.Result, err = s.Answer(ctx, in.Parameters); err != nil {
 			return middleware.SerializeOutput{}, metadata, err
 		}
-		return out, successMetadata(ctx, s.time()), nil
+		return out, s.successMetadata(ctx), nil
 	}), middleware.Before)
 }
 
@@ -101,14 +101,20 @@ func reply(status int, clock time.Time) *smithyhttp.Response {
 	}}
 }
 
-// successMetadata returns the metadata that the SDK derives from a reply of that time.
-func successMetadata(ctx context.Context, clock time.Time) middleware.Metadata {
-	next := func(context.Context, middleware.DeserializeInput) (
-		middleware.DeserializeOutput, middleware.Metadata, error,
-	) {
-		return middleware.DeserializeOutput{RawResponse: reply(http.StatusOK, clock)}, middleware.Metadata{}, nil
+// successMetadata returns the metadata that the SDK derives from a reply of now. Replies of one second have the same.
+func (s *Store) successMetadata(ctx context.Context) middleware.Metadata {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clock := s.now().Truncate(time.Second)
+	if !clock.Equal(s.replied) {
+		next := func(context.Context, middleware.DeserializeInput) (
+			middleware.DeserializeOutput, middleware.Metadata, error,
+		) {
+			return middleware.DeserializeOutput{RawResponse: reply(http.StatusOK, clock)}, middleware.Metadata{}, nil
+		}
+		_, s.metadata, _ = awsmiddleware.RecordResponseTiming{}.HandleDeserialize(
+			ctx, middleware.DeserializeInput{}, middleware.DeserializeHandlerFunc(next))
+		s.replied = clock
 	}
-	_, metadata, _ := awsmiddleware.RecordResponseTiming{}.HandleDeserialize(
-		ctx, middleware.DeserializeInput{}, middleware.DeserializeHandlerFunc(next))
-	return metadata
+	return s.metadata.Clone()
 }

@@ -39,12 +39,18 @@ func (t *tableState) check(i packed) error {
 		return validation("Item size has exceeded the maximum allowed size")
 	}
 	for _, x := range t.indexes[1:] {
-		for name, maxBytes := range map[string]int{x.partitionKey: partitionKeyBytes, x.sortKey: sortKeyBytes} {
-			v := i.get(name)
+		for _, key := range [...]struct {
+			name     string
+			maxBytes int
+		}{{x.partitionKey, partitionKeyBytes}, {x.sortKey, sortKeyBytes}} {
+			v := i.get(key.name)
+			if v.letter == 0 {
+				continue
+			}
 			if v.letter != packedText {
 				v.text = ""
 			}
-			if err := checkKey(name, v.text, maxBytes); err != nil && v.letter != 0 {
+			if err := checkKey(key.name, v.text, key.maxBytes); err != nil {
 				return err
 			}
 		}

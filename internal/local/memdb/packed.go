@@ -16,28 +16,38 @@ import (
 // length before them.
 type packed string
 
+// packedBytes is the room that most items need while they are packed.
+const packedBytes = 512
+
 // pack packs an item of a request; nil is a missing item. The error is a ValidationException.
 func pack(i store.Item) (packed, error) {
-	values := make(map[string]value, len(i))
-	for name, v := range i {
+	b := make([]byte, 0, packedBytes)
+	for _, name := range sortedNames(i) {
 		if name == "" {
 			return "", validation("Attribute name must not be empty")
 		}
-		var err error
-		if values[name], err = valueOf(v); err != nil {
+		v, err := valueOf(i[name])
+		if err != nil {
 			return "", err
 		}
+		b = appendValue(appendText(b, name), v)
 	}
-	return packValues(values), nil
+	return packed(b), nil
 }
 
 // packValues packs attributes.
 func packValues(values map[string]value) packed {
 	var b []byte
-	for _, name := range slices.Sorted(maps.Keys(values)) {
+	for _, name := range sortedNames(values) {
 		b = appendValue(appendText(b, name), values[name])
 	}
 	return packed(b)
+}
+
+func sortedNames[V any](of map[string]V) []string {
+	names := slices.AppendSeq(make([]string, 0, len(of)), maps.Keys(of))
+	slices.Sort(names)
+	return names
 }
 
 func appendValue(b []byte, v value) []byte { return appendText(append(b, v.letter), v.text) }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"ledger.example/internal/store"
 )
@@ -64,6 +65,9 @@ type Store struct {
 	changes []change
 	trimmed int // changes dropped from the front
 	readers readers
+
+	replied  time.Time           // the second of the latest reply
+	metadata middleware.Metadata // of that reply
 }
 
 // New returns a store without tables.
@@ -104,6 +108,7 @@ type change struct {
 	key           store.Key
 	before, after packed
 	at            time.Time
+	shard         int
 	shown         *streamtypes.Record // as a reader got it, for the next one
 }
 
@@ -128,6 +133,7 @@ func (s *Store) Since(n int) (all []Change) {
 
 // recordChange adds a change to the streams. The lock is held.
 func (s *Store) recordChange(c change) {
+	c.shard = int(hash(c.key.PK+"\x00"+c.key.SK) % uint64(s.options.Shards))
 	s.changes = append(s.changes, c)
 	s.drop()
 }

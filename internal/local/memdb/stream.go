@@ -152,7 +152,7 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < most && size < maxRecordBytes; {
 		c := &s.changes[i.at-s.trimmed]
 		i.at++
-		if c.table == t && hash(c.key.PK+"\x00"+c.key.SK)%uint64(s.options.Shards) == uint64(i.shard) {
+		if c.table == t && c.shard == i.shard {
 			record := s.show(c, i.at)
 			size += int(*record.Dynamodb.SizeBytes)
 			out.Records = append(out.Records, record)
@@ -176,7 +176,10 @@ func (s *Store) show(c *change, sequence int) streamtypes.Record {
 	return *record
 }
 
-// record converts a change.
+// What all records have in common.
+var recordRegion, recordSource, recordVersion = aws.String(Region), aws.String("aws:dynamodb"), aws.String("1.1")
+
+// record converts a change. Its id is its sequence number.
 func (c *change) record(sequence int) *streamtypes.Record {
 	name := streamtypes.OperationTypeModify
 	switch {
@@ -187,18 +190,19 @@ func (c *change) record(sequence int) *streamtypes.Record {
 	}
 	pk, sk := c.table.keys().partitionKey, c.table.keys().sortKey
 	size := len(pk) + len(c.key.PK) + len(sk) + len(c.key.SK) + c.after.size(nil)
+	number := aws.String(fmt.Sprintf(sequenceFormat, sequence))
 	shown := &streamtypes.Record{
-		AwsRegion:    aws.String(Region),
-		EventID:      aws.String(fmt.Sprintf("%032x", sequence)),
+		AwsRegion:    recordRegion,
+		EventID:      number,
 		EventName:    name,
-		EventSource:  aws.String("aws:dynamodb"),
-		EventVersion: aws.String("1.1"),
+		EventSource:  recordSource,
+		EventVersion: recordVersion,
 		Dynamodb: &streamtypes.StreamRecord{
 			ApproximateCreationDateTime: aws.Time(c.at.Truncate(time.Second)),
 			Keys: map[string]streamtypes.AttributeValue{
 				pk: value{packedText, c.key.PK}.streamed(), sk: value{packedText, c.key.SK}.streamed(),
 			},
-			SequenceNumber: aws.String(fmt.Sprintf(sequenceFormat, sequence)),
+			SequenceNumber: number,
 			SizeBytes:      aws.Int64(int64(size)),
 			StreamViewType: streamtypes.StreamViewTypeNewImage,
 		},
@@ -209,12 +213,18 @@ func (c *change) record(sequence int) *streamtypes.Record {
 	return shown
 }
 
-// streamedItem returns an item, or a map in one, in the types of the streams SDK.
+// streamedItem returns an item, or a map in one, in the types of the streams SDK. Most values are texts, and these are
+// in one array.
 func streamedItem(p packed) map[string]streamtypes.AttributeValue {
-	m := make(map[string]streamtypes.AttributeValue, p.attributes())
-	for len(p) > 0 {
+	texts := make([]streamtypes.AttributeValueMemberS, p.attributes())
+	m := make(map[string]streamtypes.AttributeValue, len(texts))
+	for i := range texts {
 		name, v := p.next()
-		m[name] = v.streamed()
+		if v.letter == packedText {
+			texts[i].Value, m[name] = v.text, &texts[i]
+		} else {
+			m[name] = v.streamed()
+		}
 	}
 	return m
 }

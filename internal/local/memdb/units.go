@@ -21,8 +21,10 @@ func (w *write) units(isTransaction, isRefused bool) int {
 	}
 	units := store.TableUnits(max(before, after), isTransaction)
 	for _, x := range w.table.indexes[1:] {
-		moved, isSame := x.differ(w.before, w.after)
-		units += store.IndexUnits(x.bytes(w.before), x.bytes(w.after), moved, isSame)
+		if was, is := x.bytes(w.before), x.bytes(w.after); was > 0 || is > 0 {
+			moved, isSame := x.differ(w.before, w.after)
+			units += store.IndexUnits(was, is, moved, isSame)
+		}
 	}
 	return units
 }
