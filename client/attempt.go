@@ -92,7 +92,7 @@ func (c *Client) attempt(ctx context.Context, k call) attemptResult {
 func (c *Client) judge(k call, resp *http.Response, text []byte) attemptResult {
 	status := resp.StatusCode
 	if status >= 200 && status < 300 {
-		if err := k.accept(text); err != nil {
+		if err := k.accepts(text); err != nil {
 			err = fmt.Errorf("the answer is not a ledger's, check the address of the API (%s): %w", c.base, err)
 			if isJSON := isType(resp, "application/json"); !isJSON && !k.writes() {
 				return attemptResult{verdict: notRetryable, err: err}

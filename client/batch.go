@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
-	"time"
 )
 
 // BatchMax is the maximum number of requests in a batch.
@@ -65,46 +63,27 @@ func (c *Client) Batch(ctx context.Context, b Batch) ([]Outcome, error) {
 		}
 		items[i] = &item{call: k, kind: cmd.Kind, inBatch: body}
 	}
-	var err error
-	if b.Atomic || b.DryRun {
-		err = c.sendAsUnit(ctx, b, items)
-	} else {
-		err = c.sendUntilDone(ctx, items)
+	send := func() error { return c.sendAsUnit(ctx, b, items) }
+	if !b.Atomic && !b.DryRun {
+		send = func() error {
+			return c.sendUntilDone(ctx, items, c.timeout, func(left []*item) (attemptResult, error) {
+				return c.sendOnce(ctx, left, len(left) == len(items))
+			})
+		}
 	}
-	if err != nil {
+	if err := send(); err != nil {
 		return nil, err
 	}
 	outcomes := make([]Outcome, len(items))
 	for i, it := range items {
-		outcomes[i] = it.outcome
+		if outcomes[i].Err = it.err; it.err == nil {
+			outcomes[i].Written = Written{New: isNew(it.call, it.last) && !b.DryRun, Raw: it.last.body}
+		}
 	}
 	return outcomes, nil
 }
 
 var errNotDry = errors.New("dry_run in the answer differs from the request")
-
-// item is a request of a batch that is being sent.
-type item struct {
-	call
-	kind    Kind
-	inBatch []byte // the body in a batch
-
-	outcome Outcome
-	isDone  bool
-
-	attempts     int
-	maybeApplied bool
-	err          error // of the last attempt
-	isPending    bool  // the last attempt was refused, but an unanswered write may still change that
-}
-
-// end makes err the outcome, as an UnknownError if an earlier attempt may have been applied.
-func (it *item) end(err error) {
-	if it.maybeApplied || it.isPending {
-		err = &UnknownError{ID: it.id, Attempts: it.attempts, Err: err}
-	}
-	it.outcome, it.isDone = Outcome{Err: err}, true
-}
 
 // result is the answer to one request of a batch.
 type result struct {
@@ -160,52 +139,10 @@ func (c *Client) sendAsUnit(ctx context.Context, b Batch, items []*item) error {
 		return err
 	}
 	for i, it := range items {
-		a := judgeResult(it.call, results[i])
-		it.outcome = Outcome{Written{isNew(it.call, a) && !b.DryRun, a.body}, a.err}
+		it.last = judgeResult(it.call, results[i])
+		it.err = it.last.err
 	}
 	return nil
-}
-
-// sendUntilDone sends items until each has an outcome or the timeout passes. Like do, it waits beyond the timeout for
-// refusals that an unanswered write may still change.
-func (c *Client) sendUntilDone(ctx context.Context, items []*item) error {
-	deadline := c.now().Add(c.timeout)
-	left := items
-	for attempt := 0; len(left) > 0; attempt++ {
-		a, err := c.sendOnce(ctx, left, len(left) == len(items))
-		if err != nil {
-			return err
-		}
-		pause := max(backoff.Delay(attempt+1), a.retryAfter)
-		if c.now().Add(pause).After(deadline) || ctx.Err() != nil {
-			for _, it := range left {
-				if !it.isDone && !it.isPending {
-					it.end(it.err)
-				}
-			}
-		}
-		left = slices.DeleteFunc(slices.Clone(left), func(it *item) bool { return it.isDone })
-		if len(left) > 0 && c.wait(ctx, c.pauseBefore(left, pause)) != nil {
-			for _, it := range left {
-				it.end(it.err)
-			}
-			return nil
-		}
-	}
-	return nil
-}
-
-// pauseBefore returns the time until items are sent again. It is pause, unless all items were refused: then it is the
-// time after which all refusals are final.
-func (c *Client) pauseBefore(items []*item, pause time.Duration) time.Duration {
-	final := time.Duration(0)
-	for _, it := range items {
-		if !it.isPending {
-			return pause
-		}
-		final = max(final, c.unanswered.remaining(it.resources, c.now()))
-	}
-	return final
 }
 
 // sendOnce sends items once and sets their outcomes. areFresh means that no item of the batch is written yet. If
@@ -215,9 +152,6 @@ func (c *Client) sendOnce(ctx context.Context, items []*item, areFresh bool) (at
 	k, err := callOfBatch(items, false, false, &results)
 	if err != nil {
 		return attemptResult{}, err
-	}
-	for _, it := range items {
-		it.attempts++
 	}
 	a := c.attempt(ctx, k)
 	isAnswered := a.verdict == answered && a.err == nil
@@ -244,30 +178,10 @@ func (c *Client) sendOnce(ctx context.Context, items []*item, areFresh bool) (at
 	return a, nil
 }
 
-// settle updates an item with the result of an attempt.
-func (c *Client) settle(it *item, a attemptResult) {
-	it.err, it.isPending = a.err, false
-	switch {
-	case a.verdict == answered && it.maybeApplied && c.mayLackRole(a.err):
-		it.end(a.err) // an earlier attempt may have been applied before the role was revoked
-	case a.verdict == answered && a.err == nil:
-		it.outcome, it.isDone = Outcome{Written: Written{New: isNew(it.call, a), Raw: a.body}}, true
-	case a.verdict == answered && isRefusal(a.err) && c.unanswered.remaining(it.resources, c.now()) > 0:
-		it.isPending = true
-	case a.verdict == answered:
-		it.outcome, it.isDone = Outcome{Err: a.err}, true
-	case a.verdict == notRetryable:
-		it.end(a.err)
-	case a.verdict == unknown:
-		it.maybeApplied = true
-		c.unanswered.add(it.resources, c.now())
-	}
-}
-
 // judgeResult returns what the answer to one request of a batch proves.
 func judgeResult(k call, r result) attemptResult {
 	if r.Status >= 200 && r.Status < 300 {
-		if err := k.accept(r.Body); err != nil {
+		if err := k.accepts(r.Body); err != nil {
 			return attemptResult{verdict: unknown, err: fmt.Errorf("the result cannot be read: %w", err)}
 		}
 		return attemptResult{verdict: answered, status: r.Status, body: r.Body, isReplay: r.Replayed}

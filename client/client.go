@@ -44,6 +44,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -158,24 +159,31 @@ func (c *Client) mayLackRole(err error) bool {
 
 // call is one request. It may be sent several times.
 type call struct {
-	method string
-	path   string // relative to the base, escaped
-	query  url.Values
-	body   []byte // nil for none
-	tag    string // of the If-Match header; "" for none
-	isDry  bool   // a dry run: it writes nothing
-	// createsNothing is true for a write that ends or changes something. Its first answer has the status 200.
-	createsNothing bool
-	id             string // of the resource, for UnknownError
+	method   string
+	path     string // relative to the base, escaped
+	query    url.Values
+	body     []byte // nil for none
+	tag      string // of the If-Match header; "" for none
+	isDry    bool   // a dry run: it writes nothing
+	endsHold bool   // its first answer has the status 200
+	id       string // of what is written
 	// resources are the paths of everything that the call writes or depends on. An earlier write to one of them that
 	// got no answer may still change the answer to this call.
 	resources []string
-	accept    func(body []byte) error // checks the body of a 2xx
+	accept    func(body []byte) error // checks the body of a 2xx; nil for isAbout
 	ids       map[string]string       // of the path, by their names
 	err       error                   // why the call cannot be sent
 }
 
 func (c call) writes() bool { return c.method != http.MethodGet && !c.isDry }
+
+// accepts returns why the body of a 2xx is not an answer to the call.
+func (c call) accepts(body []byte) error {
+	if c.accept == nil {
+		return c.isAbout(body)
+	}
+	return c.accept(body)
+}
 
 // transactionPath returns the path of a transaction. The id need not be valid.
 func transactionPath(id string) string { return transactionsPath + "/" + escapeID(id) }
@@ -188,48 +196,105 @@ func (c *Client) do(ctx context.Context, k call) (attemptResult, error) {
 	if !k.writes() {
 		timeout = min(timeout, readTimeout)
 	}
+	it := &item{call: k}
+	_ = c.sendUntilDone(ctx, []*item{it}, timeout, func([]*item) (attemptResult, error) {
+		c.settle(it, c.attempt(ctx, k))
+		return it.last, nil
+	})
+	return it.last, it.err
+}
+
+// An item is a call that is being sent, by itself or in a batch.
+type item struct {
+	call
+	kind    Kind
+	inBatch []byte // the body in a batch
+
+	attempts     int
+	last         attemptResult // of the last attempt
+	maybeApplied bool
+	isPending    bool  // the last attempt was refused, but an unanswered write may still change that
+	isDone       bool  // last is the answer, unless there is an err
+	err          error // nil unless it is done
+}
+
+// end makes err the outcome, as an UnknownError if an earlier attempt may have been applied.
+func (it *item) end(err error) {
+	if err != nil && (it.maybeApplied || it.isPending) {
+		err = &UnknownError{ID: it.id, Attempts: it.attempts, Err: err}
+	}
+	it.err, it.isDone = err, true
+}
+
+// settle updates an item with the result of an attempt.
+func (c *Client) settle(it *item, a attemptResult) {
+	it.attempts++
+	it.last, it.isPending = a, false
+	switch {
+	case a.verdict == answered && (c.mayLackRole(a.err) || isCode(a.err, CodeVersionMismatch)):
+		// An earlier attempt may have been applied before the role was revoked, or the account was changed again.
+		it.end(a.err)
+	case a.verdict == answered && isRefusal(a.err) && c.unanswered.remaining(it.resources, c.now()) > 0:
+		it.isPending = true
+	case a.verdict == answered:
+		it.err, it.isDone = a.err, true
+	case a.verdict == notRetryable: // proves nothing about earlier attempts
+		it.end(a.err)
+	case a.verdict == unknown && it.writes():
+		it.maybeApplied = true
+		c.unanswered.add(it.resources, c.now())
+	case a.verdict == notSent && !it.maybeApplied && !c.replied.Load():
+		it.end(&UnreachableError{URL: c.base, Err: a.err})
+	}
+}
+
+// sendUntilDone sends items until each has an outcome or the timeout passes. Beyond the timeout it waits for refusals
+// that an unanswered write may still change. once sends items once. Its error ends the loop.
+func (c *Client) sendUntilDone(
+	ctx context.Context, items []*item, timeout time.Duration, once func([]*item) (attemptResult, error),
+) error {
 	deadline := c.now().Add(timeout)
-	maybeApplied := false
-	for attempt := 0; ; attempt++ {
-		a := c.attempt(ctx, k)
-		switch {
-		case a.verdict == answered && maybeApplied && c.mayLackRole(a.err):
-			// An earlier attempt may have been applied before the role was revoked.
-			return attemptResult{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
-		case a.verdict == answered && isRefusal(a.err):
-			if remaining := c.unanswered.remaining(k.resources, c.now()); remaining > 0 {
-				if c.wait(ctx, remaining) != nil {
-					return attemptResult{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
-				}
-				continue
-			}
-			return attemptResult{}, a.err
-		case a.verdict == answered && maybeApplied && isCode(a.err, CodeVersionMismatch):
-			// An earlier attempt may have been applied, and the account may have been changed again since.
-			return attemptResult{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
-		case a.verdict == answered, a.verdict == notRetryable && !maybeApplied:
-			return a, a.err
-		case a.verdict == notRetryable: // proves nothing about earlier attempts
-			return attemptResult{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
-		case a.verdict == unknown && k.writes():
-			maybeApplied = true
-			c.unanswered.add(k.resources, c.now())
+	giveUp := func(it *item) {
+		err := it.last.err
+		if it.last.verdict == notSent && ctx.Err() == nil {
+			err = &UnreachableError{URL: c.base, Err: err}
 		}
-		if a.verdict == notSent && !maybeApplied && !c.replied.Load() {
-			return attemptResult{}, &UnreachableError{URL: c.base, Err: a.err}
+		it.end(err)
+	}
+	for attempt := 1; len(items) > 0; attempt++ {
+		a, err := once(items)
+		if err != nil {
+			return err
 		}
-		pause := max(backoff.Delay(attempt+1), a.retryAfter)
-		over := c.now().Add(pause).After(deadline) || ctx.Err() != nil
-		if over || c.wait(ctx, pause) != nil {
-			switch {
-			case maybeApplied:
-				return attemptResult{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
-			case a.verdict == notSent && ctx.Err() == nil:
-				return attemptResult{}, &UnreachableError{URL: c.base, Err: a.err}
+		pause := max(backoff.Delay(attempt), a.retryAfter)
+		isOver := c.now().Add(pause).After(deadline) || ctx.Err() != nil
+		items = slices.DeleteFunc(slices.Clone(items), func(it *item) bool {
+			if isOver && !it.isDone && !it.isPending {
+				giveUp(it)
 			}
-			return attemptResult{}, a.err
+			return it.isDone
+		})
+		if len(items) > 0 && c.wait(ctx, c.pauseBefore(items, pause)) != nil {
+			for _, it := range items {
+				giveUp(it)
+			}
+			return nil
 		}
 	}
+	return nil
+}
+
+// pauseBefore returns the time until items are sent again. It is pause, unless all items were refused: then it is the
+// time after which all refusals are final.
+func (c *Client) pauseBefore(items []*item, pause time.Duration) time.Duration {
+	final := time.Duration(0)
+	for _, it := range items {
+		if !it.isPending {
+			return pause
+		}
+		final = max(final, c.unanswered.remaining(it.resources, c.now()))
+	}
+	return final
 }
 
 // isRefusal reports whether err is a 422 or a 404. Those depend on what is stored, so an unanswered write that is
@@ -243,16 +308,6 @@ func isRefusal(err error) bool {
 func isCode(err error, code string) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == code
-}
-
-// pathOf returns a path with an id in place of its first name in braces. Error: ErrID.
-func pathOf(path, id string) (string, error) {
-	if !events.ValidID(id) {
-		return "", fmt.Errorf("%q is not an id: %w", id, ErrID)
-	}
-	before, rest, _ := strings.Cut(path, "{")
-	_, after, _ := strings.Cut(rest, "}")
-	return before + escapeID(id) + after, nil
 }
 
 // escapeID escapes an id for a path. It escapes ":" and "@", too: they are legal in a path, but signers do not agree on

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ledger.example/events"
 )
 
 // An Operation declares an operation of the API, once. The server, this client, the command line and openapi.json
@@ -126,17 +128,17 @@ func (o Op[In, Out]) Call(ctx context.Context, c *Client, in In) (Reply[Out], er
 
 // request returns the call of an operation. It cannot be sent if an id of the path is invalid.
 func (o Op[In, Out]) request(in In) call {
-	k := call{method: o.Untyped().Method, path: o.Path, query: url.Values{}, ids: map[string]string{}}
 	v := reflect.ValueOf(in)
+	var ids []string
+	for _, f := range FieldsOf(v.Type()) {
+		if f.Path != "" { // these fields are in the order of the path
+			ids = append(ids, v.FieldByIndex(f.Index).String())
+		}
+	}
+	k := o.Untyped().call(ids...)
 	for _, f := range FieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.Index)
 		switch {
-		case f.Path != "":
-			k.id = value.String() // fields are in the order of the path
-			k.ids[f.Path] = k.id
-			if k.path, k.err = pathOf(k.path, k.id); k.err != nil {
-				return k
-			}
 		case f.Query != "" && f.Type.Kind() == reflect.Map:
 			for key, text := range value.Interface().(map[string]string) {
 				k.query.Set(strings.Replace(f.Query, "KEY", key, 1), text)
@@ -147,16 +149,34 @@ func (o Op[In, Out]) request(in In) call {
 			k.tag = fmt.Sprintf("%q", fmt.Sprint(value))
 		}
 	}
-	k.resources = []string{k.path}
-	if k.method == http.MethodGet {
-		return k
-	}
-	parts := strings.Split(k.path, "/") // "", "v1", and then collections and ids in turn
-	for i := 2; i+3 < len(parts); i += 2 {
-		k.resources = append(k.resources, strings.Join(parts[:2], "/")+"/"+parts[i]+"/"+parts[i+1])
-	}
-	if o.Untyped().HasBody() {
+	if k.err == nil && o.Untyped().HasBody() {
 		k.body, k.err = bodyOf(v, false)
+	}
+	return k
+}
+
+// call returns a call with ids in its path. It cannot be sent if one of them is invalid.
+func (o Operation) call(ids ...string) call {
+	k := call{method: o.Method, path: o.Path, query: url.Values{}, ids: make(map[string]string)}
+	k.endsHold = o.Dry && o.Created == ""
+	for _, id := range ids {
+		before, rest, _ := strings.Cut(k.path, "{")
+		name, after, _ := strings.Cut(rest, "}")
+		if !events.ValidID(id) {
+			k.err = fmt.Errorf("%q is not an id: %w", id, ErrID)
+			return k
+		}
+		k.path, k.ids[name], k.id = before+escapeID(id)+after, id, id
+	}
+	switch {
+	case o.Method == http.MethodGet:
+		k.resources = []string{k.path}
+	case len(ids) > 0:
+		k.resources = []string{k.path}
+		parts := strings.Split(k.path, "/") // "", "v1", and then collections and ids in turn
+		for i := 2; i+1 < len(parts); i += 2 {
+			k.resources = append(k.resources, "/v1/"+parts[i]+"/"+parts[i+1])
+		}
 	}
 	return k
 }
@@ -196,29 +216,26 @@ func bodyOf(in reflect.Value, withID bool) ([]byte, error) {
 	return slices.Concat([]byte("{"), bytes.Join(members, []byte(",")), []byte("}")), nil
 }
 
-// send sends the call of an operation and parses the answer. The answer to a write must have the ids of the path.
+// send sends the call of an operation and parses the answer.
 func send[T any](ctx context.Context, c *Client, k call) (Reply[T], error) {
-	if k.err != nil {
-		return Reply[T]{}, k.err
-	}
-	value, r, err := ask(ctx, c, k, func(value T) error {
-		if k.writes() {
-			return k.isAbout(reflect.ValueOf(value))
-		}
-		return nil
-	})
+	value, r, err := ask(ctx, c, k, func(T) error { return nil })
 	return Reply[T]{Value: value, Raw: r.body, New: isNew(k, r)}, err
 }
 
-// isAbout returns an error unless an answer has the ids of the path. The id of a resource is the last of them.
-func (c call) isAbout(answer reflect.Value) error {
-	for _, f := range FieldsOf(answer.Type()) {
-		wanted, isPart := c.ids[f.JSON]
-		if f.JSON == "id" {
-			wanted, isPart = c.id, true
-		}
-		if isPart && fmt.Sprint(answer.FieldByIndex(f.Index)) != wanted {
-			return fmt.Errorf("it is not about %q", c.path)
+// isAbout returns an error unless the answer to a write has its id or, without a field id, the ids of the path. Some
+// other program may have sent it.
+func (c call) isAbout(text []byte) error {
+	var answer map[string]json.RawMessage
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return err
+	}
+	wanted := c.ids
+	if answer["id"] != nil {
+		wanted = map[string]string{"id": c.id}
+	}
+	for name, id := range wanted {
+		if strings.Trim(string(answer[name]), `"`) != id {
+			return fmt.Errorf("it does not have the %s %q", name, id)
 		}
 	}
 	return nil

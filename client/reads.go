@@ -30,10 +30,17 @@ func (c *Client) Ping(ctx context.Context) error {
 func ask[T any](ctx context.Context, c *Client, k call, check func(T) error) (value T, r attemptResult, err error) {
 	k.accept = func(text []byte) error {
 		value = *new(T)
-		if err := json.Unmarshal(text, &value); err != nil {
+		err := json.Unmarshal(text, &value)
+		if err == nil && k.writes() {
+			err = k.isAbout(text)
+		}
+		if err != nil {
 			return err
 		}
 		return check(value)
+	}
+	if k.err != nil {
+		return value, r, k.err
 	}
 	if r, err = c.do(ctx, k); err != nil {
 		return *new(T), attemptResult{}, err

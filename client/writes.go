@@ -122,21 +122,17 @@ func (c *Client) write(ctx context.Context, r Request) (Written, error) {
 // isNew reports whether a request had an effect, rather than repeating an earlier one. Requests that create something
 // are then answered with 201.
 func isNew(k call, r attemptResult) bool {
-	return r.status == http.StatusCreated || k.createsNothing && !r.isReplay
+	return r.status == http.StatusCreated || k.endsHold && r.status != 0 && !r.isReplay
 }
 
 // operations are those of the kinds of command.
 var operations = map[Kind]Operation{
-	KindTransaction: Operation(PostTransaction), KindTransfer: Operation(PostTransfer), KindTrade: Operation(PostTrade),
-	KindAsset: Operation(RegisterAsset), KindAccount: Operation(OpenAccount), KindChange: Operation(ChangeAccount),
-	KindCapture: Operation(CaptureHold), KindRelease: Operation(ReleaseHold),
-	KindReversal: Operation(ReverseTransaction), KindGroup: Operation(RegisterGroup),
-	KindMember: Operation(GrantMember), KindGroupMember: Operation(GrantGroupMember),
-	KindGrouping: Operation(GroupAccount),
+	KindTransaction: PostTransaction.Untyped(), KindTransfer: PostTransfer.Untyped(), KindTrade: PostTrade.Untyped(),
+	KindCapture: CaptureHold.Untyped(), KindRelease: ReleaseHold.Untyped(), KindReversal: ReverseTransaction.Untyped(),
+	KindAsset: RegisterAsset.Untyped(), KindAccount: OpenAccount.Untyped(), KindChange: ChangeAccount.Untyped(),
+	KindGroup: RegisterGroup.Untyped(), KindMember: GrantMember.Untyped(), KindGroupMember: GrantGroupMember.Untyped(),
+	KindGrouping: GroupAccount.Untyped(),
 }
-
-// memberIs is the field with the command's ID in the answers that have no id of their own.
-var memberIs = map[Kind]string{KindMember: "user", KindGroupMember: "user", KindGrouping: "account"}
 
 func callOf(r Request) (call, error) {
 	cmd, err := r.Command()
@@ -147,39 +143,20 @@ func callOf(r Request) (call, error) {
 	if !isKnown {
 		return call{}, fmt.Errorf("unknown kind of command %q", cmd.Kind)
 	}
-	k := call{method: o.Method, path: o.Path, body: cmd.Body, id: cmd.ID, accept: hasID("id", cmd.ID)}
-	k.resources = []string{transactionPath(cmd.ID)}
-	member, isMember := memberIs[cmd.Kind]
-	switch {
-	case isMember:
-		if k.path, err = pathOf(o.Path, cmd.Of); err == nil {
-			k.path, err = pathOf(k.path, cmd.ID)
-		}
-		k.resources, k.accept = []string{k.path}, hasID(member, cmd.ID)
-		if cmd.Kind == KindGrouping { // its operation has no body
-			k.body = nil
-		}
-	case cmd.Kind == KindCapture, cmd.Kind == KindRelease, cmd.Kind == KindReversal:
-		k.path, err = pathOf(o.Path, cmd.Of)
-		k.createsNothing = cmd.ID == cmd.Of
-		k.resources = append(k.resources, transactionPath(cmd.Of))
-	case strings.Contains(o.Path, "{"):
-		k.path, err = pathOf(o.Path, cmd.ID)
-		k.resources = []string{k.path}
+	ids := []string{cmd.Of, cmd.ID}
+	switch n := strings.Count(o.Path, "{"); {
+	case n == 1 && cmd.Of == "" && !o.CreatesTransaction():
+		ids = ids[1:]
+	default:
+		ids = ids[:n]
 	}
-	return k, err
-}
-
-// hasID returns a check that a field of a reply has the id that was sent. It rejects a 200 from some other program.
-func hasID(field, id string) func([]byte) error {
-	return func(text []byte) error {
-		var answer map[string]any
-		if err := json.Unmarshal(text, &answer); err != nil {
-			return err
-		}
-		if answer[field] != id {
-			return fmt.Errorf("it does not have the id %q", id)
-		}
-		return nil
+	k := o.call(ids...)
+	k.id = cmd.ID
+	if o.HasBody() {
+		k.body = cmd.Body
 	}
+	if o.CreatesTransaction() {
+		k.resources = append(k.resources, transactionPath(cmd.ID))
+	}
+	return k, k.err
 }
