@@ -79,7 +79,7 @@ func (a *api) getBalance(r *request, in *client.BalanceQuery) (reply, error) {
 	if !in.At.IsZero() {
 		b, err := a.config.Past.Balance(ctx, k, in.At, in.Strong)
 		if err == nil && b.Count == 0 {
-			err = a.pairExists(ctx, k)
+			err = a.exist(ctx, r.ids)
 		}
 		return okIf(showPast(b, in.Strong), err)
 	}
@@ -99,7 +99,7 @@ func (a *api) getBalance(r *request, in *client.BalanceQuery) (reply, error) {
 		}
 	}
 	if err == nil && b.Head.Count == 0 {
-		err = a.assetExists(ctx, k.Asset)
+		err = a.exist(ctx, map[string]string{"asset": k.Asset})
 	}
 	return okIf(showBalance(of, b, in.Strong), err)
 }
@@ -143,7 +143,7 @@ func (a *api) balances(
 		s.Limit = min(s.Limit, pastListed)
 		page, err := a.config.Past.Balances(ctx, id, in.At, in.Strong, s)
 		if err == nil && len(page.Items) == 0 {
-			err = a.accountExists(ctx, id)
+			err = a.exist(ctx, r.ids)
 		}
 		for _, b := range page.Items {
 			shown.Items = append(shown.Items, showPast(b, in.Strong))
@@ -175,7 +175,7 @@ func (a *api) balances(
 func (a *api) holders(
 	r *request, in *client.AssetID, s projections.Slice,
 ) (projections.Page[projections.Holding], error) {
-	page, err := those[client.AssetID]((*projections.Lists).Holders, (*api).assetExists)(a, r, in, s)
+	page, err := those[client.AssetID]((*projections.Lists).Holders)(a, r, in, s)
 	for i := range page.Items {
 		h := &page.Items[i]
 		if h.Opened != nil {

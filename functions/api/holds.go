@@ -65,7 +65,7 @@ func (a *api) holds(
 ) (projections.Page[projections.Hold], error) {
 	page, err := a.config.Lists.HoldsOf(r.ctx(), in.Account, in.Status, s)
 	if err == nil && len(page.Items) == 0 {
-		err = a.accountExists(r.ctx(), in.Account)
+		err = a.exist(r.ctx(), r.ids)
 	}
 	if err != nil {
 		return page, err

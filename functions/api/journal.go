@@ -25,22 +25,12 @@ type journalPage struct {
 	Next string            `json:"next_cursor"`
 }
 
-// listJournal lists entries of the journal: after a cursor, from a time on, or from the beginning.
-func (a *api) listJournal(r *request, in *client.JournalQuery) (reply, error) {
-	l := r.listOf(in, isJournalPosition)
-	s := r.slice(paramAfter, l)
+// journal shows entries of the journal: after a cursor, from a time on, or from the beginning.
+func (a *api) journal(r *request, in *client.JournalQuery, l listed, s projections.Slice) (reply, error) {
 	if !in.From.IsZero() {
 		s.After = projections.JournalFrom(in.From)
 	}
-	if err := r.check(); err != nil {
-		return reply{}, err
-	}
-	return r.permitRead(func() (reply, error) { return a.journal(r, l, s, in.Type) })
-}
-
-// journal reads entries of a type, "" for all, and shows them.
-func (a *api) journal(r *request, l listed, s projections.Slice, kind string) (reply, error) {
-	listed, err := a.config.Journal.After(r.ctx(), s, kind)
+	listed, err := a.config.Journal.After(r.ctx(), s, in.Type)
 	if err != nil {
 		return reply{}, err
 	}
@@ -86,10 +76,7 @@ func showEvent(entry projections.ResolvedEntry) any {
 	case events.GroupRegistered:
 		return showGroup(e)
 	case events.AccountGrouped:
-		return client.AccountGroups{
-			GroupedAccount: client.GroupedAccount{Group: e.Changed(), Account: e.Account},
-			Groups:         append([]string{}, e.Groups...),
-		}
+		return showGroups(e.Changed(), e.Account, e.Groups)
 	case events.PeriodClosed:
 		return showPeriod(e)
 	case events.MemberGranted:

@@ -13,7 +13,6 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/projections"
 )
 
 // The query parameters that are not fields of the types in package client, and the prefix of those that filter by
@@ -26,12 +25,6 @@ const (
 	paramAsset     = "asset"
 	paramAfter     = "after"
 	metadataPrefix = "metadata."
-)
-
-// The numbers of items in pages of lists.
-const (
-	limitMax     = 100
-	limitDefault = 20
 )
 
 // The rules of query parameters, for callers.
@@ -230,51 +223,4 @@ func (c *Config) ruleIndexed() string {
 		return "is not indexed: this ledger indexes no metadata"
 	}
 	return "is not indexed; the indexed keys are " + strings.Join(c.IndexedMetadata, ", ")
-}
-
-// listOf returns the list that a request asks for: its path and its filters.
-func (r *request) listOf(in any, valid func(position string) bool) listed {
-	l, v := r.listAt(r.path(), valid), reflect.ValueOf(in).Elem()
-	for _, f := range client.FieldsOf(v.Type()) {
-		value := v.FieldByIndex(f.Index)
-		if f.Query == "" || f.Tag.Get("filter") == "-" || value.IsZero() {
-			continue
-		}
-		l.name += "&" + f.Query + "="
-		switch is := value.Interface().(type) {
-		case time.Time:
-			l.name += events.FormatTime(is)
-		default:
-			l.name += fmt.Sprint(is) // of a map, too
-		}
-	}
-	return l
-}
-
-// listAt returns the list at a path, without filters. It is a list of this ledger only.
-func (r *request) listAt(path string, valid func(position string) bool) listed {
-	return listed{r.config.Ledger + path, valid}
-}
-
-// slice returns the part of l that the parameters limit and cursor select. name is the parameter of the cursor.
-func (r *request) slice(name string, l listed) projections.Slice {
-	s := projections.Slice{Limit: limitDefault}
-	if text, given := r.query[paramLimit]; given {
-		var rule string
-		s.Limit, rule = number(text, "1", strconv.Itoa(limitMax))
-		r.failOnce(paramLimit, rule)
-	}
-	cursor, given := r.query[name]
-	if !given {
-		return s
-	}
-	position, err := l.position(cursor)
-	// If a filter is invalid, the cursor may belong to the list with the correct filter.
-	if err != nil && (err != errCursorForeign || len(r.faults) == 0) {
-		before := len(r.faults)
-		r.failOnce(name, err.Error())
-		r.badCursor = len(r.faults) > before // false if the parameter already has a fault
-	}
-	s.After = position
-	return s
 }

@@ -2,8 +2,10 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"ledger.example/client"
@@ -16,16 +18,9 @@ import (
 // Assets.
 
 func showAsset(e events.AssetRegistered) client.Asset {
-	shown := showListedAsset(e)
-	shown.Actor = e.Actor
-	return shown
-}
-
-// showListedAsset shows an asset in a list, without its actor.
-func showListedAsset(e events.AssetRegistered) client.Asset {
 	return client.Asset{
 		ID: e.ID, Name: e.Name, Description: e.Description, Scale: e.Scale, Currency: e.Currency,
-		CreatedAt: events.FormatTime(e.At),
+		CreatedAt: events.FormatTime(e.At), Actor: e.Actor,
 	}
 }
 
@@ -39,21 +34,15 @@ func (r *request) registerAsset(in *client.Asset) ledger.RegisterAsset {
 
 // showAccount shows an account. An absent profile is shown as {}.
 func showAccount(e ledger.Account) client.Account {
-	shown := showListedAccount(e)
-	shown.Profile, shown.Actor = json.RawMessage(cmp.Or(e.Profile, "{}")), e.OpenedBy
-	return shown
-}
-
-// showListedAccount shows an account in a list, without its profile and actor.
-func showListedAccount(e ledger.Account) client.Account {
 	return client.Account{
-		ID: e.ID, Name: e.Name, Overdraft: showOverdraft(e.Overdraft), State: string(e.State), Version: e.Version,
-		CreatedAt: events.FormatTime(e.OpenedAt),
+		ID: e.ID, Name: e.Name, Profile: json.RawMessage(cmp.Or(e.Profile, "{}")),
+		Overdraft: showOverdraft(e.Overdraft), State: string(e.State), Version: e.Version,
+		CreatedAt: events.FormatTime(e.OpenedAt), Actor: e.OpenedBy,
 	}
 }
 
 func showHolder(h projections.Holder) client.Account {
-	return showListedAccount(ledger.NewAccount(*h.Opened, h.Newest))
+	return showAccount(ledger.NewAccount(*h.Opened, h.Newest))
 }
 
 // showOverdraft shows an overdraft policy. Without limits, Limits is nil.
@@ -75,14 +64,9 @@ func (r *request) openAccount(in *client.Account) ledger.OpenAccount {
 // Groups, and the accounts in them.
 
 func showGroup(e events.GroupRegistered) client.Group {
-	shown := showListedGroup(e)
-	shown.Actor = e.Actor
-	return shown
-}
-
-// showListedGroup leaves out who registered a group.
-func showListedGroup(e events.GroupRegistered) client.Group {
-	return client.Group{ID: e.ID, Name: e.Name, Description: e.Description, CreatedAt: events.FormatTime(e.At)}
+	return client.Group{
+		ID: e.ID, Name: e.Name, Description: e.Description, CreatedAt: events.FormatTime(e.At), Actor: e.Actor,
+	}
 }
 
 func (r *request) registerGroup(in *client.Group) ledger.RegisterGroup {
@@ -103,10 +87,13 @@ func grouping(out bool) func(*request, *client.GroupedAccount) ledger.GroupAccou
 // group answers 201 if it put the account into the group, and 200 if the account is already there or was taken out.
 func (a *api) group(r *request, c ledger.GroupAccount) (reply, error) {
 	groups, changed, err := a.config.Commands.GroupAccount(r.ctx(), c)
-	return written(changed && !c.Out, "", client.AccountGroups{
-		GroupedAccount: client.GroupedAccount{Group: c.Group, Account: c.Account},
-		Groups:         append([]string{}, groups...),
-	}), err
+	return written(changed && !c.Out, "", showGroups(c.Group, c.Account, groups)), err
+}
+
+// showGroups shows an account that was put into a group or taken out, with all its groups.
+func showGroups(group, account string, all []string) client.AccountGroups {
+	of := client.GroupedAccount{Group: group, Account: account}
+	return client.AccountGroups{GroupedAccount: of, Groups: append([]string{}, all...)}
 }
 
 func showTotal(t projections.Total) client.GroupTotal {
@@ -216,4 +203,42 @@ func isAccountRolePosition(text string) bool {
 		return behind || events.ValidID(text)
 	}
 	return isBalance(position)
+}
+
+// Periods.
+
+func showPeriod(e events.PeriodClosed) client.Period {
+	return client.Period{
+		Number: e.Number, ClosedBefore: events.FormatTime(e.Before), Reason: e.Reason,
+		ClosedAt: events.FormatTime(e.At), Actor: e.Actor, FinalAt: events.FormatTime(e.FinalAt()),
+	}
+}
+
+func (r *request) closePeriod(in *client.PeriodClosing) ledger.ClosePeriod {
+	number, _ := strconv.ParseInt(in.Number, 10, 64)
+	if strconv.FormatInt(number, 10) != in.Number {
+		number = 0 // which is refused
+	}
+	return ledger.ClosePeriod{Number: number, Before: in.ClosedBefore, Reason: in.Reason, Actor: r.actor}
+}
+
+func (a *api) close(r *request, c ledger.ClosePeriod) (reply, error) {
+	closed, created, err := a.config.Commands.ClosePeriod(r.ctx(), c)
+	return written(created, "", showPeriod(closed)), err
+}
+
+// periods reads a page of the closings of the books.
+func (a *api) periods(r *request, _ *struct{}, s projections.Slice) (projections.Page[events.PeriodClosed], error) {
+	return a.config.Lists.Periods(r.ctx(), s)
+}
+
+// isFinal reports whether nothing can be posted into a statement by a request that was decided before its period was
+// closed. A period that is open has no such requests.
+func (a *api) isFinal(ctx context.Context, s projections.Span) (bool, error) {
+	newest, err := a.config.Lists.Periods(ctx, projections.Slice{Limit: 1})
+	if err != nil || len(newest.Items) == 0 {
+		return true, err
+	}
+	closed := newest.Items[0]
+	return !s.From.Before(closed.Before) || !a.config.Now().Before(closed.FinalAt()), nil
 }

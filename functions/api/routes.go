@@ -37,47 +37,47 @@ func routes() []route {
 
 		put(client.RegisterAsset, (*request).registerAsset, Commands.RegisterAsset, Resources.Asset, showAsset),
 		get(client.GetAsset, Resources.Asset, showAsset),
-		list(client.ListAssets, isID, those[client.ByPrefix]((*lists).Assets, nil), showListedAsset),
+		list(client.ListAssets, isID, those[client.ByPrefix]((*lists).Assets), showAsset),
 		list(client.ListAssetHolders, isID, (*api).holders, showHolding),
 
 		put(client.OpenAccount, (*request).openAccount, Commands.OpenAccount, Resources.Account, showAccount),
 		get(client.GetAccount, Resources.Account, showAccount),
 		write(client.ChangeAccount, (*request).changeAccount, (*api).change),
-		list(client.ListChanges, isNumber, those[client.AccountID]((*lists).Changes, (*api).accountExists), showChange),
-		list(client.ListAccounts, isID, those[client.ByPrefix]((*lists).Accounts, nil), showHolder),
+		list(client.ListChanges, isNumber, those[client.AccountID]((*lists).Changes), showChange),
+		list(client.ListAccounts, isID, those[client.ByPrefix]((*lists).Accounts), showHolder),
 		read(client.GetAccountSummary, (*api).getSummary),
 		list(client.ListBalances, isID, (*api).balances, asIs),
 		read(client.GetBalance, (*api).getBalance),
-		routeOf(client.GetStatement, (*api).getStatement),
+		paged(client.GetStatement, isMark, paramCursor, (*api).statement),
 		list(client.ListPostings, isKSUID, (*api).postings, showPosting),
 		list(client.ListHolds, isKSUID, (*api).holds, showHold),
-		list(client.ListMembers, isID, those[client.AccountID]((*lists).Members, (*api).accountExists), showMembership),
+		list(client.ListMembers, isID, those[client.AccountID]((*lists).Members), showMembership),
 		write(client.GrantMember, (*request).grantMember, (*api).grant),
 		write(client.RevokeMember, (*request).revokeMember, (*api).revoke),
 		list(client.ListAccountGroups, isID, visibleOf(
-			those[client.AccountID]((*lists).AccountGroups, (*api).accountExists), limitMax, (*request).groupRights,
+			those[client.AccountID]((*lists).AccountGroups), limitMax, (*request).groupRights,
 			func(g projections.GroupedAccount) string { return g.Group }), showGrouped),
 		list(client.ListMemberships, isAccountRolePosition, visibleOf(
-			those[client.UserID]((*lists).AccountsOf, nil), accountsListed, (*request).viewerRights,
+			those[client.UserID]((*lists).AccountsOf), accountsListed, (*request).viewerRights,
 			func(m projections.AccountRole) string { return m.Account }), showAccountRole),
 		list(client.ListGroupsOf, isID, visibleOf(
-			those[client.UserID]((*lists).GroupsOf, nil), limitMax, (*request).groupRights,
+			those[client.UserID]((*lists).GroupsOf), limitMax, (*request).groupRights,
 			func(m projections.Membership) string { return m.Group }), showGroupMembership),
 
 		put(client.RegisterGroup, (*request).registerGroup, Commands.RegisterGroup, Resources.Group, showGroup),
 		get(client.GetGroup, Resources.Group, showGroup),
-		list(client.ListGroups, isID, those[client.ByPrefix]((*lists).Groups, nil), showListedGroup),
+		list(client.ListGroups, isID, those[client.ByPrefix]((*lists).Groups), showGroup),
 		write(client.GroupAccount, grouping(false), (*api).group),
 		write(client.UngroupAccount, grouping(true), (*api).group),
 		list(client.ListGroupAccounts, isID, visibleOf(
-			those[client.GroupID]((*lists).GroupAccounts, (*api).groupExists), accountsListed, (*request).viewerRights,
+			those[client.GroupID]((*lists).GroupAccounts), accountsListed, (*request).viewerRights,
 			func(g projections.GroupedAccount) string { return g.Account }), showGrouped),
 		write(client.GrantGroupMember, (*request).grantGroupMember, (*api).grant),
 		write(client.RevokeGroupMember, (*request).revokeGroupMember, (*api).revoke),
 		list(client.ListGroupMembers, isID,
-			those[client.GroupID]((*lists).GroupMembers, (*api).groupExists), showGroupMembership),
+			those[client.GroupID]((*lists).GroupMembers), showGroupMembership),
 		ofGroup(list(client.GetGroupTotals, isBalance,
-			those[client.GroupID]((*lists).GroupTotals, (*api).groupExists), showTotal)),
+			those[client.GroupID]((*lists).GroupTotals), showTotal)),
 
 		write(client.ClosePeriod, (*request).closePeriod, (*api).close),
 		list(client.ListPeriods, isNumber, (*api).periods, showPeriod),
@@ -93,7 +93,7 @@ func routes() []route {
 		write(client.ReverseTransaction, (*request).reversal, (*api).post),
 		list(client.ListReversals, isNumber, (*api).reversals, showReversal),
 		list(client.ListOpenHolds, isOpenHold, (*api).openHolds, showHold),
-		routeOf(client.ListJournal, (*api).listJournal),
+		paged(client.ListJournal, isJournalPosition, paramAfter, (*api).journal),
 	}
 }
 
@@ -122,29 +122,6 @@ func ruleOf(p client.Permission) rule {
 		role++
 	}
 	return rule{p.On, role}
-}
-
-// AccessRule is a line of the table of who may do what, for people.
-type AccessRule struct {
-	Method, Path string
-	Role         string // the weakest that suffices; "" if users need none
-	Of           string // what the role must be on
-	Note         string
-}
-
-// AccessRules returns who may do what, for the routes that are not public, in their order.
-func AccessRules() []AccessRule {
-	var lines []AccessRule
-	for _, o := range Operations() {
-		if o.ID != "" {
-			line := AccessRule{Method: o.Method, Path: o.Path, Role: o.May.Role, Of: string(o.May.On), Note: o.May.Note}
-			if o.May.On == client.OnNothing {
-				line.Of = ""
-			}
-			lines = append(lines, line)
-		}
-	}
-	return lines
 }
 
 // Operations returns the operations of the API, in the order of the page for people. Public ones have no ID.

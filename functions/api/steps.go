@@ -11,7 +11,6 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/access"
 	"ledger.example/ledger"
-	"ledger.example/projections"
 )
 
 // A request is served in four steps. It is read: the path, the query and the body, all faults at once. The caller is
@@ -124,58 +123,6 @@ func get[In, Out, S, T any](
 	})
 }
 
-// A reading reads a page of a list.
-type reading[In, S any] func(a *api, r *request, in *In, s projections.Slice) (projections.Page[S], error)
-
-// list returns the route of a list. Its positions pass valid; read reads its pages, and show converts its items.
-func list[In, Out, S, T any](
-	o client.Op[In, Out], valid func(position string) bool, read reading[In, S], show func(S) T,
-) route {
-	return routeOf(o, func(a *api, r *request, in *In) (reply, error) {
-		l := r.listOf(in, valid)
-		s := r.slice(paramCursor, l)
-		if err := r.check(); err != nil {
-			return reply{}, err
-		}
-		return r.permitRead(func() (reply, error) {
-			listed, err := read(a, r, in, s)
-			return reply{status: http.StatusOK, body: pageOf(l, listed, show)}, err
-		})
-	})
-}
-
-// pageOf returns a page of l, with items converted by show.
-func pageOf[S, T any](l listed, page projections.Page[S], show func(S) T) client.List[T] {
-	p := client.List[T]{Data: make([]T, len(page.Items))}
-	for i, item := range page.Items {
-		p.Data[i] = show(item)
-	}
-	if page.Next != "" {
-		p.NextCursor = new(l.cursor(page.Next))
-	}
-	return p
-}
-
-// those reads a list of projections: that of the account, asset, group or user of the path or, if there is none, of the
-// resources whose ids begin with a prefix. If the page is empty, exists checks whether the owner of the list exists; it
-// is nil if the owner need not exist.
-func those[In, S any](
-	from func(*projections.Lists, context.Context, string, projections.Slice) (projections.Page[S], error),
-	exists func(*api, context.Context, string) error,
-) reading[In, S] {
-	return func(a *api, r *request, _ *In, s projections.Slice) (projections.Page[S], error) {
-		of := r.lastID()
-		if of == "" {
-			of = r.query[paramPrefix]
-		}
-		page, err := from(a.config.Lists, r.ctx(), of, s)
-		if err == nil && len(page.Items) == 0 && exists != nil {
-			err = exists(a, r.ctx(), of)
-		}
-		return page, err
-	}
-}
-
 // A command is a request to the ledger.
 type command interface {
 	// Shape returns all fields with invalid values. It does not compare fields with each other.
@@ -213,31 +160,4 @@ func put[T, Out, S any, C command](
 		is, created, err := do(a.config.Commands, r.ctx(), c)
 		return written(created, r.path(), show(is)), err
 	})
-}
-
-// accountExists returns account_not_found if the account does not exist.
-func (a *api) accountExists(ctx context.Context, id string) error {
-	_, err := a.config.Resources.KnownAccount(ctx, id)
-	return err
-}
-
-// assetExists returns asset_not_found if the asset does not exist.
-func (a *api) assetExists(ctx context.Context, id string) error {
-	_, err := a.config.Resources.Asset(ctx, id)
-	return err
-}
-
-// groupExists returns group_not_found if the group does not exist.
-func (a *api) groupExists(ctx context.Context, id string) error {
-	_, err := a.config.Resources.Group(ctx, id)
-	return err
-}
-
-// pairExists returns account_not_found or asset_not_found if the account or the asset does not exist. An empty asset is
-// not checked.
-func (a *api) pairExists(ctx context.Context, k events.Pair) error {
-	if err := a.accountExists(ctx, k.Account); err != nil || k.Asset == "" {
-		return err
-	}
-	return a.assetExists(ctx, k.Asset)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"math/big"
 	"mime"
 	"net/http"
 	"net/url"
@@ -16,8 +15,82 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/ledger"
 	"ledger.example/projections"
 )
+
+// posting is a posting in a history.
+type posting struct {
+	leg
+	Pending     string        `json:"pending"` // signed change of the pending amount; 0 unless it belongs to a hold
+	Status      ledger.Status `json:"status"`  // never changes
+	Transaction string        `json:"transaction"`
+	Kind        events.Kind   `json:"kind"`
+	Description string        `json:"description"`
+	PostedAt    string        `json:"posted_at"`
+}
+
+func showPosting(e events.PostingRecorded) posting {
+	var d events.Decimals
+	status := ledger.StatusPosted
+	switch {
+	case e.Phase == events.PhasePlaced:
+		status = ledger.StatusHeld
+	case e.Phase.Ends():
+		status = ledger.Status(e.Phase)
+	}
+	return posting{
+		showLeg(e.Leg, &d), d.Of(e.Pending), status, e.Transaction, e.Kind, e.Description,
+		events.FormatTime(e.ID.Time()),
+	}
+}
+
+// isNumber reports whether text can be a position in a list that is ordered by numbers.
+func isNumber(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && n > 0 && n <= events.ChangesMax && strconv.FormatInt(n, 10) == text
+}
+
+// postings reads a page of an account's history. It checks whether the account and the asset exist only if the history
+// is empty.
+func (a *api) postings(
+	r *request, in *client.PostingsQuery, s projections.Slice,
+) (page projections.Page[events.PostingRecorded], err error) {
+	ctx, k := r.ctx(), events.Pair{Account: in.Account, Asset: in.Asset}
+	span := projections.Span{From: in.From, To: in.To}
+	switch {
+	case !span.To.IsZero() && !span.From.Before(span.To): // the span is empty
+	case k.Asset == "":
+		page, err = a.config.Lists.History(ctx, k.Account, span, s)
+	default:
+		page, err = a.config.Lists.HistoryOf(ctx, k, span, s, in.Strong)
+	}
+	if err == nil && len(page.Items) == 0 {
+		err = a.historyExists(ctx, k)
+	}
+	return page, err
+}
+
+// historyExists returns account_not_found or asset_not_found if the account or the asset of the filter does not exist.
+func (a *api) historyExists(ctx context.Context, k events.Pair) error {
+	ids := map[string]string{"account": k.Account}
+	if k.Asset != "" {
+		ids["asset"] = k.Asset
+	}
+	err := a.exist(ctx, ids)
+	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.CodeAssetNotFound {
+		p := problemOf(err, false)
+		p.Errors = []fieldError{{Field: paramAsset, Rule: "names an asset that does not exist"}}
+		return p
+	}
+	return err
+}
+
+// isKSUID reports whether text can be a position in a history.
+func isKSUID(text string) bool {
+	_, err := events.ParseKSUID(text)
+	return err == nil
+}
 
 // statement is a page of a statement: the postings of an account in one asset, with the opening and the closing
 // balance.
@@ -39,17 +112,7 @@ type statementLine struct {
 	BalanceAfter events.Amount `json:"balance_after"`
 }
 
-// getStatement answers with a page of a statement, as JSON or as CSV.
-func (a *api) getStatement(r *request, in *client.StatementQuery) (reply, error) {
-	l := r.listOf(in, isMark)
-	s := r.slice(paramCursor, l)
-	if err := r.check(); err != nil {
-		return reply{}, err
-	}
-	return r.permitRead(func() (reply, error) { return a.statement(r, in, l, s) })
-}
-
-// statement reads a page of a statement, and shows it.
+// statement answers with a page of a statement, as JSON or as CSV.
 func (a *api) statement(r *request, in *client.StatementQuery, l listed, s projections.Slice) (reply, error) {
 	k, span := events.Pair{Account: in.Account, Asset: in.Asset}, projections.Span{From: in.From, To: in.To}
 	var from *projections.StatementMark
@@ -155,55 +218,49 @@ func wantsCSV(h http.Header) bool {
 	return quality[csvType] > 0 && quality[csvType] >= quality[jsonType]
 }
 
-// formatMark formats a position in a statement for a cursor: a KSUID, the end of the statement, in microseconds and
-// negative unless it is settled, and the sums in base 62, which keeps cursors short.
+// formatMark formats a position in a statement for a cursor: the amounts and the numbers of postings of its sums, the
+// end of the statement, in microseconds and negative unless it is settled, and a KSUID.
 func formatMark(m projections.StatementMark) string {
 	end := m.To.UnixMicro()
 	if !m.Settled {
 		end = -end
 	}
-	fields := []string{string(m.Balance.Through), strconv.FormatInt(end, 10)}
-	for _, f := range []*projections.Fold{&m.Opening, &m.Balance, &m.Closing} {
-		for _, a := range markAmounts(f) {
-			n, _ := new(big.Int).SetString(a.String(), 10)
-			fields = append(fields, n.Text(big.MaxBase))
-		}
-		fields = append(fields, strconv.FormatInt(f.Count, 10))
+	var fields []string
+	amounts, counts := markParts(&m)
+	for _, a := range amounts {
+		fields = append(fields, a.String())
 	}
-	return strings.Join(fields, " ")
+	for _, n := range append(counts, &end) {
+		fields = append(fields, strconv.FormatInt(*n, 10))
+	}
+	return strings.Join(append(fields, string(m.Balance.Through)), " ")
 }
 
 // parseMark parses a position that formatMark formatted.
 func parseMark(text string) (m projections.StatementMark, ok bool) {
-	through, text, _ := strings.Cut(text, " ")
-	until, text, _ := strings.Cut(text, " ")
-	end, err := strconv.ParseInt(until, 10, 64)
-	m.To, m.Settled = time.UnixMicro(max(end, -end)).UTC(), end > 0
-	if err != nil || !isKSUID(through) || m.To.Before(events.Epoch()) {
-		return m, false
-	}
+	var end int64
+	amounts, counts := markParts(&m)
+	counts = append(counts, &end)
 	fields := strings.Split(text, " ")
-	folds := []*projections.Fold{&m.Opening, &m.Balance, &m.Closing}
-	if len(fields) != len(folds)*markFields {
+	if len(fields) != len(amounts)+len(counts)+1 {
 		return m, false
 	}
-	for i, f := range folds {
-		own := fields[i*markFields:]
-		for n, amount := range markAmounts(f) {
-			whole, isWhole := new(big.Int).SetString(own[n], big.MaxBase)
-			if !isWhole {
-				return m, false
-			}
-			if *amount, err = events.ParseAmount(whole.String(), events.FoldedDigits); err != nil {
-				return m, false
-			}
+	var err error
+	for i, field := range fields {
+		switch n := i - len(amounts); {
+		case n < 0:
+			*amounts[i], err = events.ParseAmount(field, events.FoldedDigits)
+		case n < len(counts):
+			*counts[n], err = strconv.ParseInt(field, 10, 64)
+		default:
+			m.Balance.Through, err = events.ParseKSUID(field)
 		}
-		if f.Count, err = strconv.ParseInt(own[markFields-1], 10, 64); err != nil {
+		if err != nil {
 			return m, false
 		}
 	}
-	m.Balance.Through = events.KSUID(through)
-	return m, true
+	m.To, m.Settled = time.UnixMicro(max(end, -end)).UTC(), end > 0
+	return m, !m.To.Before(events.Epoch())
 }
 
 // isMark reports whether text can be a position in a statement.
@@ -212,9 +269,11 @@ func isMark(text string) bool {
 	return ok
 }
 
-// markFields is the number of fields for each fold in a position: its markAmounts and its number of postings.
-const markFields = 6
-
-func markAmounts(f *projections.Fold) []*events.Amount {
-	return []*events.Amount{&f.Credits, &f.Debits, &f.Expenditure, &f.PendingDebits, &f.PendingCredits}
+// markParts returns the amounts and the numbers of postings in a position.
+func markParts(m *projections.StatementMark) (amounts []*events.Amount, counts []*int64) {
+	for _, f := range []*projections.Fold{&m.Opening, &m.Balance, &m.Closing} {
+		amounts = append(amounts, &f.Credits, &f.Debits, &f.Expenditure, &f.PendingDebits, &f.PendingCredits)
+		counts = append(counts, &f.Count)
+	}
+	return amounts, counts
 }
