@@ -22,7 +22,7 @@ type book struct {
 	random *rand.Rand
 	n      int // of the last transaction
 	posted []string
-	codes  map[string]int
+	codes  map[string]int // of answers
 
 	direct map[string]access.Role // by user and account
 	member map[string]access.Role // by user and group
@@ -37,16 +37,17 @@ func (b *book) role(user, account string) access.Role {
 	return role
 }
 
-func newBook(f *fleet, seed uint64) *book {
+func newBook(f *fleet, seed uint64, codes map[string]int) *book {
 	b := &book{
-		fleet: f, random: rand.New(rand.NewPCG(22, seed)), codes: map[string]int{},
+		fleet: f, random: rand.New(rand.NewPCG(22, seed)), codes: codes,
 		direct: map[string]access.Role{}, member: map[string]access.Role{},
 	}
 	f.must(`PUT /v1/assets/OPEN {"name":"Open","scale":0}`)
 	f.must(`PUT /v1/assets/SECRET {"name":"Secret","scale":0,"currency":"OPEN"}`)
 	f.must(`PUT /v1/groups/even {}`)
 	for i, account := range bookAccounts {
-		f.must(`PUT /v1/accounts/` + account + ` {"overdraft":{"OPEN":"400000","SECRET":"400000"}}`)
+		limit := []string{"150000", "400000"}[i/(len(bookAccounts)-1)] // the one that is closed pays first
+		f.must(`PUT /v1/accounts/` + account + ` {"overdraft":{"OPEN":"` + limit + `","SECRET":"` + limit + `"}}`)
 		if i%2 == 0 {
 			f.must(`PUT /v1/groups/even/accounts/` + account)
 		}
@@ -147,12 +148,15 @@ func (b *book) draw() post {
 	return b.transaction(some[:2+b.random.IntN(3)], one(b, bookAssets...))
 }
 
-// part returns the body of a capture or a reversal: all of it, a part, or something that does not fit.
-func (b *book) part(all stored, action string) string {
+// take returns the body of a capture or a reversal: all of it, a part, or something that does not fit.
+func (b *book) take(all stored, action string) string {
 	id := ""
 	if action == "reversals" {
 		b.n++
 		id = fmt.Sprintf(`"id":"n_%d"`, b.n)
+		if b.random.IntN(20) == 0 { // of another transaction
+			id = `"id":"d"`
+		}
 	}
 	if b.random.IntN(6) == 0 {
 		return "{" + id + "}"
@@ -175,4 +179,14 @@ func (b *book) part(all stored, action string) string {
 		amounts = append(amounts, fmt.Sprintf("%d:%d", quantity, cost))
 	}
 	return part(id, amounts...)
+}
+
+// part returns the body of a capture or a reversal that takes amounts of postings: "quantity" or "quantity:cost".
+func part(before string, amounts ...string) string {
+	for i, a := range amounts {
+		quantity, cost, _ := strings.Cut(a+":0", ":")
+		cost, _, _ = strings.Cut(cost, ":")
+		amounts[i] = `{"quantity":"` + quantity + `","cost":"` + cost + `"}`
+	}
+	return `{` + before + `"postings":[` + strings.Join(amounts, ",") + `]}`
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,73 +13,53 @@ import (
 
 var requestID = regexp.MustCompile(`"request_id":"[^"]*"`)
 
-// alike formats an answer without its request id and the requested id, so that answers can be compared.
-func alike(r caller.Reply, id string) string {
+// withoutID formats an answer without its request id.
+func withoutID(w *httptest.ResponseRecorder) string {
+	return fmt.Sprint(w.Code, requestID.ReplaceAllString(w.Body.String(), ""))
+}
+
+// alike formats an answer without its request id, so that answers can be compared.
+func alike(r caller.Reply) string {
 	body := requestID.ReplaceAllString(string(r.Body), "")
 	headers := []string{}
 	for _, name := range []string{"Content-Type", "Cache-Control", "ETag", "Retry-After", "Allow", "Location"} {
 		headers = append(headers, r.Header.Get(name))
 	}
-	return strings.ReplaceAll(fmt.Sprint(r.Status, headers, body), id, "")
+	return fmt.Sprint(r.Status, headers, body)
 }
 
-// A resource on which a user has no role gives exactly the same answer as a missing one, whether the request names it
-// in the path or in the body. A service gets the same answer for a missing one.
+// A resource on which a user has no role gives exactly the same answer as a missing one, and a service gets it for a
+// missing one, too: in a batch, in a dry run, and with parameters. TestMatrix has all routes without them.
 func TestHiddenLooksMissing(t *testing.T) {
 	t.Parallel()
 	s := books(t)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"1","hold":{}}`,
 		"Ledger-User", "clerk")
-	transfer := func(from string) string {
-		return `{"id":"x","from":"` + from + `","to":"shop","asset":"USD","quantity":"1"}`
+	const transfer = `{"id":"x","from":"#","to":"shop","asset":"USD","quantity":"1"}`
+	all := [][4]string{
+		{"jane", "HEAD", "/v1/accounts/#", ""},
+		{"jane", "GET", "/v1/accounts/#/balances?consistency=strong", ""},
+		{"jane", "GET", "/v1/accounts/#/balances/USD?at=2026-01-01T00:00:00Z", ""},
+		{"jane", "POST", "/v1/transfers?dry_run=true", transfer},
 	}
-	for _, c := range []struct{ method, path, body, hidden, missing string }{
-		{"GET", "/v1/accounts/#", "", "jane", "gone"},
-		{"HEAD", "/v1/accounts/#", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/changes", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/summary", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/balances", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/balances?consistency=strong", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/balances/USD", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/balances/USD?at=2026-01-01T00:00:00Z", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/statement?asset=USD&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/postings", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/holds", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/members", "", "jane", "gone"},
-		{"GET", "/v1/accounts/#/groups", "", "jane", "gone"},
-		{"PUT", "/v1/accounts/#/members/friend", `{"role":"viewer"}`, "jane", "gone"},
-		{"DELETE", "/v1/accounts/#/members/friend", "", "jane", "gone"},
-		{"GET", "/v1/groups/#", "", "desk", "gone"},
-		{"GET", "/v1/groups/#/members", "", "desk", "gone"},
-		{"GET", "/v1/groups/#/balances", "", "desk", "gone"},
-		{"DELETE", "/v1/groups/#/members/friend", "", "desk", "gone"},
-		{"GET", "/v1/transactions/#", "", "t-1", "gone"},
-		{"GET", "/v1/transactions/#/reversals", "", "t-1", "gone"},
-		{"POST", "/v1/transactions/#/capture", `{}`, "h-1", "gone"},
-		{"POST", "/v1/transactions/#/release", `{}`, "h-1", "gone"},
-		{"POST", "/v1/transactions/#/reversals", `{"id":"r"}`, "d-1", "gone"},
-		{"POST", "/v1/transfers", transfer("#"), "jane", "gone"},
-		{"POST", "/v1/transfers?dry_run=true", transfer("#"), "jane", "gone"},
-		{"POST", "/v1/trades", `{"id":"x","asset":"AAPL","buyer":"shop","seller":"#","quantity":"1","cost":"0"}`, "jane", "gone"},
-		{"POST", "/v1/transactions", `{"id":"x","postings":[{"account":"#","asset":"USD","quantity":"-1"},` +
-			`{"account":"#","asset":"USD","quantity":"1"}]}`, "jane", "gone"},
-		{"POST", "/v1/batches", `{"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},
-		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},
-		{"POST", "/v1/batches", `{"requests":[{"capture":{"transaction":"#"}}]}`, "h-1", "gone"},
-		{"POST", "/v1/batches?dry_run=true", `{"requests":[{"release":{"transaction":"#"}}]}`, "h-1", "gone"},
-		{"POST", "/v1/batches", `{"requests":[{"reversal":{"transaction":"#","id":"r"}}]}`, "d-1", "gone"},
-		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"capture":{"transaction":"#"}}]}`, "h-1", "gone"},
-		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"release":{"transaction":"#"}}]}`, "h-1", "gone"},
-		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"reversal":{"transaction":"#","id":"r"}}]}`, "d-1", "gone"},
+	for _, one := range [][2]string{
+		{"jane", `"transfer":` + transfer}, {"h-1", `"capture":{"transaction":"#"}`}, {"h-1", `"release":{"transaction":"#"}`},
+		{"d-1", `"reversal":{"transaction":"#","id":"r"}`},
 	} {
+		for _, atomic := range []string{"true", "false"} {
+			body := `{"atomic":` + atomic + `,"requests":[{` + one[1] + `}]}`
+			all = append(all, [4]string{one[0], "POST", "/v1/batches", body},
+				[4]string{one[0], "POST", "/v1/batches?dry_run=true", body})
+		}
+	}
+	for _, c := range all {
 		answer := func(id string, headers ...string) string {
 			fill := func(text string) string { return strings.ReplaceAll(text, "#", id) }
-			return alike(s.Send(c.method, fill(c.path), fill(c.body), headers...), id)
+			return alike(s.Send(c[1], fill(c[2]), fill(c[3]), headers...))
 		}
-		hidden, missing := answer(c.hidden, "Ledger-User", "stranger"), answer(c.missing, "Ledger-User", "stranger")
-		if service := answer(c.missing); hidden != missing || hidden != service {
-			t.Errorf("%s %s: answers differ:\nhidden: %s\nmissing: %s\nmissing, to a service: %s", c.method, c.path, hidden, missing,
-				service)
+		hidden, missing := answer(c[0], "Ledger-User", "stranger"), answer("gone", "Ledger-User", "stranger")
+		if service := answer("gone"); hidden != missing || hidden != service {
+			t.Errorf("%v: answers differ:\nhidden: %s\nmissing: %s\nmissing, to a service: %s", c, hidden, missing, service)
 		}
 	}
 }
@@ -177,50 +158,78 @@ func TestHiddenPostings(t *testing.T) {
 	s.Must(200, "GET", "/v1/transactions/t-1", "").Shows(t, map[string]any{"hidden_postings": nil})
 }
 
-// Users may end only holds that a user placed, reverse only transactions whose reversal debits their accounts, and not
-// post backdated transactions or change their own role.
+// Users may not post backdated transactions, and not change their own role. Nor may they end holds of a service, which
+// names the role that it needs.
 func TestUserRestrictions(t *testing.T) {
 	t.Parallel()
 	s := books(t)
-	forbid := func(role, method, path, body, user string) {
-		t.Helper()
-		if r := s.Send(method, path, body, "Ledger-User", user); !isForbidden(r, role) {
-			t.Errorf("%s %s %s by %s: %d %s", method, path, body, user, r.Status, r.Body)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`)
+	const transfer = `"from":"jane","to":"shop","asset":"USD","quantity":"1"`
+	const past = `"id":"e-1","effective_at":"2026-01-01T00:00:00Z"`
+	for _, line := range []string{
+		`POST /v1/transactions/h-1/release {}`,
+		`POST /v1/batches {"atomic":true,"requests":[{"capture":{"transaction":"h-1"}}]}`,
+		`POST /v1/transfers {` + past + `,` + transfer + `}`,
+		`POST /v1/batches {"atomic":true,"requests":[{"transfer":{` + past + `,` + transfer + `}}]}`,
+		`POST /v1/batches {"atomic":true,"requests":[{"reversal":{"transaction":"d-1",` + past + `}}]}`,
+		`POST /v1/transactions/d-1/reversals {` + past + `}`,
+		`PUT /v1/accounts/jane/members/owner {"role":"viewer"}`, `DELETE /v1/accounts/jane/members/owner`,
+		`PUT /v1/groups/desk/members/via-owner {"role":"viewer"}`, `DELETE /v1/groups/desk/members/via-owner`,
+	} {
+		method, rest, _ := strings.Cut(line, " ")
+		path, body, _ := strings.Cut(rest, " ")
+		user := "owner"
+		if strings.Contains(path, "via-owner") {
+			user = "via-owner"
+		}
+		if r := s.Send(method, path, body, "Ledger-User", user); !isForbidden(r, "administrator") {
+			t.Errorf("%s by %s: %d %s", line, user, r.Status, r.Body)
 		}
 	}
-	s.Must(201, "POST", "/v1/transfers", `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`)
-	forbid("administrator", "POST", "/v1/transactions/h-1/release", `{}`, "owner")
-	forbid("administrator", "POST", "/v1/transactions/h-1/capture", `{}`, "owner")
-	alone := func(kind, fields string) string {
-		return `{"atomic":true,"requests":[{"` + kind + `":{` + fields + `}}]}`
-	}
-	forbid("administrator", "POST", "/v1/batches", alone("release", `"transaction":"h-1"`), "owner")
-	forbid("administrator", "POST", "/v1/batches", alone("capture", `"transaction":"h-1"`), "owner")
-	s.Must(201, "POST", "/v1/transfers", `{"id":"h-2","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`,
-		"Ledger-User", "clerk")
-	s.Must(201, "PUT", "/v1/accounts/shop/members/payee", `{"role":"owner"}`)
-	forbid("operator", "POST", "/v1/transactions/h-2/capture", `{}`, "payee")
-	forbid("operator", "POST", "/v1/batches", alone("capture", `"transaction":"h-2"`), "payee")
-	s.Must(200, "POST", "/v1/transactions/h-2/capture", `{}`, "Ledger-User", "operator")
-	// The payer cannot reverse a payment. The payee can.
-	forbid("operator", "POST", "/v1/transactions/h-2/reversals", `{"id":"r-1"}`, "clerk")
-	forbid("operator", "POST", "/v1/batches", alone("reversal", `"transaction":"h-2","id":"r-1"`), "clerk")
-	s.Must(201, "POST", "/v1/transactions/h-2/reversals", `{"id":"r-1"}`, "Ledger-User", "payee")
-	// An open hold may be captured before the reversal is processed, so the same role is required.
-	s.Must(201, "POST", "/v1/transfers", `{"id":"h-3","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`)
-	forbid("operator", "POST", "/v1/transactions/h-3/reversals", `{"id":"r-2"}`, "clerk")
+	s.Must(200, "DELETE", "/v1/accounts/jane/members/owner", "") // by an administrator
+}
 
-	const past = `"from":"jane","to":"shop","asset":"USD","quantity":"1","effective_at":"2026-01-01T00:00:00Z"}`
-	forbid("administrator", "POST", "/v1/transfers", `{"id":"e-1",`+past, "owner")
-	forbid("administrator", "POST", "/v1/batches", `{"atomic":true,"requests":[{"transfer":{"id":"e-1",`+past+`}]}`, "owner")
-	forbid("administrator", "POST", "/v1/batches",
-		alone("reversal", `"transaction":"d-1","id":"e","effective_at":"2026-01-01T00:00:00Z"`), "owner")
-	forbid("administrator", "POST", "/v1/transactions/d-1/reversals", `{"id":"e","effective_at":"2026-01-01T00:00:00Z"}`,
-		"owner")
-
-	for _, of := range []struct{ path, user string }{{"/v1/accounts/jane", "owner"}, {"/v1/groups/desk", "via-owner"}} {
-		forbid("administrator", "PUT", of.path+"/members/"+of.user, `{"role":"viewer"}`, of.user)
-		forbid("administrator", "DELETE", of.path+"/members/"+of.user, "", of.user)
-		s.Must(200, "DELETE", of.path+"/members/"+of.user, "") // by an administrator
+// A user's batch reads roles on about 200 accounts. What it ends or reverses counts as its postings, and as the largest
+// transaction if the user may not see it, whether it exists or not. So the answer tells nothing of it.
+func TestUsersBatchOfEndsIsLimited(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"hidden","from":"bank","to":"shop","asset":"USD","quantity":"5"}`)
+	for i := range 99 {
+		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"h-%d","from":"jane","to":"shop","asset":"USD","quantity":"1","hold":{}}`, i),
+			"Ledger-User", "clerk")
 	}
+	send := func(from, to int, others ...string) caller.Reply {
+		var requests []string
+		for i, id := range others {
+			requests = append(requests, fmt.Sprintf(`{"reversal":{"transaction":"%s","id":"r-%d"}}`, id, i))
+		}
+		for i := from; i < to; i++ {
+			requests = append(requests, fmt.Sprintf(`{"release":{"transaction":"h-%d"}}`, i))
+		}
+		return s.Send("POST", "/v1/batches", `{"requests":[`+strings.Join(requests, ",")+`]}`, "Ledger-User", "operator")
+	}
+	all := func(r caller.Reply, refused, done int) {
+		t.Helper()
+		if got := r.Each("status", "results"); r.Status != 200 || len(got) != refused+done ||
+			strings.Count(fmt.Sprint(got), "200") != done || strings.Count(fmt.Sprint(got), "422") != refused {
+			t.Errorf("%v: %s", got, r.Body)
+		}
+	}
+	tooLarge := func(r caller.Reply) {
+		t.Helper()
+		if r.Status != 422 || r.Code() != "batch_too_large" || fmt.Sprint(r.Fields()) != "[requests]" {
+			t.Errorf("%d %s", r.Status, r.Body)
+		}
+	}
+	for _, other := range []string{"hidden", "none"} {
+		tooLarge(send(0, 54, other))
+		tooLarge(send(0, 1, other, other, other, other))
+		all(send(0, 1, other, other, other), 3, 1)
+		all(send(0, 53, other), 1, 53)
+	}
+	tooLarge(send(0, 78))
+	all(send(0, 77), 0, 77)
+	s.Must(200, "GET", "/v1/transactions/h-76", "").Shows(t, map[string]any{"status": "released"})
+	s.Must(200, "GET", "/v1/transactions/h-77", "").Shows(t, map[string]any{"status": "held"})
 }
