@@ -229,7 +229,7 @@ func reads(ctx context.Context, t *testing.T, c *client.Client, must func(error)
 	}
 	happened, err := c.JournalPage(ctx, client.JournalFrom{Time: begin}, 1)
 	must(err)
-	_, err = c.JournalPage(ctx, client.JournalFrom{After: happened.Value.NextCursor, Type: client.TypePosted}, 1)
+	_, err = c.JournalPage(ctx, client.JournalFrom{After: happened.Value.NextCursor, Type: events.TypePosted}, 1)
 	must(err)
 	list(ctx, t, c.Assets("A"))
 	list(ctx, t, c.Holders("USD"))
@@ -287,8 +287,12 @@ func TestIteratorsStopAfterErrorOrBreak(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
 		w.Header().Set("Content-Type", "application/json")
-		if q := r.URL.Query(); q.Get("cursor") == "" && q.Get("after") == "" {
+		switch q := r.URL.Query(); q.Get("cursor") + q.Get("after") {
+		case "":
 			io.WriteString(w, `{"data":[{},{}],"next_cursor":"c"}`)
+			return
+		case "c": // an empty page before the end
+			io.WriteString(w, `{"data":[],"next_cursor":"d"}`)
 			return
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -311,7 +315,7 @@ func TestIteratorsStopAfterErrorOrBreak(t *testing.T) {
 		asked = 0
 		items, errs := i(100)
 		refused, _ := errors.AsType[*client.Error](errors.Join(errs...))
-		if items == 0 || len(errs) != 1 || refused == nil || refused.Code != client.CodeForbidden || asked != 2 {
+		if items == 0 || len(errs) != 1 || refused == nil || refused.Code != client.CodeForbidden || asked != 3 {
 			t.Errorf("%s: %d items, %v, %d requests", name, items, errs, asked)
 		}
 		asked = 0

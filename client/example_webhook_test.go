@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"ledger.example/client"
+	"ledger.example/events"
 	"ledger.example/internal/forward"
 )
 
@@ -85,7 +86,7 @@ func Example_receiver() {
 	server := httptest.NewServer(r)
 	defer server.Close()
 
-	sent := []client.JournalEntry{{ID: "TXN#t-1/TXN#t-1", Type: client.TypePosted, At: "2026-11-21T09:00:00.000000Z"}}
+	sent := []client.JournalEntry{{ID: "TXN#t-1/TXN#t-1", Type: events.TypePosted, At: "2026-11-21T09:00:00.000000Z"}}
 	deliver := func(secret string) {
 		delivered, err := webhookTo(server.URL, secret, sent)
 		fmt.Println(delivered, err)

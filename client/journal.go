@@ -5,53 +5,29 @@ import (
 	"encoding/json"
 	"iter"
 	"time"
+
+	"ledger.example/events"
 )
 
 // JournalEntry is one event of the journal.
 type JournalEntry struct {
-	ID        string          `json:"id"`        // the same whenever the event is told
-	Type      string          `json:"type"`      // TypePosted and the others
-	At        string          `json:"at"`        // when it was recorded; RFC 3339
-	Cursor    string          `json:"cursor"`    // the position right after this entry
-	Data      json.RawMessage `json:"data"`      // what the event made: see Transaction
+	ID     string `json:"id"`     // the same whenever the event is told
+	Type   string `json:"type"`   // one of events.Types
+	At     string `json:"at"`     // when it was recorded; RFC 3339
+	Cursor string `json:"cursor"` // the position right after this entry
+	// What the event made: an Asset, an Account, a Group, an AccountGroups, a Member, a Period or a Transaction.
+	Data      json.RawMessage `json:"data"`
 	Canonical string          `json:"canonical"` // the form of the event that its checksum covers
 }
-
-// The types of events.
-const (
-	TypeAssetRegistered    = "asset.registered"     // Data is an Asset
-	TypeAccountOpened      = "account.opened"       // Data is an Account
-	TypeAccountChanged     = "account.changed"      // Data is the Account after the change
-	TypeMemberGranted      = "member.granted"       // Data is a Member
-	TypeMemberRevoked      = "member.revoked"       // Data is a Member
-	TypeGroupRegistered    = "group.registered"     // Data is a Group
-	TypeGroupMemberGranted = "group.member_granted" // Data is a Member
-	TypeGroupMemberRevoked = "group.member_revoked" // Data is a Member
-	TypePeriodClosed       = "period.closed"        // Data is a Period
-	TypeGrouped            = "account.grouped"      // Data is an AccountGroups
-	TypeUngrouped          = "account.ungrouped"    // Data is an AccountGroups
-	TypePosted             = "transaction.posted"   // Data is a Transaction, likewise in those below
-	TypeHeld               = "hold.placed"
-	TypeCaptured           = "hold.captured"
-	TypeReleased           = "hold.released"
-	TypeExpired            = "hold.expired"
-)
 
 // EventType is the syntax of the type of an event.
 const EventType = "EventType"
 
-// Types are the types of events.
-var Types = []string{
-	TypeAssetRegistered, TypeAccountOpened, TypeAccountChanged, TypeMemberGranted, TypeMemberRevoked,
-	TypeGroupRegistered, TypeGroupMemberGranted, TypeGroupMemberRevoked, TypeGrouped, TypeUngrouped, TypePeriodClosed,
-	TypePosted, TypeHeld, TypeCaptured, TypeReleased, TypeExpired,
-}
-
-// Transaction returns the transaction of TypePosted and of the types of holds, as of this event. ok is false for other
+// Transaction returns the transaction of events.TypePosted and of the types of holds, as of this event. ok is false for other
 // types.
 func (e JournalEntry) Transaction() (t Transaction, ok bool, err error) {
 	switch e.Type {
-	case TypePosted, TypeHeld, TypeCaptured, TypeReleased, TypeExpired:
+	case events.TypePosted, events.TypeHeld, events.TypeCaptured, events.TypeReleased, events.TypeExpired:
 		err = json.Unmarshal(e.Data, &t)
 		return t, err == nil, err
 	}

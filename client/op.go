@@ -258,7 +258,7 @@ func (f Field) Is() string { return f.Tag.Get("is") }
 // Choices returns the values that the field may have, nil for any.
 func (f Field) Choices() []string {
 	if f.Is() == EventType {
-		return Types
+		return events.Types
 	}
 	if values := f.Tag.Get("enum"); values != "" {
 		return strings.Split(values, ",")

@@ -27,7 +27,7 @@ const (
 // ResolvedEntry is an entry of the journal with its event.
 type ResolvedEntry struct {
 	JournalEntry
-	Type     string       // one of JournalTypes
+	Type     string       // one of events.Types
 	Recorded events.Event // the event
 	Of       events.Event // the header of an ended hold, the opening of a changed account; else nil
 	Position string       // of this entry; reading continues after it
@@ -135,7 +135,7 @@ func (r *JournalReader) resolve(ctx context.Context, entries []placedEntry, kind
 		if one.Of = found[of]; one.Recorded == nil || needed && one.Of == nil {
 			continue
 		}
-		one.Type, one.At = describe(one.Recorded)
+		one.Type, one.At = events.TypeOf(one.Recorded)
 		if kind == "" || kind == one.Type {
 			resolved = append(resolved, one)
 		}

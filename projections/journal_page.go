@@ -27,47 +27,8 @@ type JournalPage struct {
 
 // EntryOf returns the journal entry of an event.
 func EntryOf(e events.Event) JournalEntry {
-	_, at := describe(e)
+	_, at := events.TypeOf(e)
 	return JournalEntry{store.EventKey(e), at}
-}
-
-// describe returns the type of an event in the journal, and when it was recorded. The type is "" for events that the
-// journal does not have.
-func describe(e events.Event) (kind string, at time.Time) {
-	switch e := e.(type) {
-	case events.TransactionPosted:
-		if e.IsHold() {
-			return "hold.placed", e.Recorded()
-		}
-		return "transaction.posted", e.Recorded()
-	case events.HoldEnded:
-		return "hold." + string(e.Outcome), e.EndedAt()
-	case events.AssetRegistered:
-		return "asset.registered", e.At
-	case events.AccountOpened:
-		return "account.opened", e.At
-	case events.AccountChanged:
-		return "account.changed", e.At
-	case events.GroupRegistered:
-		return "group.registered", e.At
-	case events.AccountGrouped:
-		if e.Removed != "" {
-			return "account.ungrouped", e.At
-		}
-		return "account.grouped", e.At
-	case events.PeriodClosed:
-		return "period.closed", e.At
-	case events.MemberGranted:
-		kind = "member."
-		if e.Group != "" {
-			kind = "group.member_"
-		}
-		if e.Role == events.NoRole {
-			return kind + "revoked", e.At
-		}
-		return kind + "granted", e.At
-	}
-	return "", at
 }
 
 // typesOf are the types that the events with keys of a pattern can have.
@@ -75,24 +36,16 @@ var typesOf = []struct {
 	*store.Pattern
 	types []string
 }{
-	{store.Asset.Pattern, []string{"asset.registered"}},
-	{store.Account.Pattern, []string{"account.opened"}},
-	{store.Change.Pattern, []string{"account.changed"}},
-	{store.Grant.Pattern, []string{"member.granted", "member.revoked"}},
-	{store.Group.Pattern, []string{"group.registered"}},
-	{store.GroupGrant.Pattern, []string{"group.member_granted", "group.member_revoked"}},
-	{store.Grouping.Pattern, []string{"account.grouped", "account.ungrouped"}},
-	{store.Period.Pattern, []string{"period.closed"}},
-	{store.Transaction.Pattern, []string{"transaction.posted", "hold.placed"}},
-	{store.Outcome.Pattern, []string{"hold.captured", "hold.released", "hold.expired"}},
-}
-
-// JournalTypes returns the types of events in the journal.
-func JournalTypes() (all []string) {
-	for _, p := range typesOf {
-		all = append(all, p.types...)
-	}
-	return all
+	{store.Asset.Pattern, []string{events.TypeAssetRegistered}},
+	{store.Account.Pattern, []string{events.TypeAccountOpened}},
+	{store.Change.Pattern, []string{events.TypeAccountChanged}},
+	{store.Grant.Pattern, []string{events.TypeMemberGranted, events.TypeMemberRevoked}},
+	{store.Group.Pattern, []string{events.TypeGroupRegistered}},
+	{store.GroupGrant.Pattern, []string{events.TypeGroupMemberGranted, events.TypeGroupMemberRevoked}},
+	{store.Grouping.Pattern, []string{events.TypeGrouped, events.TypeUngrouped}},
+	{store.Period.Pattern, []string{events.TypePeriodClosed}},
+	{store.Transaction.Pattern, []string{events.TypePosted, events.TypeHeld}},
+	{store.Outcome.Pattern, []string{events.TypeCaptured, events.TypeReleased, events.TypeExpired}},
 }
 
 // canBe reports whether the event with a key can have a type. Every event has the type "".

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/forward"
 )
@@ -118,9 +117,9 @@ func TestForwardFilters(t *testing.T) {
 		filter forward.Filter
 		want   string
 	}{
-		{forward.Filter{Type: client.TypeAccountOpened}, "ACCOUNT#ann/ACCOUNT#ann ACCOUNT#jane/ACCOUNT#jane"},
+		{forward.Filter{Type: events.TypeAccountOpened}, "ACCOUNT#ann/ACCOUNT#ann ACCOUNT#jane/ACCOUNT#jane"},
 		{forward.Filter{Account: "ann"}, "ACCOUNT#ann/ACCOUNT#ann ACCOUNT#ann/GRANT#u-1#000000000001 TXN#ann-1/TXN#ann-1"},
-		{forward.Filter{Account: "ann", Type: client.TypePosted}, "TXN#ann-1/TXN#ann-1"},
+		{forward.Filter{Account: "ann", Type: events.TypePosted}, "TXN#ann-1/TXN#ann-1"},
 		{forward.Filter{Account: "nobody"}, ""},
 	} {
 		o.got, o.cursor = nil, filepath.Join(t.TempDir(), "cursor")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/events"
 	"ledger.example/internal/retry"
 )
 
@@ -112,7 +113,7 @@ func (env *environment) printEntries(r client.Reply[client.JournalPage], heading
 				return err
 			}
 			continue
-		case e.Type != client.TypePosted && e.Type != client.TypeHeld:
+		case e.Type != events.TypePosted && e.Type != events.TypeHeld:
 			legs = one.Captured
 		}
 		env.legRows(t, e.At, one.Kind+", "+one.Status, one, legs)

@@ -200,17 +200,17 @@ func TestJournalShowsEachEvent(t *testing.T) {
 		kind, method, path, body string
 		key                      store.Key
 	}{
-		{client.TypeAssetRegistered, "PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`, store.Asset.Key("EUR")},
-		{client.TypeAccountOpened, "PUT", "/v1/accounts/joe", `{"name":"Joe","profile":{"a":1}}`, store.Account.Key("joe")},
-		{client.TypeAccountChanged, "PATCH", "/v1/accounts/joe", `{"name":"Joseph"}`, store.Change.Key("joe", 2)},
-		{client.TypeMemberGranted, "PUT", "/v1/accounts/joe/members/ann", `{"role":"owner"}`, store.Grant.Key("joe", "ann", 1)},
-		{client.TypeMemberRevoked, "DELETE", "/v1/accounts/joe/members/ann", "", store.Grant.Key("joe", "ann", 2)},
-		{client.TypeGroupRegistered, "PUT", "/v1/groups/table", `{"name":"Desk"}`, store.Group.Key("table")},
-		{client.TypeGrouped, "PUT", "/v1/groups/table/accounts/joe", "", store.Grouping.Key("joe", 1)},
-		{client.TypeUngrouped, "DELETE", "/v1/groups/table/accounts/joe", "", store.Grouping.Key("joe", 2)},
-		{client.TypeGroupMemberGranted, "PUT", "/v1/groups/table/members/ann", `{"role":"viewer"}`,
+		{events.TypeAssetRegistered, "PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`, store.Asset.Key("EUR")},
+		{events.TypeAccountOpened, "PUT", "/v1/accounts/joe", `{"name":"Joe","profile":{"a":1}}`, store.Account.Key("joe")},
+		{events.TypeAccountChanged, "PATCH", "/v1/accounts/joe", `{"name":"Joseph"}`, store.Change.Key("joe", 2)},
+		{events.TypeMemberGranted, "PUT", "/v1/accounts/joe/members/ann", `{"role":"owner"}`, store.Grant.Key("joe", "ann", 1)},
+		{events.TypeMemberRevoked, "DELETE", "/v1/accounts/joe/members/ann", "", store.Grant.Key("joe", "ann", 2)},
+		{events.TypeGroupRegistered, "PUT", "/v1/groups/table", `{"name":"Desk"}`, store.Group.Key("table")},
+		{events.TypeGrouped, "PUT", "/v1/groups/table/accounts/joe", "", store.Grouping.Key("joe", 1)},
+		{events.TypeUngrouped, "DELETE", "/v1/groups/table/accounts/joe", "", store.Grouping.Key("joe", 2)},
+		{events.TypeGroupMemberGranted, "PUT", "/v1/groups/table/members/ann", `{"role":"viewer"}`,
 			store.GroupGrant.Key("table", "ann", 1)},
-		{client.TypeGroupMemberRevoked, "DELETE", "/v1/groups/table/members/ann", "", store.GroupGrant.Key("table", "ann", 2)},
+		{events.TypeGroupMemberRevoked, "DELETE", "/v1/groups/table/members/ann", "", store.GroupGrant.Key("table", "ann", 2)},
 	} {
 		w := f.do(t, one.method, one.path, one.body)
 		if w.Code >= 300 {

@@ -58,7 +58,7 @@ func many(pages int) Ledger {
 				if err != nil {
 					return page, err
 				}
-				page.Data = append(page.Data, client.JournalEntry{Type: client.TypePosted, Data: one})
+				page.Data = append(page.Data, client.JournalEntry{Type: events.TypePosted, Data: one})
 			}
 			return page, nil
 		},

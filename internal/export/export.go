@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"ledger.example/client"
+	"ledger.example/events"
 )
 
 const (
@@ -318,12 +319,12 @@ func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 		return e.definition(ctx, entry)
 	case e.posted.has(t.ID):
 		return nil
-	case entry.Type == client.TypeHeld:
+	case entry.Type == events.TypeHeld:
 		e.open[t.ID] = t
 		return nil
 	}
 	delete(e.open, t.ID)
-	if entry.Type == client.TypePosted || entry.Type == client.TypeCaptured {
+	if entry.Type == events.TypePosted || entry.Type == events.TypeCaptured {
 		return e.take(ctx, t)
 	}
 	e.posted.isNew(t.ID)
@@ -338,11 +339,11 @@ func (e *exporter) definition(ctx context.Context, entry client.JournalEntry) er
 		return err
 	}
 	switch entry.Type {
-	case client.TypeAssetRegistered:
+	case events.TypeAssetRegistered:
 		return e.defineAsset(ctx, made.ID)
-	case client.TypeAccountOpened:
+	case events.TypeAccountOpened:
 		return e.defineAccount(ctx, made.ID)
-	case client.TypePeriodClosed:
+	case events.TypePeriodClosed:
 		e.note("closed periods are not exported")
 	}
 	return e.format.other(entry)

@@ -66,42 +66,42 @@ func sample(t *testing.T) Ledger {
 		e.Type, e.Cursor = event, fmt.Sprint("c", n)
 		return e
 	}
-	postedEntry := entry(1, client.TypePosted, `{"data":{"id":"t-1","kind":"transfer","status":"posted","posted_at":"2026-11-21T09:06:39.123456Z",
+	postedEntry := entry(1, events.TypePosted, `{"data":{"id":"t-1","kind":"transfer","status":"posted","posted_at":"2026-11-21T09:06:39.123456Z",
 		"recorded_at":"2026-11-21T09:06:39.123456Z","description":"Lunch; \"really\"","metadata":{"order":"1001","Über":"x","date":"no","list":"a,b"},
 		"postings":[{"id":"k1","account":"jane","asset":"USD","quantity":"-2500","cost":"0"},{"id":"k2","account":"users:jo_e@home","asset":"USD","quantity":"2500","cost":"0"}]}}`)
 	back := func(n, quantity int) client.JournalEntry {
-		return entry(5, client.TypePosted, fmt.Sprintf(`{"data":{"id":"r-%d","kind":"reversal","status":"posted","posted_at":"2026-11-22T00:00:02.000000Z",
+		return entry(5, events.TypePosted, fmt.Sprintf(`{"data":{"id":"r-%d","kind":"reversal","status":"posted","posted_at":"2026-11-22T00:00:02.000000Z",
 			"reverses":"t-3","postings":[{"id":"m%[1]d","account":"jane","asset":"USD","quantity":"%[2]d","cost":"0"},{"id":"n%[1]d","account":"late","asset":"USD","quantity":"-%[2]d","cost":"0"}]}}`, n, quantity))
 	}
 	pages := map[string]client.JournalPage{
 		"": {Data: []client.JournalEntry{
 			postedEntry,
-			entry(2, client.TypeHeld, `{"data":{"id":"h-1","kind":"transfer","status":"held","posted_at":"2026-11-21T09:07:00.000000Z"}}`),
-			entry(3, client.TypeCaptured, `{"data":{"id":"h-1","kind":"transaction","status":"captured","posted_at":"2026-11-21T09:07:00.000000Z",
+			entry(2, events.TypeHeld, `{"data":{"id":"h-1","kind":"transfer","status":"held","posted_at":"2026-11-21T09:07:00.000000Z"}}`),
+			entry(3, events.TypeCaptured, `{"data":{"id":"h-1","kind":"transaction","status":"captured","posted_at":"2026-11-21T09:07:00.000000Z",
 				"ended_at":"2026-11-22T00:00:00.000001Z","recorded_at":"2026-11-21T09:07:00.000000Z","postings":[],
 				"captured":[{"id":"k3","account":"jane","asset":"usd_t","quantity":"-7","cost":"0"},{"id":"k4","account":"jane","asset":"usd_t","quantity":"0","cost":"0"},
 				{"id":"k5","account":"late","asset":"usd_t","quantity":"7","cost":"0"}]}}`),
 		}, NextCursor: "c3"},
 		"c3": {Data: []client.JournalEntry{
 			postedEntry, // a second time
-			entry(5, client.TypeReleased, `{"data":{"id":"h-2","kind":"transfer","status":"released","expires_at":"2026-12-01T00:00:00.000000Z","end_description":"No",`+heldLegs+`}}`),
+			entry(5, events.TypeReleased, `{"data":{"id":"h-2","kind":"transfer","status":"released","expires_at":"2026-12-01T00:00:00.000000Z","end_description":"No",`+heldLegs+`}}`),
 			// Its hold is listed later.
-			entry(5, client.TypeExpired, `{"data":{"id":"h-4","kind":"transfer","status":"expired","expires_at":"2026-11-22T00:00:00.000000Z","ended_at":"2026-11-22T00:00:05.000000Z",`+heldLegs+`}}`),
-			entry(5, client.TypeHeld, `{"data":{"id":"h-4","kind":"transfer","status":"held",`+heldLegs+`}}`),
-			entry(5, client.TypeHeld, `{"data":{"id":"h-3","kind":"transfer","status":"held","posted_at":"2026-11-21T00:00:00.000000Z","expires_at":"2026-12-01T00:00:00.000000Z",`+heldLegs+`}}`),
+			entry(5, events.TypeExpired, `{"data":{"id":"h-4","kind":"transfer","status":"expired","expires_at":"2026-11-22T00:00:00.000000Z","ended_at":"2026-11-22T00:00:05.000000Z",`+heldLegs+`}}`),
+			entry(5, events.TypeHeld, `{"data":{"id":"h-4","kind":"transfer","status":"held",`+heldLegs+`}}`),
+			entry(5, events.TypeHeld, `{"data":{"id":"h-3","kind":"transfer","status":"held","posted_at":"2026-11-21T00:00:00.000000Z","expires_at":"2026-12-01T00:00:00.000000Z",`+heldLegs+`}}`),
 			// The newer grant is listed first. What is reversed is listed after its reversal.
-			entry(5, client.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#mary#000000000002","data":{"account":"jane","user":"mary","role":"owner"}}`),
-			entry(5, client.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#mary#000000000001","data":{"account":"jane","user":"mary","role":"viewer"}}`),
-			entry(5, client.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#paul#000000000001","data":{"account":"jane","user":"paul","role":"viewer"}}`),
-			entry(5, client.TypeMemberRevoked, `{"id":"ACCOUNT#jane/GRANT#paul#000000000002","data":{"account":"jane","user":"paul","role":null}}`),
-			entry(5, client.TypeGroupMemberGranted, `{"id":"GROUP#desk/GRANT#mary#000000000001","data":{"group":"desk","user":"mary","role":"viewer"}}`),
-			entry(5, client.TypeGrouped, `{"id":"ACCOUNT#jane/GROUPS#000000000001","data":{"group":"desk","account":"jane","groups":["desk"]}}`),
-			entry(5, client.TypeGroupRegistered, `{"id":"GROUP#desk/GROUP#desk","data":{"id":"desk","name":"Desk","description":"Trades","created_at":"2026-11-21T00:00:00.000000Z"}}`),
-			entry(5, client.TypePeriodClosed, `{"id":"PERIOD/CLOSED#000000000001","data":{"number":1,"closed_before":"2026-11-01T00:00:00.000000Z","reason":"October"}}`),
-			entry(5, client.TypeAccountChanged, `{"id":"ACCOUNT#jane/CHANGE#000000000002","data":{"id":"jane"}}`),
+			entry(5, events.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#mary#000000000002","data":{"account":"jane","user":"mary","role":"owner"}}`),
+			entry(5, events.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#mary#000000000001","data":{"account":"jane","user":"mary","role":"viewer"}}`),
+			entry(5, events.TypeMemberGranted, `{"id":"ACCOUNT#jane/GRANT#paul#000000000001","data":{"account":"jane","user":"paul","role":"viewer"}}`),
+			entry(5, events.TypeMemberRevoked, `{"id":"ACCOUNT#jane/GRANT#paul#000000000002","data":{"account":"jane","user":"paul","role":null}}`),
+			entry(5, events.TypeGroupMemberGranted, `{"id":"GROUP#desk/GRANT#mary#000000000001","data":{"group":"desk","user":"mary","role":"viewer"}}`),
+			entry(5, events.TypeGrouped, `{"id":"ACCOUNT#jane/GROUPS#000000000001","data":{"group":"desk","account":"jane","groups":["desk"]}}`),
+			entry(5, events.TypeGroupRegistered, `{"id":"GROUP#desk/GROUP#desk","data":{"id":"desk","name":"Desk","description":"Trades","created_at":"2026-11-21T00:00:00.000000Z"}}`),
+			entry(5, events.TypePeriodClosed, `{"id":"PERIOD/CLOSED#000000000001","data":{"number":1,"closed_before":"2026-11-01T00:00:00.000000Z","reason":"October"}}`),
+			entry(5, events.TypeAccountChanged, `{"id":"ACCOUNT#jane/CHANGE#000000000002","data":{"id":"jane"}}`),
 			back(1, 2), back(2, 2), back(3, 1),
-			entry(5, client.TypePosted, reversed),
-			entry(6, client.TypePosted, `{"data":{"id":"t-2","kind":"transaction","status":"posted","posted_at":"2020-01-01T00:00:00.000000Z",
+			entry(5, events.TypePosted, reversed),
+			entry(6, events.TypePosted, `{"data":{"id":"t-2","kind":"transaction","status":"posted","posted_at":"2020-01-01T00:00:00.000000Z",
 				"recorded_at":"2026-11-22T00:00:00.000000Z","description":"Bought\nlate","metadata":{},
 				"postings":[{"id":"k6","account":"jane","asset":"AAPL","quantity":"10","cost":"150001"},{"id":"k7","account":"Assets:Bank","asset":"AAPL","quantity":"-10","cost":"-150001"},
 				{"id":"k8","account":"jane","asset":"GLD","quantity":"3","cost":"-5"},{"id":"k9","account":"Assets:Bank","asset":"GLD","quantity":"-3","cost":"5"}]}}`),
@@ -113,7 +113,7 @@ func sample(t *testing.T) Ledger {
 			{"id":"USD","name":"US dollar","scale":2},{"id":"usd_t","name":"Tokens","scale":18}]`)...),
 		Accounts: each(accounts...),
 		Transaction: func(context.Context, string) (client.Reply[client.Transaction], error) {
-			t, _, err := entry(0, client.TypePosted, reversed).Transaction()
+			t, _, err := entry(0, events.TypePosted, reversed).Transaction()
 			return client.Reply[client.Transaction]{Value: t}, err
 		},
 		Account: func(_ context.Context, id string) (client.Reply[client.Account], error) {

@@ -243,13 +243,13 @@ type access struct {
 func (f *linesFormat) other(e client.JournalEntry) (err error) {
 	a := access{event: e.ID}
 	switch e.Type {
-	case client.TypeGroupRegistered:
+	case events.TypeGroupRegistered:
 		var g client.Group
 		err = json.Unmarshal(e.Data, &g)
 		a.kind = client.KindGroup
 		a.lines = []any{client.Line[client.Group]{Request: client.Group{
 			ID: g.ID, Name: g.Name, Description: g.Description}}}
-	case client.TypeGrouped, client.TypeUngrouped:
+	case events.TypeGrouped, events.TypeUngrouped:
 		var of client.AccountGroups
 		err = json.Unmarshal(e.Data, &of)
 		a.kind = client.KindGrouping
@@ -257,15 +257,15 @@ func (f *linesFormat) other(e client.JournalEntry) (err error) {
 			a.lines = append(a.lines, client.Line[client.GroupedAccount]{
 				Request: client.GroupedAccount{Group: group, Account: of.Account}})
 		}
-	case client.TypeMemberGranted:
+	case events.TypeMemberGranted:
 		var m client.Membership
 		err = json.Unmarshal(e.Data, &m)
 		a.kind, a.lines = client.KindMember, []any{client.Line[client.Membership]{Request: m}}
-	case client.TypeGroupMemberGranted:
+	case events.TypeGroupMemberGranted:
 		var m client.GroupMembership
 		err = json.Unmarshal(e.Data, &m)
 		a.kind, a.lines = client.KindGroupMember, []any{client.Line[client.GroupMembership]{Request: m}}
-	case client.TypeMemberRevoked, client.TypeGroupMemberRevoked: // no line
+	case events.TypeMemberRevoked, events.TypeGroupMemberRevoked: // no line
 	default:
 		return nil
 	}
