@@ -126,7 +126,7 @@ func timeFormats() []string { return []string{time.RFC3339, time.DateOnly} }
 // periodFlags adds --from and --to, the period in which something was posted. to is exclusive; a day is included.
 func periodFlags(f *pflag.FlagSet, from, to *time.Time) {
 	timeFlag(f, from, "from", timeFormats(), "posted at this time or later")
-	endFlag(f, to, "to", 0, "posted before this time, or until the end of this day")
+	endFlag(f, to, "to", client.EndOfDay, "posted before this time, or until the end of this day")
 }
 
 // checkPeriod validates a period of periodFlags.
@@ -139,15 +139,15 @@ func checkPeriod(from, to time.Time) error {
 
 // atFlag adds --at, which includes what was posted at that time.
 func atFlag(f *pflag.FlagSet, target *time.Time, usage string) {
-	endFlag(f, target, "at", time.Microsecond, usage)
+	endFlag(f, target, "at", func(day time.Time) time.Time { return client.LastBefore(client.EndOfDay(day)) }, usage)
 }
 
-// endFlag adds a flag for a time. A day means the time that is last before its end.
-func endFlag(f *pflag.FlagSet, target *time.Time, name string, last time.Duration, usage string) {
+// endFlag adds a flag for a time. end returns the time that a day means.
+func endFlag(f *pflag.FlagSet, target *time.Time, name string, end func(day time.Time) time.Time, usage string) {
 	f.Var(checked[time.Time]{target, "time", func(text string) (time.Time, error) {
 		at, err := parseTime(text, timeFormats())
 		if _, noDay := time.Parse(time.DateOnly, strings.TrimSpace(text)); noDay == nil && err == nil {
-			at = at.AddDate(0, 0, 1).Add(-last)
+			at = end(at)
 		}
 		return at, err
 	}}, name, usage)

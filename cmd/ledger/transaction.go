@@ -105,7 +105,7 @@ func (env *environment) findCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("day", "to")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
 		if !day.IsZero() {
-			by.From, by.To = day, day.AddDate(0, 0, 1)
+			by.From, by.To = day, client.EndOfDay(day)
 		}
 		if err := checkPeriod(by.From, by.To); err != nil {
 			return err

@@ -39,8 +39,7 @@ func (v *visit) period() (period, error) {
 	for _, day := range []struct {
 		label, text string
 		at          *time.Time
-		days        int // added to the start of the day
-	}{{"From", p.From, &p.from, 0}, {"To", p.To, &p.to, 1}} {
+	}{{"From", p.From, &p.from}, {"To", p.To, &p.to}} {
 		if day.text == "" {
 			continue
 		}
@@ -48,7 +47,10 @@ func (v *visit) period() (period, error) {
 		if err != nil {
 			return p, refuse("%s: %q is not a day such as 2026-11-21", day.label, day.text)
 		}
-		*day.at = within(at.AddDate(0, 0, day.days), events.Epoch(), latest)
+		if day.at == &p.to {
+			at = client.EndOfDay(at)
+		}
+		*day.at = within(at, events.Epoch(), latest)
 	}
 	if p.To != "" && p.From > p.To {
 		return p, refuse("From (%s) must not be after To (%s)", p.From, p.To)
@@ -76,7 +78,7 @@ func (p period) URL(file string) template.URL {
 // Days formats the days of charts and statements.
 func (p period) Days() string {
 	s := p.statement()
-	return s.From.Format(time.DateOnly) + " to " + s.To.Add(-time.Microsecond).Format(time.DateOnly)
+	return s.From.Format(time.DateOnly) + " to " + client.LastBefore(s.To).Format(time.DateOnly)
 }
 
 // InFuture reports whether the period has not begun.

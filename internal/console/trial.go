@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ledger.example/client"
 	"ledger.example/internal/trial"
 )
 
@@ -82,7 +83,7 @@ func (v *visit) readTrial(key trialKey, at time.Time) (trialResult, error) {
 	if now := time.Now(); at.IsZero() || at.After(now) {
 		q.At, q.Strong = now, true
 	} else {
-		q.At = at.Add(-time.Microsecond) // the day included
+		q.At = client.LastBefore(at)
 	}
 	var result trialResult
 	var accounts []string
