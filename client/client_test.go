@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ledger.example/events"
 )
 
 // answer is one scripted reply.
@@ -234,38 +236,30 @@ func TestRefusedConnectionIsRetriedAfterFirstReply(t *testing.T) {
 	}
 }
 
+// The contract test calls each method. These are the paths and queries that need an encoding.
 func TestPathsAndQueries(t *testing.T) {
 	s := newScript(t, status(200, `{"id":"a","data":[],"next_cursor":null}`))
 	c, _ := newClient(t, s.URL+"/stage/")
 	ctx := t.Context()
 	from := time.Date(2026, 1, 31, 12, 0, 0, 500_000_000, time.FixedZone("", 3600))
+	history := HistoryQuery{Asset: "USD", From: from, Strong: true}
 	for want, ask := range map[string]func() error{
-		"GET /stage/v1/assets/USD ":              func() error { _, err := c.Asset(ctx, "USD"); return err },
-		"GET /stage/v1/accounts/users%3Aal%40x ": func() error { _, err := c.Account(ctx, "users:al@x"); return err },
-		"GET /stage/v1/accounts/a/summary?newest=3 ": func() error {
-			_, err := c.AccountPage(ctx, "a", 3)
+		"GET /stage/v1/accounts/users%3Aal%40x ":     func() error { _, err := c.Account(ctx, "users:al@x"); return err },
+		"GET /stage/v1/accounts/a/summary?newest=0 ": func() error { _, err := c.AccountPage(ctx, "a", 0); return err },
+		"POST /stage/v1/trades {}": func() error {
+			_, err := c.Send(ctx, Command{Kind: KindTrade, ID: "a", Body: []byte("{}")})
 			return err
 		},
-		"GET /stage/v1/transactions/t-1 ":            func() error { _, err := c.Transaction(ctx, "t-1"); return err },
-		"GET /stage/v1/accounts/a/balances/USD ":     func() error { _, err := c.Balance(ctx, "a", "USD", false); return err },
-		"GET /stage/v1/accounts/a/postings?limit=5 ": func() error { _, err := c.History("a", HistoryQuery{}).Page(ctx, "", 5); return err },
-		"PUT /stage/v1/assets/a {}":                  func() error { _, err := c.Send(ctx, Command{Kind: KindAsset, ID: "a", Body: []byte("{}")}); return err },
-		"PUT /stage/v1/accounts/a {}": func() error {
-			_, err := c.Send(ctx, Command{Kind: KindAccount, ID: "a", Body: []byte("{}")})
-			return err
-		},
-		"POST /stage/v1/transactions {}": func() error {
-			_, err := c.Send(ctx, Command{Kind: KindTransaction, ID: "a", Body: []byte("{}")})
-			return err
-		},
-		"POST /stage/v1/trades {}":                                  func() error { _, err := c.Send(ctx, Command{Kind: KindTrade, ID: "a", Body: []byte("{}")}); return err },
-		"GET /stage/v1/accounts/a/balances/USD?consistency=strong ": func() error { _, err := c.Balance(ctx, "a", "USD", true); return err },
 		"GET /stage/v1/accounts/a/balances?consistency=strong&cursor=c%2B&limit=100 ": func() error {
 			_, err := c.Balances("a", true).Page(ctx, "c+", 100)
 			return err
 		},
-		"GET /stage/v1/accounts/a/postings?asset=USD&consistency=strong&from=2026-01-31T12%3A00%3A00.5%2B01%3A00&limit=100 ": func() error {
-			_, err := c.History("a", HistoryQuery{Asset: "USD", From: from, Strong: true}).Page(ctx, "", 100)
+		"GET /stage/v1/accounts/a/postings?asset=USD&consistency=strong&from=2026-01-31T12%3A00%3A00.5%2B01%3A00&limit=5 ": func() error {
+			_, err := c.History("a", history).Page(ctx, "", 5)
+			return err
+		},
+		"GET /stage/v1/transactions?from=2026-01-31T12%3A00%3A00.5%2B01%3A00&limit=1&metadata.order=10%3D01&order=asc ": func() error {
+			_, err := c.Transactions(Search{From: from, Key: "order", Value: "10=01", OldestFirst: true}).Page(ctx, "", 1)
 			return err
 		},
 	} {
@@ -294,19 +288,30 @@ func TestPathsAndQueries(t *testing.T) {
 }
 
 func TestErrorTexts(t *testing.T) {
-	s := newScript(t, status(400, `{"code":"invalid_request","detail":"Two fields are wrong.","request_id":"r-1","errors":[
-		{"field":"from","rule":"is an id"},{"field":"postings[1].quantity","rule":"is a whole number"}]}`, "Content-Type", "application/problem+json"))
-	c, _ := newClient(t, s.URL)
-	_, err := c.Send(t.Context(), transfer)
-	if want := "invalid_request: Two fields are wrong.\n  from: is an id\n  postings[1].quantity: is a whole number"; err == nil || err.Error() != want {
-		t.Errorf("it says %q, want %q", err, want)
-	}
-	s = newScript(t, status(422, `{"code":"insufficient_funds","detail":"Not enough.","account":"jane","asset":"USD","available":"350000","requested":"1500000"}`,
-		"Content-Type", "application/problem+json"))
-	c, _ = newClient(t, s.URL)
-	_, err = c.Send(t.Context(), transfer)
-	if want := "insufficient_funds: Not enough.\n  jane has 350000 of USD available, and 1500000 were requested (minor units)"; err == nil || err.Error() != want {
-		t.Errorf("it says %q, want %q", err, want)
+	for answer, want := range map[string]string{
+		`{"code":"invalid_request","detail":"Two fields are wrong.","errors":[{"field":"from","rule":"is an id"},` +
+			`{"field":"postings[1].quantity","rule":"is a whole number"}]}`: "invalid_request: Two fields are wrong.\n" +
+			"  from: is an id\n  postings[1].quantity: is a whole number",
+		`{"code":"insufficient_funds","detail":"Not enough.","account":"jane","asset":"USD","available":"350000",` +
+			`"requested":"1500000"}`: "insufficient_funds: Not enough.\n" +
+			"  jane has 350000 of USD available, and 1500000 were requested (minor units)",
+		`{"code":"exceeds_reversible","detail":"Too much.","left":[{"account":"jane","asset":"AAPL","quantity":"-1",` +
+			`"cost":"-150"}]}`: "exceeds_reversible: Too much.\n  left: -1 of AAPL at jane, cost -150 (minor units)",
+	} {
+		c, _ := newClient(t, newScript(t, status(422, answer, "Content-Type", "application/problem+json")).URL)
+		_, err := c.Send(t.Context(), transfer)
+		refused, isRefused := errors.AsType[*Error](err)
+		if !isRefused || err.Error() != want {
+			t.Fatalf("it says %q, want %q", err, want)
+		}
+		shown := func(suffix string) func(string, events.Amount) string {
+			return func(asset string, a events.Amount) string { return a.String() + suffix + asset }
+		}
+		text := refused.Text(shown("q"), shown("c"), func(FieldError) string { return "r" })
+		if len(refused.Left) > 0 && !strings.HasSuffix(text, "left: -1qAAPL of AAPL at jane, cost -150cAAPL") ||
+			len(refused.Fields) > 0 && !strings.HasSuffix(text, "from: r\n  postings[1].quantity: r") {
+			t.Errorf("with its own amounts it says %q", text)
+		}
 	}
 }
 
@@ -355,4 +360,43 @@ func FuzzJudge(f *testing.F) {
 			t.Fatalf("Retry-After %q is %v", after, a.retryAfter)
 		}
 	})
+}
+
+// A client with a user sends Ledger-User. A missing role does not prove that an earlier attempt failed.
+func TestWithUser(t *testing.T) {
+	var users []string
+	s := newScript(t, status(200, `{"as":"user","user":"ann","service":"s","actor":"ann via s"}`), status(502, ""),
+		problem(403, "forbidden"))
+	handler := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		users = append(users, r.Header.Get("Ledger-User"))
+		handler.ServeHTTP(w, r)
+	})
+	plain, _ := newClient(t, s.URL)
+	c, err := plain.WithUser("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, err := c.Me(t.Context())
+	if err != nil || *me.Value.User != "ann" || me.Value.Actor != "ann via s" {
+		t.Errorf("got %+v, %v", me.Value, err)
+	}
+	var unknown *UnknownError
+	if _, err := c.Send(t.Context(), transfer); !errors.As(err, &unknown) {
+		t.Errorf("a 403 after a 502 is %v", err)
+	}
+	if _, err := c.Send(t.Context(), transfer); !isCode(err, CodeForbidden) {
+		t.Errorf("a 403 is %v", err)
+	}
+	if want := []string{"ann", "ann", "ann", "ann"}; !slices.Equal(users, want) {
+		t.Errorf("sent for %q", users)
+	}
+	for _, user := range []string{"", "a b"} {
+		if _, err := c.WithUser(user); !errors.Is(err, ErrID) {
+			t.Errorf("user %q: %v", user, err)
+		}
+	}
+	if _, err := New(Config{URL: s.URL, User: "a b"}); !errors.Is(err, ErrID) {
+		t.Error(err)
+	}
 }

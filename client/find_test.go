@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,33 +30,6 @@ func answering(t *testing.T, answers map[string]string) (*client.Client, *[]stri
 		t.Fatal(err)
 	}
 	return c, &asked
-}
-
-// A search sends its filters as parameters. Its iterator reads on after an empty page that has a next cursor.
-func TestSearchSendsFiltersAndReadsAllPages(t *testing.T) {
-	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
-	const first = "/v1/transactions?from=2026-11-22T00%3A00%3A00Z&limit=100&metadata.order=10%3D01&order=asc&to=2026-11-23T00%3A00%3A00Z"
-	after := func(cursor string) string { return strings.Replace(first, "?", "?cursor="+cursor+"&", 1) }
-	c, asked := answering(t, map[string]string{
-		first: `{"data":[{"id":"a"}],"next_cursor":"c1"}`, after("c1"): `{"data":[],"next_cursor":"c2"}`,
-		after("c2"):                  `{"data":[{"id":"b"}],"next_cursor":null}`,
-		"/v1/transactions?limit=100": `{"data":[],"next_cursor":null}`,
-	})
-	var ids []string
-	for one, err := range c.Transactions(client.Search{
-		From: day, To: day.AddDate(0, 0, 1), Key: "order", Value: "10=01", OldestFirst: true,
-	}).All(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, one.ID)
-	}
-	for one, err := range c.Transactions(client.Search{}).All(t.Context()) {
-		t.Errorf("found %v, %v", one, err)
-	}
-	if !slices.Equal(ids, []string{"a", "b"}) || len(*asked) != 4 {
-		t.Errorf("found %q by %q", ids, *asked)
-	}
 }
 
 // The iterator over the journal begins at the given position, and stops at the newest entry or when the loop breaks.

@@ -1,17 +1,11 @@
 package client
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
-
-	"ledger.example/events"
 )
 
 // New is right for both kinds of write: a capture is answered with 200, and only a header marks a replay; a reversal is
@@ -65,40 +59,6 @@ func TestVersionMismatchAfterUnansweredChangeIsUnknown(t *testing.T) {
 	}
 }
 
-// While the unanswered request for a hold may still be applied, a 404 or 422 to its capture is not final.
-func TestCaptureWaitsForUnansweredHold(t *testing.T) {
-	for name, ask := range map[string]func(context.Context, *Client) error{
-		"capture": func(ctx context.Context, c *Client) error {
-			_, _, err := c.Post(ctx, Capture{Transaction: "t-1"})
-			return err
-		},
-		"reversal": func(ctx context.Context, c *Client) error {
-			_, _, err := c.Post(ctx, Reversal{Transaction: "t-1", ID: "t-2"})
-			return err
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			began, sends := time.Now(), 0
-			c := newFakeClient(t, func(r *http.Request) (*http.Response, error) {
-				switch sends++; {
-				case sends == 1:
-					return nil, errCut
-				case time.Since(began) < 9*time.Second:
-					return response(http.StatusNotFound, absent)
-				case strings.HasSuffix(r.URL.Path, "/reversals"):
-					return response(http.StatusCreated, `{"id":"t-2"}`)
-				}
-				return response(http.StatusOK, posted)
-			})
-			c.timeout = time.Nanosecond
-			_, _, _ = c.Post(t.Context(), Transfer{ID: "t-1", Hold: &Hold{}})
-			if err := ask(t.Context(), c); err != nil || time.Since(began) != commandTimeout {
-				t.Errorf("%s: after %s: %v", name, time.Since(began), err)
-			}
-		})
-	}
-}
-
 // A dry run writes nothing, so its failure is never an UnknownError. An answer without dry_run is rejected.
 func TestDryRunIsNoWrite(t *testing.T) {
 	client, k := newClient(t, newScript(t, problem(504, "outcome_unknown")).URL)
@@ -114,22 +74,5 @@ func TestDryRunIsNoWrite(t *testing.T) {
 	client, _ = newClient(t, newScript(t, status(502, ""), status(200, `{"dry_run":true,"status":"held"}`)).URL)
 	if r, err := client.DryRun(t.Context(), transfer); err != nil || r.Value.Status != StatusHeld || !r.Value.DryRun {
 		t.Errorf("%+v, %v", r.Value, err)
-	}
-}
-
-func TestErrorTextsOfHoldsAndReversals(t *testing.T) {
-	var e Error
-	text := `{"code":"exceeds_reversible","detail":"Too much.","left":[{"account":"jane","asset":"AAPL","quantity":"-1","cost":"-150"}],"hold_status":"released"}`
-	if err := json.Unmarshal([]byte(text), &e); err != nil || e.HoldStatus != StatusReleased {
-		t.Fatalf("%+v, %v", e, err)
-	}
-	if got, want := e.Error(), "exceeds_reversible: Too much.\n  left: -1 of AAPL at jane, cost -150 (minor units)"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
-	}
-	shown := func(suffix string) func(string, events.Amount) string {
-		return func(asset string, a events.Amount) string { return a.String() + suffix + asset }
-	}
-	if got, want := e.Text(shown("q"), shown("c"), func(f FieldError) string { return f.Rule }), "exceeds_reversible: Too much.\n  left: -1qAAPL of AAPL at jane, cost -150cAAPL"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
 	}
 }

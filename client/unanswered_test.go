@@ -130,43 +130,44 @@ func TestWaitOutlastsTimeoutButNotContext(t *testing.T) {
 	})
 }
 
-// A 404 to a read, or a 422 to a later call, is not final while an unanswered write of the same client may be applied.
-func TestReadAfterUnansweredWriteIsFinal(t *testing.T) {
-	for name, ask := range map[string]func(*Client, context.Context) error{
-		"look-up":        func(c *Client, ctx context.Context) error { _, err := c.Transaction(ctx, "t-1"); return err },
-		"sent once more": func(c *Client, ctx context.Context) error { _, err := c.Send(ctx, transfer); return err },
+// A 404 or a 422 to a later call is not final while an unanswered write of the same client may be applied.
+func TestRefusalsWaitForUnansweredWrite(t *testing.T) {
+	post := func(r Request) func(context.Context, *Client) error {
+		return func(ctx context.Context, c *Client) error { _, _, err := c.Post(ctx, r); return err }
+	}
+	for name, ask := range map[string]func(context.Context, *Client) error{
+		"look-up":  func(ctx context.Context, c *Client) error { _, err := c.Transaction(ctx, "t-1"); return err },
+		"again":    post(transfer),
+		"capture":  post(Capture{Transaction: "t-1"}),
+		"reversal": post(Reversal{Transaction: "t-1", ID: "t-2"}),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				isLost, began := true, time.Now()
-				c := newFakeClient(t, func(r *http.Request) (*http.Response, error) {
-					switch {
-					case isLost:
-						return nil, errCut
-					case time.Since(began) >= 9*time.Second: // the unanswered write was applied
-						return response(http.StatusOK, posted)
-					case r.Method == http.MethodGet:
-						return response(http.StatusNotFound, absent)
-					}
+		synctest.Test(t, func(t *testing.T) {
+			isLost, began := true, time.Now()
+			c := newFakeClient(t, func(r *http.Request) (*http.Response, error) {
+				switch isApplied := time.Since(began) >= 9*time.Second; {
+				case isLost:
+					return nil, errCut
+				case !isApplied && r.URL.Path == "/v1/transfers":
 					return response(http.StatusUnprocessableEntity, uncovered)
-				})
-				c.timeout = time.Nanosecond
-				var unknown *UnknownError
-				if _, err := c.Send(t.Context(), transfer); !errors.As(err, &unknown) {
-					t.Fatal(err)
+				case !isApplied:
+					return response(http.StatusNotFound, absent)
+				case strings.HasSuffix(r.URL.Path, "/reversals"):
+					return response(http.StatusCreated, `{"id":"t-2"}`)
 				}
-				isLost = false
-				if err := ask(c, t.Context()); err != nil {
-					t.Error(err)
-				}
-				if took := time.Since(began); took != commandTimeout {
-					t.Errorf("it took %s", took)
-				}
-				// Another client does not know about the unanswered write, and does not wait.
-				if _, err := c.Transaction(t.Context(), "t-2"); err == nil && time.Since(began) != commandTimeout {
-					t.Errorf("it took %s for another", time.Since(began))
-				}
+				return response(http.StatusOK, posted)
 			})
+			c.timeout = time.Nanosecond
+			var unknown *UnknownError
+			if _, err := c.Send(t.Context(), transfer); !errors.As(err, &unknown) {
+				t.Fatal(err)
+			}
+			isLost = false
+			if _, err := c.Transaction(t.Context(), "t-3"); err == nil || time.Since(began) != 0 {
+				t.Errorf("%s: another transaction waits for %s: %v", name, time.Since(began), err)
+			}
+			if err := ask(t.Context(), c); err != nil || time.Since(began) != commandTimeout {
+				t.Errorf("%s: after %s: %v", name, time.Since(began), err)
+			}
 		})
 	}
 }
