@@ -111,6 +111,9 @@ func (b *book) transaction(accounts []string, asset string) post {
 	leg(accounts[0], asset, -sum, 0)
 	if closed := bookAccounts[len(bookAccounts)-1]; accounts[0] != closed && b.random.IntN(3) == 0 {
 		quantity, cost := b.amount(), one(b, -1, 0, 1)*b.amount()
+		if cost != 0 {
+			quantity *= one(b, 0, 1)
+		}
 		leg(accounts[0], "SECRET", quantity, cost)
 		leg(accounts[1], "SECRET", -quantity, -cost)
 	}
