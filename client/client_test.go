@@ -259,7 +259,7 @@ func TestPathsAndQueries(t *testing.T) {
 			return err
 		},
 		"GET /stage/v1/transactions?from=2026-01-31T12%3A00%3A00.5%2B01%3A00&limit=1&metadata.order=10%3D01&order=asc ": func() error {
-			_, err := c.Transactions(Search{From: from, Key: "order", Value: "10=01", OldestFirst: true}).Page(ctx, "", 1)
+			_, err := c.Transactions(TransactionsQuery{From: from, Metadata: map[string]string{"order": "10=01"}, OldestFirst: true}).Page(ctx, "", 1)
 			return err
 		},
 	} {

@@ -100,57 +100,50 @@ func fits(reply []byte, types []any) bool {
 
 // callAll calls all methods, each with all of its arguments at least once.
 func callAll(ctx context.Context, t *testing.T, c *client.Client) {
-	must := func(err error) {
+	// done fails the test if the last of the values of a call is an error.
+	done := func(values ...any) {
 		t.Helper()
-		if err != nil {
+		if err := values[len(values)-1]; err != nil {
 			t.Fatal(err)
 		}
 	}
 	amount := events.NewAmount
-	must(c.Ping(ctx))
-	_, err := c.Me(ctx)
-	must(err)
+	done(c.Ping(ctx))
+	done(c.Me(ctx))
 
 	for _, a := range []client.Asset{
 		{ID: "USD", Name: "US dollar", Scale: 2}, {ID: "AAPL", Name: "Apple Inc.", Description: "Stock", Currency: "USD"},
 	} {
-		_, _, err = c.RegisterAsset(ctx, a)
-		must(err)
+		done(c.RegisterAsset(ctx, a))
 	}
 	for _, a := range []client.Account{
 		{ID: "bank", Overdraft: client.Overdraft{Unlimited: true}},
 		{ID: "jane", Name: "Jane", Profile: json.RawMessage(`{"addresses":[{"city":"Springfield"}],"email":"j@example.com"}`),
 			Overdraft: client.Overdraft{Limits: map[string]events.Amount{"USD": amount(10_000)}}},
 	} {
-		_, _, err = c.OpenAccount(ctx, a)
-		must(err)
+		done(c.OpenAccount(ctx, a))
 	}
 	opened, err := c.Account(ctx, "jane")
-	must(err)
+	done(err)
 	closed, _, err := c.ClosePeriod(ctx, 1, time.Now().Add(-24*time.Hour), "audited")
-	must(err)
+	done(err)
 	for p, err := range c.Periods().All(ctx) {
 		if err != nil || p != closed {
 			t.Errorf("%+v, %v", p, err)
 		}
 	}
 	name := "Jane Doe"
-	_, err = c.PatchAccount(ctx, "jane", client.AccountPatch{Name: &name, IfMatch: opened.Value.Version})
-	must(err)
+	done(c.PatchAccount(ctx, "jane", client.AccountPatch{Name: &name, IfMatch: opened.Value.Version}))
 
-	_, _, err = c.RegisterGroup(ctx, client.Group{ID: "people", Name: "People"})
-	must(err)
-	_, _, err = c.PutInGroup(ctx, "people", "jane")
-	must(err)
+	done(c.RegisterGroup(ctx, client.Group{ID: "people", Name: "People"}))
+	done(c.PutInGroup(ctx, "people", "jane"))
 	for _, m := range []client.Member{
 		{Account: "jane", User: "ann", Role: client.RoleOwner}, {Group: "people", User: "ann", Role: client.RoleViewer},
 		{Account: "jane", User: "bob", Role: client.RoleOwner}, {Group: "people", User: "bob", Role: client.RoleViewer},
 	} {
-		_, _, err = c.Grant(ctx, m)
-		must(err)
+		done(c.Grant(ctx, m))
 		if m.User == "bob" {
-			_, _, err = c.Revoke(ctx, m)
-			must(err)
+			done(c.Revoke(ctx, m))
 		}
 	}
 
@@ -169,68 +162,59 @@ func callAll(ctx context.Context, t *testing.T, c *client.Client) {
 		client.Reversal{Transaction: "legs", ID: "back"},
 	}
 	for _, p := range posts {
-		_, err = c.DryRun(ctx, p)
-		must(err)
-		_, _, err = c.Post(ctx, p)
-		must(err)
+		done(c.DryRun(ctx, p))
+		done(c.Post(ctx, p))
 	}
 	for i, b := range []client.Batch{{}, {Atomic: true}, {DryRun: true}} {
 		id := "batch-" + string(rune('0'+i))
 		b.Requests = []client.Request{client.Transfer{ID: id, From: "bank", To: "jane", Asset: "USD", Quantity: amount(1)}}
 		outcomes, err := c.Batch(ctx, b)
-		must(err)
+		done(err)
 		_, err = outcomes[0].Transaction()
-		must(err)
+		done(err)
 	}
 
-	reads(ctx, t, c, must)
+	reads(ctx, t, c, done)
 }
 
-func reads(ctx context.Context, t *testing.T, c *client.Client, must func(error)) {
+func reads(ctx context.Context, t *testing.T, c *client.Client, done func(...any)) {
 	begin, end := time.Now().Add(-48*time.Hour), time.Now().Add(-time.Second)
-	for _, read := range []func() error{
-		func() error { _, err := c.Asset(ctx, "AAPL"); return err },
-		func() error { _, err := c.Group(ctx, "people"); return err },
-		func() error { _, err := c.AccountPage(ctx, "jane", 10); return err },
-		func() error { _, err := c.Transaction(ctx, "captured"); return err },
-		func() error { _, err := c.Transaction(ctx, "legs"); return err },
-		func() error { _, err := c.Balance(ctx, "jane", "AAPL", true); return err },
-		func() error { _, err := c.BalanceAt(ctx, "jane", "USD", end, false); return err },
-		func() error { _, err := c.BalanceAt(ctx, "jane", "USD", end, true); return err },
-	} {
-		must(read())
-	}
+	done(c.Asset(ctx, "AAPL"))
+	done(c.Group(ctx, "people"))
+	done(c.AccountPage(ctx, "jane", 10))
+	done(c.Transaction(ctx, "captured"))
+	done(c.Transaction(ctx, "legs"))
+	done(c.Balance(ctx, "jane", "AAPL", true))
+	done(c.BalanceAt(ctx, "jane", "USD", end, false))
+	done(c.BalanceAt(ctx, "jane", "USD", end, true))
 	statement := client.StatementQuery{Account: "jane", Asset: "USD", From: begin, To: end}
 	projected(t, func() bool {
 		first, err := c.Statement(ctx, statement, "", 1)
-		must(err)
+		done(err)
 		if first.Value.NextCursor == nil {
 			return false
 		}
-		_, err = c.Statement(ctx, statement, *first.Value.NextCursor, 1)
-		must(err)
+		done(c.Statement(ctx, statement, *first.Value.NextCursor, 1))
 		return true
 	})
 	for _, err := range c.StatementPages(ctx, statement) {
-		must(err)
+		done(err)
 	}
 	projected(t, func() bool {
 		totals, err := c.GroupTotals(ctx, "people", "", 1)
-		must(err)
+		done(err)
 		if totals.Value.NextCursor == nil {
 			return false
 		}
-		_, err = c.GroupTotals(ctx, "people", *totals.Value.NextCursor, 1)
-		must(err)
+		done(c.GroupTotals(ctx, "people", *totals.Value.NextCursor, 1))
 		return true
 	})
 	for _, err := range c.GroupTotalsPages(ctx, "people") {
-		must(err)
+		done(err)
 	}
-	happened, err := c.JournalPage(ctx, client.JournalFrom{Time: begin}, 1)
-	must(err)
-	_, err = c.JournalPage(ctx, client.JournalFrom{After: happened.Value.NextCursor, Type: events.TypePosted}, 1)
-	must(err)
+	happened, err := c.JournalPage(ctx, client.JournalQuery{From: begin}, 1)
+	done(err)
+	done(c.JournalPage(ctx, client.JournalQuery{After: happened.Value.NextCursor, Type: events.TypePosted}, 1))
 	list(ctx, t, c.Assets("A"))
 	list(ctx, t, c.Holders("USD"))
 	list(ctx, t, c.Accounts("j"))
@@ -241,7 +225,9 @@ func reads(ctx context.Context, t *testing.T, c *client.Client, must func(error)
 	list(ctx, t, c.Holds("jane", client.StatusReleased))
 	list(ctx, t, c.OpenHolds())
 	list(ctx, t, c.Reversals("legs"))
-	list(ctx, t, c.Transactions(client.Search{Key: "order", Value: "7", From: begin, To: time.Now(), OldestFirst: true}))
+	list(ctx, t, c.Transactions(client.TransactionsQuery{
+		Metadata: map[string]string{"order": "7"}, From: begin, To: time.Now(), OldestFirst: true,
+	}))
 	list(ctx, t, c.Groups("p"))
 	list(ctx, t, c.GroupAccounts("people"))
 	list(ctx, t, c.AccountGroups("jane"))
@@ -249,8 +235,7 @@ func reads(ctx context.Context, t *testing.T, c *client.Client, must func(error)
 	list(ctx, t, c.Members("jane"))
 	list(ctx, t, c.UserGroups("ann"))
 	list(ctx, t, c.UserAccounts("ann"))
-	_, _, err = c.TakeOutOfGroup(ctx, "people", "jane")
-	must(err)
+	done(c.TakeOutOfGroup(ctx, "people", "jane"))
 }
 
 // projected waits until the projections are up to date.
@@ -310,7 +295,7 @@ func TestIteratorsStopAfterErrorOrBreak(t *testing.T) {
 		"list":      count(c.Accounts("").All(ctx)),
 		"statement": count(c.StatementPages(ctx, client.StatementQuery{Account: "a", Asset: "b", From: now, To: now})),
 		"totals":    count(c.GroupTotalsPages(ctx, "g")),
-		"journal":   count(c.Journal(ctx, client.JournalFrom{})),
+		"journal":   count(c.Journal(ctx, client.JournalQuery{})),
 	} {
 		asked = 0
 		items, errs := i(100)

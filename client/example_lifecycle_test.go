@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -21,8 +22,7 @@ func deposit(ctx context.Context, ledger *client.Client, account string) {
 
 // A hold reserves money. A capture posts a part of it, and the rest becomes available again.
 func ExampleCapture() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	deposit(ctx, ledger, "jane")
 	held, _, err := ledger.Post(ctx, client.Transfer{
@@ -61,8 +61,7 @@ func ExampleCapture() {
 
 // A transaction can be reversed in parts, until nothing of it is left.
 func ExampleReversal() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	deposit(ctx, ledger, "jane")
 	quantity := events.NewAmount(1000)
@@ -88,8 +87,7 @@ func ExampleReversal() {
 
 // With IfMatch, a change succeeds only if nobody else changed the account since it was read.
 func ExampleClient_PatchAccount() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	jane, err := ledger.Account(ctx, "jane")
 	if err != nil {
@@ -113,4 +111,81 @@ func ExampleClient_PatchAccount() {
 	// 412 version_mismatch
 	// 2 frozen <nil>
 	// 1 open <nil>
+}
+
+// Read the statement of a month, and balances at past times.
+func ExampleClient_StatementPages() {
+	ctx, ledger, stop := newLedger()
+	defer stop()
+	march, april := time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2025, 4, 1, 0, 0, 0, 0, time.UTC)
+	for day, at := range []time.Time{march.AddDate(0, -1, 0), march, march.AddDate(0, 0, 30), april} {
+		_, _, err := ledger.Post(ctx, client.Transfer{
+			ID: fmt.Sprint("t-", day), From: "bank", To: "jane", Asset: "USD", Quantity: events.NewAmount(100),
+			EffectiveAt: at,
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	for page, err := range ledger.StatementPages(ctx, client.StatementQuery{
+		Account: "jane", Asset: "USD", From: march, To: april,
+	}) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("from", page.Value.Opening.Quantity, "to", page.Value.Closing.Quantity)
+		for _, line := range page.Value.Data {
+			fmt.Println(line.Transaction, line.Quantity, line.BalanceAfter)
+		}
+	}
+	balance, err := ledger.BalanceAt(ctx, "jane", "USD", april, false)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("at midnight", balance.Value.Quantity, "of", balance.Value.Revision, "postings")
+	for balance, err := range ledger.BalancesAt("jane", march, true).All(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("at the beginning", balance.Quantity, balance.Asset)
+	}
+	// Output:
+	// from 100 to 300
+	// t-1 100 200
+	// t-2 100 300
+	// at midnight 400 of 4 postings
+	// at the beginning 200 USD
+}
+
+// A user with a role in a group has this role on all accounts of the group.
+func ExampleClient_UserAccounts() {
+	ctx, ledger, stop := newLedger()
+	defer stop()
+	must := func(_ client.Written, err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	_, w, err := ledger.RegisterGroup(ctx, client.Group{ID: "desk", Name: "The desk"})
+	must(w, err)
+	groups, w, err := ledger.PutInGroup(ctx, "desk", "jane")
+	must(w, err)
+	fmt.Println("jane is in", groups.Groups)
+	_, w, err = ledger.Grant(ctx, client.Member{Group: "desk", User: "ann", Role: client.RoleOperator})
+	must(w, err)
+	fmt.Println("granted", w.New)
+	_, w, err = ledger.Grant(ctx, client.Member{Group: "desk", User: "ann", Role: client.RoleOperator})
+	must(w, err)
+	fmt.Println("granted", w.New)
+	member, w, err := ledger.Revoke(ctx, client.Member{Group: "desk", User: "ann"})
+	must(w, err)
+	fmt.Printf("%s is %q\n", member.User, member.Role)
+	_, _, err = ledger.PutInGroup(ctx, "night", "jane")
+	fmt.Println(err)
+	// Output:
+	// jane is in [desk]
+	// granted true
+	// granted false
+	// ann is ""
+	// group_not_found: There is no such group.
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"time"
 
 	"ledger.example/client"
 	"ledger.example/client/sign"
@@ -18,7 +19,8 @@ import (
 
 // newLedger returns a client of a ledger in memory with an asset and two accounts. No projector runs, so the examples
 // use strong reads. A program calls client.New with the address of its ledger.
-func newLedger(ctx context.Context) (ledger *client.Client, stop func()) {
+func newLedger() (ctx context.Context, ledger *client.Client, stop func()) {
+	ctx = context.Background()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	store, err := stack.Open(ctx, stack.Options{Memory: true})
 	if err != nil {
@@ -47,7 +49,7 @@ func newLedger(ctx context.Context) (ledger *client.Client, stop func()) {
 			panic(err)
 		}
 	}
-	return ledger, server.Close
+	return ctx, ledger, server.Close
 }
 
 // A deployed ledger requires signed requests, or a bearer token.
@@ -71,8 +73,7 @@ func ExampleNew() {
 
 // A transfer has one effect, however often it is sent. The amount is in minor units: 2500 is 25.00 dollars.
 func ExampleClient_Post() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	transfer := client.Transfer{ID: "deposit-1", From: "bank", To: "jane", Asset: "USD", Quantity: events.NewAmount(2500)}
 	for range 2 {
@@ -95,8 +96,7 @@ func ExampleClient_Post() {
 
 // A Command is a request whose JSON already exists, for example in a line of a file.
 func ExampleClient_Send() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	stock := client.Command{Kind: client.KindAsset, ID: "AAPL", Body: []byte(`{"name":"Apple Inc.","scale":0,"currency":"USD"}`)}
 	written, err := ledger.Send(ctx, stock)
@@ -110,8 +110,7 @@ func ExampleClient_Send() {
 
 // An account with an overdraft may fall below zero. The same request again succeeds and changes nothing.
 func ExampleClient_OpenAccount() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	margin := client.Account{ID: "margin", Overdraft: client.Overdraft{
 		Limits: map[string]events.Amount{"USD": events.NewAmount(50_000)},
@@ -130,8 +129,7 @@ func ExampleClient_OpenAccount() {
 
 // A refused request returns an *Error with a code of the API. It wrote nothing.
 func ExampleError() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	_, _, err := ledger.Post(ctx, client.Transfer{ID: "t-1", From: "jane", To: "bank", Asset: "USD", Quantity: events.NewAmount(1)})
 	var refused *client.Error
@@ -143,8 +141,7 @@ func ExampleError() {
 
 // A history is listed newest first. The loop reads each page when it reaches it, and can end early.
 func ExampleListing_All() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	for _, id := range []string{"t-1", "t-2", "t-3"} {
 		transfer := client.Transfer{ID: id, From: "bank", To: "jane", Asset: "USD", Quantity: events.NewAmount(100)}
@@ -168,8 +165,7 @@ func ExampleListing_All() {
 
 // Each page is read from the cursor of the previous one. A cursor can be stored and used at any later time.
 func ExampleListing_Page() {
-	ctx := context.Background()
-	ledger, stop := newLedger(ctx)
+	ctx, ledger, stop := newLedger()
 	defer stop()
 	for cursor, more := "", true; more; {
 		page, err := ledger.Accounts("").Page(ctx, cursor, 1)
@@ -186,4 +182,70 @@ func ExampleListing_Page() {
 	// Output:
 	// bank Bank
 	// jane Jane Doe
+}
+
+// A batch answers each request on its own. An atomic batch posts all requests or none. A dry run writes nothing.
+func ExampleClient_Batch() {
+	ctx, ledger, stop := newLedger()
+	defer stop()
+	wage := func(id, to string) client.Transfer {
+		return client.Transfer{ID: id, From: "bank", To: to, Asset: "USD", Quantity: events.NewAmount(1000)}
+	}
+	dry, err := ledger.DryRun(ctx, wage("wages-1", "jane"))
+	fmt.Println(dry.Value.DryRun, dry.Value.Postings[1].Quantity, dry.Value.Postings[1].ID == "", err)
+
+	requests := []client.Request{wage("wages-1", "jane"), wage("wages-2", "nobody")}
+	outcomes, err := ledger.Batch(ctx, client.Batch{Requests: requests, DryRun: true})
+	fmt.Println(outcomes[0].Err, outcomes[1].Err != nil, err)
+	outcomes, err = ledger.Batch(ctx, client.Batch{Requests: requests})
+	fmt.Println(outcomes[0].Written.New, outcomes[1].Err != nil, err)
+
+	requests[1] = wage("wages-3", "jane")
+	outcomes, err = ledger.Batch(ctx, client.Batch{Requests: requests, Atomic: true})
+	fmt.Println(outcomes[0].Written.New, outcomes[1].Written.New, err)
+	requests = append(requests, wage("wages-4", "nobody"))
+	_, err = ledger.Batch(ctx, client.Batch{Requests: requests, Atomic: true})
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Code, refused.Fields[0].Field)
+	}
+	// Output:
+	// true 1000 true <nil>
+	// <nil> true <nil>
+	// true true <nil>
+	// false true <nil>
+	// account_not_found requests[2].transfer.to
+}
+
+// List the transactions of one order, by an indexed metadata key.
+func ExampleClient_Transactions() {
+	ctx, ledger, stop := newLedger()
+	defer stop()
+	for one, err := range ledger.Transactions(client.TransactionsQuery{
+		Metadata: map[string]string{"order": "1001"},
+	}).All(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(one.ID, one.Status)
+	}
+}
+
+// Follow the journal: store the cursor of each entry that was processed, and ask again after a pause.
+func ExampleClient_Journal() {
+	ctx, ledger, stop := newLedger()
+	defer stop()
+	cursor := "" // the journal's beginning
+	for ctx.Err() == nil {
+		for entry, err := range ledger.Journal(ctx, client.JournalQuery{After: cursor}) {
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Println(entry.At, entry.Type, entry.ID)
+			cursor = entry.Cursor // store it together with the result of processing the entry
+		}
+		time.Sleep(2 * time.Second)
+	}
 }

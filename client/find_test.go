@@ -45,7 +45,7 @@ func TestJournalStopsAtNewestEntry(t *testing.T) {
 		journal + "after=c4&limit=100":                      `{"data":[],"next_cursor":"c4"}`,
 		journal + "from=2026-11-22T00%3A00%3A00Z&limit=100": `{"data":[],"next_cursor":"c4"}`,
 	})
-	read := func(from client.JournalFrom, most int) (cursors string) {
+	read := func(from client.JournalQuery, most int) (cursors string) {
 		for e, err := range c.Journal(t.Context(), from) {
 			if err != nil {
 				return cursors + "failed"
@@ -57,16 +57,16 @@ func TestJournalStopsAtNewestEntry(t *testing.T) {
 		return cursors
 	}
 	for _, one := range []struct {
-		from client.JournalFrom
+		from client.JournalQuery
 		most int
 		want string
 		asks int
 	}{
-		{client.JournalFrom{}, 9, "c1 c2 c4 ", 4},
-		{client.JournalFrom{}, 1, "c1 ", 1},
-		{client.JournalFrom{After: "c2"}, 9, "c4 ", 3},
-		{client.JournalFrom{After: "x"}, 9, "failed", 1},
-		{client.JournalFrom{Time: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}, 9, "", 2},
+		{client.JournalQuery{}, 9, "c1 c2 c4 ", 4},
+		{client.JournalQuery{}, 1, "c1 ", 1},
+		{client.JournalQuery{After: "c2"}, 9, "c4 ", 3},
+		{client.JournalQuery{After: "x"}, 9, "failed", 1},
+		{client.JournalQuery{From: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}, 9, "", 2},
 	} {
 		*asked = nil
 		if got := read(one.from, one.most); got != one.want || len(*asked) != one.asks {

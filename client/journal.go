@@ -40,15 +40,7 @@ type JournalPage struct {
 	NextCursor string         `json:"next_cursor"` // the position of the next page, never ""
 }
 
-// JournalFrom is a position in the journal. The zero value is its beginning.
-type JournalFrom struct {
-	After string // the cursor of an entry or a page, "" for none
-	// Time is used if After is "": begin with the entries that were listed at this time.
-	Time time.Time
-	Type string // only events of this type; "": all
-}
-
-// JournalQuery selects a page of the journal. At most one of After and From is set.
+// JournalQuery selects entries of the journal. The zero value begins with its first entry.
 type JournalQuery struct {
 	// A cursor of an entry, or the `next_cursor` of a page. The entries after it follow. Without it, the journal begins
 	// with its first entry.
@@ -70,13 +62,12 @@ var ListJournal = Op[JournalQuery, JournalPage]{
 	ID: "listJournal", Path: "/v1/journal", Summary: "Read the journal", May: admins,
 }
 
-// JournalPage reads one page of the journal, with at most limit (1 to PageLimit) entries. A page may be short.
-func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (Reply[JournalPage], error) {
-	q := JournalQuery{From: from.Time, Limit: &limit}
-	if from.After != "" {
-		q = JournalQuery{After: from.After, Limit: &limit}
+// JournalPage reads one page of the journal, with at most limit (1 to PageLimit) entries. A page may be short. With
+// q.After, q.From is ignored.
+func (c *Client) JournalPage(ctx context.Context, q JournalQuery, limit int) (Reply[JournalPage], error) {
+	if q.Limit = &limit; q.After != "" {
+		q.From = time.Time{}
 	}
-	q.Type = from.Type
 	return ListJournal.Call(ctx, c, q)
 }
 
@@ -84,7 +75,7 @@ func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (
 // recorded, but the end of a hold may come before its hold. It stops at the newest entry; the journal is about 20
 // seconds behind. To follow the journal, store the cursor of each entry that you processed, and call Journal again with
 // the last one. You then miss no entry, but may get one twice. After an error the iteration ends.
-func (c *Client) Journal(ctx context.Context, from JournalFrom) iter.Seq2[JournalEntry, error] {
+func (c *Client) Journal(ctx context.Context, from JournalQuery) iter.Seq2[JournalEntry, error] {
 	return func(yield func(JournalEntry, error) bool) {
 		for from := from; ; { // a copy: each range over the iterator begins at from
 			r, err := c.JournalPage(ctx, from, PageLimit)

@@ -172,19 +172,8 @@ func (c *Client) Reversals(transaction string) Listing[Transaction] {
 	return Listing[Transaction]{c, ListReversals.request(TransactionID{transaction})}
 }
 
-// Search selects transactions.
-type Search struct {
-	From, To    time.Time // posted at From or later, and before To; the zero time is no bound
-	Key, Value  string    // an indexed metadata key and its value; an empty Key selects any metadata
-	OldestFirst bool
-}
-
-// Transactions lists transactions by time, newest first unless s says otherwise. Their field Reversed is omitted. The
+// Transactions lists transactions by time, newest first unless q says otherwise. Their field Reversed is omitted. The
 // list is about a second behind.
-func (c *Client) Transactions(s Search) Listing[Transaction] {
-	q := TransactionsQuery{From: s.From, To: s.To, OldestFirst: s.OldestFirst}
-	if s.Key != "" {
-		q.Metadata = map[string]string{s.Key: s.Value}
-	}
+func (c *Client) Transactions(q TransactionsQuery) Listing[Transaction] {
 	return Listing[Transaction]{c, ListTransactions.request(q)}
 }

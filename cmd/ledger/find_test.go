@@ -67,7 +67,7 @@ func TestTail(t *testing.T) {
 			env.json, env.api, env.units = asJSON, api, units.New(api, false)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- env.tail(ctx, client.JournalFrom{}) }()
+			go func() { ended <- env.tail(ctx, client.JournalQuery{}) }()
 			for after := range asked {
 				if after == "c3" {
 					break

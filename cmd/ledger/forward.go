@@ -91,7 +91,7 @@ func (env *environment) forward(ctx context.Context, o forwarding) (err error) {
 	log.Info("forward is ready", "from", env.url, "to", to.Scheme+"://"+to.Host+to.Path, "cursor", o.cursor)
 	f := forward.Forwarder{Keep: file, Log: log,
 		Read: func(ctx context.Context, c forward.Cursor) (client.JournalPage, error) {
-			r, err := env.api.JournalPage(ctx, client.JournalFrom{After: c.After, Time: c.From, Type: o.filter.Type},
+			r, err := env.api.JournalPage(ctx, client.JournalQuery{After: c.After, From: c.From, Type: o.filter.Type},
 				client.PageLimit)
 			return r.Value, err
 		},

@@ -21,23 +21,23 @@ const tailPause = 2 * time.Second
 
 // tailCommand is `ledger tail`.
 func (env *environment) tailCommand() *cobra.Command {
-	var from client.JournalFrom
+	var from client.JournalQuery
 	cmd := &cobra.Command{Use: "tail"}
 	f := cmd.Flags()
 	f.StringVar(&from.After, "after", "", "continue after the entry with this cursor")
-	timeFlag(f, &from.Time, "from", timeFormats(), "begin at this time")
+	timeFlag(f, &from.From, "from", timeFormats(), "begin at this time")
 	f.StringVar(&from.Type, "type", "", "only events of this type")
 	cmd.MarkFlagsMutuallyExclusive("after", "from")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		if from.After == "" && from.Time.IsZero() {
-			from.Time = time.Now()
+		if from.After == "" && from.From.IsZero() {
+			from.From = time.Now()
 		}
 		return env.tail(ctx, from)
 	})
 }
 
 // tail prints the journal until ctx ends, which is success. After the first answer, it retries while the API fails.
-func (env *environment) tail(ctx context.Context, from client.JournalFrom) (err error) {
+func (env *environment) tail(ctx context.Context, from client.JournalQuery) (err error) {
 	defer func() {
 		refused, ok := errors.AsType[*client.Error](err)
 		if from.After != "" && (!ok || refused.Code != "invalid_cursor") {

@@ -215,7 +215,7 @@ func (v *visit) userHome(user string) (page, error) {
 }
 
 func (v *visit) newestTransactions(ctx context.Context, limit int) ([]client.Transaction, error) {
-	all, err := v.api.Transactions(client.Search{}).Page(ctx, "", limit)
+	all, err := v.api.Transactions(client.TransactionsQuery{}).Page(ctx, "", limit)
 	return all.Value.Data, err
 }
 
@@ -252,7 +252,7 @@ func (v *visit) live() (page, error) {
 func (v *visit) state(ctx context.Context, account string) (string, error) {
 	hash := fnv.New64a()
 	if account == "" {
-		newest, err := v.api.Transactions(client.Search{}).Page(ctx, "", newestShown)
+		newest, err := v.api.Transactions(client.TransactionsQuery{}).Page(ctx, "", newestShown)
 		hash.Write(newest.Raw)
 		return strconv.FormatUint(hash.Sum64(), 36), err
 	}

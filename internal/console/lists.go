@@ -133,10 +133,10 @@ func (v *visit) listTransactions(l *listing) error {
 		l.Error = err.Error()
 		return nil
 	}
-	search := client.Search{From: days.from, To: days.to}
+	search := client.TransactionsQuery{From: days.from, To: days.to}
 	text := l.Text
 	if key, value, ok := metadataIn(text); ok {
-		search.Key, search.Value, text = key, value, ""
+		search.Metadata, text = map[string]string{key: value}, ""
 	}
 	return v.scanTransactions(l, v.api.Transactions(search), text+status+kind != "", func(t client.Transaction) bool {
 		return (status == "" || t.Status == status) && (kind == "" || t.Kind == kind) && v.mentions(t, text)
@@ -236,10 +236,10 @@ type found struct {
 func (v *visit) search() (page, error) {
 	f := found{Text: strings.TrimSpace(v.query.Get("q")), More: make(map[string]string)}
 	p := page{name: "search", Title: "Search", Data: &f}
-	transactions := v.api.Transactions(client.Search{})
+	transactions := v.api.Transactions(client.TransactionsQuery{})
 	text := f.Text
 	if key, value, ok := metadataIn(text); ok {
-		transactions, text = v.api.Transactions(client.Search{Key: key, Value: value}), ""
+		transactions, text = v.api.Transactions(client.TransactionsQuery{Metadata: map[string]string{key: value}}), ""
 	} else if text == "" || strings.HasPrefix(text, "=") {
 		return p, nil
 	}

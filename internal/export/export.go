@@ -47,7 +47,7 @@ func Of(ctx context.Context, api *client.Client) Ledger {
 		Assets: api.Assets("").All(ctx), Accounts: api.Accounts("").All(ctx),
 		Asset: api.Asset, Account: api.Account, Transaction: api.Transaction,
 		Journal: func(ctx context.Context, after string) (client.JournalPage, error) {
-			r, err := api.JournalPage(ctx, client.JournalFrom{After: after}, client.PageLimit)
+			r, err := api.JournalPage(ctx, client.JournalQuery{After: after}, client.PageLimit)
 			return r.Value, err
 		},
 	}
