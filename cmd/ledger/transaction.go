@@ -85,16 +85,17 @@ func assetsOf(postings []client.Posting) []string {
 
 // findCommand is `ledger find`.
 func (env *environment) findCommand() *cobra.Command {
-	var by client.Search
+	var by client.TransactionsQuery
 	var day time.Time
 	cmd := &cobra.Command{Use: "find"}
 	f := cmd.Flags()
 	var metadata string
 	textFlag(f, &metadata, "metadata", "only transactions with this metadata, KEY=VALUE", func(text string) error {
-		var ok bool
-		if by.Key, by.Value, ok = strings.Cut(text, "="); !ok || by.Key == "" || by.Value == "" {
+		key, value, _ := strings.Cut(text, "=")
+		if key == "" || value == "" {
 			return errors.New("must be KEY=VALUE")
 		}
+		by.Metadata = map[string]string{key: value}
 		return nil
 	})
 	periodFlags(f, &by.From, &by.To)
