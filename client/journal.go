@@ -23,8 +23,8 @@ type JournalEntry struct {
 // EventType is the syntax of the type of an event.
 const EventType = "EventType"
 
-// Transaction returns the transaction of events.TypePosted and of the types of holds, as of this event. ok is false for other
-// types.
+// Transaction returns the transaction of events.TypePosted and of the types of holds, as of this event. ok is false for
+// other types.
 func (e JournalEntry) Transaction() (t Transaction, ok bool, err error) {
 	switch e.Type {
 	case events.TypePosted, events.TypeHeld, events.TypeCaptured, events.TypeReleased, events.TypeExpired:
