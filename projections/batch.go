@@ -32,6 +32,9 @@ type Record struct {
 	Event          events.Event    // of the journal, from the record; nil: it must be read
 }
 
+// Key is the key of the item.
+func (r Record) Key() store.Key { return store.Key{PK: r.PK, SK: r.SK} }
+
 // RecordOf returns the record of a new item, as the stream has it, but without a sequence number and a time.
 func RecordOf(item store.Item) Record {
 	key := store.ItemKey(item)

@@ -12,10 +12,10 @@ import (
 
 // Holds is the view of the entries of holds. They follow from a hold's header and its end; their number is its Version.
 // A target with an account has only the account's entry and, with the first account in the legs, the entry by expiry.
-var Holds = &View{
-	Name: "holds", Form: itemForm(store.AttrVersion),
+var Holds = declare(&View{
+	Name: "holds", Form: itemForm(store.AttrVersion), Event: store.Posting.Pattern,
 	Of: func(r Record) (t Target, number int64, ok bool) {
-		if r.Figures != nil && store.Posting.Is(r.SK) {
+		if r.Figures != nil {
 			t, number = ofFigures(*r.Figures)
 		}
 		return t, number, true
@@ -53,7 +53,7 @@ var Holds = &View{
 	},
 	None:   func(k store.Key) any { return HoldEntry(k, Hold{}) },
 	Orphan: "no hold has this entry",
-}
+})
 
 // ofFigures returns the hold that a posting places or ends, the zero Target if none, and the version of the hold's
 // entries after it.

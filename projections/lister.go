@@ -85,7 +85,7 @@ func listings(batch []Record) (all []*job) {
 
 // list reads the event of a record if it is not known, and puts the list entries of a header.
 func (l *Lister) list(ctx context.Context, r Record, j *job) error {
-	key := store.Key{PK: r.PK, SK: r.SK}
+	key := r.Key()
 	if j.event == nil {
 		err := l.retry(ctx, func() error {
 			item, _, err := l.table.Get(ctx, key, store.Strong)

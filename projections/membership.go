@@ -26,24 +26,24 @@ type GroupedAccount struct {
 }
 
 // Members is the view of memberships. Each follows from the newest grant or revocation of its user.
-var Members = &View{
-	Name: "members", Form: anyForm(MembershipForm),
+var Members = declare(&View{
+	Name: "members", Figure: "memberships", Form: anyForm(MembershipForm), Event: store.Grant.Pattern,
 	Of: func(r Record) (t Target, number int64, ok bool) {
-		key := store.Key{PK: r.PK, SK: r.SK}
-		if !store.Grant.Is(r.SK) {
-			return t, 0, true
+		if t.Account, t.User, number, ok = store.Grant.Parse(r.Key()); !ok {
+			t.Group, t.User, number, ok = store.GroupGrant.Parse(r.Key())
 		}
-		if t.Account, t.User, number, ok = store.Grant.Parse(key); !ok {
-			t.Group, t.User, number, ok = store.GroupGrant.Parse(key)
-		}
-		return t, number, ok && events.ValidID(t.User) && events.ValidID(cmp.Or(t.Account, t.Group))
+		return t, number, ok
 	},
 	Fold: func(ctx context.Context, v *Views, t Target, _ Seen) ([]Row, error) {
-		newest, err := v.newestGrant(ctx, t)
+		pk := store.Account.PK(t.Account)
+		if t.Group != "" {
+			pk = store.Group.PK(t.Group)
+		}
+		newest, err := newest[events.MemberGranted](ctx, v, pk, store.Grant.All(t.User))
 		m := Membership{Account: t.Account, Group: t.Group, User: t.User, Role: newest.Role, Number: newest.Number}
 		return []Row{{t, m, newest.At}}, err
 	},
-	Events: store.Grant.All(), Items: store.Membership.All(), OfGroups: true,
+	Items: store.Membership.All(), OfGroups: true,
 	Owner: func(item store.Item) (Target, bool) {
 		account, group, user, ok := membershipKey(item)
 		return Target{Account: account, Group: group, User: user}, ok && events.ValidID(user)
@@ -52,33 +52,15 @@ var Members = &View{
 		account, group, user, _ := membershipKey(store.KeyItem(k))
 		return Membership{Account: account, Group: group, User: user}
 	},
-}
-
-// newestGrant reads the newest grant or revocation of a user on an account or in a group. Error: also ErrAbsent.
-func (v *Views) newestGrant(ctx context.Context, t Target) (newest events.MemberGranted, err error) {
-	pk := store.Account.PK(t.Account)
-	if t.Group != "" {
-		pk = store.Group.PK(t.Group)
-	}
-	item, err := store.First(ctx, v.table, store.Query{
-		Partition: pk, Within: store.Grant.All(t.User), Descending: true, Consistency: store.Strong,
-	})
-	if err != nil {
-		return newest, err
-	}
-	return decodeAs[events.MemberGranted](item)
-}
+})
 
 // Places is the view of an account's places in groups. Each follows from the newest change of the account's groups that
 // names its group. All changes of an account are one target, and each change is read once.
-var Places = &View{
-	Name: "groups", Form: anyForm(GroupedForm),
+var Places = declare(&View{
+	Name: "groups", Figure: "memberships", Form: anyForm(GroupedForm), Event: store.Grouping.Pattern,
 	Of: func(r Record) (t Target, number int64, ok bool) {
-		if !store.Grouping.Is(r.SK) {
-			return t, 0, true
-		}
-		t.Account, number, ok = store.Grouping.Parse(store.Key{PK: r.PK, SK: r.SK})
-		return t, number, ok && events.ValidID(t.Account)
+		t.Account, number, ok = store.Grouping.Parse(r.Key())
+		return t, number, ok
 	},
 	Fold: func(ctx context.Context, v *Views, t Target, seen Seen) ([]Row, error) {
 		newest := make(map[string]Row)
@@ -102,7 +84,7 @@ var Places = &View{
 		}
 		return slices.SortedFunc(maps.Values(newest), func(a, b Row) int { return cmp.Compare(a.Group, b.Group) }), nil
 	},
-	Events: store.Grouping.All(), Items: store.Grouped.All(),
+	Items: store.Grouped.All(),
 	Owner: func(item store.Item) (t Target, ok bool) {
 		t.Account, t.Group, ok = store.Grouped.Parse(store.ItemKey(item))
 		return t, ok && events.ValidID(t.Group)
@@ -111,7 +93,7 @@ var Places = &View{
 		account, group, _ := store.Grouped.Parse(k)
 		return GroupedAccount{Account: account, Group: group, Out: true}
 	},
-}
+})
 
 // membershipItem returns the item of a membership. A revoked membership remains stored because of its number, but is
 // not in the inverse index.

@@ -1,9 +1,11 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,22 +18,26 @@ import (
 // projector, redrive, a rebuild and a dry run derive what they do from the declaration. Balances are no views: they
 // have a fold of their own, in segments.
 type View struct {
-	Name string // plural, for messages
+	Name   string // plural, for messages
+	Figure string // under which rebuild and redrive count its targets; "": Name
 
 	// Form is the stored form. Its Counter is the number of the event that an item shows, which no write lowers.
 	Form[any]
 
-	// Of returns what the event of a record touches: the target whose Fold reads it, and the number that the target's
-	// items must then have. The zero target is none. ok is false if the event is of this view and its key is malformed.
+	// Event is the kind of the events, with all kinds whose SKs begin alike. They are projected because of it: the
+	// projector's filter in template.yaml is generated from the views.
+	Event *store.Pattern
+	// Of returns what such an event touches: the target whose Fold reads it, and the number that the target's items must
+	// then have. The zero target is none. ok is false if the key is malformed; Touched checks the ids in the target.
 	Of func(Record) (t Target, number int64, ok bool)
 	// Fold reads the events of a target, strongly consistent, and returns the items that they make. Errors: those of
 	// Views; store.ErrAbsent if there are no events.
 	Fold func(ctx context.Context, v *Views, t Target, seen Seen) ([]Row, error)
 
-	// A rebuild reads the keys of an account's Events, and folds the targets that they touch. Then it looks for other
-	// items of the account in Items. Empty ranges are skipped. OfGroups: also for each group.
-	Events, Items store.Range
-	OfGroups      bool
+	// A rebuild reads the keys of an account's events, and folds the targets that they touch. Then it looks for other
+	// items of the account in Items. OfGroups: also for each group.
+	Items    store.Range
+	OfGroups bool
 	// Owner returns the target of a stored item, which may be only a key. ok is false if the key is malformed.
 	Owner func(store.Item) (t Target, ok bool)
 	// None returns the value of an item without an event. If Orphan is not "", it says why such an item is a stray, and
@@ -40,8 +46,39 @@ type View struct {
 	Orphan string
 }
 
-// Declared are the views, in the order in which an account is rebuilt. A new view is one more.
-var Declared = []*View{Members, Places, Holds}
+// Declared are all views. declare adds to it while the package is initialized.
+var Declared []*View
+
+// declare makes a view one of those that are projected, rebuilt and redriven.
+func declare(v *View) *View {
+	v.Figure = cmp.Or(v.Figure, v.Name)
+	Declared = append(Declared, v)
+	return v
+}
+
+// IsProjected reports whether the projector reads events with this SK: postings, and those of views.
+func IsProjected(sk string) bool {
+	return store.Posting.Is(sk) || slices.ContainsFunc(Declared, func(v *View) bool { return v.Event.Is(sk) })
+}
+
+// Touched returns what a record touches of v, and the number, as Of does. The zero Target is none. ok is false if the
+// event is of v and its key is malformed.
+func (v *View) Touched(r Record) (t Target, number int64, ok bool) {
+	if !v.Event.Is(r.SK) {
+		return t, 0, true
+	}
+	t, number, ok = v.Of(r)
+	for _, id := range []string{t.Account, t.Group, t.User} {
+		ok = ok && (id == "" || events.ValidID(id))
+	}
+	switch {
+	case !ok:
+		return Target{}, 0, false
+	case t != Target{}:
+		t.View = v
+	}
+	return t, number, true
+}
 
 // A Row is one item of a view as its events say.
 type Row struct {
@@ -160,22 +197,20 @@ func TargetOf(k store.Key) (t Target, ok bool) {
 }
 
 // eachTarget calls touch for each balance and each target of a view that the event of a record touches, with the number
-// that View.Of gives. It returns false if the event is projected and its key is malformed.
+// that View.Touched gives. It returns false if the event is projected and its key is malformed.
 func eachTarget(r Record, touch func(t Target, number int64)) (ok bool) {
 	if store.Posting.Is(r.SK) {
-		account, asset, id, ok := store.Posting.Parse(store.Key{PK: r.PK, SK: r.SK})
+		account, asset, id, ok := store.Posting.Parse(r.Key())
 		if _, err := events.ParseKSUID(id); !ok || err != nil || !events.ValidID(asset) || !events.ValidID(account) {
 			return false
 		}
 		touch(Target{Account: account, Asset: asset}, 0)
 	}
 	for _, view := range Declared {
-		t, number, ok := view.Of(r)
-		switch {
+		switch t, number, ok := view.Touched(r); {
 		case !ok:
 			return false
 		case t != Target{}:
-			t.View = view
 			touch(t, number)
 		}
 	}

@@ -21,9 +21,6 @@ import (
 
 // A projection is added by its declaration alone: the projector writes its items, and a rebuild repairs them.
 func TestViewIsAdded(t *testing.T) {
-	declared := projections.Declared
-	projections.Declared = append(slices.Clone(declared), projections.States)
-	t.Cleanup(func() { projections.Declared = declared })
 	b := newBook(t)
 	key := store.Key{PK: store.Account.PK("jane"), SK: "STATE"}
 	state := func() string {
@@ -74,6 +71,19 @@ func TestViewIsShown(t *testing.T) {
 	_, declaration, _ := strings.Cut(string(source), "// States is")
 	if !strings.Contains(string(page), "```go\n// States is"+declaration+"```\n") {
 		t.Error("CONTRIBUTING.md does not show states_view_test.go from its first comment on")
+	}
+}
+
+// Each projection that the projector writes is a balance with its segments and summary, or an item of a view.
+func TestEachProjectionHasAView(t *testing.T) {
+	others := []*store.Pattern{store.Balance.Pattern, store.Segment.Pattern, store.Summary.Pattern, store.OpenHold.Pattern}
+	for _, p := range store.ItemTypes() {
+		hasIt := func(v *projections.View) bool { return v.Items.Contains(p.Prefix()) }
+		if p.Class == "projection" && p.By == "projector" && !slices.Contains(others, p) &&
+			!slices.ContainsFunc(projections.Declared, hasIt) {
+			t.Errorf("internal/store/itemtypes.go has %q (%s), and no view: add its declare(&View{...}) to package projections",
+				p.What, p.Prefix())
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"ledger.example/internal/store"
+	"ledger.example/projections"
 )
 
 // itemTable shows every kind of item, from its declaration.
@@ -17,8 +19,66 @@ func itemTable() markdown {
 		return strings.Join(words, ", ")
 	}
 	for _, p := range store.ItemTypes() {
-		i := p.ItemType
-		t.add(i.What, string(i.Class), code(i.Type), code(i.PK), code(i.SK), code(i.SK2), code(i.PK2), i.By)
+		i, is := p.ItemType, string(p.Class)
+		if projections.IsProjected(p.Prefix()) {
+			is += ", projected"
+		}
+		t.add(i.What, is, code(i.Type), code(i.PK), code(i.SK), code(i.SK2), code(i.PK2), i.By)
 	}
 	return t
+}
+
+// rebuiltItems are the beginnings of the keys of all projections that a rebuild of their account writes again. Entries
+// of holds have a row of their own.
+func rebuiltItems() string {
+	var keys []string
+	for _, p := range store.ItemTypes() {
+		isHold := p == store.Hold.Pattern || p == store.OpenHold.Pattern
+		if key := "`" + p.Prefix() + "`"; p.Class == "projection" && p.By == "projector" && !isHold && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return strings.Join(keys, ", ")
+}
+
+// prefixes are the conditions on the SK of a record that some kinds of events meet, each once.
+func prefixes(suits func(sk string) bool) (all []string) {
+	for _, p := range store.ItemTypes() {
+		is := `{"prefix":"` + p.Prefix() + `"}`
+		if store.IsEvent(p.Prefix()) && suits(p.Prefix()) && !slices.Contains(all, is) {
+			all = append(all, is)
+		}
+	}
+	return all
+}
+
+// filtered is the end of a filter: a condition on the SK of a record.
+func filtered(prefixes ...string) string {
+	return `"dynamodb":{"Keys":{"` + store.AttrSK + `":{"S":[` + strings.Join(prefixes, ",") + `]}}}}`
+}
+
+// projectorFilters are the filters of the projector's event source. Postings, the most of all, are the first.
+func projectorFilters() []string {
+	projected := prefixes(projections.IsProjected)
+	others := prefixes(func(sk string) bool { return !projections.IsProjected(sk) })
+	return []string{
+		`{` + filtered(projected[0]),
+		`{` + filtered(projected[1:]...),
+		`{"dynamodb":{"NewImage":{"` + store.AttrPK + `":{"S":[{"exists":false}]}}}}`,
+		`{"eventName":["MODIFY"],` + filtered(others...),
+	}
+}
+
+// listerFilters is the filter of the lister's event source.
+func listerFilters() []string {
+	return []string{`{"eventName":["INSERT"],` + filtered(prefixes(store.IsJournaled)...)}
+}
+
+// filters shows filters as lines of template.yaml.
+func filters(patterns []string) string {
+	var lines strings.Builder
+	for _, pattern := range patterns {
+		lines.WriteString(strings.Repeat(" ", 16) + "- Pattern: '" + pattern + "'\n")
+	}
+	return lines.String()
 }

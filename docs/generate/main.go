@@ -5,11 +5,11 @@
 //	<!-- end -->
 //
 // These are the tables that no test can compare with the code: roles of routes, keys of items, and what is in
-// template.yaml. It also writes the OpenAPI document. go generate runs it in the folder docs.
+// template.yaml. In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes
+// the OpenAPI document. go generate runs it in the folder docs.
 package main
 
 import (
-	"fmt"
 	"log"
 	"os"
 	"regexp"
@@ -38,43 +38,59 @@ func (t markdown) String() string {
 	return "| " + strings.Join(cells, " | ") + " |\n|" + strings.Join(align, "|") + "|\n" + strings.Join(t.rows, "")
 }
 
-// region is a generated part of a document.
-var region = regexp.MustCompile(`(?s)(<!-- generated: ([a-z-]+) -->\n)(.*?)(<!-- end -->\n)`)
+// region is a generated part of a document, or of a line in one.
+var region = regexp.MustCompile(`(?s)((?:<!--|#) generated: ([a-z-]+)(?: -->)?\n?)(.*?)( *(?:<!--|#) end\b)`)
 
 func main() {
 	log.SetFlags(0)
-	writeOpenAPI()
-	stack := readTemplate("../template.yaml")
-	regions := map[string]fmt.Stringer{
-		"access":         accessTable(),
-		"items":          itemTable(),
-		"parameters":     parameterTable(stack),
-		"permissions":    permissionTable(stack),
-		"restored-table": stack.restored(),
+	for file, is := range stale() {
+		check(os.WriteFile(file, is, 0o644))
+		log.Printf("%s has changed", file)
 	}
-	used := make(map[string]bool)
-	for _, document := range []string{"access.md", "deployment.md", "design.md", "operations.md"} {
-		before, err := os.ReadFile(document)
+}
+
+// stale returns the files that differ from what is computed, with what they must have. Their names are relative to the
+// folder docs, which must be the working directory.
+func stale() map[string][]byte {
+	stack := readTemplate("../template.yaml")
+	regions := map[string]string{
+		"access":            accessTable().String(),
+		"items":             itemTable().String(),
+		"lister-filters":    filters(listerFilters()),
+		"parameters":        parameterTable(stack).String(),
+		"permissions":       permissionTable(stack).String(),
+		"projector-filters": filters(projectorFilters()),
+		"rebuilt-items":     rebuiltItems(),
+		"restored-table":    stack.restored().String(),
+	}
+	used, found := make(map[string]bool), make(map[string][]byte)
+	compare := func(file string, compute func(before string) (after string)) {
+		before, err := os.ReadFile(file)
 		check(err)
-		after := region.ReplaceAllStringFunc(string(before), func(part string) string {
-			m := region.FindStringSubmatch(part)
-			computed, ok := regions[m[2]]
-			if !ok {
-				log.Fatalf("%s: nothing computes %q", document, m[2])
-			}
-			used[m[2]] = true
-			return m[1] + computed.String() + m[4]
-		})
-		if after != string(before) {
-			check(os.WriteFile(document, []byte(after), 0o644))
-			log.Printf("%s has changed", document)
+		if after := compute(string(before)); after != string(before) {
+			found[file] = []byte(after)
 		}
 	}
+	for _, file := range []string{"access.md", "deployment.md", "design.md", "operations.md", "../template.yaml"} {
+		compare(file, func(before string) string {
+			return region.ReplaceAllStringFunc(before, func(part string) string {
+				m := region.FindStringSubmatch(part)
+				computed, ok := regions[m[2]]
+				if !ok {
+					log.Fatalf("%s: nothing computes %q", file, m[2])
+				}
+				used[m[2]] = true
+				return m[1] + computed + m[4]
+			})
+		})
+	}
+	compare("../functions/api/openapi.json", func(string) string { return openAPI() })
 	for name := range regions {
 		if !used[name] {
 			log.Fatalf("no document shows %q", name)
 		}
 	}
+	return found
 }
 
 func check(err error) {

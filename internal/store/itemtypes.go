@@ -30,8 +30,7 @@ type ItemType struct {
 type Class string
 
 const (
-	event      Class = "event"            // never changes
-	projected  Class = "event, projected" // the projector's event source reads its inserts
+	event      Class = "event" // never changes; package projections says which are projected
 	guard      Class = "guard"
 	copied     Class = "copy"
 	projection Class = "projection"
@@ -44,7 +43,7 @@ const command, projector, lister = "command", "projector", "lister"
 var (
 	Transaction = one(ItemType{What: "transaction posted or held, its *header*", Class: event,
 		Type: "TransactionPosted TransactionHeld", By: command, PK: "TXN#{transaction}", SK: "TXN#{transaction}"})
-	Posting = three[string](ItemType{What: "posting recorded", Class: projected, Type: "PostingRecorded", By: command,
+	Posting = three[string](ItemType{What: "posting recorded", Class: event, Type: "PostingRecorded", By: command,
 		PK: "ACCOUNT#{account}", SK: "POSTING#{asset}#{ksuid}", SK2: "POSTING#{ksuid}", Implied: true})
 	Outcome = one(ItemType{What: "end of a hold, its *outcome*", Class: event,
 		Type: "HoldCaptured HoldReleased HoldExpired", By: command + ", sweeper",
@@ -61,13 +60,13 @@ var (
 	// Current sorts between the account's opening and its summary.
 	Current = one(ItemType{What: "copy of an account's newest change", Class: copied, Type: "AccountCurrent",
 		By: command, PK: "ACCOUNT#{account}", SK: "ACCOUNT_CURRENT"})
-	Grant = three[int64](ItemType{What: "member granted or revoked", Class: projected,
+	Grant = three[int64](ItemType{What: "member granted or revoked", Class: event,
 		Type: "MemberGranted MemberRevoked", By: command, PK: "ACCOUNT#{account}", SK: "GRANT#{user}#{number}"})
 	Group = one(ItemType{What: "group registered", Class: event, Type: "GroupRegistered", By: command,
 		PK: "GROUP#{group}", SK: "GROUP#{group}", PK2: "GROUPS"})
-	GroupGrant = three[int64](ItemType{What: "member of a group granted or revoked", Class: projected,
+	GroupGrant = three[int64](ItemType{What: "member of a group granted or revoked", Class: event,
 		Type: "MemberGranted MemberRevoked", By: command, PK: "GROUP#{group}", SK: "GRANT#{user}#{number}"})
-	Grouping = two[int64](ItemType{What: "account put into a group or taken out", Class: projected,
+	Grouping = two[int64](ItemType{What: "account put into a group or taken out", Class: event,
 		Type: "AccountGrouped", By: command, PK: "ACCOUNT#{account}", SK: "GROUPS#{number}"})
 	Period = one(ItemType{What: "books closed before a time", Class: event, Type: "PeriodClosed", By: command,
 		PK: "PERIODS", SK: "PERIOD#{number}"})
@@ -112,11 +111,6 @@ func ItemTypes() []*Pattern { return slices.Clone(patterns) }
 // IsEvent reports whether an item with this SK is an event.
 func IsEvent(sk string) bool { return is(sk, (*Pattern).isEvent) }
 
-// IsProjected reports whether an item with this SK is an event that is projected.
-func IsProjected(sk string) bool {
-	return is(sk, func(p *Pattern) bool { return p.Class == projected })
-}
-
 // IsJournaled reports whether an item with this SK is an event that the journal has.
 func IsJournaled(sk string) bool {
 	return is(sk, func(p *Pattern) bool { return p.isEvent() && !p.Implied })
@@ -152,7 +146,7 @@ func is(sk string, suits func(*Pattern) bool) bool {
 	return slices.ContainsFunc(patterns, func(p *Pattern) bool { return p.Is(sk) && suits(p) })
 }
 
-func (p *Pattern) isEvent() bool { return p.Class == event || p.Class == projected }
+func (p *Pattern) isEvent() bool { return p.Class == event }
 
 // FirstID returns the part of an SK at the position of its first id, even if it is not a valid id.
 func FirstID(sk string) string {

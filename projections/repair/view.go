@@ -78,27 +78,31 @@ func malformed(key store.Key) Stray { return Stray{Key: key, Why: "the id in its
 func (b *Rebuilder) targets(ctx context.Context, owner projections.Target) (
 	targets []projections.Target, strays []Stray, err error,
 ) {
-	keys, err := b.keys(ctx, owner, owner.View.Events)
-	if err != nil {
-		return nil, nil, err
-	}
 	var records []projections.Record
-	for _, key := range keys {
-		records = append(records, projections.Record{PK: key.PK, SK: key.SK})
-	}
-	for _, hold := range slices.Sorted(maps.Keys(b.holds)) {
-		records = append(records, projections.Record{SK: store.Posting.Prefix(), Figures: &events.Figures{Hold: hold}})
+	if owner.View.Event == store.Posting.Pattern {
+		for _, hold := range slices.Sorted(maps.Keys(b.holds)) {
+			figures := &events.Figures{Hold: hold}
+			records = append(records, projections.Record{SK: store.Posting.Prefix(), Figures: figures})
+		}
+	} else {
+		keys, err := b.keys(ctx, owner, owner.View.Event.All())
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, key := range keys {
+			records = append(records, projections.Record{PK: key.PK, SK: key.SK})
+		}
 	}
 	known := make(map[projections.Target]bool)
 	for _, r := range records {
-		t, _, ok := owner.View.Of(r)
+		t, _, ok := owner.View.Touched(r)
 		if !ok {
-			strays = append(strays, malformed(store.Key{PK: r.PK, SK: r.SK}))
+			strays = append(strays, malformed(r.Key()))
 		}
 		if !ok || t == (projections.Target{}) {
 			continue
 		}
-		if t.View = owner.View; t.Account == "" && t.Group == "" {
+		if t.Account == "" && t.Group == "" {
 			t.Account = owner.Account // it has items of several accounts
 		}
 		if !known[t] {
@@ -113,9 +117,6 @@ func (b *Rebuilder) targets(ctx context.Context, owner projections.Target) (
 func (b *Rebuilder) keys(ctx context.Context, owner projections.Target, within store.Range) (
 	keys []store.Key, err error,
 ) {
-	if within == (store.Range{}) {
-		return nil, nil
-	}
 	q := store.Query{
 		Partition: store.Account.PK(owner.Account), Within: within, Consistency: store.Strong, Attributes: keysOnly,
 	}

@@ -200,7 +200,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 func (h *history) deliver(ctx context.Context, batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if store.IsProjected(r.key.SK) || h.occurs(Unfiltered, true) {
+		if projections.IsProjected(r.key.SK) || h.occurs(Unfiltered, true) {
 			wanted = append(wanted, r)
 		}
 	}
@@ -214,7 +214,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 		cancel()
 		h.observe()
 		if n := h.add(ctx, "requests", 0) - sent; n > 0 &&
-			!slices.ContainsFunc(wanted, func(r record) bool { return store.IsProjected(r.key.SK) }) {
+			!slices.ContainsFunc(wanted, func(r record) bool { return projections.IsProjected(r.key.SK) }) {
 			h.fail("the projector sends %d requests for records of projections only, such as %v", n, wanted[0].key)
 		}
 		done := wanted

@@ -18,6 +18,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/store"
+	"ledger.example/projections"
 )
 
 // Contents reads the whole table directly.
@@ -88,7 +89,7 @@ func (s *System) Deliver(keys ...store.Key) {
 func (s *System) Projected() []store.Key {
 	s.T.Helper()
 	keys := slices.Collect(maps.Keys(s.Contents()))
-	keys = slices.DeleteFunc(keys, func(k store.Key) bool { return !store.IsProjected(k.SK) })
+	keys = slices.DeleteFunc(keys, func(k store.Key) bool { return !projections.IsProjected(k.SK) })
 	slices.SortFunc(keys, func(a, b store.Key) int { return strings.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
 	return keys
 }

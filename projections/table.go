@@ -136,6 +136,17 @@ func (v *Views) NextAsset(ctx context.Context, account, after string) (string, e
 	}
 }
 
+// newest reads the newest event in a range of a partition, strongly consistent. Error: also ErrAbsent.
+func newest[E events.Event](ctx context.Context, v *Views, partition string, within store.Range) (e E, err error) {
+	item, err := store.First(ctx, v.table, store.Query{
+		Partition: partition, Within: within, Descending: true, Consistency: store.Strong,
+	})
+	if err != nil {
+		return e, err
+	}
+	return decodeAs[E](item)
+}
+
 // keysOnly projects an item to its key.
 var keysOnly = []string{store.AttrPK, store.AttrSK}
 
