@@ -27,8 +27,9 @@ type View struct {
 	// Event is the kind of the events, with all kinds whose SKs begin alike. They are projected because of it: the
 	// projector's filter in template.yaml is generated from the views.
 	Event *store.Pattern
-	// Of returns what such an event touches: the target whose Fold reads it, and the number that the target's items must
-	// then have. The zero target is none. ok is false if the key is malformed; Touched checks the ids in the target.
+	// Of returns what such an event touches: the target whose Fold reads it, and the number that the target's items
+	// must then have. The zero target is none. ok is false if the key is malformed; Touched checks the ids in the
+	// target.
 	Of func(Record) (t Target, number int64, ok bool)
 	// Fold reads the events of a target, strongly consistent, and returns the items that they make. Errors: those of
 	// Views; store.ErrAbsent if there are no events.
@@ -54,6 +55,16 @@ func declare(v *View) *View {
 	v.Figure = cmp.Or(v.Figure, v.Name)
 	Declared = append(Declared, v)
 	return v
+}
+
+// Figures are the figures under which views are counted, each once.
+func Figures() (names []string) {
+	for _, v := range Declared {
+		if !slices.Contains(names, v.Figure) {
+			names = append(names, v.Figure)
+		}
+	}
+	return names
 }
 
 // IsProjected reports whether the projector reads events with this SK: postings, and those of views.

@@ -104,11 +104,11 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	n := run.Counts()
 	advice := "run the command again"
 	figures := []any{
-		"dry_run", dryRun, "accounts", n.Done, "balances", n.Balances, "unchanged", n.Unchanged,
-		"memberships", n.Memberships, "holds", n.Holds, "postings", n.Postings,
+		"dry_run", dryRun, "accounts", n.Done, "balances", n.Balances, "unchanged", n.Unchanged, "postings", n.Postings,
 		"transactions", n.Transactions, "items", n.Different,
 		"behind", n.Behind, "strays", n.Strays, "failed", n.Failed,
 	}
+	figures = append(figures, figuresOf(n.Views)...)
 	if next := run.Next(); next != "" {
 		advice = "continue with --from " + next
 		figures = append(figures, "from", next)
@@ -133,8 +133,16 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	return nil
 }
 
+// figuresOf returns the numbers of targets of views that were checked or updated, each after its name.
+func figuresOf(views map[string]int64) (figures []any) {
+	for _, name := range projections.Figures() {
+		figures = append(figures, name, views[name])
+	}
+	return figures
+}
+
 // reportName names the subject of a report: an account, a group, a membership of either, a balance, a place in a group,
-// or the lists.
+// another view of an account, or the lists.
 func reportName(p repair.Report) string {
 	switch {
 	case p.Asset != "":
@@ -149,6 +157,8 @@ func reportName(p repair.Report) string {
 		return fmt.Sprintf("account %s, user %s", p.Account, p.User)
 	case p.Account == "":
 		return "lists of transactions"
+	case p.View != nil:
+		return fmt.Sprintf("account %s, %s", p.Account, p.View.Name)
 	}
 	return "account " + p.Account
 }
@@ -261,9 +271,9 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 	}
 	runErr := env.watch(int64(len(files)), status, func() error { return run.Run(ctx, files) })
 	n := run.Counts()
-	if err := env.printFigures("dry_run", dryRun, "files", n.Files, "records", n.Records, "skipped", n.Skipped,
-		"balances", n.Balances, "refolded", n.Refolded, "counted", n.Counted, "memberships", n.Memberships,
-		"listed", n.Listed, "failed", n.Failed); err != nil {
+	figures := []any{"dry_run", dryRun, "files", n.Files, "records", n.Records, "skipped", n.Skipped,
+		"balances", n.Balances, "refolded", n.Refolded, "counted", n.Counted, "listed", n.Listed, "failed", n.Failed}
+	if err := env.printFigures(append(figures, figuresOf(n.Views)...)...); err != nil {
 		return err
 	}
 	if err := resumable(ctx, runErr, "run the command again to continue"); err != nil {

@@ -33,8 +33,8 @@ func itemTable() markdown {
 func rebuiltItems() string {
 	var keys []string
 	for _, p := range store.ItemTypes() {
-		isHold := p == store.Hold.Pattern || p == store.OpenHold.Pattern
-		if key := "`" + p.Prefix() + "`"; p.Class == "projection" && p.By == "projector" && !isHold && !slices.Contains(keys, key) {
+		key, isHold := "`"+p.Prefix()+"`", p == store.Hold.Pattern || p == store.OpenHold.Pattern
+		if p.Class == "projection" && p.By == "projector" && !isHold && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}

@@ -102,7 +102,7 @@ var errMalformedBalance = errors.New("malformed balance")
 // summary recomputes an account's summary from its stored balances. A balance whose contribution changes is always
 // written together with the summary. So if all balances are read at one version of the summary, they must add up to it.
 func (b *Rebuilder) summary(ctx context.Context, account string) Report {
-	report := Report{Account: account}
+	report := Report{Target: projections.Target{Account: account}}
 	report.Err = b.retry(ctx, func() error {
 		found, err := b.storedSummary(ctx, account)
 		if err != nil {
@@ -221,7 +221,7 @@ func (r *Run) groups(ctx context.Context) error {
 			case err != nil && ctx.Err() != nil:
 				return ctx.Err()
 			case err != nil:
-				r.report(Report{Group: group.ID, Err: err})
+				r.report(Report{Target: projections.Target{Group: group.ID}, Err: err})
 			}
 		}
 	}

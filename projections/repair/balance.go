@@ -47,7 +47,7 @@ import (
 func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 	r := &rebuild{
 		Rebuilder: b, key: k, counted: make(map[events.KSUID]stretch),
-		report: Report{Account: k.Account, Asset: k.Asset},
+		report: Report{Target: projections.Target{Account: k.Account, Asset: k.Asset}},
 	}
 	r.watched = b.views.Watched(r.saw)
 	attempt := func() error {

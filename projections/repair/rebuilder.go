@@ -70,11 +70,10 @@ func (b *Rebuilder) recordHolds() *Rebuilder {
 	return &recording
 }
 
-// Report is the result of rebuilding one projection: a balance (Account and Asset are set), a membership (Account or
-// Group, and User), a place in a group (Account and Group), entries of a hold (Account and Hold), or a summary (only
-// Account).
+// Report is the result of rebuilding one projection: a balance (Account and Asset are set), a target of a view, or a
+// summary (only Account).
 type Report struct {
-	Account, Group, Asset, User, Hold string
+	projections.Target
 
 	Postings    int64        // read
 	Differences []Difference // the items that were written; in a dry run, those that a rebuild would write

@@ -42,16 +42,15 @@ type Counts struct {
 	Accounts int64 // found, without those before From
 	Done     int64 // accounts rebuilt
 
-	Balances     int64 // checked
-	Unchanged    int64 // balances that were correct
-	Memberships  int64 // checked, including places in groups
-	Holds        int64 // checked, per account
-	Transactions int64 // checked for the lists of transactions and the journal
-	Postings     int64 // read
-	Different    int64 // items that were wrong
-	Behind       int64 // items that lack only recent postings
-	Strays       int64 // items that no rebuild can repair
-	Failed       int64 // reports with an error
+	Balances     int64            // checked
+	Unchanged    int64            // balances that were correct
+	Views        map[string]int64 // targets checked, by projections.View.Figure
+	Transactions int64            // checked for the lists of transactions and the journal
+	Postings     int64            // read
+	Different    int64            // items that were wrong
+	Behind       int64            // items that lack only recent postings
+	Strays       int64            // items that no rebuild can repair
+	Failed       int64            // reports with an error
 }
 
 // Run rebuilds a table, or an account. It must be run only once.
@@ -67,14 +66,19 @@ type Run struct {
 
 // New returns a run that has not begun.
 func New(c Config) *Run {
-	return &Run{Config: c, rebuilder: NewRebuilder(&paced{Table: c.Table, rate: c.Rate}, nil, c.Log)}
+	return &Run{
+		Config: c, rebuilder: NewRebuilder(&paced{Table: c.Table, rate: c.Rate}, nil, c.Log),
+		counts: Counts{Views: make(map[string]int64)},
+	}
 }
 
 // Counts returns the progress. It may be called at any time.
 func (r *Run) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.counts
+	counts := r.counts
+	counts.Views = maps.Clone(counts.Views)
+	return counts
 }
 
 // Next returns the first account that is not done, "" if all are done or if there is only one. Another run with it as
@@ -174,7 +178,7 @@ func (r *Run) account(ctx context.Context, account string) error {
 	case store.IsTableWide(err), err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		r.report(Report{Account: account, Err: err})
+		r.report(Report{Target: projections.Target{Account: account}, Err: err})
 	}
 	return nil
 }
@@ -196,10 +200,8 @@ func (r *Run) report(p Report) {
 			if len(p.Differences) == 0 && p.Err == nil {
 				n.Unchanged++
 			}
-		case p.User != "", p.Group != "":
-			n.Memberships++
-		case p.Hold != "":
-			n.Holds++
+		case p.View != nil:
+			n.Views[p.View.Figure]++
 		}
 		if p.Err != nil {
 			n.Failed++
@@ -213,7 +215,7 @@ func (r *Run) report(p Report) {
 // FoundNothing reports whether nothing was found for the account of the scope, or for its asset. The id may be wrong.
 func (r *Run) FoundNothing() bool {
 	n := r.Counts()
-	return r.Scope.Account != "" && n.Postings+n.Memberships+n.Holds+n.Different+n.Behind+n.Strays+n.Failed == 0
+	return r.Scope.Account != "" && len(n.Views) == 0 && n.Postings+n.Different+n.Behind+n.Strays+n.Failed == 0
 }
 
 // paced is a store.Table with a rate limit for reading postings and the journal, for scans, and for reads of many keys.

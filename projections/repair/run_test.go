@@ -202,7 +202,7 @@ func TestRunRebuildsGroups(t *testing.T) {
 		different int64
 	}{{true, 4 + 19}, {false, 4 + 19}, {false, 0}} { // and the balances of the other accounts
 		n := ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{DryRun: c.dry}}).Counts()
-		if n.Different != c.different || n.Memberships != 4 || n.Failed+n.Strays > 0 {
+		if n.Different != c.different || n.Views["memberships"] != 4 || n.Failed+n.Strays > 0 {
 			t.Errorf("%+v: %+v", c, n)
 		}
 		_, err := m.Membership(ctx, "a00", "ann")

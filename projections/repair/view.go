@@ -58,17 +58,15 @@ func (b *Rebuilder) view(ctx, uncanceled context.Context, owner projections.Targ
 		case !ok:
 			strays = append(strays, malformed(key))
 		default:
-			report(b.item(uncanceled, reportOn(t), owner.View, key, nil, drop))
+			t.View = owner.View
+			report(b.item(uncanceled, Report{Target: t}, owner.View, key, nil, drop))
 		}
 	}
 	if len(strays) > 0 {
-		report(Report{Account: owner.Account, Group: owner.Group, Strays: strays})
+		owner.View = nil
+		report(Report{Target: owner, Strays: strays})
 	}
 	return nil
-}
-
-func reportOn(t projections.Target) Report {
-	return Report{Account: t.Account, Group: t.Group, User: t.User, Hold: t.Hold}
 }
 
 func malformed(key store.Key) Stray { return Stray{Key: key, Why: "the id in its key is malformed"} }
@@ -141,15 +139,13 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 		return err
 	})
 	if err != nil {
-		r := reportOn(t)
-		r.Err = fmt.Errorf("read events: %w", err)
-		return []Report{r}
+		return []Report{{Target: t, Err: fmt.Errorf("read events: %w", err)}}
 	}
 	for i, row := range rows {
 		key := store.ItemKey(t.View.Item(row.Value))
 		judged[key] = true
 		if i == 0 || row.Target != rows[i-1].Target {
-			reports = append(reports, reportOn(row.Target))
+			reports = append(reports, Report{Target: row.Target})
 		}
 		if of := &reports[len(reports)-1]; of.Err == nil {
 			found := b.item(ctx, Report{}, t.View, key, &row, false)

@@ -198,8 +198,9 @@ var defects = slices.Concat(backdatedDefects, closingDefects, batchDefects, ends
 	{"entry of a hold judged before its hold was read", "G9", "projections/repair/view.go",
 		directed("projections/repair", "TestHoldThatIsPlacedDuringARebuildIsNoStray"),
 		`«		case planted && owner.View == projections.Holds:
-			report(Report{Account: owner.Account, Strays: []Stray{{key, owner.View.Orphan}}})
+			report(Report{Target: owner, Strays: []Stray{{key, owner.View.Orphan}}})
 »		default:
+			t.View = owner.View
 			report(b.item(`},
 	// G8: no refusal for lag.
 	{"refused on a stale read", "G8", "ledger/funding.go", inHistories(10),

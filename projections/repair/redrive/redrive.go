@@ -55,15 +55,15 @@ type Config struct {
 
 // Counts is the progress of a run.
 type Counts struct {
-	Files       int64 // opened and read
-	Records     int64 // read, including repeated ones
-	Skipped     int64 // records of items that are not projected
-	Balances    int64 // that records were for: refolded, counted or failed
-	Refolded    int64 // balances that lacked some of their postings
-	Counted     int64 // balances that counted all of them already
-	Memberships int64 // updated from their newest grant
-	Listed      int64 // events that were listed
-	Failed      int64 // calls of OnProblem
+	Files    int64            // opened and read
+	Records  int64            // read, including repeated ones
+	Skipped  int64            // records of items that are not projected
+	Balances int64            // that records were for: refolded, counted or failed
+	Refolded int64            // balances that lacked some of their postings
+	Counted  int64            // balances that counted all of them already
+	Views    map[string]int64 // targets of views that were updated, by projections.View.Figure
+	Listed   int64            // events that were listed
+	Failed   int64            // calls of OnProblem
 }
 
 // Run is one run over some files.
@@ -81,7 +81,7 @@ type Run struct {
 func New(c Config) *Run {
 	return &Run{
 		config: c, maxKeys: maxKeys, known: make(map[store.Key]bool),
-		pending: make(map[projections.Target][]record),
+		pending: make(map[projections.Target][]record), counts: Counts{Views: make(map[string]int64)},
 	}
 }
 
@@ -89,7 +89,9 @@ func New(c Config) *Run {
 func (r *Run) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.counts
+	counts := r.counts
+	counts.Views = maps.Clone(counts.Views)
+	return counts
 }
 
 // Files expands names: a directory becomes the files below it. Error: a name does not exist. Other errors are reported
@@ -255,8 +257,8 @@ func (r *Run) project(ctx context.Context, p part) error {
 			})
 		case t.Asset != "":
 			r.count(func(c *Counts) { c.Counted++ })
-		case t.Hold == "":
-			r.count(func(c *Counts) { c.Memberships++ })
+		default:
+			r.count(func(c *Counts) { c.Views[t.View.Figure]++ })
 		}
 	})
 	return context.Cause(ctx)

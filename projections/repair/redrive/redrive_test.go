@@ -152,7 +152,7 @@ func TestRunIsIdempotent(t *testing.T) {
 				n.Balances != n.Refolded+n.Counted {
 				t.Errorf("batches of %d, run %d: %+v, %q", batch, i, n, r.problems)
 			}
-			if batch == 1000 && (n.Balances != 3 || n.Memberships != 1 || i < 2 && n.Refolded != 3) {
+			if batch == 1000 && (n.Balances != 3 || n.Views["memberships"] != 1 || i < 2 && n.Refolded != 3) {
 				t.Errorf("run %d: %+v", i, n)
 			}
 			slices.Sort(r.behind)
@@ -201,7 +201,7 @@ func TestRunReportsProblemsAndContinues(t *testing.T) {
 	if !slices.Equal(r.problems, want) {
 		t.Errorf("problems\n%s\nwant\n%s", strings.Join(r.problems, "\n"), strings.Join(want, "\n"))
 	}
-	if n := r.Counts(); n.Failed != 5 || n.Balances != 4 || n.Refolded != 2 || n.Counted != 0 || n.Memberships != 0 {
+	if n := r.Counts(); n.Failed != 5 || n.Balances != 4 || n.Refolded != 2 || n.Counted != 0 || n.Views["memberships"] != 0 {
 		t.Errorf("%+v", n)
 	}
 	w.wantPostings("jane", "USD", 2)
@@ -242,7 +242,7 @@ func TestTransactionsAreListed(t *testing.T) {
 		}
 		want := map[bool]int{true: 0, false: len(keys)}[dry]
 		if n := r.Counts(); n.Listed != int64(len(keys)) || n.Balances != 1 || n.Failed != 1 || n.Skipped != 0 ||
-			n.Memberships != 0 || len(listed) != want || listed[gone] > 0 {
+			n.Views["memberships"] != 0 || len(listed) != want || listed[gone] > 0 {
 			t.Errorf("dry %t: %+v, %d listed, %q", dry, n, len(listed), r.problems)
 		}
 	}
