@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ledger.example/client"
+	"ledger.example/events"
 	"ledger.example/functions/app"
 	"ledger.example/internal/forward"
 	"ledger.example/internal/store"
+	"ledger.example/projections"
 	"ledger.example/tests/fault"
 	"ledger.example/tests/setup"
 	"ledger.example/tests/system"
@@ -156,5 +159,111 @@ func TestReplays(t *testing.T) {
 	}
 	if _, err := run(t.Context(), app.Forwarding{Rewind: late}); err != nil || len(b.got) != 4 {
 		t.Errorf("got %q, %v", b.got, err)
+	}
+}
+
+// Forwarding reads the journal exactly as a reader of the API does: no request more. Beside that it reads its cursor
+// once a run, and moves it once a page of 100 events. A run that finds nothing takes two requests.
+func TestRequests(t *testing.T) {
+	s := system.New(t)
+	const pages, entries = 10, 100
+	for p := range pages {
+		at := time.Now().Add(-time.Hour + time.Duration(p)*time.Second).UTC().Truncate(time.Microsecond)
+		page := projections.JournalPage{ID: events.FirstKSUID(at)}
+		for i := range entries {
+			e := events.AccountOpened{ID: fmt.Sprintf("a-%d-%d", p, i), Name: "A", Profile: "{}", Actor: "test", At: at}
+			s.Put(store.EventItem(e))
+			page.Entries = append(page.Entries, projections.EntryOf(e))
+		}
+		s.Put(projections.JournalForm.Item(page))
+	}
+	counted := func() map[string]int {
+		all := make(map[string]int)
+		for _, line := range system.Lines(s.Requests.Take()) {
+			operation, _, _ := strings.Cut(line, " ")
+			all[operation]++
+		}
+		return all
+	}
+	counted()
+	path, read := "/v1/journal?limit=100", 0
+	for {
+		r := s.Must(200, "GET", path, "")
+		next := r.Text("next_cursor")
+		n := strings.Count(string(r.Body), `"canonical"`)
+		if read += n; n == 0 {
+			break
+		}
+		path = "/v1/journal?limit=100&after=" + next
+	}
+	reading := counted()
+	b := &target{}
+	run := s.Service.Forward("events", b.deliver)
+	if _, err := run(t.Context(), app.Forwarding{}); err != nil || len(b.got) != read || read != pages*entries {
+		t.Fatalf("%d forwarded, %d read, %v", len(b.got), read, err)
+	}
+	forwarding := counted()
+	want := maps.Clone(reading)
+	want["GetItem"]++
+	want["PutItem"] += pages
+	if t.Logf("%d events: reading %v, forwarding %v", read, reading, forwarding); !maps.Equal(forwarding, want) {
+		t.Errorf("forwarding takes %v, reading %v", forwarding, reading)
+	}
+	if _, err := run(t.Context(), app.Forwarding{}); err != nil {
+		t.Error(err)
+	}
+	if idle := counted(); !maps.Equal(idle, map[string]int{"GetItem": 1, "Query": 1}) {
+		t.Errorf("a run that finds nothing takes %v", idle)
+	}
+}
+
+// The largest event that the ledger can have is below the 256 KB that an entry of EventBridge may have everywhere: the
+// capture of a hold with the most legs, the longest ids and amounts, and metadata that JSON escapes twice.
+func TestTheLargestEventFits(t *testing.T) {
+	s := system.New(t)
+	at := time.Now().Add(-time.Hour)
+	ids, _, err := events.NewMinter(func() time.Time { return at }, nil).Mint(2 * events.PostingsMax)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 62)
+	hold := events.TransactionPosted{ID: long, Kind: events.KindTransaction, Fingerprint: "1:" + long, Actor: long,
+		Description: strings.Repeat("\x01", 256), ExpiresAt: at.Add(time.Hour), Metadata: make(map[string]string)}
+	for i := range 14 {
+		hold.Metadata[fmt.Sprintf("%02d", i)+strings.Repeat("\x01", 38)] = strings.Repeat("\x01", 252)
+	}
+	capture := events.HoldEnded{Transaction: long, Outcome: events.OutcomeCaptured, Actor: long, Description: hold.Description}
+	for i := range events.PostingsMax {
+		amount, err := events.ParseAmount(fmt.Sprintf("-%s", strings.Repeat("9", events.PostedDigits)), events.PostedDigits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leg := events.Leg{ID: ids[i], Account: fmt.Sprintf("%s%02d", long, i), Asset: fmt.Sprintf("%s%02d", long, i), Quantity: amount, Cost: amount}
+		hold.Legs = append(hold.Legs, leg)
+		leg.ID = ids[events.PostingsMax+i]
+		capture.Legs = append(capture.Legs, leg)
+	}
+	page := projections.JournalPage{ID: events.FirstKSUID(at)}
+	for _, e := range []events.Event{hold, capture} {
+		s.Put(store.EventItem(e))
+		page.Entries = append(page.Entries, projections.EntryOf(e))
+	}
+	s.Put(projections.JournalForm.Item(page))
+	largest := 0
+	if _, err := s.Service.Forward("events", func(_ context.Context, all []client.JournalEntry) (int, error) {
+		for _, e := range all {
+			body, err := forward.Body(e)
+			if err != nil {
+				t.Error(err)
+			}
+			largest = max(largest, len(body))
+		}
+		return len(all), nil
+	})(t.Context(), app.Forwarding{}); err != nil {
+		t.Fatal(err)
+	}
+	const envelope = 1 << 10 // of a CloudEvent
+	if t.Logf("the largest event has %d bytes", largest); largest < 50_000 || largest+envelope > 256<<10 {
+		t.Errorf("the largest event has %d bytes", largest)
 	}
 }
