@@ -10,7 +10,7 @@ import (
 	"ledger.example/internal/store"
 )
 
-// family is a stream of the items in a partition whose sort keys have the same prefix. In these keys an id follows.
+// family is a stream of the items of one pattern in a partition. In their sort keys an id follows the prefix.
 type family struct {
 	prefix string
 	stream
@@ -33,74 +33,67 @@ func (f *family) take(id string) items {
 	}
 }
 
-// Prefixes of the sort keys in an account's partition, one per family.
-var (
-	balancePrefix = store.Balance.Prefix()
-	segmentPrefix = store.Segment.Prefix()
-	postingPrefix = store.Posting.Prefix()
-	guardPrefix   = store.Spend.Prefix()
-	grantPrefix   = store.Grant.Prefix()
-	changePrefix  = store.Change.Prefix()
-	memberPrefix  = store.Membership.Prefix()
+// families are the items of which an account may have several.
+var families = []*store.Pattern{store.Change.Pattern, store.Balance.Pattern, store.Segment.Pattern,
+	store.Posting.Pattern, store.Spend.Pattern, store.Grant.Pattern, store.Membership.Pattern, store.Grouped.Pattern,
+	store.Grouping.Pattern}
 
-	groupingPrefix = store.Grouping.Prefix()
-	placePrefix    = store.Grouped.Prefix()
-)
-
-// last sorts after every id.
+// afterIDs sorts after every id.
 const afterIDs = "~"
 
-// partition has the items of an account: the summary, the current account, and all others in families by prefix.
+// partition has the items of an account: the summary, the current account, and all others in families.
 type partition struct {
 	summary, current attributes
-	families         map[string]*family
+	families         map[*store.Pattern]*family
 }
 
 // readPartition reads an account's partition. Most accounts fit into one page. In larger accounts each family is a
 // query of its own. Callers read balances before postings, so a balance cannot count a posting that is not found.
 func (a *Audit) readPartition(ctx context.Context, account string) partition {
-	summary := store.Summary.Key(account)
-	page, more := a.page(ctx, keyRange{partition: summary.PK, bounds: store.Range{From: "!", To: afterIDs}}, nil)
+	pk := store.Account.PK(account)
+	page, more := a.page(ctx, keyRange{partition: pk, bounds: store.Range{From: "!", To: afterIDs}}, nil)
 	fitsOnePage := len(more) == 0
-	p := partition{families: make(map[string]*family)}
-	for _, prefix := range []string{changePrefix, balancePrefix, segmentPrefix, postingPrefix, guardPrefix, grantPrefix,
-		memberPrefix, placePrefix, groupingPrefix} {
-		p.families[prefix] = a.family(summary.PK, prefix)
-		p.families[prefix].begun = fitsOnePage
-	}
-	if !fitsOnePage {
-		p.summary, p.current = a.get(ctx, summary), a.get(ctx, store.Current.Key(account))
-		return p
-	}
-	for _, item := range page {
-		key := keyOf(item)
-		switch key {
-		case summary:
-			p.summary = item
-		case store.Current.Key(account):
-			p.current = item
+	one := func(k store.Key) attributes {
+		if !fitsOnePage {
+			return a.get(ctx, k)
 		}
-		prefix, _, _ := strings.Cut(key.SK, "#")
-		if f := p.families[prefix+"#"]; f != nil {
-			f.items = append(f.items, item)
+		for _, item := range page {
+			if keyOf(item) == k {
+				return item
+			}
+		}
+		return nil
+	}
+	p := partition{one(store.Summary.Key(account)), one(store.Current.Key(account)), a.families(pk, families...)}
+	for of, f := range p.families {
+		f.begun = fitsOnePage
+		for _, item := range page {
+			if fitsOnePage && of.Is(keyOf(item).SK) {
+				f.items = append(f.items, item)
+			}
 		}
 	}
 	return p
 }
 
-// family returns a stream of the items of one family. Of postings it reads only the attributes that a fold needs.
-func (a *Audit) family(partition, prefix string) *family {
-	return &family{prefix, stream{audit: a, source: keyRange{partition: partition,
-		bounds: store.Range{From: prefix, To: prefix + afterIDs}, amountsOnly: prefix == postingPrefix}}}
+// families returns families of a partition. Of postings they read only the attributes that a fold needs.
+func (a *Audit) families(partition string, all ...*store.Pattern) map[*store.Pattern]*family {
+	found := make(map[*store.Pattern]*family)
+	for _, of := range all {
+		bounds := store.Range{From: of.Prefix(), To: of.Prefix() + afterIDs}
+		found[of] = &family{of.Prefix(), stream{audit: a, source: keyRange{partition: partition, bounds: bounds,
+			amountsOnly: of == store.Posting.Pattern}}}
+	}
+	return found
 }
 
 // take returns the items of one id in a family.
-func (p partition) take(prefix, id string) items { return p.families[prefix].take(id) }
+func (p partition) take(of *store.Pattern, id string) items { return p.families[of].take(id) }
 
 // nextID returns the lowest next id of some families, or "" if all are at their end. It reads them in the given order.
-func (p partition) nextID(ctx context.Context, prefixes ...string) (id string) {
-	for _, prefix := range prefixes {
-		if next := p.families[prefix].peekID(ctx); id == "" || next != "" && next < id {
+func (p partition) nextID(ctx context.Context, all ...*store.Pattern) (id string) {
+	for _, of := range all {
+		if next := p.families[of].peekID(ctx); id == "" || next != "" && next < id {
 			id = next
 		}
 	}
@@ -114,14 +107,16 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 	var ofBalances, ofPostings summary // computed from the stored balances, and from the postings
 	var lacking []string               // assets with postings and without a balance
 	unreadable := false
-	byAsset := []string{balancePrefix, segmentPrefix, postingPrefix, guardPrefix}
+	balances, segments, postings, guards := store.Balance.Pattern, store.Segment.Pattern, store.Posting.Pattern,
+		store.Spend.Pattern
+	byAsset := []*store.Pattern{balances, segments, postings, guards}
 	for asset := p.nextID(ctx, byAsset...); asset != ""; asset = p.nextID(ctx, byAsset...) {
-		read := a.decodePair(acct, asset, p.take(balancePrefix, asset)(ctx), p.take(guardPrefix, asset)(ctx))
-		read.segments, read.postings = p.take(segmentPrefix, asset), p.take(postingPrefix, asset)
+		read := a.decodePair(acct, asset, p.take(balances, asset)(ctx), p.take(guards, asset)(ctx))
+		read.segments, read.postings = p.take(segments, asset), p.take(postings, asset)
 		read.closing = closingOf(acct, asset)
 		c := compare(ctx, read)
-		for _, prefix := range byAsset { // skip what the comparison left after an unreadable item
-			for range p.take(prefix, asset).all(ctx) {
+		for _, of := range byAsset { // skip what the comparison left after an unreadable item
+			for range p.take(of, asset).all(ctx) {
 			}
 		}
 		if c.unreadable {
@@ -231,7 +226,7 @@ func (a *Audit) readStableSummary(ctx context.Context, account string) (item att
 // checkChanges compares the changes of an account with each other and with the current account. It returns the account
 // with the highest limits that it ever had.
 func (a *Audit) checkChanges(ctx context.Context, acct account, p partition) account {
-	changed, found := a.compareChanges(ctx, acct, p.current, p.families[changePrefix].next)
+	changed, found := a.compareChanges(ctx, acct, p.current, p.families[store.Change.Pattern].next)
 	a.confirm(ctx, found, func() []Finding {
 		key := store.Current.Key(acct.ID)
 		changed, found = a.compareChanges(ctx, acct, a.get(ctx, key), a.itemsOf(key.PK, store.Change.All()))

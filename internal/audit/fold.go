@@ -170,7 +170,7 @@ func amountsOf(item attributes) (p posting, ok bool) {
 	r.fill(&p.amounts)
 	r.fill(&p.marks)
 	p.checkFigures(r)
-	p.Kind = textOf(item[fieldKind])
+	p.Kind = textOf(item["Kind"])
 	return p, ok && !r.broken && textOf(item[store.AttrType]) == kindPosting
 }
 

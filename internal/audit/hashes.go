@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -74,25 +72,13 @@ func appendObject(b []byte, m attributes, without []string) []byte {
 	return append(b, '}')
 }
 
-// byUnits compares texts by their UTF-16 code units.
+// byUnits compares texts by their UTF-16 code units. Up to U+FFFF that is the order of their bytes.
 func byUnits(a, b string) int {
-	for a != "" && b != "" {
-		x, ofA := utf8.DecodeRuneInString(a)
-		y, ofB := utf8.DecodeRuneInString(b)
-		if x != y {
-			return cmp.Or(cmp.Compare(firstUnit(x), firstUnit(y)), cmp.Compare(x, y))
-		}
-		a, b = a[ofA:], b[ofB:]
+	isBeyond := func(r rune) bool { return utf16.RuneLen(r) > 1 }
+	if !strings.ContainsFunc(a, isBeyond) && !strings.ContainsFunc(b, isBeyond) {
+		return strings.Compare(a, b)
 	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// firstUnit returns the first UTF-16 code unit of a character.
-func firstUnit(r rune) rune {
-	if utf16.RuneLen(r) > 1 {
-		r, _ = utf16.EncodeRune(r)
-	}
-	return r
+	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
 }
 
 // appendString appends a JSON string. Only what must be escaped is.
@@ -231,7 +217,7 @@ func (h header) checkFingerprint(requests []string) []Finding {
 	if slices.Contains(all, h.Fingerprint) {
 		return nil
 	}
-	return []Finding{{FingerprintDiffers, store.Transaction.Key(h.ID), fieldFingerprint, h.Fingerprint,
+	return []Finding{{FingerprintDiffers, store.Transaction.Key(h.ID), "Fingerprint", h.Fingerprint,
 		strings.Join(all, " or ")}}
 }
 

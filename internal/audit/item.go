@@ -300,9 +300,9 @@ func (a *Audit) checkClosed(ctx context.Context, h header, key store.Key) {
 	}
 	switch n := int(h.Period); {
 	case n > len(all):
-		a.report(ctx, Finding{PostedInClosed, key, fieldPeriod, fmt.Sprint(n), fmt.Sprintf("at most %d", len(all))})
+		a.report(ctx, Finding{PostedInClosed, key, "Period", fmt.Sprint(n), fmt.Sprintf("at most %d", len(all))})
 	case n < final:
-		a.report(ctx, Finding{PostedInClosed, key, fieldPeriod, fmt.Sprint(n),
+		a.report(ctx, Finding{PostedInClosed, key, "Period", fmt.Sprint(n),
 			fmt.Sprintf("%d or more: it was final when this was recorded", final)})
 	case n > 0 && effective.Before(all[n-1].Before):
 		a.report(ctx, Finding{PostedInClosed, key, fieldLegs, "effective at " + h.effective,

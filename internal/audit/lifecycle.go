@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -102,10 +103,8 @@ func (l lifecycle) posted() []leg {
 
 // accounts returns the accounts in the legs, each once.
 func (h header) accounts() (all []string) {
-	known := make(map[string]bool)
 	for _, leg := range h.Legs {
-		if !known[leg.Account] {
-			known[leg.Account] = true
+		if !slices.Contains(all, leg.Account) {
 			all = append(all, leg.Account)
 		}
 	}
@@ -221,7 +220,7 @@ func (a *Audit) compareReversals(ctx context.Context, id string) (found []Findin
 			continue // the scan reports it
 		}
 		if right := v.mismatch(posted); right != "" {
-			found = append(found, Finding{ReversalWrong, key, fieldTaken, legsText(v.Taken), right})
+			found = append(found, Finding{ReversalWrong, key, "Taken", legsText(v.Taken), right})
 			continue
 		}
 		for i, leg := range v.Taken {

@@ -61,9 +61,10 @@ func (a *Audit) judgeNumbered(c numberedCheck, codes numberedCodes, key store.Ke
 // checkMembers compares the memberships of an account or a group with its grants, user by user. pk is the partition key
 // of the account or the group; the sort keys are the same.
 func (a *Audit) checkMembers(ctx context.Context, pk string, p partition) {
-	for user := p.nextID(ctx, grantPrefix, memberPrefix); user != ""; user = p.nextID(ctx, grantPrefix, memberPrefix) {
+	grants, members := store.Grant.Pattern, store.Membership.Pattern
+	for user := p.nextID(ctx, grants, members); user != ""; user = p.nextID(ctx, grants, members) {
 		key := store.Key{PK: pk, SK: store.Membership.Key("", user).SK}
-		found := a.compareMember(ctx, key, p.take(memberPrefix, user)(ctx), p.take(grantPrefix, user))
+		found := a.compareMember(ctx, key, p.take(members, user)(ctx), p.take(grants, user))
 		a.confirm(ctx, found, func() []Finding {
 			return a.compareMember(ctx, key, a.get(ctx, key), a.itemsOf(pk, store.Grant.All(user)))
 		})
@@ -90,13 +91,13 @@ func (a *Audit) compareMember(ctx context.Context, key store.Key, stored attribu
 // checkGroup compares the memberships of a group with its grants.
 func (a *Audit) checkGroup(ctx context.Context, id string) {
 	pk := store.Group.PK(id)
-	a.checkMembers(ctx, pk, partition{families: map[string]*family{
-		grantPrefix: a.family(pk, grantPrefix), memberPrefix: a.family(pk, memberPrefix)}})
+	a.checkMembers(ctx, pk, partition{families: a.families(pk, store.Grant.Pattern, store.Membership.Pattern)})
 }
 
 // checkGroups compares an account's places in groups with the changes of its groups.
 func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
-	found := a.comparePlaces(ctx, account, p.families[placePrefix].next, p.families[groupingPrefix].next)
+	places, changes := p.families[store.Grouped.Pattern].next, p.families[store.Grouping.Pattern].next
+	found := a.comparePlaces(ctx, account, places, changes)
 	a.confirm(ctx, found, func() []Finding {
 		partition := store.Account.PK(account)
 		return a.comparePlaces(ctx, account, a.itemsOf(partition, store.Grouped.All()),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -101,10 +102,11 @@ func (a *Audit) page(ctx context.Context, s keyRange, from attributes) (items []
 		ReturnConsumedCapacity: a.limiter.capacity(),
 	}
 	if s.amountsOnly {
-		names := make(map[string]string)
-		for _, name := range [...]string{store.AttrPK, store.AttrSK, store.AttrType, fieldQuantity, fieldCost,
-			fieldPending, fieldPhase, fieldKind, fieldBackdated} {
-			names["#"+name] = name
+		names := map[string]string{"#Kind": "Kind", "#PK": store.AttrPK, "#SK": store.AttrSK, "#Type": store.AttrType}
+		for _, of := range []reflect.Type{reflect.TypeFor[amounts](), reflect.TypeFor[marks]()} {
+			for _, c := range columnsOf(of) {
+				names["#"+c.name] = c.name
+			}
 		}
 		in.ExpressionAttributeNames = names
 		in.ProjectionExpression = aws.String(strings.Join(slices.Sorted(maps.Keys(names)), ", "))
@@ -131,17 +133,8 @@ func (a *Audit) getTogether(ctx context.Context, keys []store.Key) []attributes 
 		return nil
 	}
 	once := slices.Compact(slices.SortedFunc(slices.Values(keys), compareKeys))
-	if len(once) < len(keys) {
-		read, all := a.getTogether(ctx, once), make([]attributes, len(keys))
-		for i, k := range keys {
-			if at, _ := slices.BinarySearchFunc(once, k, compareKeys); read != nil {
-				all[i] = read[at]
-			}
-		}
-		return all
-	}
 	in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: a.limiter.capacity()}
-	for _, k := range keys {
+	for _, k := range once {
 		in.TransactItems = append(in.TransactItems,
 			types.TransactGetItem{Get: &types.Get{TableName: &a.Table, Key: itemKey(k)}})
 	}
@@ -153,12 +146,13 @@ func (a *Audit) getTogether(ctx context.Context, keys []store.Key) []attributes 
 			return &out.ConsumedCapacity[0]
 		})
 	items := make([]attributes, len(keys))
-	if len(out.Responses) != len(keys) {
-		a.fail(fmt.Errorf("TransactGetItems returned %d items instead of %d", len(out.Responses), len(keys)))
+	if len(out.Responses) != len(once) {
+		a.fail(fmt.Errorf("TransactGetItems returned %d items instead of %d", len(out.Responses), len(once)))
 		return items
 	}
-	for i, response := range out.Responses {
-		items[i] = response.Item
+	for i, k := range keys {
+		at, _ := slices.BinarySearchFunc(once, k, compareKeys)
+		items[i] = out.Responses[at].Item
 	}
 	return items
 }

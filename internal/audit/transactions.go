@@ -32,21 +32,7 @@ const (
 	kindPosting  = "PostingRecorded"
 )
 
-// Names of attributes in findings and in reads.
-const (
-	fieldBackdated   = "Backdated"
-	fieldCost        = "Cost"
-	fieldFingerprint = "Fingerprint"
-	fieldRecorded    = "RecordedAt"
-	fieldPeriod      = "Period"
-	fieldID          = "ID"
-	fieldKind        = "Kind"
-	fieldLegs        = "Legs"
-	fieldPending     = "Pending"
-	fieldPhase       = "Phase"
-	fieldQuantity    = "Quantity"
-	fieldTaken       = "Taken"
-)
+const fieldLegs = "Legs" // in findings
 
 // amounts are those of a leg.
 type amounts struct {
@@ -99,10 +85,10 @@ func (p *posting) checkFigures(r *reader) {
 	}
 	isNothing := p.Quantity.Sign() == 0 && p.Cost.Sign() == 0
 	if !isNothing && !(p.Phase == captured && within(p.Quantity, new(big.Int).Neg(p.Pending))) {
-		r.fault(WrongValue, fieldPending, "the held amount; quantity and cost within it if captured, else 0")
+		r.fault(WrongValue, "Pending", "the held amount; quantity and cost within it if captured, else 0")
 	}
 	if p.Backdated {
-		r.fault(WrongValue, fieldBackdated, absent)
+		r.fault(WrongValue, "Backdated", absent)
 	}
 }
 
@@ -148,13 +134,13 @@ func (h header) isHold() bool { return h.ExpiresAt != "" }
 
 func (h *header) check(r *reader) {
 	h.at = timeOf(h.Legs)
-	if !r.has(fieldRecorded) {
+	if !r.has("RecordedAt") {
 		return
 	}
 	effective := h.at
 	h.effective, h.at = effective.Format(instantForm), h.RecordedAt
 	if !r.broken && (h.isHold() || !h.at.After(effective)) {
-		r.fault(WrongValue, fieldRecorded, "a time after that of the legs; a hold has no such attribute")
+		r.fault(WrongValue, "RecordedAt", "a time after that of the legs; a hold has no such attribute")
 	}
 }
 
@@ -184,7 +170,7 @@ func (all *legs) read(r *reader, name string, v types.AttributeValue) (ok bool) 
 		one.fill(&l)
 		if n := len(*all); n > 0 && !one.broken &&
 			(l.ID <= (*all)[n-1].ID || !timeOf(legs{l}).Equal(timeOf(*all))) {
-			one.fault(WrongValue, fieldID, "a KSUID after the previous leg's, of the same instant")
+			one.fault(WrongValue, "ID", "a KSUID after the previous leg's, of the same instant")
 		}
 		*all = append(*all, l)
 	})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"math/big"
 	"math/bits"
@@ -255,27 +254,8 @@ func truncated(s string) string {
 
 // formatValue returns a value as text for an operator.
 func formatValue(v types.AttributeValue) string {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return strconv.Quote(v.Value)
-	case *types.AttributeValueMemberN:
-		return v.Value
-	case *types.AttributeValueMemberBOOL:
-		return strconv.FormatBool(v.Value)
-	case *types.AttributeValueMemberNULL:
-		return "null"
-	case *types.AttributeValueMemberM:
-		parts := make([]string, 0, len(v.Value))
-		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
-			parts = append(parts, name+": "+formatValue(v.Value[name]))
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case *types.AttributeValueMemberL:
-		parts := make([]string, len(v.Value))
-		for i, element := range v.Value {
-			parts[i] = formatValue(element)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
+	if n, ok := scalar(v, aNumber); ok {
+		return n
 	}
-	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember")
+	return string(appendJSON(nil, v))
 }

@@ -102,7 +102,6 @@ func (b book) put(k store.Key, item store.Item) {
 var (
 	gold     = store.Transaction.Key("x-1")
 	openHold = store.Transaction.Key("h-open")
-	janeUSD  = store.Balance.Key("jane", "USD")
 )
 
 // future is a KSUID of a future time.

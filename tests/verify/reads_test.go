@@ -17,7 +17,6 @@ import (
 	"ledger.example/internal/audit"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
-	"ledger.example/projections"
 	"ledger.example/tests/system"
 )
 
@@ -157,31 +156,5 @@ func TestAlteredAccountAllowsNoDebit(t *testing.T) {
 	}
 	if system.Contents(t, client, books)[store.Transaction.Key("much")] != nil {
 		t.Error("it was posted")
-	}
-}
-
-// If somebody alters a posting directly in the table, neither the projector nor a strong read counts it.
-func TestAlteredPostingIsNotCounted(t *testing.T) {
-	b := copyOfBook(t)
-	shown := b[janeUSD]
-	postings := b.postings("jane", "USD")
-	b.add(postings[len(postings)-1], "Quantity", 1_000_000)
-	b.set(janeUSD, store.AttrHead, b[janeUSD][store.AttrSeal]) // the head has not counted it yet
-	client := b.client(t)
-	v := store.NewTable(client, books)
-	key := events.Pair{Account: "jane", Asset: "USD"}
-	_, _, id, _ := store.Posting.Parse(postings[len(postings)-1])
-	if err := projections.NewProjector(v, time.Now, nil).Refold(t.Context(), key,
-		[]events.KSUID{events.KSUID(id)}); !errors.Is(err, events.ErrChecksum) {
-		t.Errorf("refold: %v", err)
-	}
-	if strong, err := projections.NewReader(v, nil).Balance(t.Context(), key, nil); !errors.Is(err,
-		events.ErrChecksum) {
-		t.Errorf("strong read: %+v, %v", strong, err)
-	}
-	after := system.Contents(t, client, books)
-	was, is := store.Read(shown).Integer(store.AttrVersion), store.Read(after[janeUSD]).Integer(store.AttrVersion)
-	if was != is {
-		t.Errorf("the balance was written: version %d, then %d", was, is)
 	}
 }
