@@ -17,26 +17,54 @@ import (
 )
 
 // A defect breaks one rule in a copy of the product's code. A test must then fail. If the code changes so that the
-// passage no longer occurs exactly once, rewrite the passage. See the variable defects.
+// passage no longer occurs exactly once, rewrite the passage. See testdata/defects.txt.
 type defect struct {
-	name, guarantee string
-	file            string // path from the module's root
-	finder
-	code string // a passage of the file, with the marks «» and ‹›
+	name   string
+	file   string // path from the module's root
+	code   string // a passage of the file, with the marks «» and ‹›
+	folder string // of the test that must find the defect
+	test   string
+	within int // number of histories; 0: a directed test
 }
 
-// finder is the test that must find a defect.
-type finder struct {
-	folder, test string
-	within       int // number of histories; 0: a directed test
-}
+// defectRow is a row of the table of defects in docs/testing.md.
+var defectRow = regexp.MustCompile(`(?m)^\| [^|]+ \| ([^|]+) \| ([a-z/]+), (Test\w+) \| (\d+|directed) \|$`)
 
-func inHistories(within int) finder  { return finder{"tests/simulation", "TestHistories", within} }
-func inLifecycles(within int) finder { return finder{"tests/simulation", "TestLifecycles", within} }
-func inClosedPeriods(within int) finder {
-	return finder{"tests/simulation", "TestClosedPeriods", within}
+// readDefects returns the defects of docs/testing.md, with their passages.
+func readDefects(t *testing.T) (defects []defect) {
+	t.Helper()
+	table, err := os.ReadFile(filepath.Join(moduleRoot, "docs", "testing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	passages, err := os.ReadFile(filepath.Join("testdata", "defects.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]defect{}
+	for _, one := range strings.Split(strings.TrimSuffix(string(passages), "\n"), "\n# ")[1:] {
+		title, code, _ := strings.Cut(one, "\n")
+		name, file, _ := strings.Cut(title, ": ")
+		byName[name] = defect{name: name, file: file, code: code}
+	}
+	for _, row := range defectRow.FindAllStringSubmatch(string(table), -1) {
+		d, ok := byName[row[1]]
+		if !ok {
+			t.Errorf("defect %q has no passage", row[1])
+		}
+		delete(byName, row[1])
+		d.folder, d.test = row[2], row[3]
+		if _, err := os.Stat(filepath.Join(moduleRoot, d.folder)); err != nil {
+			d.folder = path.Join("tests", d.folder)
+		}
+		d.within, _ = strconv.Atoi(row[4]) // 0: directed
+		defects = append(defects, d)
+	}
+	for name := range byName {
+		t.Errorf("docs/testing.md lacks defect %q", name)
+	}
+	return defects
 }
-func directed(folder, test string) finder { return finder{folder, test, 0} }
 
 // Patterns in a defect's passage.
 var (
@@ -67,7 +95,7 @@ var moduleRoot = filepath.Join("..", "..")
 
 // plantedTexts returns the files with defects, by path, with every defect in them. Passages that do not occur exactly
 // once fail the test.
-func plantedTexts(t *testing.T) map[string]string {
+func plantedTexts(t *testing.T, defects []defect) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	for _, d := range defects {
@@ -90,14 +118,14 @@ func plantedTexts(t *testing.T) map[string]string {
 
 // plant builds the tests of each package that must find a defect, with all defects switched off. The binaries are by
 // folder.
-func plant(t *testing.T) (binaries map[string]string) {
+func plant(t *testing.T, defects []defect) (binaries map[string]string) {
 	t.Helper()
 	root, err := filepath.Abs(moduleRoot)
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	texts, replaced := plantedTexts(t), map[string]string{}
+	texts, replaced := plantedTexts(t, defects), map[string]string{}
 	if t.Failed() {
 		t.FailNow()
 	}
@@ -154,7 +182,8 @@ func (d defect) run(binary, planted string) ([]byte, error) {
 // With all defects switched off, the tests must pass.
 func TestDefects(t *testing.T) {
 	full.Only(t, "plants defects in copies of the code, and requires that tests find them")
-	binaries := plant(t)
+	defects := readDefects(t)
+	binaries := plant(t, defects)
 	sound := map[string]bool{}
 	for _, d := range defects {
 		if !sound[d.folder+d.test] {
@@ -185,24 +214,11 @@ func TestDefects(t *testing.T) {
 	}
 }
 
-// TestDefectsAreListed checks that docs/testing.md has a row for each defect. It also checks, in the short run, that
-// the passages and the tests that the defects name exist.
+// TestDefectsAreListed checks, in the short run, that the passages and the tests of the defects exist.
 func TestDefectsAreListed(t *testing.T) {
-	plantedTexts(t)
-	text, err := os.ReadFile(filepath.Join(moduleRoot, "docs", "testing.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	defects := readDefects(t)
+	plantedTexts(t, defects)
 	for _, d := range defects {
-		within := "directed"
-		if d.within > 0 {
-			within = strconv.Itoa(d.within)
-		}
-		row := fmt.Sprintf("| %s | %s | %s, %s | %s |", d.guarantee, d.name, strings.TrimPrefix(d.folder, "tests/"),
-			d.test, within)
-		if !strings.Contains(string(text), row+"\n") {
-			t.Errorf("docs/testing.md lacks the row\n%s", row)
-		}
 		files, _ := filepath.Glob(filepath.Join(moduleRoot, d.folder, "*_test.go")) // the pattern is valid
 		if !slices.ContainsFunc(files, func(file string) bool {
 			code, _ := os.ReadFile(file)

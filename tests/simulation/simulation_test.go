@@ -34,7 +34,7 @@
 // TestHistories runs posts only. Each post moves a different power of two, so every sum shows which postings it counts.
 // TestLifecycles runs everything else: holds, reversals, batches and changes of accounts. TestClosedPeriods closes the
 // books while backdated transactions are posted (closings_test.go). TestDefects breaks the
-// product's code in one place at a time, and requires that these tests fail (defects_test.go, planted_test.go). A
+// product's code in one place at a time, and requires that these tests fail (testdata/defects.txt). A
 // failing history prints its seed, the smallest plan that still fails, and the command that replays it.
 package simulation
 
