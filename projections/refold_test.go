@@ -56,6 +56,21 @@ func TestRefoldOfCountedPostingsClosesSegments(t *testing.T) {
 	}
 }
 
+// What was settled when a refold began to read is settled, not what is when it ends. Meanwhile a posting may be committed
+// behind what it has read, and a seal past that posting would hide it.
+func TestSettledWhenTheReadBegan(t *testing.T) {
+	b := newBook(t)
+	b.Time = morning.Add(30 * time.Second)
+	ids := b.PostOnes(jane, 1_000, 25_000, 26_000)
+	b.on(&viewstest.Hooked{Table: b.Table, AfterPostings: func(page []store.Item) ([]store.Item, error) {
+		b.Time = b.Time.Add(time.Minute)
+		return page, nil
+	}})
+	b.Refold(jane, ids...)
+	viewstest.Same(t, "balance", b.Stored(jane), projections.Balance{Pair: jane, Version: b.Stored(jane).Version,
+		Seal: ones(1_000, 1), Head: ones(26_000, 3), First: ksuid(1_000)})
+}
+
 // The earlier of both clocks decides. Without the store's clock nothing is settled.
 func TestSettledBefore(t *testing.T) {
 	for _, c := range [][3]int{{30, 30, 20}, {300, 30, 20}, {25, 30, 15}} { // own clock, store's clock, settled
