@@ -62,33 +62,23 @@ func (h *history) draftClosing(op *operation) {
 	}
 }
 
-// closing makes one call to close the books.
+// closing makes one call to close the books, and checks the answer against the model.
 func (h *history) closing(ctx context.Context, d dice, op *operation) (final bool) {
 	if op.closing.Number == 0 {
 		h.draftClosing(op)
 	}
-	return h.sendClosing(ctx, op, func(do func(*process) (bool, error)) (bool, error, bool) {
-		return perform(h, d.IntN(len(h.commandProcesses)), do)
-	})
-}
-
-// sendClosing makes one call to close the books, in the process that perform picks, and checks the answer against the
-// model. It reports whether the answer is final.
-func (h *history) sendClosing(ctx context.Context, op *operation,
-	perform func(func(*process) (bool, error)) (bool, error, bool)) (final bool) {
 	ctx, c := h.model.beginCall(ctx)
 	var closed events.PeriodClosed
-	created, err, died := perform(func(on *process) (created bool, err error) {
+	created, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (created bool, err error) {
 		closed, created, err = on.ledger.ClosePeriod(ctx, op.closing)
 		return created, err
 	})
 	h.observe()
-	e, again := h.classify(op, c, err, died)
-	switch {
+	switch e, again := h.classify(op, c, err, died); {
 	case again:
 		return false
 	case e == nil:
-		h.model.acknowledgeClosing(op, closed, created)
+		h.model.acknowledgeClosing(op, closed, created, c)
 	default:
 		h.model.checkClosingRefusal(op, e, c)
 	}
@@ -96,19 +86,13 @@ func (h *history) sendClosing(ctx context.Context, op *operation,
 }
 
 // retryClosing retries a closing whose number is stored.
-func (h *history) retryClosing(ctx context.Context, p *process, op *operation) {
+func (h *history) retryClosing(ctx context.Context, op *operation) {
 	stored := h.model.closings
 	if op.closing.Number == 0 || op.closing.Number > int64(len(stored)) {
 		return
 	}
 	h.checkWriter(op, h.model.closers[stored[op.closing.Number-1]], "")
-	if !h.sendClosing(ctx, op, func(do func(*process) (bool, error)) (bool, error, bool) {
-		created, err := do(p)
-		if created {
-			h.fail("%s: number %d was put a second time", op.name, op.closing.Number)
-		}
-		return created, err, false
-	}) {
+	if !h.closing(ctx, h.draw(ctx, "retries"), op) {
 		h.fail("%s: a retry without faults has no answer", op.name)
 	}
 }
@@ -140,13 +124,16 @@ func (m *model) sameClosing(r ledger.ClosePeriod) (stored, same bool) {
 
 // acknowledgeClosing checks an answer that acknowledges a closing. It must be stored as requested. Requests that begin
 // later are judged by it, as by every closing that is stored when they begin (call.closings).
-func (m *model) acknowledgeClosing(op *operation, closed events.PeriodClosed, created bool) {
+func (m *model) acknowledgeClosing(op *operation, closed events.PeriodClosed, created bool, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, same := m.sameClosing(op.closing); !same || m.closings[op.closing.Number-1] != closed {
 		m.fail("%s: %+v was acknowledged as %+v, but %+v is stored", op.name, op.closing, closed, m.closings)
 	}
-	if !created {
+	switch {
+	case created && m.closers[closed] != c:
+		m.fail("%s: %+v is said to be new, but another call closed the books", op.name, closed)
+	case !created:
 		m.count("closings replayed")
 	}
 }

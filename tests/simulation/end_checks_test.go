@@ -76,6 +76,7 @@ func (h *history) runAudit() (audit.Report, error) {
 // retryAll retries each operation whose effect is stored. The answer must show the stored effect.
 func (h *history) retryAll() {
 	p := h.startProcess(checkProcess, 0)
+	h.commandProcesses = []*process{p}
 	for _, op := range h.operations {
 		switch ctx := as(checkProcess + " " + op.name); {
 		case op.skipped:
@@ -97,7 +98,7 @@ func (h *history) retryAll() {
 				h.retryEnd(ctx, p, op, stored)
 			}
 		case op.kind == kindClosing:
-			h.retryClosing(ctx, p, op)
+			h.retryClosing(ctx, op)
 		case op.kind == kindBatch && op.atomic:
 			h.checkAtomic(op)
 		}

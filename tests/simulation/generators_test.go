@@ -18,7 +18,7 @@ func (g *generator) postsOnly() {
 		return
 	}
 	for _, e := range g.Perm(maxPosts)[:3+g.IntN(maxPosts-2)] {
-		g.post(events.NewAmount(1<<e), g.between(0, g.knobs.span))
+		g.postAny(events.NewAmount(1<<e), g.between(0, g.knobs.span))
 	}
 }
 
@@ -37,8 +37,8 @@ func (g *generator) spendEarly() {
 	}
 }
 
-// post adds a transaction of a random kind.
-func (g *generator) post(quantity events.Amount, begin time.Duration) {
+// postAny adds a transaction of a random kind.
+func (g *generator) postAny(quantity events.Amount, begin time.Duration) {
 	two := g.Perm(len(accountIDs))
 	from, to := accountIDs[two[0]], accountIDs[two[1]]
 	if g.knobs.onePair && g.chance(.8) {
@@ -206,70 +206,6 @@ func (g *generator) reversing() {
 		if g.chance(.4) { // spends what the reversals take back
 			account := of.legs[1]
 			g.transfer(account.Account, bank, account.Asset, g.amount(1, 40), begin+g.seconds(6))
-		}
-	}
-}
-
-// batching adds batches in which an account spends what an earlier or a later member brings it.
-func (g *generator) batching() {
-	for range 1 + g.IntN(2) {
-		g.fund(pick(g.dice, 0., 10))
-	}
-	for range 2 + g.IntN(3) {
-		b := g.add(&operation{kind: kindBatch, begin: 2*time.Second + g.seconds(20), atomic: g.chance(.6)})
-		account, before := pick(g.dice, jane, joe), g.chance(.4) // before: a debit precedes the credit that covers it
-		for i := range 1 + g.IntN(4) {
-			if !before && g.chance(.3) {
-				account = pick(g.dice, jane, joe)
-			}
-			spent := before && i%2 == 0 || !before && g.chance(.6)
-			from, to := bank, account
-			if spent {
-				from, to = account, pick(g.dice, bank, shop)
-			}
-			op := g.transfer(from, to, usd, g.amount(5, 40), b.begin)
-			if spent && g.chance(.3) {
-				op.asHold(200 * time.Second)
-			}
-			g.joinBatch(b, op)
-		}
-	}
-	for range 1 + g.IntN(4) {
-		g.transfer(pick(g.dice, jane, joe), bank, usd, g.amount(1, 40), 2*time.Second+g.seconds(20))
-	}
-	if g.chance(.3) {
-		g.changeAny(pick(g.dice, jane, joe), g.seconds(25))
-	}
-	g.sharing()
-	g.endingInBatches()
-}
-
-// sharing adds batches that are not atomic, whose members debit the same account, so that they are written together.
-// Some members also credit it, often with more. Some debit another account as well.
-func (g *generator) sharing() {
-	for range 1 + g.IntN(3) {
-		b := g.add(&operation{kind: kindBatch, begin: 2*time.Second + g.seconds(20)})
-		account, other := jane, joe
-		if g.chance(.5) {
-			account, other = joe, jane
-		}
-		g.transfer(bank, account, usd, g.amount(10, 300), g.seconds(b.begin.Seconds()))
-		for range 2 + g.IntN(4) {
-			quantity := g.amount(1, 40)
-			legs := []ledger.LegRequest{legOf(account, usd, quantity.Neg()), legOf(shop, usd, quantity)}
-			switch g.IntN(6) {
-			case 0, 1:
-				own := g.amount(1, 80)
-				legs = append(legs, legOf(bank, usd, own.Neg()), legOf(account, usd, own))
-			case 2:
-				also := g.amount(1, 20)
-				legs = append(legs, legOf(other, usd, also.Neg()), legOf(bank, usd, also))
-			}
-			op := g.transaction(b.begin, legs...)
-			if g.chance(.2) {
-				op.asHold(200 * time.Second)
-			}
-			g.joinBatch(b, op)
 		}
 	}
 }

@@ -1,15 +1,11 @@
 package simulation
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ledger.example/events"
-	"ledger.example/internal/store"
 	"ledger.example/ledger"
 )
 
@@ -36,12 +32,6 @@ type lifecycle struct {
 	changeCalls   map[string]map[int64]*call // the call that sent a change, by account and number
 }
 
-// attempt is one transactional write of a call, with the headers and the ends of holds in it, in their order.
-type attempt struct {
-	*call
-	events []events.Event
-}
-
 // version is the state of an account after one change.
 type version struct {
 	number int64
@@ -49,20 +39,6 @@ type version struct {
 	limits map[string]int64
 	acked  int // stamp of the first acknowledgement; 0: none
 }
-
-// call is one call of a command.
-type call struct {
-	began     int           // stamp
-	acked     map[pair]sums // what had been acknowledged before
-	backdated map[pair]sums // what had been acknowledged before, but may not be projected yet
-	answered  time.Time     // when its answer came
-	sent      time.Time
-	closings  int            // the number of closings of the books that were stored before
-	attempts  map[string]int // likewise, before the last attempt to post each transaction
-}
-
-// callKey is the context key for the *call that a request belongs to.
-type callKey struct{}
 
 func newLifecycle() lifecycle {
 	return lifecycle{
@@ -89,62 +65,6 @@ func (m *model) stampAck(what string) {
 	if _, before := m.ackStamps[what]; !before {
 		m.stamp++
 		m.ackStamps[what] = m.stamp
-	}
-}
-
-// beginCall notes that a call begins. The call must use the returned context.
-func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.stamp++
-	c := &call{began: m.stamp, acked: maps.Clone(m.ackedSums), backdated: map[pair]sums{},
-		sent: time.Now(), closings: len(m.closings), attempts: map[string]int{}}
-	for k, ofPair := range m.hiddenBackdated {
-		for _, p := range ofPair {
-			c.backdated[k] = m.plus(c.backdated[k], sumsOf(p))
-		}
-	}
-	return context.WithValue(ctx, callKey{}, c), c
-}
-
-// noteAttempt notes which call sends a write.
-func (m *model) noteAttempt(ctx context.Context, parameters any) {
-	c, _ := ctx.Value(callKey{}).(*call)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if put, isPut := parameters.(*dynamodb.PutItemInput); isPut {
-		if e, err := store.Only[events.PeriodClosed](store.DecodeEvent(put.Item)); err == nil {
-			m.closers[e] = c
-		}
-	}
-	in, writes := parameters.(*dynamodb.TransactWriteItemsInput)
-	if !writes {
-		return
-	}
-	a := &attempt{call: c}
-	for _, action := range in.TransactItems {
-		if action.Put == nil {
-			continue
-		}
-		key := store.ItemKey(action.Put.Item)
-		if _, _, id, posting := store.Posting.Parse(key); posting {
-			m.attempts[events.KSUID(id)] = a
-		}
-		_, header := store.Transaction.Parse(key)
-		if _, end := store.Outcome.Parse(key); header || end {
-			if e, err := store.DecodeEvent(action.Put.Item); err == nil {
-				a.events = append(a.events, e)
-				if t, isHeader := e.(events.TransactionPosted); isHeader {
-					m.checkPeriod(t, c)
-				}
-			}
-		}
-		if account, number, change := store.Change.Parse(key); change {
-			if m.changeCalls[account] == nil {
-				m.changeCalls[account] = map[int64]*call{}
-			}
-			m.changeCalls[account][number] = c
-		}
 	}
 }
 
@@ -250,18 +170,6 @@ func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]
 				m.spentOrHeld, m.funds)
 		}
 	}
-}
-
-// inForce returns the versions of an account that a call may have read: the newest that was acknowledged before it
-// began, and all later ones. Without a call, it returns all.
-func (m *model) inForce(account string, c *call) []version {
-	all := m.versions[account]
-	for i := len(all) - 1; i > 0 && c != nil; i-- {
-		if all[i].acked > 0 && all[i].acked <= c.began {
-			return all[i:]
-		}
-	}
-	return all
 }
 
 // takePosting adds a posting.

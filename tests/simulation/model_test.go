@@ -150,10 +150,7 @@ func (m *model) take(key store.Key, before, after store.Item) {
 	case store.Segment.Type:
 		account, asset, through, _ := store.Segment.Parse(key)
 		k := pair{Account: account, Asset: asset}
-		if m.segments[k] == nil {
-			m.segments[k] = map[events.KSUID]segment{}
-		}
-		m.segments[k][events.KSUID(through)] = segment{after: events.KSUID(text(after, store.AttrAfter)),
+		inner(m.segments, k)[events.KSUID(through)] = segment{after: events.KSUID(text(after, store.AttrAfter)),
 			fold: foldOf(after)}
 		m.count("segments closed")
 	case store.Summary.Type:
@@ -187,10 +184,7 @@ func (m *model) takeEvent(key store.Key, item store.Item) {
 		m.takeHeader(e)
 	case events.PostingRecorded:
 		k := pair{Account: e.Account, Asset: e.Asset}
-		if m.postings[k] == nil {
-			m.postings[k] = map[events.KSUID]events.PostingRecorded{}
-		}
-		m.postings[k][e.ID] = e
+		inner(m.postings, k)[e.ID] = e
 		m.stored[k] = m.plus(m.stored[k], sumsOf(e))
 		m.late[e.ID] = isLate(e)
 		m.takePosting(k, e)
@@ -207,6 +201,14 @@ func (m *model) takeEvent(key store.Key, item store.Item) {
 	case events.MemberGranted:
 		m.roles = append(m.roles, string(e.Role))
 	}
+}
+
+// inner returns the map of a key, and makes it if it is missing.
+func inner[K, L comparable, V any](m map[K]map[L]V, of K) map[L]V {
+	if m[of] == nil {
+		m[of] = map[L]V{}
+	}
+	return m[of]
 }
 
 // noSum replaces a number that cannot be parsed. No sum has this value, so the check that uses it fails.

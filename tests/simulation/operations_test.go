@@ -65,9 +65,10 @@ type operation struct {
 	name  string        // unique; also the id of the transaction
 	begin time.Duration // since the history began
 
-	body      ledger.Request      // of kindPost and kindReverse; see request
-	otherBody ledger.Request      // a different body with the same id
-	legs      []ledger.LegRequest // of an end or a reversal: in batches only, see brings
+	build     func(ledger.Annotation) ledger.Request // of kindPost and kindReverse, likewise the next
+	body      ledger.Request                         // see request
+	otherBody ledger.Request                         // a different body with the same id
+	legs      []ledger.LegRequest                    // of an end or a reversal: in batches only, see brings
 	hold      bool
 	expires   time.Duration // of a hold, since the history began; 0: the ledger's default
 	effective time.Time     // the effective date; zero: none
@@ -125,57 +126,42 @@ func (op *operation) effect(k pair) (debits, credits int64) {
 	return debits, credits
 }
 
-// annotated returns the body of a transaction with a changed annotation.
-func annotated(request ledger.Request, change func(*ledger.Annotation)) ledger.Request {
-	switch r := request.(type) {
-	case ledger.PostTransfer:
-		change(&r.Annotation)
-		return r
-	case ledger.PostTrade:
-		change(&r.Annotation)
-		return r
-	case ledger.PostTransaction:
-		change(&r.Annotation)
-		return r
-	case ledger.ReverseRequest:
-		change(&r.Annotation)
-		return r
-	}
-	return request
-}
-
 // prepare completes the n-th operation with what depends on the time at which the history began: when its hold expires,
 // its effective date, and its other body.
 func (h *history) prepare(n int, op *operation) {
-	if op.hold {
-		hold := &ledger.HoldRequest{}
-		if op.expires > 0 {
-			at := h.began.Add(op.expires).UTC().Truncate(time.Microsecond)
-			hold.ExpiresAt = &at
-		}
-		op.body = annotated(op.body, func(note *ledger.Annotation) { note.Hold = hold })
+	if op.build == nil {
+		return
 	}
-	op.otherBody = annotated(op.body, func(note *ledger.Annotation) { note.Description = "another body" })
-	if op.body != nil && !op.hold && !op.isNext && (op.batch == nil || !op.batch.atomic || h.plan.Mode == Books) {
+	note, other := op.note(), op.note()
+	if op.hold {
+		note.Hold = &ledger.HoldRequest{}
+		if op.expires > 0 {
+			note.Hold.ExpiresAt = new(h.began.Add(op.expires).UTC().Truncate(time.Microsecond))
+		}
+		other.Hold = note.Hold
+	}
+	other.Description = "another body"
+	if !op.hold && !op.isNext && (op.batch == nil || !op.batch.atomic || h.plan.Mode == Books) {
 		h.backdate(n, op)
 	}
+	if !op.effective.IsZero() { // the other body differs only in the date
+		other.Description = ""
+		note.EffectiveAt, other.EffectiveAt = new(op.effective), new(op.effective.Add(-time.Microsecond))
+	}
+	op.body, op.otherBody = op.build(note), op.build(other)
 }
 
 // backdate gives some operations an effective date, before the history began or within it. A date within the history
-// can still be in the future when the operation is sent, and is then refused. The other body differs only in the date.
+// can still be in the future when the operation is sent, and is then refused.
 func (h *history) backdate(n int, op *operation) {
 	d := h.plan.draw("effective", uint64(n))
 	if !h.occurs(Backdated, d.chance(h.knobs.backdated) || op.late) {
 		return
 	}
-	at := h.began.Add(-d.between(time.Microsecond, pick(d, time.Second, time.Minute, time.Hour, 1000*time.Hour)))
+	op.effective = h.began.Add(-d.between(time.Microsecond, pick(d, time.Second, time.Minute, time.Hour, 1000*time.Hour)))
 	if d.chance(.4) && !op.late {
-		at = h.began.Add(d.between(0, h.knobs.span))
+		op.effective = h.began.Add(d.between(0, h.knobs.span))
 	}
-	other := at.Add(-time.Microsecond)
-	op.effective = at
-	op.otherBody = annotated(op.body, func(note *ledger.Annotation) { note.EffectiveAt = &other })
-	op.body = annotated(op.body, func(note *ledger.Annotation) { note.EffectiveAt = &at })
 }
 
 func (op *operation) isOtherBody(body ledger.Request) bool {
@@ -218,30 +204,35 @@ func legOf(account, asset string, quantity events.Amount) ledger.LegRequest {
 	return ledger.LegRequest{Account: account, Asset: asset, Quantity: quantity}
 }
 
+// post adds a transaction with these legs, which build requests.
+func (g *generator) post(begin time.Duration, build func(ledger.Annotation) ledger.Request,
+	legs ...ledger.LegRequest) *operation {
+	return g.add(&operation{kind: kindPost, begin: begin, build: build, legs: legs})
+}
+
 func (g *generator) transfer(from, to, asset string, quantity events.Amount, begin time.Duration) *operation {
-	op := g.add(&operation{kind: kindPost, begin: begin})
-	op.body = ledger.PostTransfer{Annotation: op.note(), From: from, To: to, Asset: asset, Quantity: quantity}
-	op.legs = []ledger.LegRequest{legOf(from, asset, quantity.Neg()), legOf(to, asset, quantity)}
-	return op
+	return g.post(begin, func(note ledger.Annotation) ledger.Request {
+		return ledger.PostTransfer{Annotation: note, From: from, To: to, Asset: asset, Quantity: quantity}
+	}, legOf(from, asset, quantity.Neg()), legOf(to, asset, quantity))
 }
 
 func (g *generator) transaction(begin time.Duration, legs ...ledger.LegRequest) *operation {
-	op := g.add(&operation{kind: kindPost, begin: begin, legs: legs})
-	op.body = ledger.PostTransaction{Annotation: op.note(), Postings: legs}
-	return op
+	return g.post(begin, func(note ledger.Annotation) ledger.Request {
+		return ledger.PostTransaction{Annotation: note, Postings: legs}
+	}, legs...)
 }
 
 func (g *generator) trade(begin time.Duration, buyer, seller string, quantity, cost events.Amount,
 	settle bool) *operation {
-	op := g.add(&operation{kind: kindPost, begin: begin})
-	op.body = ledger.PostTrade{Annotation: op.note(), Asset: aapl, Buyer: buyer, Seller: seller, Quantity: quantity,
-		Cost: cost, Settle: settle}
-	op.legs = []ledger.LegRequest{{Account: buyer, Asset: aapl, Quantity: quantity, Cost: cost},
+	legs := []ledger.LegRequest{{Account: buyer, Asset: aapl, Quantity: quantity, Cost: cost},
 		{Account: seller, Asset: aapl, Quantity: quantity.Neg(), Cost: cost.Neg()}}
 	if settle {
-		op.legs = append(op.legs, legOf(buyer, usd, cost.Neg()), legOf(seller, usd, cost))
+		legs = append(legs, legOf(buyer, usd, cost.Neg()), legOf(seller, usd, cost))
 	}
-	return op
+	return g.post(begin, func(note ledger.Annotation) ledger.Request {
+		return ledger.PostTrade{Annotation: note, Asset: aapl, Buyer: buyer, Seller: seller, Quantity: quantity,
+			Cost: cost, Settle: settle}
+	}, legs...)
 }
 
 // asHold turns a post into a hold that expires this long after op.begin. 0: after the ledger's default.
@@ -268,7 +259,7 @@ func (g *generator) partOf(of *operation) ledger.Part {
 	within := func(a events.Amount) events.Amount { // from 1 to a
 		return events.NewAmount(1 + g.Int64N(max(1, int64Of(a))))
 	}
-	switch r := of.body.(type) {
+	switch r := of.build(of.note()).(type) {
 	case ledger.PostTransfer:
 		quantity := within(r.Quantity)
 		return ledger.Part{Quantity: &quantity}
@@ -302,9 +293,10 @@ func (g *generator) release(hold *operation, begin time.Duration) *operation {
 }
 
 func (g *generator) reverse(of *operation, part ledger.Part, begin time.Duration) *operation {
-	op := g.add(&operation{kind: kindReverse, target: of, begin: begin, part: part})
-	op.body = ledger.ReverseRequest{Annotation: op.note(), Transaction: of.name, Part: part}
-	return op
+	return g.add(&operation{kind: kindReverse, target: of, begin: begin, part: part,
+		build: func(note ledger.Annotation) ledger.Request {
+			return ledger.ReverseRequest{Annotation: note, Transaction: of.name, Part: part}
+		}})
 }
 
 // spendAfter lets the caller of op spend what op gives back, as soon as op is acknowledged.
