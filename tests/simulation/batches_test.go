@@ -50,7 +50,6 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 		members = slices.DeleteFunc(members, func(op *operation) bool { return op != members[0] && d.chance(.5) })
 		complete = false
 	}
-	ctx, c := h.model.beginCall(ctx)
 	if !b.atomic {
 		ctx = context.WithValue(ctx, independent{}, true)
 	}
@@ -61,11 +60,9 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 		calls = append(calls, op.startCall())
 		defer func() { op.inFlight-- }()
 	}
-	results, err, died := perform(h, d.IntN(len(h.commandProcesses)),
-		func(on *process) ([]ledger.BatchResult, error) { return on.ledger.PostBatch(ctx, requests, b.atomic) })
-	c.answered = time.Now()
-	h.observe()
-	e, again := h.classify(b, c, err, died)
+	c, results, e, again := ask(ctx, h, d, b, func(ctx context.Context, on *process) ([]ledger.BatchResult, error) {
+		return on.ledger.PostBatch(ctx, requests, b.atomic)
+	})
 	switch {
 	case again:
 	case e != nil && (!b.atomic || e.Request < 1 || e.Request > len(members)):
@@ -79,7 +76,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 	}
 	final = complete
 	for i, op := range members {
-		answer, failed := ledger.Posted{}, err
+		answer, failed := ledger.Posted{}, e
 		switch {
 		case again:
 		case e == nil:
@@ -90,10 +87,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 				h.count("ends in batches")
 			}
 			answer = results[i].Posted
-			if one := results[i].Err; one != nil {
-				failed = one
-			}
-			if failed != nil && b.atomic {
+			if failed = results[i].Err; failed != nil && b.atomic {
 				h.fail("%s: member %s of an atomic batch is refused alone: %w", b.name, op.name, failed)
 			}
 		case i != e.Request-1: // refused because another member is
@@ -104,11 +98,12 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 			op.refusedForGood = e.Code == ledger.CodeInsufficientFunds && calls[i].wasOnly(op)
 			continue
 		}
+		again := h.noteAnswer(op, c, failed, again && e == nil)
 		if op.endsHold() {
-			final = h.checkEndAnswer(op, c, answer, failed, died) && final
+			final = h.checkEndAnswer(op, c, answer, failed, again) && final
 			continue
 		}
-		final = h.checkAnswer(ctx, d, op, calls[i], c, op.body, answer, failed, died) && final
+		final = h.checkAnswer(ctx, d, op, calls[i], c, op.body, answer, failed, again) && final
 	}
 	return final
 }

@@ -92,31 +92,40 @@ func (h *history) call(ctx context.Context, op *operation) {
 	}
 }
 
-// classify returns the error of a call, if it had one. again: the outcome is unknown, or the answer asks for a retry. e
-// is nil if the call succeeded, and if the process died without an answer. It notes the code of an answer that says that
-// nothing was written.
-func (h *history) classify(op *operation, c *call, err error, died bool) (e *ledger.Error, again bool) {
-	if op.calls[c] = ""; died {
-		h.count("unanswered")
-		return nil, true
-	}
-	if err == nil {
-		return nil, false
-	}
+// ask makes one call for an operation in a random command process. again: the outcome is unknown, or the answer asks for
+// a retry. e is nil if the call succeeded, and if the process died without an answer.
+func ask[T any](ctx context.Context, h *history, d dice, op *operation, do func(context.Context, *process) (T, error)) (
+	c *call, answer T, e *ledger.Error, again bool,
+) {
+	ctx, c = h.model.beginCall(ctx)
+	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (T, error) { return do(ctx, on) })
+	c.answered = time.Now()
+	h.observe()
 	e, ok := errors.AsType[*ledger.Error](err)
-	if !ok {
+	if died {
+		e = nil
+	} else if err != nil && !ok {
 		h.fail("%s: the error has type %T: %w", op.name, err, err)
-		return nil, true
+		died = true
 	}
-	if e.Code != ledger.CodeOutcomeUnknown {
+	return c, answer, e, h.noteAnswer(op, c, e, died)
+}
+
+// noteAnswer notes the code of an answer that says that nothing was written. again: see ask.
+func (h *history) noteAnswer(op *operation, c *call, e *ledger.Error, died bool) (again bool) {
+	op.calls[c] = ""
+	if e != nil && e.Code != ledger.CodeOutcomeUnknown {
 		op.calls[c] = e.Code
 	}
-	switch e.Code {
-	case ledger.CodeOutcomeUnknown, ledger.CodeThrottled, ledger.CodeContention, ledger.CodeUnavailable:
+	if again = died || e != nil && slices.Contains(retried, e.Code); again {
 		h.count("unanswered")
-		return e, true
 	}
-	return e, false
+	return again
+}
+
+// retried are the codes after which a caller sends the same request again.
+var retried = []ledger.Code{
+	ledger.CodeOutcomeUnknown, ledger.CodeThrottled, ledger.CodeContention, ledger.CodeUnavailable,
 }
 
 // post makes one call to post or reverse.
@@ -125,14 +134,12 @@ func (h *history) post(ctx context.Context, d dice, op *operation) (final bool) 
 	if h.occurs(OtherBody, op.acknowledged != nil && d.chance(.1)) {
 		body = op.otherBody
 	}
-	ctx, c := h.model.beginCall(ctx)
 	p := op.startCall()
 	defer func() { op.inFlight-- }()
-	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)),
-		func(on *process) (ledger.Posted, error) { return on.ledger.Post(ctx, body) })
-	c.answered = time.Now()
-	h.observe()
-	return h.checkAnswer(ctx, d, op, p, c, body, answer, err, died)
+	c, answer, e, again := ask(ctx, h, d, op, func(ctx context.Context, on *process) (ledger.Posted, error) {
+		return on.ledger.Post(ctx, body)
+	})
+	return h.checkAnswer(ctx, d, op, p, c, body, answer, e, again)
 }
 
 // callStart is the state of an operation when one of its calls began.
@@ -155,8 +162,7 @@ func (p callStart) wasOnly(op *operation) bool { return p.alone && op.count == p
 
 // checkAnswer checks the answer to one call against the model. It reports whether the answer is final.
 func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p callStart, c *call, body ledger.Request,
-	answer ledger.Posted, err error, died bool) (final bool) {
-	e, again := h.classify(op, c, err, died)
+	answer ledger.Posted, e *ledger.Error, again bool) (final bool) {
 	switch {
 	case again:
 		return false
@@ -181,7 +187,7 @@ func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p call
 	}
 	final, never, expected := h.checkRefusal(op, e, c)
 	if !expected {
-		h.fail("%s: answered with %w", op.name, err)
+		h.fail("%s: answered with %w", op.name, e)
 	}
 	op.refusedForGood = never && p.wasOnly(op)
 	return final

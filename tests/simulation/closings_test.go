@@ -67,14 +67,12 @@ func (h *history) closing(ctx context.Context, d dice, op *operation) (final boo
 	if op.closing.Number == 0 {
 		h.draftClosing(op)
 	}
-	ctx, c := h.model.beginCall(ctx)
 	var closed events.PeriodClosed
-	created, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (created bool, err error) {
+	c, created, e, again := ask(ctx, h, d, op, func(ctx context.Context, on *process) (created bool, err error) {
 		closed, created, err = on.ledger.ClosePeriod(ctx, op.closing)
 		return created, err
 	})
-	h.observe()
-	switch e, again := h.classify(op, c, err, died); {
+	switch {
 	case again:
 		return false
 	case e == nil:

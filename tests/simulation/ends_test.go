@@ -9,19 +9,14 @@ import (
 
 // end makes one call to capture or release a hold.
 func (h *history) end(ctx context.Context, d dice, op *operation) (final bool) {
-	ctx, c := h.model.beginCall(ctx)
-	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (ledger.Posted, error) {
+	c, answer, e, again := ask(ctx, h, d, op, func(ctx context.Context, on *process) (ledger.Posted, error) {
 		return on.ledger.Post(ctx, op.request())
 	})
-	h.observe()
-	return h.checkEndAnswer(op, c, answer, err, died)
+	return h.checkEndAnswer(op, c, answer, e, again)
 }
 
 // checkEndAnswer checks the answer to one call to end a hold against the model. It reports whether the answer is final.
-func (h *history) checkEndAnswer(
-	op *operation, c *call, answer ledger.Posted, err error, died bool,
-) (final bool) {
-	e, again := h.classify(op, c, err, died)
+func (h *history) checkEndAnswer(op *operation, c *call, answer ledger.Posted, e *ledger.Error, again bool) (final bool) {
 	switch {
 	case again:
 		return false
@@ -33,7 +28,7 @@ func (h *history) checkEndAnswer(
 		h.model.checkNotFound(op, c)
 		return false
 	default:
-		h.fail("%s: answered with %w", op.name, err)
+		h.fail("%s: answered with %w", op.name, e)
 	}
 	return true
 }
@@ -84,12 +79,9 @@ func partOfLeg(part ledger.Part, i int) (quantity events.Amount, ok bool) {
 
 // change makes one call to change an account.
 func (h *history) change(ctx context.Context, d dice, op *operation) (final bool) {
-	ctx, c := h.model.beginCall(ctx)
-	account, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (ledger.Account, error) {
+	c, account, e, again := ask(ctx, h, d, op, func(ctx context.Context, on *process) (ledger.Account, error) {
 		return on.ledger.ChangeAccount(ctx, op.change)
 	})
-	h.observe()
-	e, again := h.classify(op, c, err, died)
 	switch {
 	case again:
 		return false
@@ -99,7 +91,7 @@ func (h *history) change(ctx context.Context, d dice, op *operation) (final bool
 	case e.Code == ledger.CodeInvalidChange: // a closed account, or one that is not empty
 		h.model.checkInvalidChange(op, e, c)
 	default:
-		h.fail("%s: answered with %w", op.name, err)
+		h.fail("%s: answered with %w", op.name, e)
 	}
 	return true
 }

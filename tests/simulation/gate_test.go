@@ -99,11 +99,9 @@ func (g gate) execute(ctx context.Context, d dice, request request, in middlewar
 		g.countTogether(ctx, in.Parameters, r.err)
 		if request.writes {
 			g.committing.Add(-1)
-		}
-		if r.err != nil && request.writes {
-			g.count("writes refused")
-		}
-		if request.writes {
+			if r.err != nil {
+				g.count("writes refused")
+			}
 			g.observe()
 		}
 		time.Sleep(after)

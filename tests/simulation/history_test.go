@@ -24,19 +24,23 @@ type Stats struct {
 	Lasted time.Duration
 }
 
-// Events that must occur in the full run, besides the hazards: in both tests, in TestHistories, and in TestLifecycles.
+// Events that must occur in the full run, besides the hazards: in each test, and in those of one, by the mode of its
+// first history.
 var (
-	occurrences = []string{"requests", "faults", "crashes", "acknowledged", "replayed", "refused", "unanswered",
-		"balances written", "segments closed", "corrections", "corrected below the base", "saved unfinished",
-		"versions raised", "writes refused", "malformed", "strong reads checked", "repairs"}
-	occurrencesOfPosts      = []string{"backdated shown", string(Memberships)}
-	occurrencesOfLifecycles = []string{"holds placed", "holds captured", "holds released", "holds expired",
-		"holds swept", "reversals", "hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
-		"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches", "requests in batches",
-		"written together", "not written together", "ends in batches", "ends in atomic batches"}
-	occurrencesOfBooks = []string{"periods closed", "periods opened again", "closings replayed", "period_exists answers",
-		"invalid_period answers", "period_closed answers", "posted after a final closing", "slips found", "reversals",
-		"atomic batches", "written together"}
+	occurrences = []string{"requests", "faults", "crashes", "acknowledged", "replayed", "refused", "unanswered", "balances written",
+		"segments closed", "corrections", "corrected below the base", "saved unfinished", "versions raised",
+		"writes refused", "malformed", "strong reads checked", "repairs"}
+	occurrencesOf = map[Mode][]string{
+		PostsOnly: {"backdated shown", string(Memberships)},
+		Mixed: {"holds placed", "holds captured", "holds released", "holds expired", "holds swept", "reversals",
+			"hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
+			"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches",
+			"requests in batches", "written together", "not written together", "ends in batches",
+			"ends in atomic batches"},
+		Books: {"periods closed", "periods opened again", "closings replayed", "period_exists answers",
+			"invalid_period answers", "period_closed answers", "posted after a final closing", "slips found",
+			"reversals", "atomic batches", "written together"},
+	}
 )
 
 // count counts one event.

@@ -88,7 +88,8 @@ type model struct {
 func newModel(h *history) *model {
 	return &model{
 		history: h,
-		headers: map[string]events.TransactionPosted{}, headerStamps: map[string]int{}, closers: map[events.PeriodClosed]*call{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
+		headers: map[string]events.TransactionPosted{}, headerStamps: map[string]int{},
+		closers: map[events.PeriodClosed]*call{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
 		stored: map[pair]sums{}, ackedSums: map[pair]sums{}, ackedPostings: map[pair]map[events.KSUID]sums{},
 		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		roles: []string{""}, groups: []string{""},

@@ -114,22 +114,16 @@ func (h *history) clock(d dice, p *process) func() time.Time {
 	begin := h.began.Add(d.between(0, h.knobs.span+time.Minute))
 	end := begin.Add(d.between(0, time.Minute))
 	off := pick(d, -3*time.Second, 3*time.Second, -time.Minute, time.Minute, -5*time.Minute, 5*time.Minute)
-	switch d.IntN(3) {
-	case 0: // always off
-		return func() time.Time { return time.Now().Add(off) }
-	case 1: // off for a while
-		return func() time.Time {
-			if t := time.Now(); t.Before(begin) || t.After(end) {
-				return t
-			}
-			return time.Now().Add(off)
+	kind := d.IntN(3)
+	return func() time.Time {
+		t := time.Now()
+		switch within := !t.Before(begin) && !t.After(end); {
+		case kind == 0, kind == 1 && within: // always off, or for a while
+			return t.Add(off)
+		case within: // stands still for a while
+			return begin
 		}
-	}
-	return func() time.Time { // stands still for a while
-		if t := time.Now(); t.Before(begin) || t.After(end) {
-			return t
-		}
-		return begin
+		return t
 	}
 }
 

@@ -162,11 +162,9 @@ func oneProcessor(t *testing.T) {
 // TestReplay runs plans twice. Both runs must do the same things in the same order, so that a failure can be replayed.
 func TestReplay(t *testing.T) {
 	oneProcessor(t)
-	for seed := range 2 * full.Count(3, 10) {
-		p := PlanOf(1<<32 + uint64(seed))
-		if seed%2 == 1 {
-			p = LifecycleOf(p.Seed)
-		}
+	kinds := []func(uint64) Plan{PlanOf, LifecycleOf, BooksOf}
+	for seed := range 3 * full.Count(2, 10) {
+		p := kinds[seed%3](1<<32 + uint64(seed))
 		first, err1 := play(t, p)
 		second, err2 := play(t, p)
 		if !reflect.DeepEqual(first, second) {
@@ -243,13 +241,7 @@ func (f counts) String() string {
 // requireCoverage fails a test if any hazard or expected event never occurred in its histories.
 func (f counts) requireCoverage(t *testing.T, mode Mode) {
 	t.Helper()
-	wanted := slices.Concat(occurrences, occurrencesOfLifecycles)
-	switch mode {
-	case PostsOnly:
-		wanted = slices.Concat(occurrences, occurrencesOfPosts)
-	case Books:
-		wanted = slices.Concat(occurrences, occurrencesOfBooks)
-	}
+	wanted := slices.Concat(occurrences, occurrencesOf[mode])
 	for _, hazard := range hazards {
 		if hazard != Memberships {
 			wanted = append(wanted, string(hazard))
