@@ -14,12 +14,12 @@ const (
 
 // Me is the identity of the caller, as the API sees it.
 type Me struct {
-	As   string  `json:"as" enum:"administrator,user" label:"as"` // an administrator may do everything
-	User *string `json:"user" is:"ID" label:"user"`               // nil for an administrator
+	As   string  `json:"as" enum:"administrator,user"` // an administrator may do everything
+	User *string `json:"user" is:"ID"`               // nil for an administrator
 	// Who authenticated: an IAM identity, the subject of an administrator's token, or the issuer of a user's token.
-	Service string `json:"service" label:"service"`
+	Service string `json:"service"`
 	// The name of the caller in events.
-	Actor string `json:"actor" is:"Actor" label:"recorded as"`
+	Actor string `json:"actor" is:"Actor" label:"Recorded as"`
 }
 
 // UserID names a user. Users are not registered.

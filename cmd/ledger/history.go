@@ -29,7 +29,9 @@ func (env *environment) historyCommand() *cobra.Command {
 		if err := checkPeriod(q.From, q.To); err != nil {
 			return err
 		}
-		q.Strong = env.strong
+		if q.Strong = env.strong; q.Strong && q.Asset == "" {
+			return usageErrorf("--strong needs --asset")
+		}
 		show := env.printPostings
 		if asCSV {
 			show = env.printPostingsCSV
