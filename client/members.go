@@ -15,7 +15,7 @@ const (
 // Me is the identity of the caller, as the API sees it.
 type Me struct {
 	As   string  `json:"as" enum:"administrator,user"` // an administrator may do everything
-	User *string `json:"user" is:"ID"`               // nil for an administrator
+	User *string `json:"user" is:"ID"`                 // nil for an administrator
 	// Who authenticated: an IAM identity, the subject of an administrator's token, or the issuer of a user's token.
 	Service string `json:"service"`
 	// The name of the caller in events.

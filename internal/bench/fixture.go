@@ -228,26 +228,19 @@ func (r *Run) next(s slot, worker, n int) request {
 func (r *Run) reading(s slot, n int) request {
 	random := r.random(s, n)
 	account, asset := r.fixture.names[random.IntN(r.fixture.people)], r.fixture.assets[random.IntN(assets)]
-	history := func(q client.HistoryQuery) request {
-		return request{read: func(ctx context.Context, api *client.Client) error {
-			_, err := api.History(account, q).Page(ctx, "", pagePostings)
-			return err
-		}}
-	}
-	balance := func(strong bool) request {
-		return request{read: func(ctx context.Context, api *client.Client) error {
-			_, err := api.Balance(ctx, account, asset, strong)
-			return err
-		}}
-	}
-	kinds := [...]request{
-		{read: func(ctx context.Context, api *client.Client) error {
-			_, err := api.AccountPage(ctx, account, pagePostings)
-			return err
-		}},
-		history(client.HistoryQuery{}), history(client.HistoryQuery{Asset: asset}), balance(false), balance(true),
-	}
-	return kinds[n%len(kinds)]
+	return request{read: func(ctx context.Context, api *client.Client) (err error) {
+		switch kind := n % 5; kind {
+		case 0:
+			_, err = api.AccountPage(ctx, account, pagePostings)
+		case 1:
+			_, err = api.History(account, client.HistoryQuery{}).Page(ctx, "", pagePostings)
+		case 2:
+			_, err = api.History(account, client.HistoryQuery{Asset: asset}).Page(ctx, "", pagePostings)
+		default:
+			_, err = api.Balance(ctx, account, asset, kind == 4)
+		}
+		return err
+	}}
 }
 
 // write is request n of the workloads uniform, hot-receiver and market.

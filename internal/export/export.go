@@ -218,18 +218,20 @@ func (e *exporter) define(ctx context.Context) error {
 			return err
 		}
 	}
-	for page, err := range e.accountPages() {
+	var page []client.Account
+	for a, err := range e.Ledger.Accounts {
 		if err != nil {
 			return err
 		}
-		for _, a := range page {
-			e.accounts.isNew(a.ID)
-		}
-		if err := e.format.account(ctx, page); err != nil {
-			return err
+		e.accounts.isNew(a.ID)
+		if page = append(page, a); len(page) == client.PageLimit {
+			if err := e.format.account(ctx, page); err != nil {
+				return err
+			}
+			page = nil
 		}
 	}
-	return nil
+	return e.format.account(ctx, page)
 }
 
 // defineAsset writes an asset after its currency, unless it is written. It reads assets that were registered after
@@ -252,28 +254,6 @@ func (e *exporter) defineAsset(ctx context.Context, id string) error {
 		}
 	}
 	return e.format.asset(e.assets[id])
-}
-
-// accountPages yields all accounts in pages.
-func (e *exporter) accountPages() iter.Seq2[[]client.Account, error] {
-	return func(yield func([]client.Account, error) bool) {
-		var page []client.Account
-		for a, err := range e.Ledger.Accounts {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if page = append(page, a); len(page) == client.PageLimit {
-				if !yield(page, nil) {
-					return
-				}
-				page = nil
-			}
-		}
-		if len(page) > 0 {
-			yield(page, nil)
-		}
-	}
 }
 
 // pages yields the pages of the journal. It reads pagesAhead pages ahead.

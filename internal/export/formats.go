@@ -19,25 +19,17 @@ import (
 // csvFormat writes CSV (RFC 4180) with a row for each posting. Amounts are decimals.
 type csvFormat struct {
 	*exporter
-	rows     *csv.Writer
-	isHeaded bool
+	rows *csv.Writer
 }
 
-func newCSV(e *exporter) format { return &csvFormat{exporter: e, rows: csv.NewWriter(e.out)} }
-
-func (f *csvFormat) heading() error {
-	if f.isHeaded {
-		return nil
-	}
-	f.isHeaded = true
-	return f.rows.Write([]string{"posted_at", "recorded_at", "transaction", "kind", "posting", "account", "asset",
-		"quantity", "cost", "currency", "description", "metadata"})
+func newCSV(e *exporter) format {
+	rows := csv.NewWriter(e.out)
+	_ = rows.Write([]string{"posted_at", "recorded_at", "transaction", "kind", "posting", "account", "asset", "quantity",
+		"cost", "currency", "description", "metadata"}) // end returns the error
+	return csvFormat{e, rows}
 }
 
-func (f *csvFormat) transaction(_ context.Context, t posted) error {
-	if err := f.heading(); err != nil {
-		return err
-	}
+func (f csvFormat) transaction(_ context.Context, t posted) error {
 	metadata := ""
 	if len(t.Metadata) > 0 {
 		text, err := json.Marshal(t.Metadata)
@@ -57,10 +49,7 @@ func (f *csvFormat) transaction(_ context.Context, t posted) error {
 	return nil
 }
 
-func (f *csvFormat) end(context.Context) error {
-	if err := f.heading(); err != nil {
-		return err
-	}
+func (f csvFormat) end(context.Context) error {
 	f.rows.Flush()
 	return f.rows.Error()
 }
