@@ -87,7 +87,7 @@ func many(lines int) string {
 	var file strings.Builder
 	file.WriteString(opening + `{"account":{"id":"mint","overdraft":"unlimited"}}` + "\n")
 	for n := range lines {
-		fmt.Fprintf(&file, `{"transfer":{"id":"t-%d","from":"bank","to":"mint","asset":"USD","quantity":"1"}}`+"\n", n)
+		file.WriteString(transfer(fmt.Sprint("t-", n), "bank", "mint", 1, ""))
 	}
 	return file.String()
 }
@@ -117,10 +117,9 @@ func TestIndependentLinesAreBatched(t *testing.T) {
 					}
 					return nil
 				}
-				i := New(Config{Ledger: b.book, Batches: b, Clients: 1, OnFailure: func(f Failure) { t.Error(f) }})
-				err := i.Run(t.Context(), strings.NewReader(many(lines)))
-				if requests := singles.Load() + int64(len(b.sizes)); err != nil || i.Counts().New != lines+4 || requests > c.requests {
-					t.Errorf("%v: %d requests for %+v", err, requests, i.Counts())
+				counts := imports(t, b.book, b, 1, many(lines))
+				if requests := singles.Load() + int64(len(b.sizes)); counts.New != lines+4 || requests > c.requests {
+					t.Errorf("%d requests for %+v", requests, counts)
 				}
 			})
 		})
@@ -134,7 +133,7 @@ func TestPaymentsOfALimitedAccountAreBatched(t *testing.T) {
 	var file strings.Builder
 	file.WriteString(opening + `{"account":{"id":"joe"}}` + "\n")
 	line := func(id, from, to string, quantity int, more string) {
-		fmt.Fprintf(&file, `{"transfer":{"id":"%s","from":"%s","to":"%s","asset":"USD","quantity":"%d"%s}}`+"\n", id, from, to, quantity, more)
+		file.WriteString(transfer(id, from, to, quantity, more))
 	}
 	line("credit", "bank", "jane", payments, "")
 	for n := range payments {
@@ -156,10 +155,7 @@ func TestPaymentsOfALimitedAccountAreBatched(t *testing.T) {
 			}
 			return nil
 		}
-		i := New(Config{Ledger: b.book, Batches: b, Clients: 4, OnFailure: func(f Failure) { t.Error(f) }})
-		if err := i.Run(t.Context(), strings.NewReader(file.String())); err != nil || i.Counts().Failed > 0 {
-			t.Fatal(err, i.Counts())
-		}
+		imports(t, b.book, b, 4, file.String())
 		if len(sent) > payments/client.BatchMax+5 || b.book.balances[[2]string{"jane", "USD"}] != 0 {
 			t.Errorf("%d batches, balances %v", len(sent), b.book.balances)
 		}
@@ -186,10 +182,7 @@ func TestBatchSizeAdaptsToTheStore(t *testing.T) {
 					time.Sleep(time.Duration(len(ids)) * takes.each)
 					return nil
 				}
-				i := New(Config{Ledger: b.book, Batches: b, Clients: 1, OnFailure: func(f Failure) { t.Error(f) }})
-				if err := i.Run(t.Context(), strings.NewReader(many(2_000))); err != nil {
-					t.Fatal(err)
-				}
+				imports(t, b.book, b, 1, many(2_000))
 				within := 0
 				for _, size := range b.sizes {
 					if takes.least <= size && size <= takes.most {

@@ -198,6 +198,21 @@ func run(ctx context.Context, b *book, clients int, file io.Reader) (Counts, *fa
 	return i.Counts(), &f, err
 }
 
+// imports imports a file in which every line is good.
+func imports(t *testing.T, l Ledger, together Batches, clients int, file string) Counts {
+	t.Helper()
+	i := New(Config{Ledger: l, Batches: together, Clients: clients, OnFailure: func(f Failure) { t.Error(f) }})
+	if err := i.Run(t.Context(), strings.NewReader(file)); err != nil {
+		t.Fatal(err)
+	}
+	return i.Counts()
+}
+
+// transfer is the line of a transfer of USD, with more fields or none.
+func transfer(id, from, to string, quantity int, more string) string {
+	return fmt.Sprintf(`{"transfer":{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"%d"%s}}`+"\n", id, from, to, quantity, more)
+}
+
 const opening = `{"asset":{"id":"USD"}}
 {"account":{"id":"bank","overdraft":"unlimited"}}
 {"account":{"id":"jane"}}
@@ -426,12 +441,11 @@ func TestUnlimitedAccountsDoNotSerializeLines(t *testing.T) {
 				b.assets["USD"], b.accounts["a"], b.accounts["b"] = true, true, true
 				file := c.definitions
 				for n := range clients {
-					file += fmt.Sprintf(`{"transfer":{"id":"t-%d","from":"a","to":"b","asset":"USD","quantity":"1"}}`+"\n", n)
+					file += transfer(fmt.Sprint("t-", n), "a", "b", 1, "")
 				}
 				began := time.Now()
-				i := New(Config{Ledger: slow{b}, Clients: clients, OnFailure: func(f Failure) { t.Error(f) }})
-				if err := i.Run(t.Context(), strings.NewReader(file)); err != nil || time.Since(began) != c.takes || b.asked > c.lookups {
-					t.Errorf("%v: it took %s and %d lookups", err, time.Since(began), b.asked)
+				if imports(t, slow{b}, nil, clients, file); time.Since(began) != c.takes || b.asked > c.lookups {
+					t.Errorf("it took %s and %d lookups", time.Since(began), b.asked)
 				}
 			})
 		})
@@ -490,7 +504,7 @@ func TestFinishedLinesAreFreed(t *testing.T) {
 	var file strings.Builder
 	file.WriteString(opening)
 	for n := range 2_000 {
-		fmt.Fprintf(&file, `{"transfer":{"id":"t-%d","from":"bank","to":"jane","asset":"USD","quantity":"1"}}`+"\n", n)
+		file.WriteString(transfer(fmt.Sprint("t-", n), "bank", "jane", 1, ""))
 	}
 	i := New(Config{Ledger: newBook(), Clients: 4, OnFailure: func(f Failure) { t.Error(f) }})
 	if err := i.Run(t.Context(), strings.NewReader(file.String())); err != nil {
@@ -537,22 +551,21 @@ func TestAccountsAreReadOnlyWhenLinesConflict(t *testing.T) {
 	var file strings.Builder
 	for n := range 100 {
 		b.accounts[fmt.Sprint("from-", n)], b.accounts[fmt.Sprint("to-", n)] = true, false
-		fmt.Fprintf(&file, `{"transfer":{"id":"t-%d","from":"from-%d","to":"to-%d","asset":"USD","quantity":"1"}}`+"\n", n, n, n)
+		file.WriteString(transfer(fmt.Sprint("t-", n), fmt.Sprint("from-", n), fmt.Sprint("to-", n), 1, ""))
 	}
-	if counts, _, err := run(t.Context(), b, 4, strings.NewReader(file.String())); err != nil || counts.New != 100 || b.asked != 0 {
-		t.Errorf("%+v, %d look-ups, %v", counts, b.asked, err)
+	if counts := imports(t, b, nil, 4, file.String()); counts.New != 100 || b.asked != 0 {
+		t.Errorf("%+v, %d look-ups", counts, b.asked)
 	}
 }
 
 // A change of an account runs after all earlier lines and before all later ones.
 func TestChangesWaitForEarlierLines(t *testing.T) {
 	var text strings.Builder
-	text.WriteString(`{"asset":{"id":"EUR"}}` + "\n" + `{"account":{"id":"a","overdraft":"unlimited"}}` + "\n" +
-		`{"account":{"id":"b","overdraft":"unlimited"}}` + "\n")
+	text.WriteString(opening)
 	for n := range 50 {
-		fmt.Fprintf(&text, `{"transfer":{"id":"t-%d","from":"a","to":"b","asset":"EUR","quantity":"1"}}`+"\n", n)
+		text.WriteString(transfer(fmt.Sprint("t-", n), "bank", "jane", 1, ""))
 	}
-	text.WriteString(`{"change":{"id":"a","state":"frozen"}}` + "\n" + `{"change":{"id":"b","state":"closed"}}` + "\n")
+	text.WriteString(`{"change":{"id":"bank","state":"frozen"}}` + "\n" + `{"change":{"id":"jane","state":"closed"}}` + "\n")
 	var mu sync.Mutex
 	var sent []string
 	b := newBook()
@@ -562,10 +575,7 @@ func TestChangesWaitForEarlierLines(t *testing.T) {
 		sent = append(sent, string(cmd.Kind))
 		return nil
 	}
-	run := New(Config{Ledger: b, Clients: 8, OnFailure: func(f Failure) { t.Logf("line %d: %v", f.Line, f.Err) }})
-	if err := run.Run(t.Context(), strings.NewReader(text.String())); err != nil {
-		t.Fatal(err)
-	}
+	imports(t, b, nil, 8, text.String())
 	if len(sent) != 55 || slices.Index(sent, string(client.KindChange)) != 53 {
 		t.Errorf("%d sent: %q", len(sent), sent)
 	}
@@ -607,9 +617,10 @@ func TestOrderOfOneInstant(t *testing.T) {
 	}
 	offset := []string{"T12:00:00Z", "T12:00:00.000000+00:00", "T14:00:00.0000001+02:00"}
 	for n := range 30 {
-		fmt.Fprintf(&file, `{"transfer":{"id":"same-%02d","from":"bank","to":%q,"asset":"USD","quantity":"1","effective_at":"2026-11-21%s"}}`+"\n"+
-			`{"transfer":{"id":"other-%02[1]d","from":"bank","to":"mint","asset":"USD","quantity":"1","effective_at":"2026-11-21T12:00:%02[1]dZ"}}`+"\n",
-			n, []string{"mint", "shop"}[n%2], offset[n%3])
+		at := `,"effective_at":"2026-11-21` + offset[n%3] + `"`
+		file.WriteString(transfer(fmt.Sprintf("same-%02d", n), "bank", []string{"mint", "shop"}[n%2], 1, at))
+		at = fmt.Sprintf(`,"effective_at":"2026-11-21T12:00:%02dZ"`, n)
+		file.WriteString(transfer(fmt.Sprint("other-", n), "bank", "mint", 1, at))
 	}
 	b := newBook()
 	var started atomic.Int64
@@ -619,9 +630,8 @@ func TestOrderOfOneInstant(t *testing.T) {
 		}
 		return nil
 	}
-	counts, failed, err := run(t.Context(), b, 16, strings.NewReader(file.String()))
-	if err != nil || counts.New != 64 {
-		t.Fatal(counts, failed.lines(), err)
+	if counts := imports(t, b, nil, 16, file.String()); counts.New != 64 {
+		t.Fatal(counts)
 	}
 	same := slices.DeleteFunc(slices.Clone(b.sent), func(id string) bool { return !strings.HasPrefix(id, "same") })
 	if !slices.IsSorted(same) {

@@ -35,23 +35,13 @@ func lagging(lag time.Duration) *book {
 }
 
 func lagFile(date string) string {
-	var file strings.Builder
-	file.WriteString(opening + `{"account":{"id":"bank","overdraft":"unlimited"}}
-{"account":{"id":"jane"}}
-{"account":{"id":"joe"}}
-`)
-	line := func(id, from, to, quantity, more string) {
-		fmt.Fprintf(&file, `{"transfer":{"id":"%s","from":"%s","to":"%s","asset":"USD","quantity":"%s"%s}}`+"\n", id, from, to, quantity, more)
-	}
-	line("t-1", "bank", "jane", "10", date)
-	line("t-2", "jane", "joe", "7", date)
-	line("t-3", "joe", "bank", "7", date)
-	line("t-4", "jane", "bank", "3", "")
+	file := opening + `{"account":{"id":"joe"}}` + "\n" + `{"account":{"id":"bank2","overdraft":"unlimited"}}` + "\n" +
+		transfer("t-1", "bank", "jane", 10, date) + transfer("t-2", "jane", "joe", 7, date) +
+		transfer("t-3", "joe", "bank", 7, date) + transfer("t-4", "jane", "bank", 3, "")
 	for n := range 200 {
-		line(fmt.Sprint("o-", n), "bank", "bank2", "1", "")
+		file += transfer(fmt.Sprint("o-", n), "bank", "bank2", 1, "")
 	}
-	return strings.Replace(file.String(), `{"account":{"id":"jane"}}`, `{"account":{"id":"bank2","overdraft":"unlimited"}}
-{"account":{"id":"jane"}}`, 1)
+	return file
 }
 
 // A line that spends a backdated credit is retried until the credit is projected, as long as other lines make progress.
@@ -60,15 +50,11 @@ func TestLinesAreRetriedForBackdatedCredits(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			b := lagging(15 * time.Second)
-			config := Config{Ledger: b, Clients: 4, OnFailure: func(f Failure) { t.Error(f) }}
+			var inBatches Batches
 			if together {
-				config.Batches = newBatches(b)
+				inBatches = newBatches(b)
 			}
-			i := New(config)
-			if err := i.Run(t.Context(), strings.NewReader(lagFile(`,"effective_at":"2020-01-01T00:00:00Z"`))); err != nil {
-				t.Fatal(err)
-			}
-			if c := i.Counts(); c.Failed > 0 || c.New < 204 || b.posted["transfer t-3"] == "" || b.sent[len(b.sent)-1] != "t-3" {
+			if c := imports(t, b, inBatches, 4, lagFile(`,"effective_at":"2020-01-01T00:00:00Z"`)); c.New < 204 || b.posted["transfer t-3"] == "" || b.sent[len(b.sent)-1] != "t-3" {
 				t.Errorf("%+v, the last are %v", c, b.sent[len(b.sent)-3:])
 			}
 		})
@@ -118,13 +104,10 @@ func TestCancelledImportDoesNotWait(t *testing.T) {
 func TestEndsOfDeferredHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := lagging(5 * time.Second)
-		file := opening + `{"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"10","effective_at":"2020-01-01T00:00:00Z"}}
-{"transfer":{"id":"h","from":"jane","to":"bank","asset":"USD","quantity":"10","hold":{}}}
-{"capture":{"transaction":"h"}}
-`
-		c, f, err := run(t.Context(), b, 4, strings.NewReader(file))
-		if err != nil || c.Failed > 0 || b.moved["h"].state != client.StatusCaptured {
-			t.Errorf("%+v, %v, %v, %+v", c, f.lines(), err, b.moved["h"])
+		file := opening + transfer("t-1", "bank", "jane", 10, `,"effective_at":"2020-01-01T00:00:00Z"`) +
+			transfer("h", "jane", "bank", 10, `,"hold":{}`) + `{"capture":{"transaction":"h"}}`
+		if imports(t, b, nil, 4, file); b.moved["h"].state != client.StatusCaptured {
+			t.Errorf("%+v", b.moved["h"])
 		}
 	})
 }
@@ -144,9 +127,7 @@ func TestEndsOfAnEarlierFile(t *testing.T) {
 			file := opening + `{"account":{"id":"joe"}}` + strings.Repeat("\n", n+1) + `{"release":{"transaction":"old-0"}}
 {"reversal":{"id":"r-1","transaction":"old-1"}}
 `
-			if c, f, err := run(t.Context(), b, 4, strings.NewReader(file)); err != nil || c.Failed > 0 {
-				t.Errorf("%+v, %v, %v", c, f.lines(), err)
-			}
+			imports(t, b, nil, 4, file)
 		})
 	}
 }
@@ -162,9 +143,8 @@ func TestClosingIsRetriedForBackdatedLines(t *testing.T) {
 			return nil
 		}
 		file := lagFile(`,"effective_at":"2020-01-01T00:00:00Z"`) + `{"change":{"id":"jane","state":"closed"}}`
-		c, f, err := run(t.Context(), b, 4, strings.NewReader(file))
-		if err != nil || c.Failed > 0 || b.sent[len(b.sent)-1] != "jane" {
-			t.Errorf("%+v, %v, %v", c, f.lines(), err)
+		if imports(t, b, nil, 4, file); b.sent[len(b.sent)-1] != "jane" {
+			t.Errorf("the last is %s", b.sent[len(b.sent)-1])
 		}
 	})
 }
@@ -188,8 +168,8 @@ func TestGroupingsWait(t *testing.T) {
 				return nil
 			}
 			file := `{"group":{"id":"slow"}}` + "\n" + `{"account":{"id":"slow"}}` + "\n" + `{"group":{"id":"quick"}}` + "\n" + `{"account":{"id":"quick"}}` + "\n" + line
-			if _, f, err := run(t.Context(), b, 6, strings.NewReader(file)); err != nil || sent != after {
-				t.Errorf("%s: sent after %v: %v, %v", line, sent, f.lines(), err)
+			if imports(t, b, nil, 6, file); sent != after {
+				t.Errorf("%s: sent after %v", line, sent)
 			}
 		})
 	}
