@@ -24,8 +24,8 @@ type csvFormat struct {
 
 func newCSV(e *exporter) format {
 	rows := csv.NewWriter(e.out)
-	_ = rows.Write([]string{"posted_at", "recorded_at", "transaction", "kind", "posting", "account", "asset", "quantity",
-		"cost", "currency", "description", "metadata"}) // end returns the error
+	_ = rows.Write([]string{"posted_at", "recorded_at", "transaction", "kind", "posting", "account", "asset",
+		"quantity", "cost", "currency", "description", "metadata"}) // end returns the error
 	return csvFormat{e, rows}
 }
 
