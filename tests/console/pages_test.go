@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,16 +177,17 @@ func (s *site) lacks(page string, texts ...string) {
 	}
 }
 
-// eventually polls a page until it has a text, because projections are asynchronous.
-func (s *site) eventually(path, text string) string {
+// eventually polls a page until it has some texts, because projections are asynchronous.
+func (s *site) eventually(path string, texts ...string) string {
 	s.Helper()
 	for deadline := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
 		page := s.get(path, http.StatusOK)
-		if strings.Contains(page, text) {
+		missing := slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return strings.Contains(page, text) })
+		if len(missing) == 0 {
 			return page
 		}
 		if time.Now().After(deadline) {
-			s.Fatalf("%s never shows %q:\n%s", path, text, page)
+			s.Fatalf("%s never shows %q:\n%s", path, missing, page)
 		}
 	}
 }
