@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"ledger.example/client"
+	"ledger.example/events"
 	"ledger.example/functions/api"
 )
 
@@ -39,6 +40,7 @@ func newDocument(byHand, problems []byte) *document {
 	components := d.content.object("components")
 	d.schemas, d.parameters = components.object("schemas"), components.object("parameters")
 	d.responses = components.object("responses")
+	d.schemas.object("JournalEntry").object("properties").object("type").set("enum", events.Types)
 	check(json.Unmarshal(problems, &d.problems))
 	return d
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/tests/openapi"
 )
@@ -56,6 +57,19 @@ func TestOpenAPIHasAllCodes(t *testing.T) {
 		if !shown[code] {
 			t.Errorf("no example of %s", code)
 		}
+	}
+}
+
+// openapi.json has all types of events of the journal.
+func TestOpenAPIHasAllTypesOfEvents(t *testing.T) {
+	var entry struct {
+		Properties map[string]struct{ Enum []string }
+	}
+	if err := json.Unmarshal(openapi.Read(t, openAPI).Components.Schemas["JournalEntry"], &entry); err != nil {
+		t.Fatal(err)
+	}
+	if listed := entry.Properties["type"].Enum; !slices.Equal(listed, events.Types) {
+		t.Errorf("listed are %v, known %v", listed, events.Types)
 	}
 }
 
