@@ -67,6 +67,7 @@ func newCommandBook(t *testing.T, entries int) (table string) {
 			t.Fatal(err, out)
 		}
 	}
+	projector := projections.NewProjector(store.NewTable(client, table), nil, nil)
 	for from := 0; from < entries; from += pageEntries {
 		at := longAgo.Add(time.Duration(from) * time.Millisecond)
 		page := projections.JournalPage{ID: events.FirstKSUID(at)}
@@ -78,6 +79,13 @@ func newCommandBook(t *testing.T, entries int) (table string) {
 		}
 		for some := range slices.Chunk(append(items, projections.JournalForm.Item(page)), 25) {
 			put(some)
+		}
+		var records []projections.Record
+		for _, item := range items {
+			records = append(records, projections.RecordOf(item))
+		}
+		if _, err := projector.Project(t.Context(), records); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return table

@@ -40,14 +40,15 @@ func (h *history) checkEnd() {
 	h.audit()
 }
 
-// rebuildLists rebuilds the lists of transactions and the journal from events that the stream does not deliver.
-func (h *history) rebuildLists() {
+// rebuildAll rebuilds projections from events that the stream does not deliver: all of them, or only the lists of
+// transactions and the journal.
+func (h *history) rebuildAll(listsOnly bool) {
 	v, quiet := store.NewTable(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
 	err := repair.New(repair.Config{
-		Table: v, Append: projections.NewLister(v, nil, nil, quiet).Append, ListsOnly: true, Log: quiet,
-	}).Run(as("rebuild of lists"))
+		Table: v, Append: projections.NewLister(v, nil, nil, quiet).Append, ListsOnly: listsOnly, Log: quiet,
+	}).Run(as("rebuild of all"))
 	if err != nil {
-		h.fail("rebuild of lists: %w", err)
+		h.fail("rebuild of all: %w", err)
 	}
 }
 
@@ -57,7 +58,7 @@ func (h *history) audit() {
 	h.auditing = true
 	defer func() { h.auditing = false }()
 	if h.lostRecords > 0 {
-		h.rebuildLists()
+		h.rebuildAll(true)
 	}
 	report, err := h.runAudit()
 	unfinished := report.ByCode[audit.GuardBehind] // changes of accounts whose callers gave up

@@ -58,7 +58,7 @@ func (h *history) setUp() error {
 		}
 	}
 	h.model.noteOpened()
-	h.rebuildLists() // the stream begins after these events
+	h.rebuildAll(false) // the stream begins after these events
 	for n := range h.knobs.processes {
 		h.commandProcesses = append(h.commandProcesses, h.startProcess("command", n))
 	}

@@ -374,6 +374,15 @@ func verify(t *testing.T, db audit.Store, settle time.Duration) audit.Report {
 	return report
 }
 
+// some shows the first findings of many.
+func some(found []audit.Finding) string {
+	text := fmt.Sprintf("%d findings", len(found))
+	for _, f := range found[:min(3, len(found))] {
+		text += fmt.Sprintf("\n\t%+v", f)
+	}
+	return text
+}
+
 func TestSoundTableHasNoFindings(t *testing.T) {
 	b := copyOfBook(t)
 	client := b.client(t)
@@ -384,7 +393,7 @@ func TestSoundTableHasNoFindings(t *testing.T) {
 			t.Errorf("%d scans", n)
 		}
 		if !report.Sound() || report.Unsettled != 0 || report.Counts.Items != int64(len(b)) {
-			t.Errorf("%+v of %d items", report, len(b))
+			t.Errorf("%s, %d unsettled, %d of %d items", some(report.Findings), report.Unsettled, report.Counts.Items, len(b))
 		}
 	}
 	segments, accounts := 0, int64(0)
@@ -400,6 +409,6 @@ func TestSoundTableHasNoFindings(t *testing.T) {
 		t.Errorf("the book has %d segments, want at least 8", segments)
 	}
 	if report := verify(t, client, 0); report.Counts.Accounts != accounts {
-		t.Errorf("%+v of %d accounts", report, accounts)
+		t.Errorf("%d of %d accounts", report.Counts.Accounts, accounts)
 	}
 }

@@ -152,9 +152,7 @@ func expect(t *testing.T, report audit.Report, wanted wants) {
 	slices.SortFunc(wanted, order)
 	if !slices.Equal(found, wanted) {
 		t.Errorf("wanted %q", wanted)
-		for _, f := range report.Findings {
-			t.Errorf("found %+v", f)
-		}
+		t.Errorf("found %s", some(report.Findings))
 	}
 }
 
@@ -216,7 +214,7 @@ func TestEachCorruptionIsFound(t *testing.T) {
 	}
 	for _, code := range audit.Codes() {
 		if !planted[code.Code] && code.Code != audit.ListsIncomplete { // needs thousands of wrong entries
-			t.Errorf("no corruption leads to %s", code.Code)
+			t.Errorf("testdata/corruptions.txt: no row leads to %s", code.Code)
 		}
 	}
 }
@@ -252,7 +250,7 @@ func TestEachLastingCorruptionIsFoundInYoungBook(t *testing.T) {
 func (b book) keepsEvidence(t *testing.T, report audit.Report) {
 	t.Helper()
 	if !report.Sound() && report.Rebuildable() && !sameEvents(b, copyOfBook(t)) {
-		t.Errorf("%+v lead to a rebuild", report.Findings)
+		t.Errorf("they lead to a rebuild: %s", some(report.Findings))
 	}
 }
 
@@ -272,7 +270,7 @@ func TestForgedEventsAreNotRebuilt(t *testing.T) {
 			for _, w := range c.wanted {
 				isWanted := func(f audit.Finding) bool { return want{f.Code, f.Key, f.Attribute} == w }
 				if !slices.ContainsFunc(report.Findings, isWanted) {
-					t.Errorf("%v is missing in %+v", w, report.Findings)
+					t.Errorf("%v is missing in %s", w, some(report.Findings))
 				}
 			}
 		})
