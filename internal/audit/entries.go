@@ -85,7 +85,7 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 	if !l.exists {
 		return nil
 	}
-	for _, p := range slices.Concat(l.postings(), l.endPostings()) {
+	for _, p := range l.postings() {
 		all = append(all, p.entry())
 	}
 	ksuid := l.Legs[0].ID

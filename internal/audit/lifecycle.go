@@ -61,31 +61,24 @@ func (a *Audit) lifecycleOf(ctx context.Context, value any) (l lifecycle) {
 	return l
 }
 
-// postings returns the postings that a header must have.
-func (h header) postings() []posting {
-	all := make([]posting, len(h.Legs))
-	for i, leg := range h.Legs {
-		p := posting{at: h.at, leg: leg, Transaction: h.ID, Description: h.Description}
-		p.Kind, p.Backdated, p.Pending = h.Kind, h.effective != "", new(big.Int)
-		if h.isHold() {
-			p.Phase, p.Pending = placed, p.Quantity
-			p.Quantity, p.Cost = new(big.Int), new(big.Int)
+// postings returns the postings that a transaction must have: those of its header, and those of its end if the end has
+// the legs of the hold.
+func (l lifecycle) postings() (all []posting) {
+	require := func(leg leg, at time.Time, phase string, pending *big.Int) {
+		all = append(all, posting{at: at, leg: leg, marks: marks{l.effective != "", phase, pending}, Transaction: l.ID,
+			Kind: l.Kind, Description: l.Description})
+	}
+	for _, leg := range l.Legs {
+		phase, pending := "", new(big.Int)
+		if l.isHold() {
+			phase, pending, leg.amounts = placed, leg.Quantity, amounts{new(big.Int), new(big.Int)}
 		}
-		all[i] = p
+		require(leg, l.at, phase, pending)
 	}
-	return all
-}
-
-// endPostings returns the postings that an end must have: none without an end whose legs fit the hold.
-func (l lifecycle) endPostings() []posting {
-	if !l.isHold() || l.end == nil || len(l.end.Legs) != len(l.Legs) {
-		return nil
-	}
-	all := make([]posting, len(l.Legs))
-	for i, leg := range l.end.Legs {
-		p := posting{at: l.end.at, leg: leg, Transaction: l.ID, Description: l.Description}
-		p.Kind, p.Phase, p.Pending = l.Kind, l.end.how, new(big.Int).Neg(l.Legs[i].Quantity)
-		all[i] = p
+	if l.isHold() && l.end != nil && len(l.end.Legs) == len(l.Legs) {
+		for i, leg := range l.end.Legs {
+			require(leg, l.end.at, l.end.how, new(big.Int).Neg(l.Legs[i].Quantity))
+		}
 	}
 	return all
 }
