@@ -44,7 +44,9 @@ func TestCloseWaitsForDebits(t *testing.T) {
 		r.mustPost(transfer("t-2", "bob", "shop", "10"))
 		hidden.left, request.ID = 1000, "bob"
 		_, err := l.ChangeAccount(t.Context(), request)
-		r.refused(err, ledger.CodeContention)
+		if e := r.refused(err, ledger.CodeContention); !strings.Contains(e.Detail, "not closed yet") {
+			t.Error(e.Detail)
+		}
 		r.now("bob", 2, isFrozen)
 		hidden.left, request.IfMatch = 0, 1
 		if got, err := l.ChangeAccount(t.Context(), request); err != nil || got.Version != 3 {

@@ -47,17 +47,6 @@ func putAbsent(m *store.ItemEncoder, e events.Event) store.Write {
 	return store.Write{Item: m.Event(e), If: store.IfAbsent, ReturnOld: true}
 }
 
-// storedEvent decodes the event that was stored under the key of another. It is nil if the store did not return it.
-func storedEvent(put store.Reason) (stored events.Event, err error) {
-	if put.Old == nil {
-		return nil, nil
-	}
-	if stored, err = store.DecodeEvent(put.Old); err != nil {
-		return nil, fmt.Errorf("stored event: %w", err)
-	}
-	return stored, nil
-}
-
 // refusals returns the limits whose guards refused the commit, with these guards as they were then. An existing posting
 // is no refusal: either its event exists, too, or its KSUID was minted twice.
 func (c *commit) refusals(why *store.Cancelled) (refused []*limit, err error) {

@@ -150,6 +150,14 @@ func TestSameRequest(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
+	text := strings.Repeat("x", 1000)
+	opened := events.AccountOpened{ID: text, Name: text, Profile: text, Actor: text}
+	account := NewAccount(opened, &events.AccountChanged{Number: 2, Name: text, Profile: text, Actor: text})
+	asset, group := events.AssetRegistered{ID: text, Name: text, Description: text, Actor: text}, events.GroupRegistered{ID: text, Name: text, Description: text, Actor: text}
+	if a, b, c := accountBytes(&account), assetBytes(&asset), groupBytes(&group); a < 7000 || b < 4000 || c < 4000 {
+		t.Errorf("weights %d, %d and %d do not count all texts", a, b, c)
+	}
+
 	m := newCache[string](100, func(v string) int { return len(v) })
 	for i := range 1000 {
 		k := fmt.Sprint(i)

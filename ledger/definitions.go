@@ -32,12 +32,6 @@ func (known *definitions) asset(id string) *events.AssetRegistered {
 	return nil
 }
 
-// isUnlimited reports whether an account is known to have no limit.
-func (known *definitions) isUnlimited(account string) bool {
-	a := known.account(account)
-	return a != nil && a.Overdraft.Unlimited
-}
-
 // currency returns an asset's currency, "" if the asset is not known.
 func (known *definitions) currency(asset string) string {
 	if a := known.asset(asset); a != nil {
@@ -117,8 +111,9 @@ func (l *Ledger) uncachedCredits(d draft, known *definitions) (pairs []events.Pa
 // limitedDebits returns the limited pairs that a draft debits, each once. An unknown account counts as limited.
 func (known *definitions) limitedDebits(d draft) (pairs []events.Pair) {
 	for _, leg := range known.legs(d) {
-		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-		if leg.Quantity.Sign() < 0 && !known.isUnlimited(pair.Account) && !slices.Contains(pairs, pair) {
+		pair, account := events.Pair{Account: leg.Account, Asset: leg.Asset}, known.account(leg.Account)
+		limited := account == nil || !account.Overdraft.Unlimited
+		if leg.Quantity.Sign() < 0 && limited && !slices.Contains(pairs, pair) {
 			pairs = append(pairs, pair)
 		}
 	}

@@ -55,8 +55,11 @@ func TestJointWriteWithoutUsedIDs(t *testing.T) {
 		r.mustPost(transfer("t-1", "jane", "shop", "1"))
 		r.mustPost(transfer("t-3", "jane", "shop", "2"))
 		r.journal.forget()
-		requests := transfers("t", 5)
-		r.results(false, "posted replayed posted transaction_id_reused posted", requests...)
+		begun := time.Now()
+		r.results(false, "posted replayed posted transaction_id_reused posted", transfers("t", 5)...)
+		if waited := time.Since(begun); waited > 0 {
+			t.Errorf("waited %v before another attempt", waited)
+		}
 		if c := r.journal.sent; len(c) != 2 || c[0].heads != 5 || c[1].heads != 3 {
 			t.Errorf("sent %+v", c)
 		}

@@ -18,7 +18,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -66,16 +65,6 @@ func New(c Config) *Ledger {
 		groups:      newCache[string](groupsBytes, groupBytes),
 		credits:     newKnownCredits(c.Now),
 	}
-}
-
-// readHeader reads the header of a transaction, with retries. Its errors are those of package store.
-func (l *Ledger) readHeader(ctx context.Context, id string) (t events.TransactionPosted, err error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	if t, err = readEvent[events.TransactionPosted](ctx, l, store.Transaction.Key(id)); err != nil {
-		return events.TransactionPosted{}, fmt.Errorf("read transaction: %w", err)
-	}
-	return t, nil
 }
 
 // readEvent reads the event with a key, strongly consistent, with retries. Errors: ErrAbsent, and those of reads.

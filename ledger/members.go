@@ -31,7 +31,12 @@ func (l *Ledger) setRole(ctx context.Context, shape []FieldError, r GrantMember)
 		return false, err
 	}
 	defer cancel()
-	if err := l.ownerExists(c, r); err != nil {
+	if r.Group == "" {
+		_, err = l.KnownAccount(c, r.Account)
+	} else {
+		_, err = l.Group(c, r.Group)
+	}
+	if err != nil {
 		return false, err
 	}
 	wanted := events.MemberGranted{
@@ -47,16 +52,6 @@ func (l *Ledger) setRole(ctx context.Context, shape []FieldError, r GrantMember)
 		return addition{event: wanted, number: wanted.Number, unless: r.By.next(r.Account)}, nil
 	})
 	return put && before == events.NoRole, err
-}
-
-// ownerExists returns nil if the account or the group of a grant exists.
-func (l *Ledger) ownerExists(ctx context.Context, g GrantMember) error {
-	if g.Group == "" {
-		_, err := l.KnownAccount(ctx, g.Account)
-		return err
-	}
-	_, err := l.Group(ctx, g.Group)
-	return err
 }
 
 // Group returns a group. Groups are immutable, so they are cached.

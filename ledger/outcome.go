@@ -63,7 +63,11 @@ func (l *Ledger) readStored(ctx context.Context, r *request, planned bool) (even
 	case !r.endsHold() && r.ID == "":
 		return nil, store.ErrAbsent
 	case !r.endsHold():
-		return l.readHeader(ctx, r.ID)
+		header, err := readEvent[events.TransactionPosted](ctx, l, store.Transaction.Key(r.ID))
+		if err != nil {
+			return nil, fmt.Errorf("read transaction: %w", err)
+		}
+		return header, nil
 	case !planned:
 		lifecycle, err := l.Lifecycle(ctx, r.ID)
 		if err != nil {

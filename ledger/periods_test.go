@@ -63,8 +63,9 @@ func TestEffectiveDate(t *testing.T) {
 	})
 }
 
-// A request that was posted before is replayed even if its date is in the future by the clock of this process.
-func TestEffectiveDateByASlowerClock(t *testing.T) {
+// A request that was posted before is replayed even if its date is in the future by the clock of this process. A process
+// whose clock is off posts nothing.
+func TestEffectiveDateByAnotherClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		request := backdated("late", "bank", "shop", "1", ledger.EffectiveAge)
 		r.mustPost(request)
@@ -76,6 +77,10 @@ func TestEffectiveDateByASlowerClock(t *testing.T) {
 		}
 		_, err = r.post(backdated("behind", "bank", "shop", "1", ledger.EffectiveAge+time.Second))
 		r.refused(err, ledger.CodeInvalidRequest)
+		r.skew = 10 * time.Second
+		_, err = r.post(backdated("ahead", "bank", "shop", "1", time.Hour))
+		r.refused(err, ledger.CodeUnavailable)
+		r.stored("ahead", false)
 	})
 }
 

@@ -81,9 +81,6 @@ func (a *attempts) plan(c *command) error {
 			actions += r.eventCount() + len(r.header.Legs)
 		}
 	}
-	if len(a.pending) == 0 {
-		return nil
-	}
 	a.setLimits()
 	if err := checkActions(actions + len(a.limits)); err != nil {
 		return err
@@ -170,9 +167,11 @@ func (a *attempts) commit(ctx context.Context, requests []*request) (*commit, er
 		need += r.ksuidsNeeded()
 		after = max(after, r.after)
 	}
-	ids, err := make([]events.KSUID, need), error(nil)
+	var ids []events.KSUID
+	var err error
 	switch {
 	case first.DryRun: // mints nothing, but needs the same clock
+		ids = make([]events.KSUID, need)
 		_, err = a.ledger.checkClock(ctx, first.header.Legs[0].Account)
 	case need > 0:
 		ids, c.minted, err = a.ledger.mint(ctx, need, first.header.Legs[0].Account, after)
@@ -225,9 +224,13 @@ func (a *attempts) handleCancelled(c *command, sent *commit, why *store.Cancelle
 			continue
 		}
 		retryNow = true
-		stored, err := storedEvent(own[0])
+		var stored events.Event // the store may not return it
+		var err error
+		if own[0].Old != nil {
+			stored, err = store.DecodeEvent(own[0].Old)
+		}
 		if err != nil {
-			return false, a.fail(c, internalError(err))
+			return false, a.fail(c, internalError(fmt.Errorf("stored event: %w", err)))
 		}
 		if err := a.found(c, r, stored); err != nil {
 			return false, err
