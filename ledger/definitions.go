@@ -218,9 +218,6 @@ type lookupResult struct {
 	group   *events.GroupRegistered
 	credits map[events.Pair]events.Amount // funds as projected: a lower bound; no entry without a balance
 	guards  map[events.Pair]guard         // of the pairs of lookupKeys.credits; no entry without a guard
-
-	opened  []events.AccountOpened            // accounts,
-	changed map[string]*events.AccountChanged // and the newest change of each, if there is one
 }
 
 // lookup reads definitions and projected credits, strongly consistent, with retries, and caches the definitions. It
@@ -274,51 +271,44 @@ func definition[T any](found *T, err error, absent *Error) (one T, _ error) {
 	return *found, nil
 }
 
-func decodeLookup(items []store.Item) (f lookupResult, err error) {
+func decodeLookup(items []store.Item) (f lookupResult, _ error) {
 	f.credits, f.guards = make(map[events.Pair]events.Amount), make(map[events.Pair]guard)
-	f.changed = make(map[string]*events.AccountChanged)
+	var opened []events.AccountOpened
+	changed := make(map[string]events.AccountChanged) // the newest change of each account
 	for _, item := range items {
-		if err := f.add(item); err != nil {
+		key, err := store.KeyOf(item)
+		var e events.Event
+		if account, asset, ok := store.Balance.Parse(key); ok {
+			f.credits[events.Pair{Account: account, Asset: asset}] = projectedFunds(item)
+		} else if account, asset, ok := store.Spend.Parse(key); ok {
+			pair := events.Pair{Account: account, Asset: asset}
+			f.guards[pair], err = readGuard(pair, item)
+		} else if account, ok := store.Current.Parse(key); ok {
+			changed[account], err = store.DecodeCurrent(item)
+		} else if err == nil {
+			e, err = store.DecodeEvent(item)
+		}
+		if err != nil {
 			return lookupResult{}, err
 		}
+		switch e := e.(type) {
+		case events.AccountOpened:
+			opened = append(opened, e)
+		case events.AssetRegistered:
+			f.assets = append(f.assets, &e)
+		case events.GroupRegistered:
+			f.group = &e
+		}
 	}
-	for _, opening := range f.opened {
-		account := NewAccount(opening, f.changed[opening.ID])
+	for _, opening := range opened {
+		var newest *events.AccountChanged
+		if change, ok := changed[opening.ID]; ok {
+			newest = &change
+		}
+		account := NewAccount(opening, newest)
 		f.accounts = append(f.accounts, &account)
 	}
 	return f, nil
-}
-
-// add adds an item. The accounts follow from all items.
-func (f *lookupResult) add(item store.Item) error {
-	key, err := store.KeyOf(item)
-	if err != nil {
-		return err
-	}
-	if account, asset, ok := store.Balance.Parse(key); ok {
-		f.credits[events.Pair{Account: account, Asset: asset}] = projectedFunds(item)
-		return nil
-	}
-	if account, asset, ok := store.Spend.Parse(key); ok {
-		pair := events.Pair{Account: account, Asset: asset}
-		f.guards[pair], err = readGuard(pair, item)
-		return err
-	}
-	if account, ok := store.Current.Parse(key); ok {
-		newest, err := store.DecodeCurrent(item)
-		f.changed[account] = &newest
-		return err
-	}
-	e, err := store.DecodeEvent(item)
-	switch e := e.(type) {
-	case events.AccountOpened:
-		f.opened = append(f.opened, e)
-	case events.AssetRegistered:
-		f.assets = append(f.assets, &e)
-	case events.GroupRegistered:
-		f.group = &e
-	}
-	return err
 }
 
 // projectedFunds decodes the funds in a balance's head. It returns 0 if they are absent or malformed: a valid lower

@@ -191,8 +191,7 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 		return refused
 	}
 	r.taken, r.after = taken, legs[len(legs)-1].ID
-	r.reversal, r.outdated = int64(len(lifecycle.Reversals))+1, false
-	r.legs = nil
+	r.reversal, r.legs = int64(len(lifecycle.Reversals))+1, nil
 	for i, of := range taken {
 		if of != (events.Taken{}) {
 			back := events.Taken{Quantity: of.Quantity.Neg(), Cost: of.Cost.Neg()}

@@ -120,7 +120,7 @@ func (a *attempts) awaitListed(c *command) error {
 // Which requests are pending, were listed, or are to be planned again.
 func isPending(*request) bool    { return true }
 func isListed(r *request) bool   { return r.listed }
-func isOutdated(r *request) bool { return r.outdated }
+func isOutdated(r *request) bool { return r.isReversal() && r.reversal == 0 }
 
 // awaitOutcome makes no further attempt. While the outcome of an earlier one is unknown, it reads what is stored until
 // the deadline, or until no pending request is among those that are awaited. A command that stays without an answer

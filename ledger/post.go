@@ -219,8 +219,9 @@ func (a *attempts) handleCancelled(c *command, sent *commit, why *store.Cancelle
 		next += r.eventCount()
 		allAbsent = allAbsent && own[0].Is == store.CauseNone
 		if own[0].Is != store.CauseCondition {
-			// Another reversal has this number, or is about to.
-			r.outdated = r.isReversal() && own[1].Is != store.CauseNone
+			if r.isReversal() && own[1].Is != store.CauseNone {
+				r.reversal = 0 // another one has this number, or is about to
+			}
 			continue
 		}
 		retryNow = true

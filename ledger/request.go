@@ -43,8 +43,7 @@ type plan struct {
 
 	ended    *events.HoldEnded // the hold's end as planned from; nil if it is open
 	late     bool              // a capture was late when it was last planned: it is an expiry
-	reversal int64             // the number of a reversal: the next one when the others were read
-	outdated bool              // another reversal may have the number
+	reversal int64             // the number of a reversal: the next one; 0 if another may have it
 	listed   bool              // the request's id is among the reversals: it was posted, or is being committed
 }
 
