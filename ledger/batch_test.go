@@ -76,6 +76,10 @@ func TestAtomicBatch(t *testing.T) {
 			_, err := r.batch(false, transfer("t-8", "bank", "jane", "1"), second)
 			r.refused(err, ledger.CodeInternal)
 		}
+		results = r.results(false, "invalid_request posted", transfer("", "bank", "jane", "1"), transfer("t-10", "bank", "jane", "1"))
+		if names := ledger.Names(results[0].Err.Fields); !slices.Equal(names, []string{"id"}) {
+			t.Errorf("without an id: %v", names)
+		}
 		for _, id := range []string{"t-6", "t-7", "t-8", "t-9"} {
 			r.stored(id, false)
 		}
