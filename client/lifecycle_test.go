@@ -4,8 +4,10 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // New is right for both kinds of write: a capture is answered with 200, and only a header marks a replay; a reversal is
@@ -74,5 +76,37 @@ func TestDryRunIsNoWrite(t *testing.T) {
 	client, _ = newClient(t, newScript(t, status(502, ""), status(200, `{"dry_run":true,"status":"held"}`)).URL)
 	if r, err := client.DryRun(t.Context(), transfer); err != nil || r.Value.Status != StatusHeld || !r.Value.DryRun {
 		t.Errorf("%+v, %v", r.Value, err)
+	}
+}
+
+// The iterator over the journal begins at the given position, reads on after an empty page, and stops at the newest
+// entry.
+func TestJournalStopsAtNewestEntry(t *testing.T) {
+	page := func(next string, cursors ...string) answer {
+		entries := []string{}
+		for _, c := range cursors {
+			entries = append(entries, `{"type":"transaction.posted","cursor":"`+c+`","data":{"id":"t"}}`)
+		}
+		return status(200, `{"data":[`+strings.Join(entries, ",")+`],"next_cursor":"`+next+`"}`)
+	}
+	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	for first, from := range map[string]JournalQuery{
+		"": {}, "after=c0&": {After: "c0", From: day}, "from=2026-11-22T00%3A00%3A00Z&": {From: day},
+	} {
+		s := newScript(t, page("c2", "c1", "c2"), page("c3"), page("c4", "c4"), page("c4"))
+		c, _ := newClient(t, s.URL)
+		read := ""
+		for e, err := range c.Journal(t.Context(), from) {
+			if err != nil {
+				t.Error(err)
+			}
+			read += e.Cursor + " "
+		}
+		const journal = "GET /v1/journal?"
+		wanted := []string{journal + first + "limit=100 ", journal + "after=c2&limit=100 ",
+			journal + "after=c3&limit=100 ", journal + "after=c4&limit=100 "}
+		if read != "c1 c2 c4 " || !slices.Equal(s.asked, wanted) {
+			t.Errorf("%+v: read %q by %q", from, read, s.asked)
+		}
 	}
 }

@@ -87,23 +87,70 @@ func groupsBothWays(t *testing.T, s *caller.Caller) {
 		s.Must(201, "PUT", group, `{}`)
 		s.Must(201, "PUT", group+"/accounts/~bank", "")
 	}
-	refuse(t, s, []caller.Refusal{
-		refusal("", "PUT /v1/groups/~desk", `{"name":"Other"}`, 409, "group_exists", "name", "description"),
-		refusal("", "PUT /v1/groups/~desk", `{"id":"~idle"}`, 400, "invalid_request", "id"),
-		refusal("", "PUT /v1/groups/~new", `{"created_at":"2026-11-21T09:06:39Z"}`, 400, "invalid_request", "created_at"),
-		refusal("", "PUT /v1/groups/~desk", `{"accounts":[]}`, 400, "malformed_body", "accounts"),
-		refusal("", "PUT /v1/groups/~desk/accounts/~bank", "", 422, "too_many_groups"),
-		refusal("", "PUT /v1/groups/~none/accounts/~bank", "", 404, "group_not_found"),
-		refusal("", "PUT /v1/groups/~desk/accounts/~none", "", 404, "account_not_found"),
-		refusal("", "DELETE /v1/groups/~none/accounts/~bank", "", 404, "group_not_found"),
-		refusal("", "PUT /v1/groups/~none/members/~u-1", `{"role":"viewer"}`, 404, "group_not_found"),
-		refusal("", "PUT /v1/groups/~desk/members/~u-1", `{"role":"admin"}`, 400, "invalid_request", "role"),
-		refusal("", "GET /v1/groups/~none", "", 404, "group_not_found"),
-		refusal("", "GET /v1/groups/~none/accounts", "", 404, "group_not_found"),
-		refusal("", "GET /v1/groups/~none/members", "", 404, "group_not_found"),
-		refusal("", "GET /v1/groups/~none/balances", "", 404, "group_not_found"),
-		refusal("", "GET /v1/accounts/~none/groups", "", 404, "account_not_found"),
-		refusal("", "PUT /v1/groups/no%20id/accounts/~bank", "", 400, "invalid_request", "group"),
-		refusal("a group in a group", "PUT /v1/groups/~desk/groups/~idle", `{}`, 404, "not_found"),
-	})
+	refuseAll(t, s, "groups.txt")
+}
+
+// A service that acts for a user sees only what the user's roles allow. Everything else does not exist for it.
+func callersAndRoles(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	s.Must(200, "GET", "/v1/me", "").Shows(t, map[string]any{"as": "administrator", "user": nil})
+	as := []string{"Ledger-User", s.Prefix + "ann"}
+	s.Must(200, "GET", "/v1/me", "", as...).Shows(t, map[string]any{"as": "user", "user": "~ann"})
+	transfer := func(id string) string {
+		return `{"id":"` + id + `","from":"~jane","to":"~shop","asset":"~USD","quantity":"50"}`
+	}
+	s.Must(404, "GET", "/v1/accounts/~jane", "", as...)
+	s.Must(422, "POST", "/v1/transfers", transfer("~c-1"), as...)
+	s.Must(201, "PUT", "/v1/accounts/~jane/members/~ann", `{"role":"viewer"}`)
+	s.Must(200, "GET", "/v1/accounts/~jane", "", as...)
+	s.Must(403, "POST", "/v1/transfers", transfer("~c-1"), as...).Shows(t,
+		map[string]any{"code": "forbidden", "role": "operator"})
+	s.Must(200, "PUT", "/v1/accounts/~jane/members/~ann", `{"role":"operator"}`)
+	s.Must(201, "POST", "/v1/transfers", transfer("~c-1"), as...)
+	s.Must(200, "GET", "/v1/transactions/~c-1", "", as...).Shows(t, map[string]any{"hidden_postings": 1.0})
+	s.Must(200, "PUT", "/v1/accounts/~jane/members/~ann", `{"role":"owner"}`)
+	s.Must(201, "PUT", "/v1/accounts/~jane/members/~bob", `{"role":"owner"}`, as...)
+	s.Must(403, "DELETE", "/v1/accounts/~jane/members/~ann", "", as...)
+	s.Must(200, "DELETE", "/v1/accounts/~jane/members/~ann", "", "Ledger-User", s.Prefix+"bob")
+	s.Must(404, "DELETE", "/v1/accounts/~jane/members/~bob", "", as...)
+	s.Must(422, "POST", "/v1/transfers", transfer("~c-2"), as...)
+	s.Must(404, "GET", "/v1/transactions/~c-1", "", as...)
+	s.Must(400, "GET", "/v1/me", "", "Ledger-User", "")
+}
+
+// The actor and the times of a transaction are the same in every answer.
+func actorsAndTimes(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	s.Must(201, "POST", "/v1/transactions", `{"id":"~n-1","description":"d","metadata":{"order":"1001"},"postings":[`+
+		`{"account":"~bank","asset":"~USD","quantity":"-7"},{"account":"~jane","asset":"~USD","quantity":"7"}]}`)
+	s.Must(200, "GET", "/v1/transactions/~n-1", "").Shows(t, map[string]any{"description": "d", "metadata order": "1001"})
+	projected(s, "~jane")
+	if got := s.Must(200, "GET", "/healthz", ""); got.Value("status") != "ok" || got.Text("version") == "" {
+		t.Errorf("health: %s", got.Body)
+	}
+	page := s.Must(200, "GET", "/v1/accounts/~jane/summary?newest=1", "") // four older postings follow
+	page.Shows(t, map[string]any{"account id": "~jane", "summary holdings": 2.0, "balances data 0 asset": "~AAPL",
+		"balances data 1 quantity": "350007", "postings data 0 transaction": "~n-1", "postings data 1": nil})
+
+	// Every answer has the same actor.
+	posted := s.Must(200, "POST", "/v1/transfers", `{"id":"~d-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"500000"}`)
+	for _, path := range []string{"/v1/transactions/~d-1", "/v1/transactions/~t-1", "/v1/assets/~USD", "/v1/accounts/~jane"} {
+		if got := s.Must(200, "GET", path, "").Text("actor"); got == "" || got != posted.Text("actor") {
+			t.Errorf("%s has the actor %q, %s", path, got, posted.Body)
+		}
+	}
+
+	// All times of a transaction are equal: posted_at, the as_of_time of balances, and the times in the summary.
+	at := s.Must(200, "GET", "/v1/transactions/~n-1", "").Value("posted_at")
+	parseTime(t, at)
+	usdNow := s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD", "")
+	if usdNow.Value("as_of_time") != at || usdNow.Value("as_of") != s.Must(200, "GET", "/v1/transactions/~n-1", "").Value("postings", 1, "id") {
+		t.Errorf("as of %s, posted at %v", usdNow.Body, at)
+	}
+	if page.Value("summary", "last_posting_at") != at || page.Value("postings", "data", 0, "posted_at") != at {
+		t.Errorf("last posted at %v: %s", at, page.Body)
+	}
+	if first := s.Must(200, "GET", "/v1/transactions/~d-1", "").Value("posted_at"); page.Value("summary", "first_posting_at") != first {
+		t.Errorf("first posted at %v: %s", first, page.Body)
+	}
 }

@@ -99,88 +99,31 @@ func reusedIDs(t *testing.T, s *caller.Caller) {
 	}
 }
 
-// Repeated definitions of assets and accounts are compared by meaning, and get the first answer.
+// Repeated definitions of assets and accounts are compared by meaning, and get the first answer. A block of the file has
+// the path, the first body, and others: the same one, or one whose given field differs.
 func repeatedDefinitions(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
-	for _, c := range []struct {
-		path, first string
-		same        []string
-		other       map[string]string // bodies, with the one field that differs
-	}{
-		{
-			"/v1/assets/~EUR", `{"name":"Euro","scale":2}`,
-			[]string{`{"scale":2,"name":"Euro","description":""}`, "{ \"name\" : \"\\u0045uro\", \"scale\" : 2 }"},
-			map[string]string{
-				`{"name":"euro","scale":2}`:                   "name",
-				`{"name":"Euro","scale":3}`:                   "scale",
-				`{"name":"Euro","scale":2,"description":"x"}`: "description",
-				`{"name":"Euro","scale":2,"currency":"~USD"}`: "currency",
-			},
-		},
-		{
-			"/v1/assets/~MSFT", `{"name":"Microsoft","scale":0,"description":"Common stock","currency":"~USD"}`,
-			[]string{`{"currency":"~USD","description":"Common stock","scale":0,"name":"Microsoft"}`},
-			map[string]string{
-				`{"name":"Microsoft","scale":0,"description":"Common stock"}`:                    "currency",
-				`{"name":"Microsoft","scale":0,"currency":"~USD"}`:                               "description",
-				`{"name":"Microsoft","scale":0,"description":"Common stock","currency":"~AAPL"}`: "currency",
-			},
-		},
-		{
-			"/v1/accounts/~plain", `{}`,
-			[]string{`{"name":""}`, `{"profile":{}}`, `{"overdraft":{}}`,
-				`{"overdraft":{"~USD":"0"},"profile":{ },"name":""}`},
-			map[string]string{
-				`{"name":"x"}`:               "name",
-				`{"profile":{"a":null}}`:     "profile",
-				`{"overdraft":"unlimited"}`:  "overdraft",
-				`{"overdraft":{"~USD":"1"}}`: "overdraft",
-			},
-		},
-		{
-			"/v1/accounts/~rich",
-			`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":{"~USD":"500","~AAPL":"1"}}`,
-			[]string{`{"overdraft":{"~AAPL":"1","~USD":"500"},"profile":{"addresses":[{"city":"X","street":"\u0031 Main St"},{"street":"2 Lake Rd"}],"email":"r@example.com"},"name":"Rich"}`},
-			map[string]string{
-				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"2 Lake Rd"},{"street":"1 Main St","city":"X"}]},"overdraft":{"~USD":"500","~AAPL":"1"}}`: "profile",
-				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":{"~USD":"500"}}`:             "overdraft",
-				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":"unlimited"}`:                "overdraft",
-				`{"name":"Rich","overdraft":{"~USD":"500","~AAPL":"1"}}`: "profile",
-			},
-		},
-		{
-			"/v1/accounts/~numbers", `{"profile":{"a":[1.0,1e2,-0,9007199254740993]}}`,
-			[]string{`{"profile":{"a":[1,100,0,9007199254740993.0]}}`,
-				`{"profile":{"a":[10e-1,1.00E+2,0.0,9007199254740993]}}`},
-			map[string]string{
-				`{"profile":{"a":[1,100,0,9007199254740992]}}`:   "profile",
-				`{"profile":{"a":["1",100,0,9007199254740993]}}`: "profile",
-			},
-		},
-		{"/v1/accounts/~issuer", `{"overdraft":"unlimited"}`, []string{`{ "overdraft":"unlimited","name":"" }`},
-			map[string]string{`{}`: "overdraft", `{"overdraft":{"~USD":"1"}}`: "overdraft"}},
-	} {
-		first := s.Must(201, "PUT", c.path, c.first)
-		if got := first.Header.Get("Location"); got != c.path {
-			t.Errorf("%s is at %q", c.path, got)
+	for _, lines := range blocks(t, "definitions.txt") {
+		path, first, bodies := lines[0], s.Must(201, "PUT", lines[0], lines[1]), lines[2:]
+		if got := first.Header.Get("Location"); got != path {
+			t.Errorf("%s is at %q", path, got)
 		}
-		for _, body := range append(c.same, c.first) {
+		for _, line := range append(bodies, "same "+lines[1]) {
+			field, body, _ := strings.Cut(line, " ")
+			if field != "same" {
+				code := map[bool]string{true: "asset_exists", false: "account_exists"}[strings.HasPrefix(path, "/v1/assets")]
+				s.Refuse(t, caller.Refusal{
+					Method: "PUT", Path: path, Body: body, Status: 409, Code: code, Fields: []string{field},
+				})
+				continue
+			}
 			// PUT ignores Idempotency-Key, even an invalid one.
-			got := s.Send("PUT", c.path, body, "Idempotency-Key", "not an id")
+			got := s.Send("PUT", path, body, "Idempotency-Key", "not an id")
 			if got.Status != 200 || !bytes.Equal(got.Body, first.Body) {
-				t.Errorf("%s %s: %d %s, first %s", c.path, body, got.Status, got.Body, first.Body)
+				t.Errorf("%s %s: %d %s, first %s", path, body, got.Status, got.Body, first.Body)
 			}
 		}
-		code := "asset_exists"
-		if strings.HasPrefix(c.path, "/v1/accounts") {
-			code = "account_exists"
-		}
-		for body, field := range c.other {
-			s.Refuse(t, caller.Refusal{
-				Method: "PUT", Path: c.path, Body: body, Status: 409, Code: code, Fields: []string{field},
-			})
-		}
-		if got := s.Must(200, "GET", c.path, ""); !bytes.Equal(got.Body, first.Body) {
+		if got := s.Must(200, "GET", path, ""); !bytes.Equal(got.Body, first.Body) {
 			t.Errorf("read as %s, answered as %s", got.Body, first.Body)
 		}
 	}

@@ -31,6 +31,19 @@ func expanded(line string) string {
 	})
 }
 
+// blocks returns the lines of each block in a file of testdata. Empty lines separate them.
+func blocks(t *testing.T, file string) (all [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		all = append(all, strings.Split(block, "\n"))
+	}
+	return all
+}
+
 // refuseAll sends every request in a file of testdata and checks the answer. The file has one block per request,
 // separated by empty lines. A block has, in this order: "# name" (optional), method and path, request headers ("-" as
 // the value sends none), the body, the expected status, code and invalid fields ("" is an empty field name), and the
@@ -38,17 +51,13 @@ func expanded(line string) string {
 // of the state of the ledger are also sent as dry runs.
 func refuseAll(t *testing.T, s *caller.Caller, file string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
-		if strings.HasPrefix(block, "##") {
+	for _, block := range blocks(t, file) {
+		if strings.HasPrefix(block[0], "##") {
 			continue
 		}
 		var r caller.Refusal
 		headers, members := map[string]string{}, map[string]any{} // of the answer
-		for i, line := range strings.Split(block, "\n") {
+		for i, line := range block {
 			line = expanded(line)
 			name, named := strings.CutPrefix(line, "# ")
 			header, status := headerLine.FindStringSubmatch(line), statusLine.FindStringSubmatch(line)
