@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
@@ -47,11 +46,17 @@ func isListed(text string) bool {
 func (a *api) reversals(
 	r *request, in *client.TransactionID, s projections.Slice,
 ) (page projections.Page[projections.Reversal], err error) {
-	err = a.readPermitted(r.ctx(), r, in.ID, func(ctx context.Context) (err error) {
-		page, err = a.config.Lists.ReversalsOf(ctx, in.ID, s)
-		return err
-	})
-	if err == nil && len(page.Items) == 0 {
+	var of ledger.Lifecycle
+	if !r.caller.Admin {
+		if of, err = a.config.Resources.Lifecycle(r.ctx(), in.ID); err == nil {
+			err = r.permitLegs(r.ctx(), of.Header)
+		}
+		if err != nil {
+			return page, err
+		}
+	}
+	page, err = a.config.Lists.ReversalsOf(r.ctx(), in.ID, s)
+	if err == nil && len(page.Items) == 0 && of.Header.ID == "" {
 		_, err = a.config.Resources.Lifecycle(r.ctx(), in.ID) // is there a transaction?
 	}
 	return cutPage(page, func(v projections.Reversal) (string, int) {

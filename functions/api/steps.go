@@ -15,7 +15,7 @@ import (
 
 // A request is served in four steps. It is read: the path, the query and the body, all faults at once. The caller is
 // permitted or refused: see permit.go. The ledger or a projection does it. What they say is shown as a type of package
-// client. The functions of this file make routes of these steps; the table of routes says which.
+// client. The functions of this file and of lists.go make routes of these steps; the table of routes says which.
 
 // request is one HTTP request and what was read of it.
 type request struct {

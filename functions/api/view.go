@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/access"
@@ -177,28 +175,4 @@ func debitedBy(p ledger.Part) func(ledger.Lifecycle, int) bool {
 		}
 		return l.Header.Legs[i].Quantity.Sign() >= 0
 	}
-}
-
-// readPermitted calls read, which reads a list of a transaction. For a user, it concurrently reads the transaction, and
-// then checks the user.
-func (a *api) readPermitted(ctx context.Context, r *request, id string, read func(context.Context) error) error {
-	if r.caller.Admin {
-		return read(ctx)
-	}
-	var lifecycle ledger.Lifecycle
-	both, bothCtx := errgroup.WithContext(ctx)
-	both.Go(func() (err error) {
-		defer recoverTo(&err)
-		lifecycle, err = a.config.Resources.Lifecycle(bothCtx, id)
-		return err
-	})
-	both.Go(func() (err error) {
-		defer recoverTo(&err)
-		return read(bothCtx)
-	})
-	err := both.Wait()
-	if err != nil {
-		return err
-	}
-	return r.permitLegs(ctx, lifecycle.Header)
 }
