@@ -236,57 +236,6 @@ func TestRefusedConnectionIsRetriedAfterFirstReply(t *testing.T) {
 	}
 }
 
-// The contract test calls each method. These are the paths and queries that need an encoding.
-func TestPathsAndQueries(t *testing.T) {
-	s := newScript(t, status(200, `{"id":"a","data":[],"next_cursor":null}`))
-	c, _ := newClient(t, s.URL+"/stage/")
-	ctx := t.Context()
-	from := time.Date(2026, 1, 31, 12, 0, 0, 500_000_000, time.FixedZone("", 3600))
-	history := HistoryQuery{Asset: "USD", From: from, Strong: true}
-	for want, ask := range map[string]func() error{
-		"GET /stage/v1/accounts/users%3Aal%40x ":     func() error { _, err := c.Account(ctx, "users:al@x"); return err },
-		"GET /stage/v1/accounts/a/summary?newest=0 ": func() error { _, err := c.AccountPage(ctx, "a", 0); return err },
-		"POST /stage/v1/trades {}": func() error {
-			_, err := c.Send(ctx, Command{Kind: KindTrade, ID: "a", Body: []byte("{}")})
-			return err
-		},
-		"GET /stage/v1/accounts/a/balances?consistency=strong&cursor=c%2B&limit=100 ": func() error {
-			_, err := c.Balances("a", true).Page(ctx, "c+", 100)
-			return err
-		},
-		"GET /stage/v1/accounts/a/postings?asset=USD&consistency=strong&from=2026-01-31T12%3A00%3A00.5%2B01%3A00&limit=5 ": func() error {
-			_, err := c.History("a", history).Page(ctx, "", 5)
-			return err
-		},
-		"GET /stage/v1/transactions?from=2026-01-31T12%3A00%3A00.5%2B01%3A00&limit=1&metadata.order=10%3D01&order=asc ": func() error {
-			_, err := c.Transactions(TransactionsQuery{From: from, Metadata: map[string]string{"order": "10=01"}, OldestFirst: true}).Page(ctx, "", 1)
-			return err
-		},
-	} {
-		s.asked = nil
-		if err := ask(); err != nil || len(s.asked) != 1 || s.asked[0] != want {
-			t.Errorf("asked %q, want %q: %v", s.asked, want, err)
-		}
-	}
-	s.asked = nil
-	for _, id := range []string{"", ".", "..", "a/b", "a?b", "é", strings.Repeat("a", 65)} {
-		if _, err := c.Account(ctx, id); !errors.Is(err, ErrID) {
-			t.Errorf("account %q: %v", id, err)
-		}
-		if _, err := c.Send(ctx, Command{Kind: KindAsset, ID: id, Body: []byte("{}")}); !errors.Is(err, ErrID) {
-			t.Errorf("asset %q: %v", id, err)
-		}
-		for _, p := range []Request{Capture{Transaction: id}, Release{Transaction: id}, Reversal{Transaction: id, ID: "t-1"}} {
-			if _, err := c.DryRun(ctx, p); !errors.Is(err, ErrID) {
-				t.Errorf("%#v: %v", p, err)
-			}
-		}
-	}
-	if len(s.asked) > 0 {
-		t.Errorf("it asked %q", s.asked)
-	}
-}
-
 func TestErrorTexts(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"code":"invalid_request","detail":"Two fields are wrong.","errors":[{"field":"from","rule":"is an id"},` +
@@ -360,43 +309,4 @@ func FuzzJudge(f *testing.F) {
 			t.Fatalf("Retry-After %q is %v", after, a.retryAfter)
 		}
 	})
-}
-
-// A client with a user sends Ledger-User. A missing role does not prove that an earlier attempt failed.
-func TestWithUser(t *testing.T) {
-	var users []string
-	s := newScript(t, status(200, `{"as":"user","user":"ann","service":"s","actor":"ann via s"}`), status(502, ""),
-		problem(403, "forbidden"))
-	handler := s.Config.Handler
-	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		users = append(users, r.Header.Get("Ledger-User"))
-		handler.ServeHTTP(w, r)
-	})
-	plain, _ := newClient(t, s.URL)
-	c, err := plain.WithUser("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	me, err := c.Me(t.Context())
-	if err != nil || *me.Value.User != "ann" || me.Value.Actor != "ann via s" {
-		t.Errorf("got %+v, %v", me.Value, err)
-	}
-	var unknown *UnknownError
-	if _, err := c.Send(t.Context(), transfer); !errors.As(err, &unknown) {
-		t.Errorf("a 403 after a 502 is %v", err)
-	}
-	if _, err := c.Send(t.Context(), transfer); !isCode(err, CodeForbidden) {
-		t.Errorf("a 403 is %v", err)
-	}
-	if want := []string{"ann", "ann", "ann", "ann"}; !slices.Equal(users, want) {
-		t.Errorf("sent for %q", users)
-	}
-	for _, user := range []string{"", "a b"} {
-		if _, err := c.WithUser(user); !errors.Is(err, ErrID) {
-			t.Errorf("user %q: %v", user, err)
-		}
-	}
-	if _, err := New(Config{URL: s.URL, User: "a b"}); !errors.Is(err, ErrID) {
-		t.Error(err)
-	}
 }

@@ -1,7 +1,13 @@
 package client
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"ledger.example/events"
@@ -138,4 +144,155 @@ func commandOn(of string, kind Kind, id string, request any) (Command, error) {
 func Sent(r Request) (path string, body []byte, err error) {
 	k, err := callOf(r)
 	return k.path, k.body, err
+}
+
+// Kind is the kind of a command.
+type Kind string
+
+// The kinds of command.
+const (
+	KindAsset       Kind = "asset"
+	KindAccount     Kind = "account"
+	KindTransaction Kind = "transaction"
+	KindTransfer    Kind = "transfer"
+	KindTrade       Kind = "trade"
+	KindChange      Kind = "change"   // changes the account with the command's ID; the body is an AccountPatch
+	KindCapture     Kind = "capture"  // captures the hold with the command's ID, which is also its Of
+	KindRelease     Kind = "release"  // releases that hold
+	KindReversal    Kind = "reversal" // reverses the transaction with the id Of
+
+	// The kinds that grant a user with the id ID a role on the account or in the group Of, and that put the account ID
+	// into the group Of. Batches do not take them, nor those above that define or change something.
+	KindMember      Kind = "member"
+	KindGroupMember Kind = "group_member"
+	KindGrouping    Kind = "grouping"
+	KindGroup       Kind = "group"
+)
+
+// Command is one write with its id and its JSON body. It is idempotent, with one exception: a KindChange that is sent
+// again after another change takes effect again.
+type Command struct {
+	Kind Kind
+	ID   string // of what is written and answered; for a capture or a release, that is the hold
+	Of   string // the hold to end, the transaction to reverse, or what has a member; "" for the other kinds
+	Body []byte // the JSON body of the API's request; if it posts a transaction, it includes the same id
+}
+
+// inBatch returns the JSON body of the command in a batch.
+func (cmd Command) inBatch() ([]byte, error) {
+	fields, isObject := bytes.CutPrefix(bytes.TrimSpace(cmd.Body), []byte("{"))
+	if cmd.Of == "" || !isObject {
+		return cmd.Body, nil
+	}
+	of, err := json.Marshal(cmd.Of)
+	if err != nil {
+		return nil, err
+	}
+	body := append([]byte(`{"transaction":`), of...)
+	if fields = bytes.TrimSpace(fields); !bytes.HasPrefix(fields, []byte("}")) {
+		body = append(body, ',')
+	}
+	return append(body, fields...), nil
+}
+
+// Written is the answer to a write.
+type Written struct {
+	New bool   // this request wrote it; false if the same was written before
+	Raw []byte // the API's JSON: the current asset or account, or the first answer for the transaction
+}
+
+// written returns the value and the outcome of a write.
+func written[T any](r Reply[T], err error) (T, Written, error) {
+	return r.Value, Written{New: r.New, Raw: r.Raw}, err
+}
+
+// Send sends a command. Errors: *Error and *DeniedError (nothing was written), *UnknownError, *UnreachableError,
+// *StatusError, and ErrID (nothing was sent).
+func (c *Client) Send(ctx context.Context, cmd Command) (Written, error) {
+	return c.write(ctx, cmd)
+}
+
+// Post posts or reverses a transaction, places a hold, or ends one. Errors: those of Send. The type of the request
+// documents its codes.
+func (c *Client) Post(ctx context.Context, r Request) (Transaction, Written, error) {
+	w, err := c.write(ctx, r)
+	if err != nil {
+		return Transaction{}, Written{}, err
+	}
+	var t Transaction
+	if err := json.Unmarshal(w.Raw, &t); err != nil {
+		return Transaction{}, Written{}, fmt.Errorf("the request succeeded, but the reply cannot be read: %w", err)
+	}
+	return t, w, nil
+}
+
+// DryRun returns what the API would answer to a request, and writes nothing. The real request may get another answer
+// if the ledger changes before. Errors: the *Error that the request would get, and those of a read.
+func (c *Client) DryRun(ctx context.Context, r Request) (Reply[Transaction], error) {
+	k, err := callOf(r)
+	if err != nil {
+		return Reply[Transaction]{}, err
+	}
+	k.isDry, k.query = true, url.Values{"dry_run": {"true"}}
+	t, a, err := ask(ctx, c, k, func(t Transaction) error {
+		if !t.DryRun {
+			return errNotDry
+		}
+		return nil
+	})
+	return Reply[Transaction]{Value: t, Raw: a.body}, err
+}
+
+func (c *Client) write(ctx context.Context, r Request) (Written, error) {
+	k, err := callOf(r)
+	if err != nil {
+		return Written{}, err
+	}
+	a, err := c.do(ctx, k)
+	if err != nil {
+		return Written{}, err
+	}
+	return Written{New: isNew(k, a), Raw: a.body}, nil
+}
+
+// isNew reports whether a request had an effect, rather than repeating an earlier one. Requests that create something
+// are then answered with 201.
+func isNew(k call, r attemptResult) bool {
+	return r.status == http.StatusCreated || k.endsHold && r.status != 0 && !r.isReplay
+}
+
+// operations are those of the kinds of command.
+var operations = map[Kind]Operation{
+	KindTransaction: PostTransaction.Untyped(), KindTransfer: PostTransfer.Untyped(), KindTrade: PostTrade.Untyped(),
+	KindCapture: CaptureHold.Untyped(), KindRelease: ReleaseHold.Untyped(), KindReversal: ReverseTransaction.Untyped(),
+	KindAsset: RegisterAsset.Untyped(), KindAccount: OpenAccount.Untyped(), KindChange: ChangeAccount.Untyped(),
+	KindGroup: RegisterGroup.Untyped(), KindMember: GrantMember.Untyped(), KindGroupMember: GrantGroupMember.Untyped(),
+	KindGrouping: GroupAccount.Untyped(),
+}
+
+func callOf(r Request) (call, error) {
+	cmd, err := r.Command()
+	if err != nil {
+		return call{}, err
+	}
+	o, isKnown := operations[cmd.Kind]
+	if !isKnown {
+		return call{}, fmt.Errorf("unknown kind of command %q", cmd.Kind)
+	}
+	ids := []string{cmd.Of, cmd.ID}
+	switch n := strings.Count(o.Path, "{"); {
+	case n == 1 && cmd.Of == "" && !o.CreatesTransaction():
+		ids = ids[1:]
+	default:
+		ids = ids[:n]
+	}
+	k := o.call(ids...)
+	k.id = cmd.ID
+	if o.HasBody() {
+		k.body = cmd.Body
+	}
+	if o.CreatesTransaction() {
+		k.resources = append(k.resources, transactionPath(cmd.ID))
+	}
+	return k, k.err
 }

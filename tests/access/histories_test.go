@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -319,111 +318,4 @@ func TestConcurrentRoleChanges(t *testing.T) {
 	if t.Logf("%d attempts, %d posted, %d changes", total, accepted, len(changes)); accepted == 0 || accepted == total {
 		t.Error("all attempts were refused, or all were accepted")
 	}
-}
-
-// The histories detect defects that delay a revocation.
-func TestHistoriesFindPlantedDefects(t *testing.T) {
-	t.Parallel()
-	for name, plant := range map[string]func(*api.Config){
-		"roles are cached": func(c *api.Config) { c.Grants = &remembered{Grants: c.Grants} },
-		"roles come from the projection": func(c *api.Config) {
-			c.Grants = projected{c.Grants, func(ctx context.Context, account, user string) (events.Role, error) {
-				listed, err := c.Lists.Members(ctx, account, projections.Slice{Limit: 100})
-				for _, m := range listed.Items {
-					if m.User == user {
-						return m.Role, err
-					}
-				}
-				return "", err
-			}}
-		},
-		"roles come from an index": func(c *api.Config) {
-			c.Grants = projected{c.Grants, func(ctx context.Context, account, user string) (events.Role, error) {
-				listed, err := c.Lists.AccountsOf(ctx, user, projections.Slice{Limit: 100})
-				for _, m := range listed.Items {
-					if m.Account == account && m.Through == "" {
-						return m.Role, err
-					}
-				}
-				return "", err
-			}}
-		},
-		"group membership is not read":       func(c *api.Config) { c.Grants = trusting{c.Grants} },
-		"groups of the account are not read": func(c *api.Config) { c.Grants = groupless{c.Grants} },
-	} {
-		t.Run(name, func(t *testing.T) { checkDetected(t, newFleet(t, plant)) })
-	}
-	t.Run("the check follows the write", func(t *testing.T) {
-		f := newFleet(t, nil)
-		for i := range f.all {
-			f.all[i] = writesFirst(f.all[i])
-		}
-		checkDetected(t, f)
-	})
-}
-
-// checkDetected fails t unless a history detects a defect of the fleet.
-func checkDetected(t *testing.T, f *fleet) {
-	t.Helper()
-	wrong := f.play(rand.New(rand.NewPCG(16, 1)), 150)
-	if t.Log(wrong); wrong == "" {
-		t.Error("the history does not detect the defect")
-	}
-}
-
-// remembered caches roles.
-type remembered struct {
-	access.Grants
-	known sync.Map
-}
-
-func (r *remembered) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	if role, ok := r.known.Load(account + user); ok {
-		return role.(events.Role), 1, nil
-	}
-	role, n, err := r.Grants.NewestGrant(ctx, account, user)
-	r.known.Store(account+user, role)
-	return role, n, err
-}
-
-// projected reads direct roles from a projection, which lags behind the journal.
-type projected struct {
-	access.Grants
-	role func(ctx context.Context, account, user string) (events.Role, error)
-}
-
-func (p projected) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	role, err := p.role(ctx, account, user)
-	return role, 1, err
-}
-
-// trusting reports every user as a member of every group.
-type trusting struct{ access.Grants }
-
-func (trusting) NewestGroupGrant(context.Context, string, string) (events.Role, int64, error) {
-	return events.RoleOperator, 1, nil
-}
-
-// groupless reports every account as being in no group.
-type groupless struct{ access.Grants }
-
-func (groupless) NewestGroups(context.Context, string) ([]string, int64, error) { return nil, 0, nil }
-
-// writesFirst posts first and checks the role afterwards.
-func writesFirst(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user := r.Header.Get("Ledger-User")
-		if r.Method != http.MethodPost || user == "" {
-			h.ServeHTTP(w, r)
-			return
-		}
-		body, _ := io.ReadAll(r.Body)
-		line := "POST " + r.URL.Path
-		done := send(h, line+" "+string(body), "")
-		if judged := send(h, line+"?dry_run=true "+string(body), user); judged.Code >= 300 {
-			done = judged
-		}
-		w.WriteHeader(done.Code)
-		_, _ = w.Write(done.Body.Bytes())
-	})
 }
