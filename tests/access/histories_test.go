@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/internal/access"
 	"ledger.example/internal/local/memdb"
