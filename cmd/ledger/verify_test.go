@@ -105,7 +105,7 @@ func TestVerifySuggestsTheNextStep(t *testing.T) {
 	}{
 		{audit.BalanceBehind, store.Balance.Key("jane", "USD"), "ledger rebuild --account jane --asset USD"},
 		{audit.SummaryIncomplete, store.Summary.Key("jane"), "ledger rebuild --account jane"},
-		{audit.GroupedBehind, store.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
+		{"grouped_behind", store.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
 		{audit.HoldEntryBehind, store.OpenHold.Key("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
 		{audit.JournalAltered, store.Journal.Key("page"), "ledger rebuild --lists"},
 		{audit.BalanceCountsMore, store.Balance.Key("jane", "USD"), look},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"ledger.example/internal/audit"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
@@ -39,6 +40,18 @@ func rebuiltItems() string {
 		}
 	}
 	return strings.Join(keys, ", ")
+}
+
+// numberedCodes are the codes of findings about projections of numbered events: of items that are only behind, or of
+// the others.
+func numberedCodes(behind bool) string {
+	var codes []string
+	for _, c := range audit.Codes() {
+		if c.IsNumbered && c.IsBehind == behind {
+			codes = append(codes, "`"+string(c.Code)+"`")
+		}
+	}
+	return strings.Join(codes, ", ")
 }
 
 // prefixes are the conditions on the SK of a record that some kinds of events meet, each once.

@@ -57,6 +57,8 @@ func stale() map[string][]byte {
 		"access":            accessTable().String(),
 		"items":             itemTable().String(),
 		"lister-filters":    filters(listerFilters()),
+		"numbered-behind":   numberedCodes(true),
+		"numbered-wrong":    numberedCodes(false),
 		"parameters":        parameterTable(stack).String(),
 		"permissions":       permissionTable(stack).String(),
 		"projector-filters": filters(projectorFilters()),

@@ -35,16 +35,17 @@ func (f *family) take(id string) items {
 
 // families are the items of which an account may have several.
 var families = []*store.Pattern{store.Change.Pattern, store.Balance.Pattern, store.Segment.Pattern,
-	store.Posting.Pattern, store.Spend.Pattern, store.Grant.Pattern, store.Membership.Pattern, store.Grouped.Pattern,
-	store.Grouping.Pattern}
+	store.Posting.Pattern, store.Spend.Pattern}
 
 // afterIDs sorts after every id.
 const afterIDs = "~"
 
-// partition has the items of an account: the summary, the current account, and all others in families.
+// partition has the items of an account: the summary, the current account, and all others in families. Each numbered
+// kind has families of its own.
 type partition struct {
 	summary, current attributes
 	families         map[*store.Pattern]*family
+	numbered         map[*numberedKind]map[*store.Pattern]*family
 }
 
 // readPartition reads an account's partition. Most accounts fit into one page. In larger accounts each family is a
@@ -64,14 +65,23 @@ func (a *Audit) readPartition(ctx context.Context, account string) partition {
 		}
 		return nil
 	}
-	p := partition{one(store.Summary.Key(account)), one(store.Current.Key(account)), a.families(pk, families...)}
-	for of, f := range p.families {
-		f.begun = fitsOnePage
-		for _, item := range page {
-			if fitsOnePage && of.Is(keyOf(item).SK) {
-				f.items = append(f.items, item)
+	begin := func(families map[*store.Pattern]*family) map[*store.Pattern]*family {
+		for of, f := range families {
+			f.begun = fitsOnePage
+			for _, item := range page {
+				if fitsOnePage && of.Is(keyOf(item).SK) {
+					f.items = append(f.items, item)
+				}
 			}
 		}
+		return families
+	}
+	p := partition{
+		summary: one(store.Summary.Key(account)), current: one(store.Current.Key(account)),
+		families: begin(a.families(pk, families...)), numbered: make(map[*numberedKind]map[*store.Pattern]*family),
+	}
+	for _, k := range numberedKinds {
+		p.numbered[k] = begin(k.families(a, pk))
 	}
 	return p
 }
@@ -145,8 +155,9 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 	if !unreadable {
 		a.checkSummary(ctx, acct.ID, p.summary, ofBalances, ofPostings)
 	}
-	a.checkMembers(ctx, store.Account.PK(acct.ID), p)
-	a.checkGroups(ctx, acct.ID, p)
+	for _, k := range numberedKinds {
+		a.checkNumbered(ctx, k, store.Account.PK(acct.ID), partition{families: p.numbered[k]})
+	}
 }
 
 // add counts a balance with postings.

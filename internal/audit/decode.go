@@ -26,7 +26,7 @@ func textOf(v types.AttributeValue) string {
 }
 
 // kinds are the types of items, with the names of the parts of their keys. A part with the name of a field sets it. Any
-// other is an id; one without a name may be any text.
+// other is an id; one without a name may be any text. Those of numberedKinds are added.
 var kinds = kindsByType(
 	kindOf[asset](store.Asset.Pattern, "ID"),
 	kindOf[account](store.Account.Pattern, "ID"),
@@ -35,11 +35,8 @@ var kinds = kindsByType(
 	kindOf[period](store.Period.Pattern, "Number"),
 	kindOf[group](store.Group.Pattern, "ID"),
 	kindOf[grouping](store.Grouping.Pattern, "Account", "Number"),
-	kindOf[grouped](store.Grouped.Pattern, "Account", "Group"),
 	kindOf[grant](store.Grant.Pattern, "Account", "User", "Number"),
 	kindOf[grant](store.GroupGrant.Pattern, "Group", "User", "Number"),
-	kindOf[membership](store.Membership.Pattern, "Account", "User"),
-	kindOf[membership](store.GroupMembership.Pattern, "Group", "User"),
 	kindOf[header](store.Transaction.Pattern, "ID"),
 	kindOf[posting](store.Posting.Pattern, "Account", "Asset", "ID"),
 	kindOf[outcome](store.Outcome.Pattern, "Transaction"),
@@ -81,6 +78,9 @@ func kindOf[T any](pattern *store.Pattern, names ...string) kind {
 // kindsByType returns the kinds by the names of types in items.
 func kindsByType(all ...kind) map[string][]kind {
 	found := make(map[string][]kind)
+	for _, numbered := range numberedKinds {
+		all = append(all, numbered.items...)
+	}
 	for _, k := range all {
 		for name := range strings.FieldsSeq(k.pattern.Type) {
 			found[name] = append(found[name], k)

@@ -5,9 +5,120 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"ledger.example/internal/store"
 )
+
+// numberedKind is a kind of projection: each item shows the newest of some numbered events. This file has all that the
+// audit knows of such projections, but for the types of their events.
+type numberedKind struct {
+	items []kind         // of an account and, if groups have such items, too, of a group
+	event *store.Pattern // of the events, in the partition of the items
+	byID  bool           // the SKs of an item and of its events begin with the same id
+	codes numberedCodes
+	// of returns the part in the SK of the item that an event makes, "" if it has none, and what the item must show.
+	of func(event any) (part string, is numbered)
+	// follows compares an event with the one before, nil for the first. nil: there is nothing to compare.
+	follows func(before, event any, key store.Key) []Finding
+}
+
+// numberedKinds are these projections. A new one is a row here and the type of its items.
+var numberedKinds = []*numberedKind{
+	{
+		items: []kind{
+			kindOf[membership](store.Membership.Pattern, "Account", "User"),
+			kindOf[membership](store.GroupMembership.Pattern, "Group", "User"),
+		},
+		event: store.Grant.Pattern, byID: true, codes: newNumbered("membership", "grant", "a membership"),
+		of: func(event any) (string, numbered) {
+			g := event.(grant)
+			return g.User, numbered{g.Number, g.Role, g.At}
+		},
+		follows: func(before, event any, key store.Key) []Finding {
+			was, _ := before.(grant)
+			return gap(GrantMissing, "grant", was.Number, event.(grant).Number, key)
+		},
+	},
+	{
+		items: []kind{kindOf[grouped](store.Grouped.Pattern, "Account", "Group")},
+		event: store.Grouping.Pattern, codes: newNumbered("grouped", "change", "a place in a group"),
+		of: func(event any) (string, numbered) {
+			g := event.(grouping)
+			if g.Added == "" {
+				return g.Removed, numbered{g.Number, "", g.At}
+			}
+			return g.Added, numbered{g.Number, inGroup, g.At}
+		},
+		follows: func(before, event any, key store.Key) []Finding {
+			was, _ := before.(grouping)
+			is := event.(grouping)
+			missing, wanted := gap(GroupingMissing, "change", was.Number, is.Number, key), was.with(is)
+			if missing == nil && !slices.Equal(is.Groups, wanted) {
+				return []Finding{{GroupingWrong, key, "Groups", fmt.Sprint(is.Groups), fmt.Sprint(wanted)}}
+			}
+			return missing
+		},
+	},
+}
+
+// numbered is a state as a numbered event sets it, and as an item of its projection shows it. The types of items embed
+// it.
+type numbered struct {
+	Number int64     `is:"shown"` // of the event; 0: there is none
+	state  string    // for example a role; "": none
+	at     time.Time // of an event
+}
+
+func (n numbered) shown() numbered { return n }
+
+const inGroup = "in the group"
+
+func (n numbered) String() string {
+	if n.state == "" {
+		return fmt.Sprintf("none, by number %d", n.Number)
+	}
+	return fmt.Sprintf("%s, by number %d", n.state, n.Number)
+}
+
+// membership has the number and the role of a user's newest grant. The role is "" after a revocation. One of a group
+// does not name the group. It has an index key while it has a role.
+type membership struct {
+	Account string `is:"+id"`
+	User    string `is:"id"`
+	Role    string `is:"role?"`
+	numbered
+}
+
+func (m *membership) check(*reader) { m.state = m.Role }
+
+func (m *membership) index(r *reader) (sk2, pk2 string) {
+	if r.has(store.AttrRole) {
+		pk2 = store.Membership.PK2(m.User)
+	}
+	return "", pk2
+}
+
+// grouped is an account's place in a group: whether the account is in the group after a change of its groups. It has an
+// index key only while the account is in the group.
+type grouped struct {
+	Account string `is:"id"`
+	Group   string `is:"-id"`
+	numbered
+}
+
+func (g *grouped) check(r *reader) {
+	if r.has(store.AttrPK2) {
+		g.state = inGroup
+	}
+}
+
+func (g *grouped) index(*reader) (sk2, pk2 string) {
+	if g.state == inGroup {
+		pk2 = store.Grouped.PK2(g.Group)
+	}
+	return "", pk2
+}
 
 // numberedCheck compares a projection with the numbered events of which it shows the newest. The projection is read
 // before the events.
@@ -33,10 +144,17 @@ func (c *numberedCheck) add(n numbered) {
 // numberedCodes are the codes of findings about a kind of such projections.
 type numberedCodes struct{ differs, withoutEvent, behind Code }
 
-var (
-	memberCodes = numberedCodes{MembershipDiffers, MembershipWithoutGrant, MembershipBehind}
-	placeCodes  = numberedCodes{GroupedDiffers, GroupedWithoutChange, GroupedBehind}
-)
+// newNumbered returns new codes. name and event are in their names, item and event in their meanings.
+func newNumbered(name, event, item string) (all numberedCodes) {
+	add := func(code, meaning string, isBehind bool) Code {
+		ofNumbered = append(ofNumbered, CodeMeaning{Code(code), item + " " + meaning, isBehind, true})
+		return Code(code)
+	}
+	all.differs = add(name+"_differs", "that differs from the "+event+" with its number", false)
+	all.withoutEvent = add(name+"_without_"+event, "whose "+event+" does not exist, or is not about it", false)
+	all.behind = add(name+"_behind", "that does not show its newest "+event, true)
+	return all
+}
 
 // judgeNumbered returns the finding about the projection with that key, if it is wrong.
 func (a *Audit) judgeNumbered(c numberedCheck, codes numberedCodes, key store.Key) []Finding {
@@ -58,89 +176,77 @@ func (a *Audit) judgeNumbered(c numberedCheck, codes numberedCodes, key store.Ke
 	return []Finding{{code, key, "", is, ought}}
 }
 
-// checkMembers compares the memberships of an account or a group with its grants, user by user. pk is the partition key
-// of the account or the group; the sort keys are the same.
-func (a *Audit) checkMembers(ctx context.Context, pk string, p partition) {
-	grants, members := store.Grant.Pattern, store.Membership.Pattern
-	for user := p.nextID(ctx, grants, members); user != ""; user = p.nextID(ctx, grants, members) {
-		key := store.Key{PK: pk, SK: store.Membership.Key("", user).SK}
-		found := a.compareMember(ctx, key, p.take(members, user)(ctx), p.take(grants, user))
+// families returns the items and the events of a kind in a partition. An event may be of several kinds.
+func (k *numberedKind) families(a *Audit, pk string) map[*store.Pattern]*family {
+	return a.families(pk, k.items[0].pattern, k.event)
+}
+
+// checkNumbered compares the items of a kind, in the partition of an account or a group, with their events: those of
+// each id, or all together.
+func (a *Audit) checkNumbered(ctx context.Context, k *numberedKind, pk string, p partition) {
+	of := k.items[0].pattern
+	if !k.byID {
+		found := a.compareNumbered(ctx, k, pk, p.families[of].next, p.families[k.event].next)
 		a.confirm(ctx, found, func() []Finding {
-			return a.compareMember(ctx, key, a.get(ctx, key), a.itemsOf(pk, store.Grant.All(user)))
+			return a.compareNumbered(ctx, k, pk, a.itemsOf(pk, of.All()), a.itemsOf(pk, k.event.All()))
+		})
+		return
+	}
+	for id := p.nextID(ctx, k.event, of); id != ""; id = p.nextID(ctx, k.event, of) {
+		found := a.compareNumbered(ctx, k, pk, p.take(of, id), p.take(k.event, id))
+		a.confirm(ctx, found, func() []Finding {
+			only := store.Range{From: of.SK(id), To: of.SK(id)}
+			return a.compareNumbered(ctx, k, pk, a.itemsOf(pk, only), a.itemsOf(pk, k.event.All(id)))
 		})
 	}
 }
 
-// compareMember compares the membership with that key with the user's grants once. It consumes the grants.
-func (a *Audit) compareMember(ctx context.Context, key store.Key, stored attributes, grants items) (found []Finding) {
-	m, ok := as[membership](stored)
-	readable := ok || len(stored) == 0
-	c := numberedCheck{stored: m.numbered, isStored: ok}
-	for item := range grants.all(ctx) {
-		g, ok := as[grant](item)
-		readable = readable && ok
-		found = append(found, gap(GrantMissing, "grant", c.newest.Number, g.Number, keyOf(item))...)
-		c.add(numbered{g.Number, g.Role, g.At})
-	}
-	if !readable {
-		return nil // the scan reports it
-	}
-	return append(found, a.judgeNumbered(c, memberCodes, key)...)
-}
-
-// checkGroup compares the memberships of a group with its grants.
-func (a *Audit) checkGroup(ctx context.Context, id string) {
-	pk := store.Group.PK(id)
-	a.checkMembers(ctx, pk, partition{families: a.families(pk, store.Grant.Pattern, store.Membership.Pattern)})
-}
-
-// checkGroups compares an account's places in groups with the changes of its groups.
-func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
-	places, changes := p.families[store.Grouped.Pattern].next, p.families[store.Grouping.Pattern].next
-	found := a.comparePlaces(ctx, account, places, changes)
-	a.confirm(ctx, found, func() []Finding {
-		partition := store.Account.PK(account)
-		return a.comparePlaces(ctx, account, a.itemsOf(partition, store.Grouped.All()),
-			a.itemsOf(partition, store.Grouping.All()))
-	})
-}
-
-// comparePlaces compares the places of an account with the changes of its groups once. It reads the places first. It
-// consumes both.
-func (a *Audit) comparePlaces(ctx context.Context, account string, stored, changes items) (found []Finding) {
-	all, readable := make(map[string]*numberedCheck), true
+// compareNumbered compares items of a kind with their events once. It reads the items first. It consumes both.
+func (a *Audit) compareNumbered(ctx context.Context, k *numberedKind, pk string, stored, events items) (
+	found []Finding,
+) {
+	all, readable := make(map[store.Key]*numberedCheck), true
 	for item := range stored.all(ctx) {
-		g, ok := as[grouped](item)
-		readable = readable && ok
-		all[g.Group] = &numberedCheck{stored: g.numbered, isStored: true}
+		value, _ := decode(item)
+		is, ok := value.(interface{ shown() numbered })
+		if readable = readable && ok; ok {
+			all[keyOf(item)] = &numberedCheck{stored: is.shown(), isStored: true}
+		}
 	}
-	var newest grouping
-	for item := range changes.all(ctx) {
-		key := keyOf(item)
-		g, ok := as[grouping](item)
-		readable = readable && ok
-		missing := gap(GroupingMissing, "change", newest.Number, g.Number, key)
-		found = append(found, missing...)
-		if wanted := newest.with(g); missing == nil && !slices.Equal(g.Groups, wanted) {
-			found = append(found, Finding{GroupingWrong, key, "Groups", fmt.Sprint(g.Groups), fmt.Sprint(wanted)})
+	var before any
+	for item := range events.all(ctx) {
+		event, _ := decode(item)
+		if event == nil {
+			readable = false
+			continue
 		}
-		newest = g
-		change := numbered{Number: g.Number, at: g.At}
-		if g.Added != "" {
-			change.state = inGroup
+		if k.follows != nil {
+			found = append(found, k.follows(before, event, keyOf(item))...)
 		}
-		if all[g.changed()] == nil {
-			all[g.changed()] = new(numberedCheck)
+		before = event
+		part, is := k.of(event)
+		key := store.Key{PK: pk, SK: k.items[0].pattern.Prefix() + part}
+		if all[key] == nil {
+			all[key] = new(numberedCheck)
 		}
-		all[g.changed()].add(change)
+		all[key].add(is)
 	}
 	if !readable {
 		return nil // the scan reports it
 	}
-	for _, group := range slices.Sorted(maps.Keys(all)) {
-		found = append(found, a.judgeNumbered(*all[group], placeCodes, store.Grouped.Key(account, group))...)
+	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
+		found = append(found, a.judgeNumbered(*all[key], k.codes, key)...)
 	}
 	return found
+}
+
+// checkGroup compares the items of a group with its events.
+func (a *Audit) checkGroup(ctx context.Context, id string) {
+	for _, k := range numberedKinds {
+		if pk := store.Group.PK(id); len(k.items) > 1 {
+			a.checkNumbered(ctx, k, pk, partition{families: k.families(a, pk)})
+		}
+	}
 }
 
 // with returns the groups of the account after the next change.

@@ -21,20 +21,22 @@ type CodeMeaning struct {
 	// IsBehind: the item shows less than its events do, or is missing, and contradicts none of them. All other findings
 	// are evidence: events contradict each other, or an item shows more or other than its events, of which each may be
 	// the altered one.
-	IsBehind bool
+	IsBehind   bool
+	IsNumbered bool // it is of the projections of numberedKinds
 }
 
-// codes has all codes in the order of this file. newCode and newBehind append to it while the package is initialized.
-var codes []CodeMeaning
+// codes has the codes in the order of this file, and ofNumbered those of numberedKinds. newCode, newBehind and
+// newNumbered append to them while the package is initialized.
+var codes, ofNumbered []CodeMeaning
 
 func newCode(code Code, meaning string) Code {
-	codes = append(codes, CodeMeaning{code, meaning, false})
+	codes = append(codes, CodeMeaning{Code: code, Meaning: meaning})
 	return code
 }
 
 // newBehind is newCode for a code of items that are behind.
 func newBehind(code Code, meaning string) Code {
-	codes = append(codes, CodeMeaning{code, meaning, true})
+	codes = append(codes, CodeMeaning{Code: code, Meaning: meaning, IsBehind: true})
 	return code
 }
 
@@ -42,7 +44,7 @@ func newBehind(code Code, meaning string) Code {
 // items that are behind. An altered event also leaves items behind, for example at its new time. So if anything was
 // found that is evidence, nothing is to be rebuilt before somebody has looked at it.
 func (r Report) Rebuildable() bool {
-	for _, c := range codes {
+	for _, c := range Codes() {
 		if !c.IsBehind && r.ByCode[c.Code] > 0 {
 			return false
 		}
@@ -50,8 +52,8 @@ func (r Report) Rebuildable() bool {
 	return true
 }
 
-// Codes returns all codes with their meanings, in the order of this file.
-func Codes() []CodeMeaning { return slices.Clone(codes) }
+// Codes returns all codes with their meanings.
+func Codes() []CodeMeaning { return slices.Concat(codes, ofNumbered) }
 
 // The codes: single items first, then transactions and definitions, then projections, guards, groups and grants.
 var (
@@ -126,10 +128,6 @@ var (
 	GroupingMissing = newCode("grouping_missing", "a gap in the numbers of the changes of an account's groups")
 	GroupingWrong   = newCode("grouping_wrong",
 		"a change of an account's groups that does not follow from the one before")
-	GroupedDiffers       = newCode("grouped_differs", "a place in a group that differs from the change with its number")
-	GroupedWithoutChange = newCode("grouped_without_change",
-		"a place in a group whose change does not exist, or names another group")
-	GroupedBehind = newBehind("grouped_behind", "a place in a group that does not show its newest change")
 
 	ListEntryBehind = newBehind("list_entry_behind",
 		"a transaction that is missing from the list by time, or from the list of an indexed key that it has: "+
@@ -145,10 +143,7 @@ var (
 	ListsIncomplete = newBehind("lists_incomplete",
 		"so many missing or wrong entries in lists or in the journal that the report names only some of them")
 
-	GrantMissing           = newCode("grant_missing", "a gap in the numbers of a user's grants")
-	MembershipDiffers      = newCode("membership_differs", "a membership that differs from the grant with its number")
-	MembershipWithoutGrant = newCode("membership_without_grant", "a membership whose grant does not exist")
-	MembershipBehind       = newBehind("membership_behind", "a membership that shows a grant older than the newest")
+	GrantMissing = newCode("grant_missing", "a gap in the numbers of a user's grants")
 )
 
 // Finding is one defect: the item, the stored value, and the value that the audit computed from the events.
