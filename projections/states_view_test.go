@@ -23,13 +23,12 @@ var States = declare(&View{
 		t.Account, ok = store.Account.Owner(store.ItemKey(item))
 		return t, ok
 	},
-	None: func(k store.Key) any {
+	None: func(k store.Key) any { // number 0, and in no list
 		account, _ := store.Account.Owner(k)
 		return stateItem(account, events.AccountChanged{})
 	},
 })
 
-// stateItem returns the item of an account. Number 0 is that of no change: the item is in no list.
 func stateItem(account string, newest events.AccountChanged) store.Item {
 	item := store.Begin(store.Key{PK: store.Account.PK(account), SK: "STATE"}, "AccountState")
 	item[store.AttrNumber] = store.Integer(newest.Number)
@@ -37,4 +36,15 @@ func stateItem(account string, newest events.AccountChanged) store.Item {
 		item[store.AttrPK2] = store.String("STATE#" + string(newest.State))
 	}
 	return item
+}
+
+// AccountsIn lists the ids of the accounts in a state.
+func (l *Lists) AccountsIn(ctx context.Context, state string, s Slice) (Page[string], error) {
+	within := store.Account.Partitions().After(s.After)
+	q := store.Query{Index: store.IndexInverse, Partition: "STATE#" + state, Within: within, Attributes: keysOnly}
+	idOf := func(item store.Item) (string, error) {
+		account, _ := store.Account.Owner(store.ItemKey(item))
+		return account, nil
+	}
+	return list(ctx, l, "list accounts in a state", q, s.Limit, store.Account.Owner, idOf)
 }

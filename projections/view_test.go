@@ -50,8 +50,11 @@ func TestViewIsAdded(t *testing.T) {
 	b.project(records(changes...))
 	b.project(records(changes[0])) // it comes late, or again
 	viewstest.Same(t, "projected", state(), "STATE#open 3")
+	open, err := b.Lists.AccountsIn(t.Context(), "open", projections.Slice{Limit: 10})
+	b.Must(err)
+	viewstest.Same(t, "listed", open.Items, []string{"jane"})
 	rebuild(false, false, 0)
-	_, err := b.Table.Write(t.Context(), store.Write{Item: projections.States.Item(projections.States.None(key))})
+	_, err = b.Table.Write(t.Context(), store.Write{Item: projections.States.Item(projections.States.None(key))})
 	b.Must(err)
 	rebuild(true, false, 1)
 	rebuild(false, false, 1)
