@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"ledger.example/internal/store"
 )
 
 // Whoever reports at the last look gets one, also if others report manyFindings meanwhile.
@@ -149,6 +153,18 @@ func TestClosingBeforeABackdatedCredit(t *testing.T) {
 		of.count(posting{leg: leg{amounts: amounts{Quantity: big.NewInt(9)}}, marks: marks{Pending: new(big.Int), Backdated: backdated}, Kind: transfer}, at.Add(-time.Hour))
 		if found := of.judge(); (len(found) == 0) != backdated {
 			t.Errorf("backdated %v: %v", backdated, found)
+		}
+	}
+}
+
+// Each kind of item is decoded.
+func TestEachItemHasAKind(t *testing.T) {
+	for _, p := range store.ItemTypes() {
+		for name := range strings.FieldsSeq(p.Type) {
+			if !slices.ContainsFunc(kinds[name], func(k kind) bool { return k.pattern == p }) {
+				t.Errorf("the audit does not decode %s (%s): add it to numberedKinds in numbered.go if it shows the newest of "+
+					"some events, otherwise to kinds in decode.go", name, p.What)
+			}
 		}
 	}
 }
