@@ -234,11 +234,16 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 // minEffectiveAge is how far in the past an effective date is: the settle window and the clock tolerance.
 const minEffectiveAge = 15 * time.Second
 
+// maxBehind is how far behind the store's clock a process may believe it to be. It knows it from the dates of answers,
+// which have whole seconds. A read of several pages may have the date of its first page, and takes at most as long as a
+// command.
+const maxBehind = time.Second + 8*time.Second
+
 // checkTimeRefusal checks a refusal because of a time: the effective date is too close, or before what is reversed, or
 // the hold expires too soon or has expired. The clock of the process may be off. It reports whether the refusal is
 // final.
 func (h *history) checkTimeRefusal(op *operation, e *ledger.Error, c *call) (final bool) {
-	off := minEffectiveAge + maxSkew + time.Second + maxSlow
+	off := minEffectiveAge + maxSkew + maxBehind
 	switch since, left := c.sent.Sub(op.effective), h.began.Add(op.expires).Sub(c.answered); {
 	case h.model.isBeforeTarget(op):
 		return true

@@ -149,8 +149,8 @@ func (m *model) checkClosingRefusal(op *operation, e *ledger.Error, c *call) {
 	case e.Code != ledger.CodeInvalidPeriod:
 	case e.Fields[0].Field.Name == "number":
 		right = r.Number > int64(c.closings)+1
-	default: // not over for 5 minutes by the store's clock, which is known to the second of its last answer
-		right = isNew && r.Before.After(c.sent.Add(-ledger.PeriodAge-time.Second-maxSlow))
+	default: // not over for 5 minutes by the store's clock, as the process knows it
+		right = isNew && r.Before.After(c.sent.Add(-ledger.PeriodAge-maxBehind))
 	}
 	m.count(string(e.Code) + " answers")
 	if !right {
