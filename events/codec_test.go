@@ -57,6 +57,9 @@ func TestDecodeUnknown(t *testing.T) {
 		refused(name, events.Form+1, events.ErrNewerEvent)
 		refused(name, events.Form, events.ErrMalformedEvent)
 	}
+	if e, err := events.DecodeListed("PostingRecorded", events.Form, nil); e != nil || !errors.Is(err, events.ErrUnknownEvent) {
+		t.Errorf("a posting of a list: %v, %v", e, err)
+	}
 	for _, name := range []string{"", "postingrecorded", "PostingRecorded ", "Nonsense"} {
 		for _, version := range []int{1, 2, 1000} {
 			refused(name, version, events.ErrUnknownEvent)

@@ -151,6 +151,12 @@ func TestMintLayout(t *testing.T) {
 			t.Errorf("%d: %x, %v; want %s", i, id.Bytes(), err, want)
 		}
 	}
+	full := ksuid.KSUID([]byte("\x01\x02\x03\x04\x0a\x0b\x0c\x11\x12\x13\x14\x15\xff\xff\xff\xff\xff\xff\xff\xff"))
+	after := events.KSUID(full.String())
+	ids, _, err = events.NewMinter(func() time.Time { return now }, nil).MintAfter(after, 1)
+	if err != nil || ids[0] <= after {
+		t.Errorf("%v, %v after %s", ids, err, after) // the step is carried into the upper half
+	}
 }
 
 const (

@@ -103,6 +103,8 @@ func TestShape(t *testing.T) {
 		"all of an account":    {account{ID: "é", Name: long, Profile: "1"}, "id name profile"},
 		"grant":                {grant{Account: "a", User: "u", Role: events.RoleOwner}, ""},
 		"all of a grant":       {grant{User: "u v", Role: "admin"}, "account user role"},
+		"all of a closing":     {ledger.ClosePeriod{Reason: long}, "number closed_before reason"},
+		"no reason":            {ledger.ClosePeriod{Number: 1, Before: events.Epoch()}, "reason"},
 		"no role":              {grant{Account: "a", User: "u"}, "role"},
 		"revocation":           {ledger.RevokeMember{Account: "a", User: "u"}, ""},
 		"all of a revocation":  {ledger.RevokeMember{}, "account user"},
