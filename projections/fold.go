@@ -125,31 +125,35 @@ func (f Fold) addPending(p Posting) (Fold, error) {
 	return f, err
 }
 
+// amounts are the sums in f, in a fixed order.
+func (f *Fold) amounts() [6]*events.Amount {
+	return [...]*events.Amount{
+		&f.Credits, &f.Debits, &f.Expenditure, &f.PendingDebits, &f.PendingCredits, &f.Returned,
+	}
+}
+
 // Plus returns the sum of f and d, with f's Through. Error: events.ErrOverflow.
-func (f Fold) Plus(d Fold) (Fold, error) {
-	credits, err1 := f.Credits.Add(d.Credits)
-	debits, err2 := f.Debits.Add(d.Debits)
-	expenditure, err3 := f.Expenditure.Add(d.Expenditure)
-	pendingDebits, err4 := f.PendingDebits.Add(d.PendingDebits)
-	pendingCredits, err5 := f.PendingCredits.Add(d.PendingCredits)
-	returned, err6 := f.Returned.Add(d.Returned)
-	sum := Fold{
-		Through: f.Through, Credits: credits, Debits: debits, Expenditure: expenditure, Count: f.Count + d.Count,
-		Holds: f.Holds + d.Holds, PendingDebits: pendingDebits, PendingCredits: pendingCredits, Returned: returned,
+func (f Fold) Plus(d Fold) (sum Fold, err error) {
+	sum = f
+	for i, to := range sum.amounts() {
+		if *to, err = to.Add(*d.amounts()[i]); err != nil {
+			return Fold{}, err
+		}
 	}
+	sum.Count, sum.Holds = f.Count+d.Count, f.Holds+d.Holds
 	if d.Count > 0 && sum.Count < f.Count || d.Count < 0 && sum.Count > f.Count {
-		return sum, events.ErrOverflow
+		return Fold{}, events.ErrOverflow
 	}
-	return sum, errors.Join(err1, err2, err3, err4, err5, err6)
+	return sum, nil
 }
 
 // Minus returns what f counts beyond g, with f's Through. Error: events.ErrOverflow.
 func (f Fold) Minus(g Fold) (Fold, error) {
-	return f.Plus(Fold{
-		Credits: g.Credits.Neg(), Debits: g.Debits.Neg(), Expenditure: g.Expenditure.Neg(), Count: -g.Count,
-		Holds: -g.Holds, PendingDebits: g.PendingDebits.Neg(), PendingCredits: g.PendingCredits.Neg(),
-		Returned: g.Returned.Neg(),
-	})
+	for _, of := range g.amounts() {
+		*of = of.Neg()
+	}
+	g.Count, g.Holds = -g.Count, -g.Holds
+	return f.Plus(g)
 }
 
 // Earlier returns the earlier of two KSUIDs. "" is a missing one and never the earlier.
