@@ -65,6 +65,19 @@ func TestRepeatedRecordsAreCountedOnce(t *testing.T) {
 	viewstest.Same(t, "head", b.Stored(jane).Head, ones(3_660_000, 4))
 }
 
+// A record may arrive after that of a later posting, before both are settled. No posting is read.
+func TestRecordsOutOfOrderAreCounted(t *testing.T) {
+	b := newBook(t)
+	b.project(oneRecords(jane, b.PostOnes(jane, 3_599_000)...))
+	ids := b.PostOnes(jane, 3_599_001, 3_599_002, 3_599_003)
+	b.Requests()
+	for _, i := range []int{1, 0, 2} {
+		b.project(oneRecords(jane, ids[i]))
+	}
+	viewstest.Same(t, "queries", b.Requests().Queries, 0)
+	viewstest.Same(t, "head", b.Stored(jane).Head, ones(3_599_003, 4))
+}
+
 // A projector that refolds ever new balances keeps its cache within bounds.
 func TestTheCacheIsBounded(t *testing.T) {
 	full.Only(t, "projects 20,000 balances")
