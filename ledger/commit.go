@@ -23,7 +23,12 @@ type commit struct {
 
 // add adds the event of a request with its postings.
 func (c *commit) add(e events.Event, postings []events.PostingRecorded) {
-	c.events, c.postings = append(c.events, e), append(c.postings, postings...)
+	c.events = append(c.events, e)
+	if c.postings == nil {
+		c.postings = postings
+	} else {
+		c.postings = append(c.postings, postings...)
+	}
 }
 
 // writes returns the writes of the commit, in the order of its fields.

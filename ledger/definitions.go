@@ -77,9 +77,13 @@ func (l *Ledger) definitionsOf(ctx context.Context, d draft) (*definitions, erro
 
 // cachedDefinitions returns the cached definitions of a draft, and the keys of the others.
 func (l *Ledger) cachedDefinitions(d draft) (known *definitions, keys lookupKeys) {
-	known = &definitions{ // enough for most requests
-		accounts: make([]*Account, 0, 4), assets: make([]*events.AssetRegistered, 0, 2),
-	}
+	room := &struct { // enough for most requests
+		definitions
+		accounts [4]*Account
+		assets   [2]*events.AssetRegistered
+	}{}
+	known = &room.definitions
+	known.accounts, known.assets = room.accounts[:0], room.assets[:0]
 	for _, leg := range d.legs {
 		if known.account(leg.Account) == nil {
 			if account := l.accounts.fresh(leg.Account, d.debits(leg.Account), d.credits(leg.Account)); account != nil {

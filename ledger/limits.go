@@ -42,6 +42,9 @@ func appendLimits(limits []*limit, r *request) []*limit {
 		}
 		l := &limit{pair: pair, isReversal: r.isReversal()}
 		l.setAccount(a)
+		if limits == nil {
+			limits = make([]*limit, 0, 2) // enough for most requests
+		}
 		limits = append(limits, l)
 	}
 	return limits
