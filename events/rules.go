@@ -28,6 +28,7 @@ type rule struct {
 	broken   string                 // what is wrong with a text or a key that is not valid
 	absent   string                 // the value of an absent text, which is never stored
 	neverNil bool                   // an absent map is empty
+	chars    int                    // the maximum length of a text
 
 	least, most int64 // of a number or a size
 }
@@ -68,8 +69,11 @@ var rules = map[string]rule{
 
 // textOf is the rule of a text of 1 to most characters. An empty one is absent, if that is allowed.
 func textOf(most int) rule {
-	return rule{broken: ruleText, valid: func(s string) bool { return validText(s, 1, most) }}
+	return rule{broken: ruleText, chars: most, valid: func(s string) bool { return validText(s, 1, most) }}
 }
+
+// TextChars returns the maximum length of a text with a rule, such as "name"; 0 if the rule has none of its own.
+func TextChars(rule string) int { return rules[rule].chars }
 
 // oneOf is the rule of a text that is one of the given.
 func oneOf[S ~string](known ...S) rule {

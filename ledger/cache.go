@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -89,21 +90,22 @@ func (r readTime) within(age time.Duration, now func() time.Time) bool {
 }
 
 func accountBytes(a *Account) int {
-	texts := len(a.ID) + len(a.Name) + len(a.Profile) + len(a.OpenedBy) + len(a.ChangedBy)
-	size := definitionMinimum + texts + limitBytes*(len(a.Overdraft.Limits)+len(a.highest))
+	size := definitionBytes(a) + limitBytes*(len(a.Overdraft.Limits)+len(a.highest))
 	if a.Version > 1 {
-		o := a.opening
-		size += definitionMinimum + len(o.Name) + len(o.Profile) + limitBytes*len(o.Overdraft.Limits)
+		size += definitionBytes(a.opening) + limitBytes*len(a.opening.Overdraft.Limits)
 	}
 	return size
 }
 
-func assetBytes(a *events.AssetRegistered) int {
-	return definitionMinimum + len(a.ID) + len(a.Name) + len(a.Description) + len(a.Actor)
-}
-
-func groupBytes(g *events.GroupRegistered) int {
-	return definitionMinimum + len(g.ID) + len(g.Name) + len(g.Description) + len(g.Actor)
+// definitionBytes counts the texts of a definition.
+func definitionBytes[E any](definition *E) int {
+	size, v := definitionMinimum, reflect.ValueOf(definition).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.String {
+			size += f.Len()
+		}
+	}
+	return size
 }
 
 // How old a cached account may be. Debits of limited accounts may use any age, because their guards have the newest

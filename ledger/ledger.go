@@ -61,8 +61,8 @@ func New(c Config) *Ledger {
 		now:         c.Now,
 		log:         cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 		accounts:    newKnownAccounts(c.Now),
-		assets:      newCache[string](definitionsBytes, assetBytes),
-		groups:      newCache[string](groupsBytes, groupBytes),
+		assets:      newCache[string](definitionsBytes, definitionBytes[events.AssetRegistered]),
+		groups:      newCache[string](groupsBytes, definitionBytes[events.GroupRegistered]),
 		credits:     newKnownCredits(c.Now),
 	}
 }

@@ -75,12 +75,9 @@ func (l *Ledger) RegisterGroup(
 		return group, false, err
 	}
 	defer cancel()
-	cloneTexts(&r.ID, &r.Name, &r.Description, &r.Actor)
+	cloneTexts(&r)
 	r.At = l.instant()
-	return define(c, l, l.groups, r.ID, events.GroupRegistered(r), func(stored events.GroupRegistered) *Error {
-		return definedOtherwise(CodeGroupExists, "group was registered",
-			different{"name", stored.Name != r.Name}, different{"description", stored.Description != r.Description})
-	})
+	return define(c, l, l.groups, r.ID, events.GroupRegistered(r), CodeGroupExists, "group was registered")
 }
 
 // GroupAccount adds an account to a group or removes it. It returns all groups of the account after that, sorted.

@@ -160,9 +160,14 @@ func (l *Ledger) ClosePeriod(ctx context.Context, r ClosePeriod) (
 
 // differs returns CodePeriodExists if a period was closed otherwise than r asks.
 func (r ClosePeriod) differs(stored events.PeriodClosed) error {
-	if refused := definedOtherwise(CodePeriodExists, "period was closed",
-		different{"closed_before", !stored.Before.Equal(r.Before)},
-		different{"reason", stored.Reason != r.Reason}); refused != nil {
+	var different []string
+	if !stored.Before.Equal(r.Before) {
+		different = append(different, "closed_before")
+	}
+	if stored.Reason != r.Reason {
+		different = append(different, "reason")
+	}
+	if refused := definedOtherwise(CodePeriodExists, "period was closed", different); refused != nil {
 		return refused
 	}
 	return nil

@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"maps"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,15 +39,9 @@ func (l *Ledger) RegisterAsset(
 			return asset, false, err
 		}
 	}
-	cloneTexts(&r.ID, &r.Name, &r.Description, &r.Currency, &r.Actor)
+	cloneTexts(&r)
 	r.At = l.instant()
-	return define(c, l, l.assets, r.ID, events.AssetRegistered(r), func(stored events.AssetRegistered) *Error {
-		return definedOtherwise(CodeAssetExists, "asset was registered",
-			different{"name", stored.Name != r.Name},
-			different{"description", stored.Description != r.Description},
-			different{"scale", stored.Scale != r.Scale},
-			different{"currency", stored.Currency != r.Currency})
-	})
+	return define(c, l, l.assets, r.ID, events.AssetRegistered(r), CodeAssetExists, "asset was registered")
 }
 
 // OpenAccount opens an account. If it was opened before with the same body, created is false, and account is its
@@ -61,8 +57,8 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 	if err := l.checkOverdraft(c, r.Overdraft); err != nil {
 		return account, false, err
 	}
-	cloneTexts(&r.ID, &r.Name, &r.Actor)
-	r.Profile, r.Overdraft, r.At = storedProfile(r.Profile), cloneOverdraft(r.Overdraft), l.instant()
+	cloneTexts(&r)
+	r.Profile, r.At = storedProfile(r.Profile), l.instant()
 	read, opening := readTimeNow(l.now), events.AccountOpened{}
 	if cached := l.accounts.anyAge(r.ID); cached != nil {
 		opening = *cached.opening
@@ -74,10 +70,8 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 		l.accounts.add(&account, read)
 		return account, true, nil
 	}
-	if refused := definedOtherwise(CodeAccountExists, "account was opened",
-		different{"name", opening.Name != r.Name},
-		different{"profile", !sameProfile(opening.Profile, r.Profile)},
-		different{"overdraft", !SameOverdraft(opening.Overdraft, r.Overdraft)}); refused != nil {
+	different := differences(opening, events.AccountOpened(r))
+	if refused := definedOtherwise(CodeAccountExists, "account was opened", different); refused != nil {
 		return account, false, refused
 	}
 	account, err = l.Account(c, r.ID)
@@ -113,13 +107,6 @@ func (l *Ledger) checkRegistered(ctx context.Context, ids []string, field func(a
 	return nil
 }
 
-// cloneTexts clones texts of an event that is cached, so that the cache does not keep whole request bodies.
-func cloneTexts(texts ...*string) {
-	for _, text := range texts {
-		*text = strings.Clone(*text)
-	}
-}
-
 // storedProfile returns a profile as events store it.
 func storedProfile(profile string) string {
 	if profile == "" {
@@ -140,10 +127,10 @@ func cloneOverdraft(o events.Overdraft) events.Overdraft {
 	return clone
 }
 
-// define puts a definition with an id, unless it is cached or stored. created is false if it was. differs returns the
-// error of a stored definition that is not the wanted one.
+// define puts a definition with an id, unless it is cached or stored. created is false if it was. If the stored one is
+// not the wanted one, the error has the code, and what was done to define it.
 func define[E events.Event](
-	c *command, l *Ledger, known *cache[string, *E], id string, wanted E, differs func(stored E) *Error,
+	c *command, l *Ledger, known *cache[string, *E], id string, wanted E, otherwise Code, what string,
 ) (stored E, created bool, err error) {
 	if cached, ok := known.get(id); ok {
 		stored = *cached
@@ -151,7 +138,7 @@ func define[E events.Event](
 		return stored, false, err
 	}
 	known.put(id, &stored)
-	if refused := differs(stored); refused != nil {
+	if refused := definedOtherwise(otherwise, what, differences(stored, wanted)); refused != nil {
 		return *new(E), false, refused
 	}
 	return stored, created, nil
@@ -169,21 +156,68 @@ func putDefinition[E events.Event](c *command, l *Ledger, wanted E) (stored E, c
 	return stored, created, nil
 }
 
-// different says whether a field differs from that of an earlier request with the same id.
-type different struct {
-	field string
-	is    bool
-}
-
-// definedOtherwise is the error of a definition whose id was used before with other fields, nil if none differs.
-func definedOtherwise(code Code, what string, fields ...different) *Error {
+// definedOtherwise is the error of a definition whose id was used before with other fields, nil if none is different.
+func definedOtherwise(code Code, what string, different []string) *Error {
 	var f faults
-	for _, d := range fields {
-		if d.is {
-			f.check(Field{Name: d.field}, ruleSame)
-		}
+	for _, name := range different {
+		f.check(Field{Name: name}, ruleSame)
 	}
 	return f.refusal(code, "The "+what+" before with another body.")
+}
+
+// definedField is a field of the event of a definition, or of the request for it. Its tag says how it is checked,
+// compared and copied.
+type definedField struct {
+	name     string // in requests
+	rule     string // see package events
+	optional bool
+	value    reflect.Value
+}
+
+var nextWord = regexp.MustCompile("([a-z])([A-Z])")
+
+// fieldsOf returns the fields of a definition, or of what a pointer points to.
+func fieldsOf(definition any) (all []definedField) {
+	v := reflect.Indirect(reflect.ValueOf(definition))
+	for i, f := range reflect.VisibleFields(v.Type()) {
+		rule, options, _ := strings.Cut(f.Tag.Get("stored"), ",")
+		name := strings.ToLower(nextWord.ReplaceAllString(f.Name, "${1}_$2"))
+		all = append(all, definedField{name, rule, strings.Contains(options, "optional"), v.Field(i)})
+	}
+	return all
+}
+
+// differences returns the names of the fields that differ. The time and the actor may.
+func differences[E events.Event](stored, wanted E) (names []string) {
+	others := fieldsOf(wanted)
+	for i, f := range fieldsOf(stored) {
+		same := f.rule == "time" || f.rule == "actor"
+		switch a, b := f.value.Interface(), others[i].value.Interface(); {
+		case same:
+		case f.rule == "profile":
+			same = sameProfile(a.(string), b.(string))
+		case f.rule == "limits":
+			same = SameOverdraft(a.(events.Overdraft), b.(events.Overdraft))
+		default:
+			same = a == b
+		}
+		if !same {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// cloneTexts clones the texts of a definition that is cached, so that the cache does not keep whole request bodies.
+func cloneTexts(definition any) {
+	for _, f := range fieldsOf(definition) {
+		switch text := f.value.Addr().Interface().(type) {
+		case *string:
+			*text = strings.Clone(*text)
+		case *events.Overdraft:
+			*text = cloneOverdraft(*text)
+		}
+	}
 }
 
 // SameOverdraft reports whether two policies mean the same. A limit of zero means the same as no entry.

@@ -130,30 +130,46 @@ func sortedKeys(metadata map[string]string) []string {
 
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r RegisterAsset) Shape() []FieldError {
-	var f faults
-	f.check(Field{Name: "id"}, idViolation(r.ID))
-	f.check(Field{Name: "name"}, textViolation(r.Name, 1, events.NameChars))
-	f.check(Field{Name: "description"}, textViolation(r.Description, 0, events.DescriptionChars))
-	if r.Scale < 0 || r.Scale > events.ScaleMax {
-		f.check(Field{Name: "scale"}, "must be 0 to "+strconv.Itoa(events.ScaleMax))
-	}
-	switch r.Currency {
-	case "":
-	case r.ID:
+	f := shapeOf(r)
+	if r.Currency != "" && r.Currency == r.ID {
 		f.check(Field{Name: "currency"}, "must name another asset")
-	default:
-		f.check(Field{Name: "currency"}, idViolation(r.Currency))
 	}
 	return f
 }
 
 // Shape returns the fields that are invalid by themselves; nil if there are none.
-func (r OpenAccount) Shape() []FieldError {
-	var f faults
-	f.check(Field{Name: "id"}, idViolation(r.ID))
-	f.check(Field{Name: "name"}, textViolation(r.Name, 0, events.NameChars))
-	f.profile(r.Profile)
-	f.overdraft(r.Overdraft)
+func (r OpenAccount) Shape() []FieldError { return shapeOf(r) }
+
+// Shape returns the fields that are invalid by themselves; nil if there are none.
+func (r RegisterGroup) Shape() []FieldError { return shapeOf(r) }
+
+// shapeOf checks a definition by the rules in its tags. Its actor is checked when the command starts.
+func shapeOf(definition any) (f faults) {
+	for _, of := range fieldsOf(definition) {
+		violation := ""
+		switch text := of.value.String(); of.rule { // the value's type in the cases of other rules
+		case "id":
+			if text != "" || !of.optional {
+				violation = idViolation(text)
+			}
+		case "scale":
+			if scale := of.value.Int(); scale < 0 || scale > events.ScaleMax {
+				violation = "must be 0 to " + strconv.Itoa(events.ScaleMax)
+			}
+		case "profile":
+			f.profile(text)
+		case "limits":
+			f.overdraft(of.value.Interface().(events.Overdraft))
+		case "actor", "time":
+		default:
+			least := 1
+			if of.optional {
+				least = 0
+			}
+			violation = textViolation(text, least, events.TextChars(of.rule))
+		}
+		f.check(Field{Name: of.name}, violation)
+	}
 	return f
 }
 
@@ -218,15 +234,6 @@ func (r RevokeMember) Shape() []FieldError {
 		f.check(Field{Name: "account"}, idViolation(r.Account))
 	}
 	f.check(Field{Name: "user"}, idViolation(r.User))
-	return f
-}
-
-// Shape returns the fields that are invalid by themselves; nil if there are none.
-func (r RegisterGroup) Shape() []FieldError {
-	var f faults
-	f.check(Field{Name: "id"}, idViolation(r.ID))
-	f.check(Field{Name: "name"}, textViolation(r.Name, 0, events.NameChars))
-	f.check(Field{Name: "description"}, textViolation(r.Description, 0, events.DescriptionChars))
 	return f
 }
 

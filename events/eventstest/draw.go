@@ -140,17 +140,14 @@ func fill(t *rapid.T, v reflect.Value) {
 // value draws a value that obeys a rule, for a field of the type of like.
 func value(t *rapid.T, like any, rule string) any {
 	limits := rapid.MapOfN(ID(), rapid.Map(Amount(events.PostedDigits), events.Amount.Abs), 1, 5)
+	if most := events.TextChars(rule); most > 0 {
+		return Text(1, min(most, 256)).Draw(t, rule)
+	}
 	switch rule {
 	case "id":
 		return ID().Draw(t, rule)
 	case "ksuid":
 		return KSUIDs(1).Draw(t, rule)[0]
-	case "name":
-		return Text(1, events.NameChars).Draw(t, rule)
-	case "description":
-		return Text(1, events.DescriptionChars).Draw(t, rule)
-	case "actor":
-		return Text(1, 100).Draw(t, rule)
 	case "profile":
 		profiles := []string{`{"a":[1,{"b":null}],"<":"é"}`, `{"addresses":[{"city":"Springfield"}]}`}
 		return rapid.SampledFrom(profiles).Draw(t, rule)
