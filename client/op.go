@@ -181,7 +181,8 @@ func (o Operation) call(ids ...string) call {
 	return k
 }
 
-// Line is a request as a line of an import: its JSON is its body, with the id of its path.
+// Line is a request as a line of an import: its JSON is its body, with the id of its path, and without the fields that
+// the ledger sets. So the request may be an answer.
 type Line[In any] struct{ Request In }
 
 // MarshalJSON implements json.Marshaler.
@@ -204,7 +205,8 @@ func bodyOf(in reflect.Value, withID bool) ([]byte, error) {
 	var members [][]byte
 	for _, f := range FieldsOf(in.Type()) {
 		value := in.FieldByIndex(f.Index)
-		if f.JSON == "" || f.Path != "" && !withID || value.IsZero() && !f.IsRequired() {
+		isSent := !withID && f.Path == "" || withID && (f.Path != "" || f.IsSettable())
+		if f.JSON == "" || !isSent || value.IsZero() && !f.IsRequired() {
 			continue
 		}
 		text, err := json.Marshal(value.Interface())
@@ -271,6 +273,14 @@ func (f Field) IsRequired() bool { return f.Tag.Get("in") == "required" }
 
 // IsSame reports whether the ledger sets the field, so that a request may have it only with an equal value.
 func (f Field) IsSame() bool { return f.Tag.Get("in") == "same" }
+
+// IsSettable reports whether requests set the field in their body.
+func (f Field) IsSettable() bool { return f.JSON != "" && f.Path == "" && !f.IsSame() }
+
+// Label returns the name of the field for people.
+func (f Field) Label() string {
+	return cmp.Or(f.Tag.Get("label"), strings.ToUpper(f.JSON[:1])+strings.ReplaceAll(f.JSON[1:], "_", " "))
+}
 
 // IsListed reports whether items of lists have the field.
 func (f Field) IsListed() bool { return f.Tag.Get("list") != "-" }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -268,6 +269,16 @@ var operations = map[Kind]Operation{
 	KindAsset: RegisterAsset.Untyped(), KindAccount: OpenAccount.Untyped(), KindChange: ChangeAccount.Untyped(),
 	KindGroup: RegisterGroup.Untyped(), KindMember: GrantMember.Untyped(), KindGroupMember: GrantGroupMember.Untyped(),
 	KindGrouping: GroupAccount.Untyped(),
+}
+
+// Fields returns the names of the fields of a line of an import with a command of the kind.
+func (k Kind) Fields() (names []string) {
+	for _, f := range FieldsOf(operations[k].In) {
+		if name := cmp.Or(f.Tag.Get("batch"), f.JSON); f.Path != "" || f.IsSettable() {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func callOf(r Request) (call, error) {

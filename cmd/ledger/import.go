@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,27 +128,11 @@ func importStatus(n importer.Counts, lines int64, since time.Duration) string {
 	return fmt.Sprintf("%s lines (%.0f/s), %d failed", done, float64(n.Lines())/since.Seconds(), n.Failed)
 }
 
-// fieldsOf lists the fields of each kind of line.
-var fieldsOf = map[client.Kind]string{
-	client.KindAsset:       "id, name, description, scale, currency",
-	client.KindAccount:     "id, name, profile, overdraft",
-	client.KindChange:      "id, name, profile, overdraft, state",
-	client.KindTransaction: "id, description, metadata, hold, effective_at, postings",
-	client.KindTransfer:    "id, description, metadata, hold, effective_at, from, to, asset, quantity",
-	client.KindTrade: "id, description, metadata, hold, effective_at, asset, buyer, seller, quantity, cost, " +
-		"settle",
-	client.KindCapture:  "transaction, quantity, cost, postings",
-	client.KindRelease:  "transaction, description",
-	client.KindReversal: "transaction, id, description, metadata, effective_at, quantity, cost, postings",
-	client.KindGroup:    "id, name, description",
-	client.KindMember:   "account, user, role", client.KindGroupMember: "group, user, role",
-}
-
 // describe describes a bad line for people: its position, its kind and id if they could be read, and the error.
 func describe(position string, f importer.Failure) string {
 	if refused, ok := errors.AsType[*client.Error](f.Err); ok && refused.Code == client.CodeMalformedBody {
 		// The error of the API names the unknown fields only.
-		f.Err = fmt.Errorf("%w\n  the fields of %s: %s", f.Err, f.Kind, fieldsOf[f.Kind])
+		f.Err = fmt.Errorf("%w\n  the fields of %s: %s", f.Err, f.Kind, strings.Join(f.Kind.Fields(), ", "))
 	}
 	if f.ID == "" {
 		return fmt.Sprintf("%s: %v", position, f.Err)

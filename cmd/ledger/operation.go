@@ -74,11 +74,7 @@ func fieldFlag(flags *pflag.FlagSet, f client.Field, target any) {
 // labelsOf returns the fields of a type that are printed, with their labels.
 func labelsOf(t reflect.Type, isItem bool) (fields []client.Field, labels []string) {
 	for _, f := range client.FieldsOf(t) {
-		label := f.Tag.Get("label")
-		if label == "" {
-			label = strings.ToUpper(f.JSON[:1]) + strings.ReplaceAll(f.JSON[1:], "_", " ")
-		}
-		if label != "-" && (f.IsListed() || !isItem) {
+		if label := f.Label(); label != "-" && (f.IsListed() || !isItem) {
 			fields, labels = append(fields, f), append(labels, label)
 		}
 	}

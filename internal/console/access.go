@@ -11,13 +11,6 @@ import (
 // A form waits up to awaitTimeout until the list that it changed is up to date, and polls every awaitInterval.
 const awaitTimeout, awaitInterval = 2 * time.Second, 50 * time.Millisecond
 
-func registerGroup(v *visit, f *form) (string, error) {
-	g, _, err := v.api.RegisterGroup(v.ctx, client.Group{
-		ID: f.value("id"), Name: f.value("name"), Description: f.value("description"),
-	})
-	return pathOf("groups", g.ID), err
-}
-
 // groupChange returns the action that adds an account to a group or removes it.
 func groupChange(
 	title, verb, note string,

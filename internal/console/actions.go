@@ -2,6 +2,8 @@ package console
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
 	"time"
 
 	"ledger.example/client"
@@ -99,6 +101,38 @@ func about[T client.Request](of func(transaction string) T) func(string, []byte)
 	}
 }
 
+// settable returns the fields of a form that registers a resource. special are those that need more than their label.
+func settable[T any](_ client.Op[T, T], special ...field) []field {
+	fields := []field{idField}
+	for _, f := range client.FieldsOf(reflect.TypeFor[T]()) {
+		i := slices.IndexFunc(special, func(s field) bool { return s.Name == f.JSON })
+		switch {
+		case i >= 0:
+			fields = append(fields, special[i])
+		case f.IsSettable():
+			fields = append(fields, field{Name: f.JSON, Label: f.Label(), Optional: !f.IsRequired()})
+		}
+	}
+	return fields
+}
+
+// texts returns the texts of a resource that requests set: each with its label unless it is a name or a description.
+func texts(resource any) (all []field) {
+	v := reflect.ValueOf(resource)
+	for _, f := range client.FieldsOf(v.Type()) {
+		text, isText := v.FieldByIndex(f.Index).Interface().(string)
+		if !isText || text == "" || !f.IsSettable() || f.Is() == "ID" {
+			continue
+		}
+		one := field{Value: text}
+		if f.JSON != "name" && f.JSON != "description" {
+			one.Label = f.Label()
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // actions has all actions by their name in the URL path.
 var actions = map[string]action{
 	"transfer": {
@@ -157,12 +191,11 @@ var actions = map[string]action{
 	},
 	"asset": {
 		Title: "Register an asset", Verb: "Register", command: client.KindAsset,
-		Fields: []field{idField, {Name: "name", Label: "Name"},
-			{Name: "scale", Label: "Decimal places", Kind: "number", Most: events.ScaleMax, Value: "2",
+		Fields: settable(client.RegisterAsset,
+			field{Name: "scale", Label: "Decimal places", Kind: "number", Most: events.ScaleMax, Value: "2",
 				Hint: "2 for most currencies"},
-			{Name: "currency", Label: "Currency of costs", Optional: true, List: "assets",
-				Hint: "the asset that costs are in, for shares and goods"},
-			descriptionField},
+			field{Name: "currency", Label: "Currency of costs", Optional: true, List: "assets",
+				Hint: "the asset that costs are in, for shares and goods"}),
 		Note: "An asset cannot be changed later.",
 	},
 	"state": {
@@ -173,8 +206,8 @@ var actions = map[string]action{
 		Note: "A frozen account cannot be debited. A closed account stays closed.",
 	},
 	"group": {
-		Title: "Register a group", Verb: "Register", send: registerGroup, Note: "A group cannot be changed later.",
-		Fields: []field{idField, nameField, descriptionField},
+		Title: "Register a group", Verb: "Register", command: client.KindGroup, Fields: settable(client.RegisterGroup),
+		Note: "A group cannot be changed later.",
 	},
 	"group-add": groupChange("Add an account to a group", "Add", "Members of the group get their role on the account.",
 		(*client.Client).PutInGroup),

@@ -116,6 +116,7 @@ func (c *Console) functions() template.FuncMap {
 		"name":        func(account string) string { return brief(c.directories.name(account), nameChars) },
 		"overdue":     isOverdue,
 		"changed":     c.changed,
+		"texts":       texts,
 		"when":        func(text string) string { return timeOf(text).Format("2006-01-02 15:04:05") },
 		"fullCapture": c.fullCapture,
 		"brief":       func(text string) string { return brief(text, briefChars) },

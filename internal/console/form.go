@@ -315,7 +315,10 @@ func (v *visit) submit(f *form) (path string, err error) {
 	defer v.directories.forget()
 	command := request.(client.Command)
 	w, err := v.api.Send(v.ctx, command)
-	if command.Kind == client.KindAsset {
+	switch command.Kind {
+	case client.KindGroup:
+		return pathOf("groups", command.ID), err
+	case client.KindAsset:
 		if err == nil {
 			awaitListed(v.ctx, v.api.Assets(command.ID), func(all []client.Asset) bool { return len(all) > 0 })
 		}

@@ -41,8 +41,7 @@ func (f *linesFormat) line(kind client.Kind, body any) error {
 }
 
 func (f *linesFormat) asset(a client.Asset) error {
-	return f.line(client.KindAsset, client.Line[client.Asset]{Request: client.Asset{
-		ID: a.ID, Name: a.Name, Description: a.Description, Scale: a.Scale, Currency: a.Currency}})
+	return f.line(client.KindAsset, client.Line[client.Asset]{Request: a})
 }
 
 func (f *linesFormat) account(ctx context.Context, accounts []client.Account) error {
@@ -52,14 +51,14 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 			open.Limits[id] = temporaryLimit
 		}
 	}
-	profiles := make([]json.RawMessage, len(accounts))
+	whole := make([]client.Account, len(accounts))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(accountsAtOnce)
 	for n, a := range accounts {
 		g.Go(func() error {
-			r, err := f.Ledger.Account(ctx, a.ID) // lists leave profiles out
-			if profile := r.Value.Profile; string(profile) != "{}" {
-				profiles[n] = profile
+			r, err := f.Ledger.Account(ctx, a.ID) // lists leave fields out
+			if whole[n] = r.Value; string(r.Value.Profile) == "{}" {
+				whole[n].Profile = nil
 			}
 			return err
 		})
@@ -67,12 +66,11 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for n, a := range accounts {
-		request := client.Account{ID: a.ID, Name: a.Name, Profile: profiles[n], Overdraft: a.Overdraft}
+	for _, a := range whole {
 		if !a.Overdraft.Unlimited {
-			request.Overdraft = open
+			a.Overdraft = open
 		}
-		if err := f.line(client.KindAccount, client.Line[client.Account]{Request: request}); err != nil {
+		if err := f.line(client.KindAccount, client.Line[client.Account]{Request: a}); err != nil {
 			return err
 		}
 	}
@@ -246,9 +244,7 @@ func (f *linesFormat) other(e client.JournalEntry) (err error) {
 	case events.TypeGroupRegistered:
 		var g client.Group
 		err = json.Unmarshal(e.Data, &g)
-		a.kind = client.KindGroup
-		a.lines = []any{client.Line[client.Group]{Request: client.Group{
-			ID: g.ID, Name: g.Name, Description: g.Description}}}
+		a.kind, a.lines = client.KindGroup, []any{client.Line[client.Group]{Request: g}}
 	case events.TypeGrouped, events.TypeUngrouped:
 		var of client.AccountGroups
 		err = json.Unmarshal(e.Data, &of)
