@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -206,12 +207,23 @@ func (h *history) step(t *testing.T) {
 	}
 }
 
+// whole sets the texts of a resource that are not set, so that every field is exported and imported.
+func whole[T any](resource T) T {
+	v := reflect.ValueOf(&resource).Elem()
+	for _, f := range client.FieldsOf(v.Type()) {
+		if text := v.FieldByIndex(f.Index); f.IsSettable() && f.Is() != "ID" && text.Kind() == reflect.String && text.IsZero() {
+			text.SetString("the " + f.JSON)
+		}
+	}
+	return resource
+}
+
 // live defines everything, posts a random history, and closes an account.
 func (h *history) live(t *testing.T, steps int) {
 	ctx := t.Context()
 	for _, a := range []client.Asset{{ID: "USD", Name: "US dollar", Scale: 2}, {ID: "EUR", Name: "Euro", Scale: 2},
 		{ID: "AAPL", Name: "Apple", Description: "Stock", Currency: "USD"}} {
-		_, _, err := h.api.RegisterAsset(ctx, a)
+		_, _, err := h.api.RegisterAsset(ctx, whole(a))
 		h.did(t, err)
 	}
 	for _, id := range accounts {
@@ -219,11 +231,11 @@ func (h *history) live(t *testing.T, steps int) {
 		if a.Overdraft.Unlimited = id == "bank"; id == "ben" {
 			a.Overdraft.Limits = map[string]events.Amount{"USD": events.NewAmount(100)}
 		}
-		_, _, err := h.api.OpenAccount(ctx, a)
+		_, _, err := h.api.OpenAccount(ctx, whole(a))
 		h.did(t, err)
 	}
 	for _, id := range groups {
-		_, _, err := h.api.RegisterGroup(ctx, client.Group{ID: id, Name: "The " + id, Description: id})
+		_, _, err := h.api.RegisterGroup(ctx, whole(client.Group{ID: id, Name: "The " + id, Description: id}))
 		h.did(t, err)
 	}
 	for _, id := range accounts[:len(accounts)-1] {

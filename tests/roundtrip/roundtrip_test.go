@@ -157,15 +157,21 @@ func (l *ledger) state(t *testing.T, ids []string) (all []string) {
 			t.Fatal(err)
 		}
 	}
-	list(t, l.api.Assets("").All(ctx), func(a client.Asset) { say(a.ID, a.Name, a.Description, a.Scale, a.Currency) })
+	list(t, l.api.Assets("").All(ctx), func(a client.Asset) { // lists leave fields out
+		r, err := l.api.Asset(ctx, a.ID)
+		must(err)
+		say(text(client.Line[client.Asset]{Request: r.Value}))
+	})
 	list(t, l.api.Groups("").All(ctx), func(g client.Group) {
-		say(g.ID, g.Name, g.Description)
+		r, err := l.api.Group(ctx, g.ID)
+		must(err)
+		say(text(client.Line[client.Group]{Request: r.Value}))
 		list(t, l.api.GroupMembers(g.ID).All(ctx), func(m client.Member) { say(" ", m) })
 	})
 	list(t, l.api.Accounts("").All(ctx), func(a client.Account) {
 		r, err := l.api.Account(ctx, a.ID)
 		must(err)
-		say(a.ID, r.Value.Name, string(r.Value.Profile), r.Value.Overdraft, r.Value.State)
+		say(text(client.Line[client.Account]{Request: r.Value}), r.Value.State)
 		list(t, l.api.Members(a.ID).All(ctx), func(m client.Member) { say(" ", m) })
 		list(t, l.api.AccountGroups(a.ID).All(ctx), func(g client.GroupedAccount) { say(" ", g) })
 		for _, asset := range assets {
