@@ -53,9 +53,10 @@ func goldenFiles(t testing.TB) (names []string) {
 // golden returns the event of a golden file.
 func golden(t testing.TB, file string) events.Event {
 	t.Helper()
-	e, err := readGolden(t, file).decode()
+	s := readGolden(t, file)
+	e, err := s.decode()
 	if err != nil {
-		t.Fatalf("%s: %v", file, err)
+		t.Fatalf("%s: %v; the checksum of its fields is %s", file, err, events.ChecksumOf(s.Name, fieldsOf(s.Fields)))
 	}
 	return e
 }
@@ -86,12 +87,25 @@ func TestGoldenFiles(t *testing.T) {
 			if fields[types[name]][field] == nil && !slices.Contains(neverStored[name], field) {
 				file := filepath.Join(os.TempDir(), name+".v1.new.json")
 				has := func(e events.Event) bool { return e.EventName() == name && storedForm(e).Fields[field] != nil }
-				e := eventstest.Event().Filter(has).Example(1)
+				e := readable(eventstest.Event().Filter(has).Example(1))
 				t.Errorf("no golden file of %s has the field %s; %s is a new one; %v", name, field, file,
 					os.WriteFile(file, toJSON(e), 0o600))
 			}
 		}
 	}
+}
+
+// readable returns a drawn event with texts for people.
+func readable(e events.Event) events.Event {
+	v := reflect.New(reflect.TypeOf(e)).Elem()
+	v.Set(reflect.ValueOf(e))
+	for i, f := range reflect.VisibleFields(v.Type()) {
+		rule, _, _ := strings.Cut(f.Tag.Get("stored"), ",")
+		if events.TextChars(rule) > 0 && v.Field(i).String() != "" {
+			v.Field(i).SetString("The " + strings.ToLower(f.Name))
+		}
+	}
+	return v.Interface().(events.Event)
 }
 
 // outcomes has the names of the ends of holds, whose outcome is not stored otherwise.

@@ -75,7 +75,7 @@ func (d *document) answer(t reflect.Type, isItem bool) string {
 			continue
 		}
 		properties.set(f.JSON, d.schemaOf(t, f))
-		if !f.Optional || !f.IsListed() {
+		if f.IsAlways() {
 			required = append(required, f.JSON)
 		}
 	}

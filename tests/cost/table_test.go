@@ -91,6 +91,11 @@ func (f *figures) check(t *testing.T) {
 	for row := range strings.SplitSeq(tableText, "\n") {
 		rows = append(rows, strings.Split(strings.TrimSuffix(strings.TrimPrefix(row, "| "), " |"), " | "))
 	}
+	for _, l := range f.columns[0].lines {
+		if !slices.ContainsFunc(rows, func(row []string) bool { return row[0] == l.step }) {
+			t.Fatalf("under %q of %s, add a row for %s; the measured columns:\n%s", f.heading, document, l.step, f.markdown())
+		}
+	}
 	measured := make([][]string, len(rows))
 	for i := range rows {
 		measured[i] = slices.Clone(rows[i])
