@@ -154,7 +154,7 @@ func TestCacheIsBounded(t *testing.T) {
 	opened := events.AccountOpened{ID: text, Name: text, Profile: text, Actor: text}
 	account := NewAccount(opened, &events.AccountChanged{Number: 2, Name: text, Profile: text, Actor: text})
 	asset, group := events.AssetRegistered{ID: text, Name: text, Description: text, Actor: text}, events.GroupRegistered{ID: text, Name: text, Description: text, Actor: text}
-	if a, b, c := accountBytes(&account), assetBytes(&asset), groupBytes(&group); a < 7000 || b < 4000 || c < 4000 {
+	if a, b, c := accountBytes(&account), definitionBytes(&asset), definitionBytes(&group); a < 7000 || b < 4000 || c < 4000 {
 		t.Errorf("weights %d, %d and %d do not count all texts", a, b, c)
 	}
 
