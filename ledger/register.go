@@ -59,7 +59,8 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 	}
 	cloneTexts(&r)
 	r.Profile, r.At = storedProfile(r.Profile), l.instant()
-	read, opening := readTimeNow(l.now), events.AccountOpened{}
+	read := readTimeNow(l.now)
+	var opening events.AccountOpened
 	if cached := l.accounts.anyAge(r.ID); cached != nil {
 		opening = *cached.opening
 	} else if opening, created, err = putDefinition(c, l, events.AccountOpened(r)); err != nil {
