@@ -150,6 +150,27 @@ func TestAtomicBatchWithConcurrentReversals(t *testing.T) {
 	})
 }
 
+// Of an atomic batch, one request may turn out to be posted in the same attempt that finds the number of a reversal taken.
+func TestAtomicBatchWithAReplayAndAConcurrentReversal(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.paid()
+		r.fund("shop", "USD", "100") // so that no guard refuses what exceeds the transaction
+		posted := transfer("t-2", "bank", "bob", "1")
+		r.journal.steps = []appended{func(ctx context.Context, c commit) error {
+			for _, other := range []ledger.Request{reversal("other", "t-1", some("30")), posted} {
+				if _, err := r.another().Post(t.Context(), other); err != nil {
+					t.Error(err)
+				}
+			}
+			return c.apply(ctx)
+		}}
+		results := r.results(true, "replayed posted", posted, reversal("r-1", "t-1", ledger.Part{}))
+		if got := results[1].Posted.Transaction.Legs[0].Quantity; got != amount("70") {
+			t.Errorf("took %v", got)
+		}
+	})
+}
+
 // An atomic batch with a capture that comes too late writes the expiry and nothing else.
 func TestAtomicBatchWithALateCapture(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

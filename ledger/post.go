@@ -237,8 +237,8 @@ func (a *attempts) handleCancelled(c *command, sent *commit, why *store.Cancelle
 			return false, err
 		}
 	}
-	if retryNow || slices.ContainsFunc(a.pending, isOutdated) {
-		return retryNow, nil
+	if outdated := slices.ContainsFunc(a.pending, isOutdated); retryNow || outdated {
+		return !outdated, nil // only what waits is planned again
 	}
 	refused, err := sent.refusals(why)
 	if err != nil {

@@ -130,8 +130,12 @@ func sortedKeys(metadata map[string]string) []string {
 
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r RegisterAsset) Shape() []FieldError {
+	isOwn := r.Currency != "" && r.Currency == r.ID
+	if isOwn {
+		r.Currency = "" // the id is checked already
+	}
 	f := shapeOf(r)
-	if r.Currency != "" && r.Currency == r.ID {
+	if isOwn {
 		f.check(Field{Name: "currency"}, "must name another asset")
 	}
 	return f

@@ -70,6 +70,7 @@ func TestShape(t *testing.T) {
 		"asset at its limits":  {asset{ID: id64, Name: name, Description: name, Scale: 18, Currency: "USD"}, ""},
 		"least asset":          {asset{ID: "a", Name: "n"}, ""},
 		"id of 65":             {asset{ID: id64 + "x", Name: "n"}, "id"},
+		"its own id, invalid":  {asset{ID: "é", Name: "n", Currency: "é"}, "id currency"},
 		"no name":              {asset{ID: "a"}, "name"},
 		"long name":            {asset{ID: "a", Name: long}, "name"},
 		"name not UTF-8":       {asset{ID: "a", Name: "\xff"}, "name"},

@@ -36,17 +36,21 @@ func (is rule) fits(text string) bool {
 
 const aString, aNumber, aFlag, aMap, aList = "a string", "a number", "a boolean", "a map", "a list"
 
-// scalar returns the text of a value of the type that typ names.
+// scalar returns the text of a value of the type that typ names, "" of any other.
 func scalar(v types.AttributeValue, typ string) (text string, ok bool) {
+	is := ""
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return v.Value, typ == aString
+		text, is = v.Value, aString
 	case *types.AttributeValueMemberN:
-		return v.Value, typ == aNumber
+		text, is = v.Value, aNumber
 	case *types.AttributeValueMemberBOOL:
-		return strconv.FormatBool(v.Value), typ == aFlag
+		text, is = strconv.FormatBool(v.Value), aFlag
 	}
-	return "", false
+	if is != typ {
+		return "", false
+	}
+	return text, true
 }
 
 const instants = "a time in UTC with six decimals"

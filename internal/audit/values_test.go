@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/segmentio/ksuid"
 	"pgregory.net/rapid"
 
@@ -81,5 +82,23 @@ func TestJudge(t *testing.T) {
 		if got := verdicts[judge(sum(end, c.Stored), sum("k", c.Found), sum("k", c.Young))]; got != c.Want {
 			t.Errorf("%s: %s, not %s", c.Name, got, c.Want)
 		}
+	}
+}
+
+// A number is no text, so it is no id in a list of ids either.
+func TestANumberIsNoText(t *testing.T) {
+	if got := textOf(&types.AttributeValueMemberN{Value: "2"}); got != "" {
+		t.Errorf("the text of a number is %q", got)
+	}
+	s := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	n := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	item := attributes{
+		"PK": s("ACCOUNT#a"), "SK": s("GROUPS#000000000001"), "Type": s("AccountGrouped"), "V": n("1"), "Account": s("a"),
+		"Number": n("1"), "Added": s("2"), "Actor": s("x"), "At": s("2026-01-01T00:00:00.000000Z"),
+		"Groups": &types.AttributeValueMemberL{Value: []types.AttributeValue{n("2")}},
+	}
+	item["Checksum"] = s(checksumOf(item))
+	if _, found := decode(item); len(found) == 0 {
+		t.Error("a number in the list of groups is not found")
 	}
 }
