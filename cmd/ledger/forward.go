@@ -135,7 +135,8 @@ func (o *forwarding) place(ctx context.Context, k forward.Keeper) error {
 		return usageErrorf("--rewind %s is after the last event that was sent, and would skip others",
 			o.rewind.Format(time.RFC3339))
 	}
-	return k.Store(ctx, forward.Cursor{From: o.rewind.Add(-forward.Margin), At: c.At})
+	// What was sent before does not count, or a later time could skip what is now to be sent again.
+	return k.Store(ctx, forward.Cursor{From: o.rewind.Add(-forward.Margin), At: o.rewind})
 }
 
 // only delivers the events of an account, and passes over all others. "" means all events.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -71,6 +73,36 @@ func TestForwardRewindsByTheTimeOfPlaces(t *testing.T) {
 	o.must(o.forwarding())
 	flags.rewind = o.now.Add(-2 * time.Minute)
 	o.must(flags)
+	o.complete()
+}
+
+// What a rewind is to send again is not skipped by another one, if the first was broken off.
+func TestForwardRewindsABrokenRewind(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.transfers(300)
+	o.must(o.forwarding())
+	o.got = nil // the receiver lost all
+	o.fails = func(w http.ResponseWriter, _ string) bool {
+		if len(o.got) < 40 {
+			return false
+		}
+		w.WriteHeader(500)
+		return true
+	}
+	flags := o.forwarding()
+	flags.failure = func(context.Context, int) error { return errDelivered }
+	flags.rewind = o.now.Add(-24 * time.Hour)
+	if _, err := o.run(flags); !errors.Is(err, errDelivered) || len(o.got) != 40 {
+		t.Fatalf("%d sent, %v", len(o.got), err)
+	}
+	o.fails = nil
+	flags = o.forwarding()
+	flags.rewind = o.now.Add(-3 * time.Minute)
+	if _, err := o.run(flags); err == nil || !strings.Contains(err.Error(), "would skip") {
+		t.Errorf("%v", err)
+	}
+	o.must(o.forwarding())
 	o.complete()
 }
 
