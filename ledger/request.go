@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -191,7 +192,10 @@ func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, now time.Time
 		}
 	}
 	c.add(header, header.Postings())
-	if r.isReversal() {
+	switch {
+	case isOutdated(r): // it must be planned again first
+		return internalError(errors.New("reversal without a number"))
+	case r.isReversal():
 		c.events = append(c.events, r.reversed())
 	}
 	return nil
