@@ -231,7 +231,7 @@ func (c *Client) settle(it *item, a attemptResult) {
 	it.attempts++
 	it.last, it.isPending = a, false
 	switch {
-	case a.verdict == answered && (c.mayLackRole(a.err) || isCode(a.err, CodeVersionMismatch)):
+	case a.verdict == answered && it.maybeApplied && (c.mayLackRole(a.err) || isCode(a.err, CodeVersionMismatch)):
 		// An earlier attempt may have been applied before the role was revoked, or the account was changed again.
 		it.end(a.err)
 	case a.verdict == answered && isRefusal(a.err) && c.unanswered.remaining(it.resources, c.now()) > 0:
@@ -256,7 +256,7 @@ func (c *Client) sendUntilDone(
 	deadline := c.now().Add(timeout)
 	giveUp := func(it *item) {
 		err := it.last.err
-		if it.last.verdict == notSent && ctx.Err() == nil {
+		if it.last.verdict == notSent && !it.maybeApplied && ctx.Err() == nil {
 			err = &UnreachableError{URL: c.base, Err: err}
 		}
 		it.end(err)

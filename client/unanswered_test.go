@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,6 +132,37 @@ func TestWaitOutlastsTimeoutButNotContext(t *testing.T) {
 	})
 }
 
+// A write that got no answer may be applied, even if no connection can be made afterwards. It is not reported as
+// UnreachableError, which means that nothing was sent.
+func TestUnansweredWriteIsNotUnreachable(t *testing.T) {
+	for name, send := range map[string]func(context.Context, *Client) error{
+		"alone": func(ctx context.Context, c *Client) error { _, err := c.Send(ctx, transfer); return err },
+		"in a batch": func(ctx context.Context, c *Client) error {
+			all, err := c.Batch(ctx, Batch{Requests: []Request{transfer}})
+			if err == nil {
+				err = all[0].Err
+			}
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sends := 0
+			c := newFakeClient(t, func(*http.Request) (*http.Response, error) {
+				if sends++; sends == 1 {
+					return nil, errCut
+				}
+				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+			})
+			err := send(t.Context(), c)
+			var unknown *UnknownError
+			var unreachable *UnreachableError
+			if !errors.As(err, &unknown) || errors.As(err, &unreachable) || sends < 2 {
+				t.Errorf("%s: after %d sends: %v", name, sends, err)
+			}
+		})
+	}
+}
+
 // A 404 or a 422 to a later call is not final while an unanswered write of the same client may be applied.
 func TestRefusalsWaitForUnansweredWrite(t *testing.T) {
 	post := func(r Request) func(context.Context, *Client) error {
@@ -141,34 +174,37 @@ func TestRefusalsWaitForUnansweredWrite(t *testing.T) {
 		"capture":  post(Capture{Transaction: "t-1"}),
 		"reversal": post(Reversal{Transaction: "t-1", ID: "t-2"}),
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			isLost, began := true, time.Now()
-			c := newFakeClient(t, func(r *http.Request) (*http.Response, error) {
-				switch isApplied := time.Since(began) >= 9*time.Second; {
-				case isLost:
-					return nil, errCut
-				case !isApplied && r.URL.Path == "/v1/transfers":
-					return response(http.StatusUnprocessableEntity, uncovered)
-				case !isApplied:
-					return response(http.StatusNotFound, absent)
-				case strings.HasSuffix(r.URL.Path, "/reversals"):
-					return response(http.StatusCreated, `{"id":"t-2"}`)
+		for _, user := range []string{"", "ann"} { // a user's 404 may also mean that a role is missing
+			name := name + " for " + user
+			synctest.Test(t, func(t *testing.T) {
+				isLost, began := true, time.Now()
+				c := newFakeClient(t, func(r *http.Request) (*http.Response, error) {
+					switch isApplied := time.Since(began) >= 9*time.Second; {
+					case isLost:
+						return nil, errCut
+					case !isApplied && r.URL.Path == "/v1/transfers":
+						return response(http.StatusUnprocessableEntity, uncovered)
+					case !isApplied:
+						return response(http.StatusNotFound, absent)
+					case strings.HasSuffix(r.URL.Path, "/reversals"):
+						return response(http.StatusCreated, `{"id":"t-2"}`)
+					}
+					return response(http.StatusOK, posted)
+				})
+				c.timeout, c.user = time.Nanosecond, user
+				var unknown *UnknownError
+				if _, err := c.Send(t.Context(), transfer); !errors.As(err, &unknown) {
+					t.Fatal(err)
 				}
-				return response(http.StatusOK, posted)
+				isLost = false
+				if _, err := c.Transaction(t.Context(), "t-3"); err == nil || time.Since(began) != 0 {
+					t.Errorf("%s: another transaction waits for %s: %v", name, time.Since(began), err)
+				}
+				if err := ask(t.Context(), c); err != nil || time.Since(began) != commandTimeout {
+					t.Errorf("%s: after %s: %v", name, time.Since(began), err)
+				}
 			})
-			c.timeout = time.Nanosecond
-			var unknown *UnknownError
-			if _, err := c.Send(t.Context(), transfer); !errors.As(err, &unknown) {
-				t.Fatal(err)
-			}
-			isLost = false
-			if _, err := c.Transaction(t.Context(), "t-3"); err == nil || time.Since(began) != 0 {
-				t.Errorf("%s: another transaction waits for %s: %v", name, time.Since(began), err)
-			}
-			if err := ask(t.Context(), c); err != nil || time.Since(began) != commandTimeout {
-				t.Errorf("%s: after %s: %v", name, time.Since(began), err)
-			}
-		})
+		}
 	}
 }
 
