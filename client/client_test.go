@@ -124,6 +124,7 @@ func TestWhichAnswersAreRetried(t *testing.T) {
 		"reply cut off":          {first: truncated, again: true},
 		"another program's 200":  {first: status(200, "<html>log in first</html>"), again: true},
 		"another thing's 200":    {first: status(200, `{"id":"t-2"}`), again: true},
+		"another API's 200":      {first: status(200, `{"ok":true}`), again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, c.first, status(200, posted))

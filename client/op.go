@@ -224,15 +224,15 @@ func send[T any](ctx context.Context, c *Client, k call) (Reply[T], error) {
 	return Reply[T]{Value: value, Raw: r.body, New: isNew(k, r)}, err
 }
 
-// isAbout returns an error unless the answer to a write has its id or, without a field id, the ids of the path. Some
-// other program may have sent it.
+// isAbout returns an error unless the answer to a write has its id or, without a field id, the ids of a path that has
+// some. Some other program may have sent it.
 func (c call) isAbout(text []byte) error {
 	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return err
 	}
 	wanted := c.ids
-	if answer["id"] != nil {
+	if answer["id"] != nil || len(wanted) == 0 {
 		wanted = map[string]string{"id": c.id}
 	}
 	for name, id := range wanted {
