@@ -170,3 +170,24 @@ func TestChangesAreNotTriedAfterABadLine(t *testing.T) {
 		}
 	}
 }
+
+// A change of an account waits for the change right before it, and is not tried if that failed: a closed account refuses
+// the corrected line. Changes of other accounts, which stand together, do not wait.
+func TestChangesOfOneAccountAreNotTriedAfterABadOne(t *testing.T) {
+	changes := `{"change":{"id":"bank","name":"Bank"}}
+{"change":{"id":"jane","name":"Jane"}}
+{"change":{"id":"bank","state":"closed"}}
+{"change":{"id":"jane","state":"frozen"}}
+`
+	b := newBook()
+	b.before = func(_ context.Context, c client.Command) error {
+		if strings.Contains(string(c.Body), "Bank") {
+			return refusal("invalid_request")
+		}
+		return nil
+	}
+	counts, failed, err := run(t.Context(), b, 4, strings.NewReader(opening+changes))
+	if err != nil || counts.Failed != 1 || counts.NotTried != 2 || failed.lines()[6] != "not tried: 1 line before failed" {
+		t.Errorf("%+v, %v, %v", counts, failed.lines(), err)
+	}
+}

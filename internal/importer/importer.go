@@ -150,8 +150,8 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 // read schedules every line, but no change of an account after a failed line: a frozen or closed account, or a lower
 // limit, may refuse what the corrected file still posts.
 func (i *Import) read(ctx context.Context, file io.Reader) error {
-	afterChange, afterUnknown := false, false // of the previous line
-	failed := int64(0)                        // before the changes that stand together
+	changed, afterUnknown := make(map[string]bool), false // by the changes right before a line; of the line before
+	failed := int64(0)                                    // before these changes
 	for l, err := range lines(file) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -164,15 +164,20 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			if err := i.fail(Failure{Line: l.number, Err: err}, l.bytes); err != nil {
 				return err
 			}
-			afterChange = false
+			clear(changed)
 			continue
 		}
 		j := &job{number: l.number, bytes: l.bytes, weight: max(int64(len(l.text)), minLineWeight), command: c}
 		isChange, isUnknown := j.Kind == client.KindChange, i.isOfUnknown(c)
-		// A change waits for all earlier lines, because it may change what their account may do. An end or a reversal
-		// of unknown accounts may give any account what later lines spend, and debit any that earlier lines credit.
+		if !isChange || changed[c.ID] || len(changed) >= policiesMax {
+			clear(changed)
+		}
+		isFirst := isChange && len(changed) == 0
+		// A change waits for all earlier lines, because it may change what their account may do, but not for those right
+		// before it that change other accounts. An end or a reversal of unknown accounts may give any account what later
+		// lines spend, and debit any that earlier lines credit.
 		weight := j.weight
-		if isChange && !afterChange || isUnknown != afterUnknown {
+		if isFirst || isUnknown != afterUnknown {
 			weight = i.bytes
 		}
 		if i.window.Acquire(ctx, weight) != nil {
@@ -182,10 +187,13 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			i.retryDeferred(ctx)
 		}
 		i.window.Release(weight - j.weight)
-		if isChange && !afterChange {
+		if isFirst {
 			failed = i.Counts().Failed
 		}
-		if afterChange, afterUnknown = isChange, isUnknown; isChange && failed > 0 {
+		if afterUnknown = isUnknown; isChange {
+			changed[c.ID] = true
+		}
+		if isChange && failed > 0 {
 			i.window.Release(j.weight)
 			i.skip(j, failed)
 			continue
