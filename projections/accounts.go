@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"ledger.example/events"
@@ -83,13 +84,24 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (accounts 
 	return accounts, nil
 }
 
-// Periods lists the closed periods, newest first. It is strongly consistent.
-func (l *Lists) Periods(ctx context.Context, s Slice) (Page[events.PeriodClosed], error) {
+// Periods lists the closed periods, newest first; positions are their numbers. It is strongly consistent.
+func (l *Lists) Periods(ctx context.Context, s Slice) (page Page[events.PeriodClosed], err error) {
+	defer annotate(&err, "list closed periods")
 	q := store.Query{
-		Partition: store.Period.PK(), Within: store.Period.All().Before(s.After), Descending: true,
-		Consistency: store.Strong,
+		Partition: store.Period.PK(), Within: store.Period.All(), Descending: true, Consistency: store.Strong,
 	}
-	return list(ctx, l, "list closed periods", q, s.Limit, store.Period.Parse, decodeAs[events.PeriodClosed])
+	if s.After != "" {
+		n, err := strconv.ParseInt(s.After, 10, 64)
+		if err != nil {
+			return page, err
+		}
+		q.Within = q.Within.Before(store.Number(n))
+	}
+	number := func(k store.Key) (string, bool) {
+		n, ok := store.Period.Parse(k)
+		return strings.TrimLeft(n, "0"), ok
+	}
+	return list(ctx, l, "list", q, s.Limit, number, decodeAs[events.PeriodClosed])
 }
 
 // Changes lists the versions of an account, newest first; positions are their numbers. It is strongly consistent, and

@@ -241,4 +241,6 @@ func closedPeriods(t *testing.T, s *caller.Caller, transfer func(id, more string
 	s.Must(201, "POST", "/v1/transfers", transfer("~p-1", date))
 	s.Must(200, "GET", "/v1/periods?limit=2", "").Shows(t,
 		map[string]any{"data 0 number": next + 1, "data 1 closed_before": "2014-05-13T17:00:00.000000Z"})
+	newest := s.Must(200, "GET", "/v1/periods?limit=1", "").Text("next_cursor")
+	s.Must(200, "GET", "/v1/periods?limit=1&cursor="+newest, "").Shows(t, map[string]any{"data 0 number": next})
 }
