@@ -21,6 +21,14 @@ const batchReserve = time.Second
 // single request, so it conflicts more often.
 const jointTries = 3
 
+// BatchViolation returns the rule that a batch of this number of requests violates, "" if none.
+func BatchViolation(requests int) string {
+	if requests < 1 || requests > BatchMax {
+		return fmt.Sprintf("must have 1 to %d items, not %d", BatchMax, requests)
+	}
+	return ""
+}
+
 // PostBatch carries out 1 to BatchMax requests. They are of one actor, and all or none of them are dry runs. Each
 // transaction must have an id, and no hold may be ended twice. It returns the results in the order of the requests.
 //

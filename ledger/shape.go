@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math/big"
 	"reflect"
@@ -41,14 +40,6 @@ const RuleRepeatedID = "must not be the id of an earlier request of the batch"
 const RuleRepeatedEnd = "must not be the hold that an earlier request of the batch ends"
 
 const ruleRepeatedReversal = "must not be the transaction that an earlier request of the atomic batch reverses"
-
-// BatchViolation returns the rule that a batch of this number of requests violates, "" if none.
-func BatchViolation(requests int) string {
-	if requests < 1 || requests > BatchMax {
-		return fmt.Sprintf("must have 1 to %d items, not %d", BatchMax, requests)
-	}
-	return ""
-}
 
 var ruleDigits = "must have at most " + strconv.Itoa(events.PostedDigits) + " digits"
 
