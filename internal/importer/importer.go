@@ -173,9 +173,9 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			clear(changed)
 		}
 		isFirst := isChange && len(changed) == 0
-		// A change waits for all earlier lines, because it may change what their account may do, but not for those right
-		// before it that change other accounts. An end or a reversal of unknown accounts may give any account what later
-		// lines spend, and debit any that earlier lines credit.
+		// A change waits for all earlier lines, because it may change what their account may do, but not for those
+		// right before it that change other accounts. An end or a reversal of unknown accounts may give any account
+		// what later lines spend, and debit any that earlier lines credit.
 		weight := j.weight
 		if isFirst || isUnknown != afterUnknown {
 			weight = i.bytes
