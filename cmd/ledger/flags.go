@@ -162,7 +162,10 @@ func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string
 	f.Lookup(name).DefValue = ""
 }
 
-// parseTime parses a time in one of the given formats. The error has an example of each.
+// withoutSeconds is a form of times that only the command line takes.
+const withoutSeconds = "2006-01-02T15:04Z07:00"
+
+// parseTime parses a time in one of the given formats. One of RFC 3339 needs no seconds. The error has an example of each.
 func parseTime(text string, formats []string) (time.Time, error) {
 	example := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	examples := make([]string, len(formats))
@@ -172,6 +175,9 @@ func parseTime(text string, formats []string) (time.Time, error) {
 		isTime := err == nil
 		if format == time.RFC3339 {
 			at, isTime = events.ReadTime(text)
+			if short, err := time.Parse(withoutSeconds, text); err == nil {
+				at, isTime = short, true
+			}
 		}
 		if isTime {
 			return at, nil
