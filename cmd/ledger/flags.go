@@ -165,7 +165,8 @@ func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string
 // withoutSeconds is a form of times that only the command line takes.
 const withoutSeconds = "2006-01-02T15:04Z07:00"
 
-// parseTime parses a time in one of the given formats. One of RFC 3339 needs no seconds. The error has an example of each.
+// parseTime parses a time in one of the given formats. One of RFC 3339 needs no seconds. The error has an example of
+// each.
 func parseTime(text string, formats []string) (time.Time, error) {
 	example := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	examples := make([]string, len(formats))
