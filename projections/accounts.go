@@ -87,16 +87,15 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (accounts 
 // Periods lists the closed periods, newest first; positions are their numbers. It is strongly consistent.
 func (l *Lists) Periods(ctx context.Context, s Slice) (page Page[events.PeriodClosed], err error) {
 	defer annotate(&err, "list closed periods")
-	q := store.Query{
-		Partition: store.Period.PK(), Within: store.Period.All(), Descending: true, Consistency: store.Strong,
+	before, err := s.number()
+	if err != nil {
+		return page, err
 	}
-	if s.After != "" {
-		n, err := strconv.ParseInt(s.After, 10, 64)
-		if err != nil {
-			return page, err
-		}
-		q.Within = q.Within.Before(store.Number(n))
+	within := store.Period.All()
+	if before != 0 {
+		within = within.Before(store.Number(before))
 	}
+	q := store.Query{Partition: store.Period.PK(), Within: within, Descending: true, Consistency: store.Strong}
 	number := func(k store.Key) (string, bool) {
 		n, ok := store.Period.Parse(k)
 		return strings.TrimLeft(n, "0"), ok
@@ -109,11 +108,9 @@ func (l *Lists) Periods(ctx context.Context, s Slice) (page Page[events.PeriodCl
 // before the page's last.
 func (l *Lists) Changes(ctx context.Context, account string, s Slice) (page Page[AccountVersion], err error) {
 	defer annotate(&err, "list changes of an account")
-	before := int64(0)
-	if s.After != "" {
-		if before, err = strconv.ParseInt(s.After, 10, 64); err != nil {
-			return page, err
-		}
+	before, err := s.number()
+	if err != nil {
+		return page, err
 	}
 	versions, err := l.changes(ctx, account, before, s.Limit+1)
 	if err != nil {

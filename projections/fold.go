@@ -135,8 +135,9 @@ func (f *Fold) amounts() [6]*events.Amount {
 // Plus returns the sum of f and d, with f's Through. Error: events.ErrOverflow.
 func (f Fold) Plus(d Fold) (sum Fold, err error) {
 	sum = f
+	added := d.amounts()
 	for i, to := range sum.amounts() {
-		if *to, err = to.Add(*d.amounts()[i]); err != nil {
+		if *to, err = to.Add(*added[i]); err != nil {
 			return Fold{}, err
 		}
 	}

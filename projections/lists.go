@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,6 +32,14 @@ type Search struct {
 type Slice struct {
 	After string // the position to continue after; "": from the beginning
 	Limit int    // 1 to 100
+}
+
+// number returns the position in a list whose positions are numbers from 1, 0 for its beginning.
+func (s Slice) number() (int64, error) {
+	if s.After == "" {
+		return 0, nil
+	}
+	return strconv.ParseInt(s.After, 10, 64)
 }
 
 // Page is one page of a list. A page may be short, even empty, before the end.

@@ -237,11 +237,9 @@ func decodeListedEntry(item store.Item) (ListedEntry, error) {
 // consistent, and makes two requests.
 func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s Slice) (page Page[Reversal], err error) {
 	defer annotate(&err, "list reversals")
-	after := int64(0)
-	if s.After != "" {
-		if after, err = strconv.ParseInt(s.After, 10, 64); err != nil {
-			return page, err
-		}
+	after, err := s.number()
+	if err != nil {
+		return page, err
 	}
 	r := store.Reversal.All().After(store.Number(after))
 	q := store.Query{Partition: store.Transaction.PK(transaction), Within: r, Consistency: store.Strong}
