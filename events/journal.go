@@ -29,6 +29,10 @@ var Types = []string{
 	TypePosted, TypeHeld, TypeCaptured, TypeReleased, TypeExpired,
 }
 
+var typesOfEnds = map[Outcome]string{
+	OutcomeCaptured: TypeCaptured, OutcomeReleased: TypeReleased, OutcomeExpired: TypeExpired,
+}
+
 // TypeOf returns the type of an event in the journal, and when it was recorded. The type is "" for postings and the
 // markers of reversals: they follow from headers and from ends of holds, so the journal does not have them.
 func TypeOf(e Event) (kind string, at time.Time) {
@@ -42,10 +46,7 @@ func TypeOf(e Event) (kind string, at time.Time) {
 	case TransactionPosted:
 		return oneOf(e.IsHold(), TypeHeld, TypePosted), e.Recorded()
 	case HoldEnded:
-		ends := map[Outcome]string{
-			OutcomeCaptured: TypeCaptured, OutcomeReleased: TypeReleased, OutcomeExpired: TypeExpired,
-		}
-		return ends[e.Outcome], e.EndedAt()
+		return typesOfEnds[e.Outcome], e.EndedAt()
 	case AssetRegistered:
 		return TypeAssetRegistered, e.At
 	case AccountOpened:
