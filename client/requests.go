@@ -291,10 +291,9 @@ func callOf(r Request) (call, error) {
 		return call{}, fmt.Errorf("unknown kind of command %q", cmd.Kind)
 	}
 	ids := []string{cmd.Of, cmd.ID}
-	switch n := strings.Count(o.Path, "{"); {
-	case n == 1 && cmd.Of == "" && !o.CreatesTransaction():
+	if n := strings.Count(o.Path, "{"); n == 1 && cmd.Of == "" && !o.CreatesTransaction() {
 		ids = ids[1:]
-	default:
+	} else {
 		ids = ids[:n]
 	}
 	k := o.call(ids...)
