@@ -172,18 +172,16 @@ func parseTime(text string, formats []string) (time.Time, error) {
 	examples := make([]string, len(formats))
 	text = strings.TrimSpace(text)
 	for i, format := range formats {
-		at, err := time.Parse(format, text)
-		isTime := err == nil
+		examples[i] = example.Format(format)
 		if format == time.RFC3339 {
-			at, isTime = events.ReadTime(text)
-			if short, err := time.Parse(withoutSeconds, text); err == nil {
-				at, isTime = short, true
+			if at, isTime := events.ReadTime(text); isTime {
+				return at, nil
 			}
+			format = withoutSeconds
 		}
-		if isTime {
+		if at, err := time.Parse(format, text); err == nil {
 			return at, nil
 		}
-		examples[i] = example.Format(format)
 	}
 	return time.Time{}, errors.New("must be like " + strings.Join(examples, " or "))
 }
