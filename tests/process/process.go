@@ -36,11 +36,32 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// buildOnce builds the command, once per run.
+// buildOnce builds the command. All packages build the same file in the user's cache, under a lock, so that only the
+// first one links it. Each runs a copy, which stays when another version is built. The copy is made by cp: a child that
+// another test starts meanwhile would keep a file open that this process writes, and an open file does not run.
 var buildOnce = sync.OnceValues(func() (string, error) {
-	binary := filepath.Join(Folder, "ledger")
-	if out, err := exec.Command("go", "build", "-o", binary, "ledger.example/cmd/ledger").CombinedOutput(); err != nil {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	cache = filepath.Join(cache, "ledger", "test")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.Create(filepath.Join(cache, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	shared, binary := filepath.Join(cache, "ledger"), filepath.Join(Folder, "ledger")
+	if out, err := exec.Command("go", "build", "-o", shared, "ledger.example/cmd/ledger").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w: %s", err, out)
+	}
+	if out, err := exec.Command("cp", shared, binary).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cp: %w: %s", err, out)
 	}
 	return binary, nil
 })
