@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,11 +118,19 @@ func (f goFile) at(n ast.Node) string {
 	return f.path + ":" + strconv.Itoa(f.set.Position(n.Pos()).Line)
 }
 
-// goFiles parses every Go file of the module.
-func goFiles(t *testing.T) (all []goFile) {
+// goFiles returns every Go file of the module.
+func goFiles(t *testing.T) []goFile {
 	t.Helper()
+	all, err := parseOnce()
+	if err != nil || len(all) < 10 {
+		t.Fatalf("%d Go files found from %s, %v", len(all), moduleRoot, err)
+	}
+	return all
+}
+
+var parseOnce = sync.OnceValues(func() (all []goFile, err error) {
 	set := token.NewFileSet()
-	err := filepath.WalkDir(moduleRoot, func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(moduleRoot, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -139,14 +148,8 @@ func goFiles(t *testing.T) (all []goFile) {
 		all = append(all, goFile{filepath.ToSlash(relative), strings.HasSuffix(name, "_test.go"), file, set})
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all) < 10 {
-		t.Fatalf("only %d Go files found from %s", len(all), moduleRoot)
-	}
-	return all
-}
+	return all, err
+})
 
 // folderFits reports whether a folder matches a pattern: it is the pattern, or below a pattern that ends in "/*".
 func folderFits(pattern, folder string) bool {
@@ -165,7 +168,9 @@ func importRuleOf(folder string) (r importRule, found bool) {
 	return r, found
 }
 
+// Only the forwarder links EventBridge, so that the other functions start as fast as without it. KMS is linked by none.
 func TestImportsPointInwards(t *testing.T) {
+	const service = "github.com/aws/aws-sdk-go-v2/service/"
 	for _, s := range goFiles(t) {
 		allowed, ok := importRuleOf(s.folder())
 		if !ok {
@@ -180,6 +185,10 @@ func TestImportsPointInwards(t *testing.T) {
 			if strings.HasPrefix(imported, "github.com/aws/") && allowed.also&sdk == 0 {
 				t.Errorf("%s: %s imports an SDK: %s", s.at(spec), s.folder(), imported)
 			}
+			if strings.HasPrefix(imported, service+"kms") ||
+				strings.HasPrefix(imported, service+"eventbridge") && s.folder() != "functions/forwarder" {
+				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), imported)
+			}
 			folder, ours := strings.CutPrefix(imported+"/", modulePath+"/")
 			if !ours {
 				continue
@@ -187,20 +196,6 @@ func TestImportsPointInwards(t *testing.T) {
 			folder = path.Clean(folder)
 			if !mayImport(s, allowed, folder) {
 				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), folder)
-			}
-		}
-	}
-}
-
-// Only the forwarder links EventBridge, so that the other functions start as fast as without it. KMS is linked by none.
-func TestOnlyTheForwarderLinksEventBridge(t *testing.T) {
-	for _, s := range goFiles(t) {
-		for _, spec := range s.ast.Imports {
-			imported := strings.Trim(spec.Path.Value, `"`)
-			if strings.HasPrefix(imported, "github.com/aws/aws-sdk-go-v2/service/kms") ||
-				strings.HasPrefix(imported, "github.com/aws/aws-sdk-go-v2/service/eventbridge") &&
-					s.folder() != "functions/forwarder" {
-				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), imported)
 			}
 		}
 	}
