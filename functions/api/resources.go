@@ -219,7 +219,13 @@ func (r *request) closePeriod(in *client.PeriodClosing) ledger.ClosePeriod {
 	if strconv.FormatInt(number, 10) != in.Number {
 		number = 0 // which is refused
 	}
-	return ledger.ClosePeriod{Number: number, Before: in.ClosedBefore, Reason: in.Reason, Actor: r.actor}
+	c := ledger.ClosePeriod{Number: number, Before: in.ClosedBefore, Reason: in.Reason, Actor: r.actor}
+	for _, f := range fieldErrors(c.Shape()) {
+		if f.Field == "number" { // a fault of the path: see checkBody
+			r.fail(f.Field, f.Rule)
+		}
+	}
+	return c
 }
 
 func (a *api) close(r *request, c ledger.ClosePeriod) (reply, error) {
