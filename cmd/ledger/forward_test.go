@@ -21,30 +21,30 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/forward"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/tests/system"
 )
 
-// outbox is a ledger behind HTTP with a journal of past events, and a receiver.
+// outbox is a ledger behind HTTP with a journal of past events, and a receiver. Package tests/forward tests that none is
+// lost whatever fails, and internal/forward what a delivery is.
 type outbox struct {
 	*system.System
-	t        *testing.T
-	receiver *httptest.Server
-	secret   string
-	cursor   string
-	listed   []string // ids of the events in the journal, in order
-	now      time.Time
+	t              *testing.T
+	receiver       *httptest.Server
+	secret, cursor string
+	listed         []string // ids of the events in the journal, in order
+	now            time.Time
 
 	mu    sync.Mutex
-	got   []string                                       // ids of the events that the receiver took
-	ids   map[string]string                              // their webhook-ids
-	fails func(w http.ResponseWriter, event string) bool // of the receiver, before it takes an event
-	after func(event string) bool                        // of the receiver: it took the event, and does not answer
+	got   []string                                  // ids of the events that the receiver took
+	takes func(event string) (taken, answered bool) // of the receiver; nil: all
 }
 
 func newOutbox(t *testing.T) *outbox {
-	o := &outbox{System: system.New(t, system.On(system.Memory(system.Tampered))), t: t, ids: make(map[string]string),
+	t.Helper()
+	o := &outbox{System: system.New(t, system.On(system.Memory(system.Tampered))), t: t,
 		cursor: filepath.Join(t.TempDir(), "cursor"), secret: filepath.Join(t.TempDir(), "secret"),
 		now: time.Now().Add(-5 * time.Hour).Truncate(time.Second)}
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
@@ -57,23 +57,21 @@ func newOutbox(t *testing.T) *outbox {
 }
 
 func (o *outbox) receive(w http.ResponseWriter, r *http.Request) {
-	text, _ := io.ReadAll(r.Body)
 	var e client.JournalEntry
-	if err := json.Unmarshal(text, &e); err != nil {
+	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 		o.t.Error(err)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id := r.Header.Get("webhook-id")
-	if known, ok := o.ids[e.ID]; ok && known != id {
-		o.t.Errorf("%s is %s and %s", e.ID, known, id)
+	taken, answered := true, true
+	if o.takes != nil {
+		taken, answered = o.takes(e.ID)
 	}
-	o.ids[e.ID] = id
-	if o.fails != nil && o.fails(w, e.ID) {
+	if !taken {
+		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	o.got = append(o.got, e.ID)
-	if o.after != nil && o.after(e.ID) {
+	if o.got = append(o.got, e.ID); !answered {
 		panic(http.ErrAbortHandler) // the connection breaks
 	}
 }
@@ -118,21 +116,20 @@ func (o *outbox) transfer(id, from, to string) events.TransactionPosted {
 	}
 }
 
+func (o *outbox) opened(id string, at time.Time) events.AccountOpened {
+	return events.AccountOpened{ID: id, Name: "A", Profile: "{}", Actor: "test", At: at}
+}
+
 // forwarding are the flags of a run that ends when everything is delivered.
 func (o *outbox) forwarding() forwarding {
 	return forwarding{to: o.receiver.URL, secret: o.secret, cursor: o.cursor,
-		pause: func(context.Context, int) error { return errDelivered },
-		failure: func(_ context.Context, failed int) error {
-			if failed > 1000 {
-				return errors.New("too many failures in a row")
-			}
-			return nil
-		},
+		pause:   func(context.Context, int) error { return errDelivered },
+		failure: func(context.Context, int) error { return errFailed },
 	}
 }
 
-// errDelivered ends a run at the newest event.
-var errDelivered = errors.New("everything is delivered")
+// errDelivered ends a run at the newest event, and errFailed after a failure.
+var errDelivered, errFailed = errors.New("everything is delivered"), errors.New("a round failed")
 
 // run forwards, and returns the log.
 func (o *outbox) run(flags forwarding) (log string, err error) {
@@ -151,108 +148,223 @@ func (o *outbox) must(flags forwarding) {
 	}
 }
 
-// complete fails the test unless each listed event was taken.
-func (o *outbox) complete() {
+// refused fails the test unless a run ends with an error that says so.
+func (o *outbox) refused(flags forwarding, text string) {
 	o.t.Helper()
-	if lost := slices.DeleteFunc(slices.Clone(o.listed), func(id string) bool { return slices.Contains(o.got, id) }); len(lost) > 0 {
-		o.t.Errorf("lost: %q", lost)
+	if _, err := o.run(flags); err == nil || !strings.Contains(err.Error(), text) {
+		o.t.Errorf("%v, not %q", err, text)
 	}
 }
 
-// A new cursor begins at the beginning. A run continues at the cursor of the one before: each event is delivered once,
-// if nothing fails, in requests for pages as of a reader of the journal.
+// complete fails the test unless each listed event was taken.
+func (o *outbox) complete() {
+	o.t.Helper()
+	for _, id := range o.listed {
+		if !slices.Contains(o.got, id) {
+			o.t.Errorf("lost: %q", id)
+		}
+	}
+}
+
+// A new cursor begins at the beginning, and the next run continues at it. An event that is refused is tried again, ever
+// more slowly, and no later page is sent before. One without an answer is sent again. Otherwise each is sent once.
 func TestForward(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	o.list(events.AssetRegistered{ID: "USD", Name: "US dollar", Scale: 2, Actor: "test", At: o.now},
-		events.AccountOpened{ID: "jane", Name: "Jane", Profile: "{}", Actor: "test", At: o.now})
 	o.transfers(250)
-	o.must(o.forwarding())
-	o.complete()
+	refused, left, lost := o.listed[137], 3, o.listed[42]
+	o.takes = func(event string) (taken, answered bool) {
+		if event == refused && left > 0 {
+			left--
+			return false, true
+		}
+		return true, event != lost || slices.Contains(o.got, lost)
+	}
+	flags, failures := o.forwarding(), []int{}
+	flags.failure = func(_ context.Context, failed int) error {
+		failures = append(failures, failed)
+		if slices.Contains(o.got, o.listed[len(o.listed)-1]) {
+			t.Error("the last page was sent before the refused event")
+		}
+		return nil
+	}
+	log, err := o.run(flags)
+	if !errors.Is(err, errDelivered) {
+		t.Fatal(err)
+	}
+	says(t, log, `"msg":"events are not delivered"`, refused, "the receiver answered 500", `"failed":3`)
+	if o.complete(); !slices.Contains(failures, 3) || len(failures) > 4 {
+		t.Errorf("failures %v", failures)
+	}
+	if longest := forwardBackoff.Delay(1000); longest > time.Minute || longest < forwardBackoff.Delay(1) {
+		t.Errorf("it waits for %v in the end", longest)
+	}
 	o.transfers(10)
+	sent := len(o.got)
 	o.must(o.forwarding())
 	o.must(o.forwarding())
-	o.complete()
-	if len(o.got) != len(o.listed) {
-		t.Errorf("%d deliveries of %d events", len(o.got), len(o.listed))
+	if o.complete(); len(o.got) != sent+10 {
+		t.Errorf("%d deliveries of 10 events", len(o.got)-sent)
 	}
 	if info, err := os.Stat(o.cursor); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)
 	}
 }
 
-// A receiver is down for an hour. Nothing is lost, nothing is skipped, and forward tries once a minute at least.
-func TestForwardToAReceiverThatIsDown(t *testing.T) {
+// --rewind sends everything since a time again, and goes on. It never skips an event: one of a receiver that is far
+// behind, or one that a rewind before was to send again and did not.
+func TestForwardRewinds(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	o.transfers(250)
-	down, asked := time.Duration(0), 0
-	o.fails = func(w http.ResponseWriter, _ string) bool {
-		isDown := len(o.got) >= 40 && down < time.Hour
-		if isDown {
-			asked++
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		return isDown
-	}
-	waits := forwardBackoff
+	o.transfers(60)
+	half := o.now
+	o.transfers(60)
+	o.must(o.forwarding())
+	o.got = nil
 	flags := o.forwarding()
-	flags.failure = func(_ context.Context, failed int) error {
-		down += waits.Delay(failed)
-		return nil
+	flags.rewind = half.Add(time.Minute)
+	o.must(flags)
+	all := o.listed
+	o.listed = all[60:]
+	o.complete()
+	o.got, o.listed = nil, all // the receiver lost all
+	o.takes = func(string) (bool, bool) { return len(o.got) < 40, true }
+	flags.rewind = o.now.Add(-24 * time.Hour)
+	if _, err := o.run(flags); !errors.Is(err, errFailed) || len(o.got) != 40 {
+		t.Fatalf("%d sent, %v", len(o.got), err)
 	}
+	o.takes = nil
+	flags.rewind = o.now.Add(-time.Minute)
+	o.refused(flags, "would skip")
+	flags.rewind = o.now.Add(-24 * time.Hour)
 	o.must(flags)
 	o.complete()
-	if down < time.Hour || asked < 60 || asked > 2000 {
-		t.Errorf("down for %v, asked %d times", down, asked)
-	}
+	o.transfers(60)
+	flags.rewind = o.now.Add(-30 * time.Second)
+	o.refused(flags, "would skip")
+	o.must(o.forwarding())
+	o.complete()
 }
 
-// One event is answered with 500 a hundred times. Nothing behind it is passed over.
-func TestForwardStopsAtAnEventThatIsRefused(t *testing.T) {
+// The time of an event is not that of its place in the journal: a lister's clock may be slow, and a rebuild lists an old
+// event last. Neither makes --rewind skip an event that was not delivered, or refuse a time from which all were.
+func TestForwardRewindsByTheTimeOfPlaces(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
-	o.transfers(250)
-	refused, left := o.listed[137], 100
-	o.fails = func(w http.ResponseWriter, event string) bool {
-		isRefused := event == refused && left > 0
-		if isRefused {
-			left--
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-		return isRefused
-	}
+	o.transfers(3)
+	recorded := o.now.Add(time.Minute + forward.Margin - time.Second) // listed a minute after o.now
+	o.list(o.opened("ahead", recorded))
+	o.must(o.forwarding())
+	o.now = o.now.Add(-50 * time.Second) // the next page is of 10 s later
+	o.list(o.opened("next", o.now))
 	flags := o.forwarding()
-	var log string
-	flags.failure = func(context.Context, int) error { return errDelivered }
-	log, err := o.run(flags)
-	says(t, log, `"msg":"events are not delivered"`, refused, "the receiver answered 500", `"failed":1`)
-	for _, later := range o.listed[200:] {
-		if slices.Contains(o.got, later) {
-			t.Errorf("%s, of a later page, was sent, %v", later, err)
-		}
-	}
-	o.must(o.forwarding())
+	flags.rewind = recorded
+	o.must(flags)
 	o.complete()
-	if left != 0 {
-		t.Errorf("%d refusals are left", left)
+	o.list(o.opened("missing", o.now.Add(-24*time.Hour)))
+	o.must(o.forwarding())
+	flags.rewind = o.now.Add(-2 * time.Minute)
+	o.must(flags)
+	o.complete()
+}
+
+// --from now begins a new cursor at the newest event, early enough for the clocks of listers and of this machine. The
+// beginning is kept before the first delivery. It changes no other cursor.
+func TestForwardFromNow(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.transfers(3)
+	flags := o.forwarding()
+	flags.isFromNow = true
+	o.must(flags)
+	var begins struct{ From time.Time }
+	text, _ := os.ReadFile(o.cursor)
+	if err := json.Unmarshal(text, &begins); err != nil || len(o.got) != 0 || time.Since(begins.From) < 30*time.Second ||
+		time.Since(begins.From) > time.Hour {
+		t.Errorf("%s, %v; sent %q", text, err, o.got)
+	}
+	flags.cursor = filepath.Join(t.TempDir(), "other")
+	flags.isFromNow = false
+	o.must(flags)
+	o.transfers(3)
+	flags.isFromNow = true
+	o.must(flags)
+	o.complete()
+}
+
+// --type and --account send only such events, and pass over all others.
+func TestForwardFilters(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t)
+	o.list(o.opened("ann", o.now), o.opened("jane", o.now))
+	o.transfers(120)
+	o.list(o.transfer("ann-1", "ann", "jane"), o.transfer("x-1", "jane", "shop"),
+		events.MemberGranted{Account: "ann", User: "u-1", Role: events.RoleViewer, Number: 1, Actor: "test", At: o.now})
+	for _, c := range []struct {
+		filter forward.Filter
+		want   string
+	}{
+		{forward.Filter{Type: events.TypeAccountOpened}, "ACCOUNT#ann/ACCOUNT#ann ACCOUNT#jane/ACCOUNT#jane"},
+		{forward.Filter{Account: "ann"}, "ACCOUNT#ann/ACCOUNT#ann ACCOUNT#ann/GRANT#u-1#000000000001 TXN#ann-1/TXN#ann-1"},
+		{forward.Filter{Account: "ann", Type: events.TypePosted}, "TXN#ann-1/TXN#ann-1"},
+		{forward.Filter{Account: "nobody"}, ""},
+	} {
+		o.got, o.cursor = nil, filepath.Join(t.TempDir(), "cursor")
+		flags := o.forwarding()
+		flags.filter = c.filter
+		o.must(flags)
+		slices.Sort(o.got)
+		if got := strings.Join(o.got, " "); got != c.want {
+			t.Errorf("%v: sent %s", c.filter, got)
+		}
+		if text, _ := os.ReadFile(o.cursor); !strings.Contains(string(text), `"after"`) { // past everything
+			t.Errorf("cursor %s", text)
+		}
+		flags.filter.Account = "somebody"
+		o.refused(flags, "the same filters")
 	}
 }
 
-// Each tenth event is taken, and the connection breaks before the answer. It is sent again, with the same id.
-func TestForwardToAReceiverThatDoesNotAnswer(t *testing.T) {
+// What no retry can help ends with an error that says what to do, and changes nothing.
+func TestForwardErrors(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
-	o.transfers(250)
-	broken := make(map[string]bool)
-	o.after = func(event string) bool {
-		breaks := !broken[event] && strings.HasSuffix(event, "7")
-		broken[event] = true
-		return breaks
-	}
+	o, other := newOutbox(t), newOutbox(t)
+	o.transfers(3)
+	other.transfers(3)
 	o.must(o.forwarding())
-	o.complete()
-	if len(o.got) < len(o.listed)+20 {
-		t.Errorf("%d deliveries of %d events", len(o.got), len(o.listed))
+	before, _ := os.ReadFile(o.cursor)
+	flags := other.forwarding()
+	flags.cursor = o.cursor
+	other.refused(flags, "is not a cursor of the ledger at")
+	flags.filter.Type = "transaction.past"
+	flags.cursor = filepath.Join(t.TempDir(), "new")
+	other.refused(flags, "type")
+	held, err := forward.OpenFile(o.cursor, forward.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.refused(o.forwarding(), "another process")
+	if err := held.Close(); err != nil {
+		t.Error(err)
+	}
+	if after, _ := os.ReadFile(o.cursor); !bytes.Equal(before, after) || len(other.got) > 0 {
+		t.Errorf("%s became %s; sent %q", before, after, other.got)
+	}
+}
+
+func TestForwardUsage(t *testing.T) {
+	t.Parallel()
+	all := []string{"forward", "--to", "http://localhost", "--secret-file", "s", "--cursor", "c"}
+	for _, more := range [][]string{{"--from", "2026-11-22"}, {"--from", "now", "--rewind", "2026-11-22"},
+		{"--to", "shop.example.com"}, {"--account", "a/b"}, {"--rewind", "yesterday"}, {"x"}} {
+		if code, _, problems := ledger(t, nobody, append(slices.Clone(all), more...)...); code != exitUsage {
+			t.Errorf("%v: exit %d, %s", more, code, problems)
+		}
+	}
+	for i := 1; i < len(all); i += 2 {
+		if code, _, problems := ledger(t, nobody, slices.Delete(slices.Clone(all), i, i+2)...); code != exitUsage ||
+			!strings.Contains(problems, strings.TrimPrefix(all[i], "--")) {
+			t.Errorf("without %s: exit %d, %s", all[i], code, problems)
+		}
 	}
 }
