@@ -23,33 +23,33 @@ func TestAuthentication(t *testing.T) {
 		answers.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
-	for _, command := range []string{"balance jane AAPL", "show jane", "history jane", "transaction t-1", "transfer jane shop 1 USD",
-		"trade --asset AAPL --buyer jane --seller m --quantity 10 --cost 0", "import -"} {
-		for _, c := range []struct{ sign, token, flags, sent string }{
-			{"", "", "", ""},
-			{"", "", "--sign", signed},
-			{"true", "", "", signed},
-			{"1", "", "", signed},
-			{"false", "", "", ""},
-			{"false", "", "--sign", signed},
-			{"true", "", "--sign=false", ""},
-			{"", secret, "", token},
-			{"", other, "--token " + secret, token},
-			{"true", "", "--token " + secret, token},
-			{"", secret, "--sign", signed},
-			{"", secret, "--sign=false", token},
-			{"false", secret, "", token},
-		} {
-			received.Store("")
-			code, out, problems := ledgerIn(t.Context(), map[string]string{urlVariable: s.URL, signVariable: c.sign, tokenVariable: c.token},
-				strings.NewReader(`{"transfer":{"id":"t-1","from":"a","to":"b","asset":"USD","quantity":"1"}}`), strings.Fields(command+" "+c.flags)...)
-			sent := received.Load().(string)
-			if code != exitDone || !strings.HasPrefix(sent, c.sent) || (c.sent == "") != (sent == "") {
-				t.Errorf("%+v ledger %s: exit %d, %s; authorization %q", c, command, code, problems, sent)
-			}
-			if strings.Contains(out+problems, secret) || strings.Contains(out+problems, other) {
-				t.Errorf("%+v ledger %s shows the token: %s%s", c, command, out, problems)
-			}
+	for _, c := range []struct{ command, sign, token, flags, sent string }{
+		{"show jane", "", "", "", ""},
+		{"show jane", "", "", "--sign", signed},
+		{"show jane", "true", "", "", signed},
+		{"show jane", "1", "", "", signed},
+		{"show jane", "false", "", "", ""},
+		{"show jane", "false", "", "--sign", signed},
+		{"show jane", "true", "", "--sign=false", ""},
+		{"show jane", "", secret, "", token},
+		{"show jane", "", other, "--token " + secret, token},
+		{"show jane", "true", "", "--token " + secret, token},
+		{"show jane", "", secret, "--sign", signed},
+		{"show jane", "", secret, "--sign=false", token},
+		{"show jane", "false", secret, "", token},
+		{"transfer jane shop 1 USD", "", secret, "", token},
+		{"import -", "", secret, "", token},
+	} {
+		received.Store("")
+		code, out, problems := ledgerIn(t.Context(), map[string]string{urlVariable: s.URL, signVariable: c.sign, tokenVariable: c.token},
+			strings.NewReader(`{"transfer":{"id":"t-1","from":"a","to":"b","asset":"USD","quantity":"1"}}`),
+			strings.Fields(c.command+" "+c.flags)...)
+		sent := received.Load().(string)
+		if code != exitDone || !strings.HasPrefix(sent, c.sent) || (c.sent == "") != (sent == "") {
+			t.Errorf("%+v: exit %d, %s; authorization %q", c, code, problems, sent)
+		}
+		if strings.Contains(out+problems, secret) || strings.Contains(out+problems, other) {
+			t.Errorf("%+v shows the token: %s%s", c, out, problems)
 		}
 	}
 }

@@ -30,21 +30,33 @@ func TestBenchAcceptsConfirmedAddresses(t *testing.T) {
 	}
 }
 
-// benched serves a ledger in memory, without a projector, behind a handler that may change requests and answers.
-func benched(t *testing.T, wrap func(ledger http.Handler) http.Handler) (url string) {
+// unchanged serves a ledger in memory, without a projector.
+func unchanged(t *testing.T) (url string) {
+	return benched(t, func(_ int64, ledger http.Handler, w http.ResponseWriter, r *http.Request) { ledger.ServeHTTP(w, r) })
+}
+
+// benched is unchanged behind a handler, which may change requests and answers. n is the number of a request that posts a
+// transfer or a trade, and 0 for others. The warm-up has as many requests as --count, and 500 at most.
+func benched(t *testing.T, serve func(n int64, ledger http.Handler, w http.ResponseWriter, r *http.Request)) (url string) {
 	t.Helper()
-	server := httptest.NewServer(wrap(system.New(t).Service.API()))
+	var posts atomic.Int64
+	ledger := system.New(t).Service.API()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := int64(0)
+		if r.URL.Path == "/v1/transfers" || r.URL.Path == "/v1/trades" {
+			n = posts.Add(1)
+		}
+		serve(n, ledger, w, r)
+	}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
-func unchanged(ledger http.Handler) http.Handler { return ledger }
-
 // runBench runs a small bench against --url, and returns its JSON report.
-func runBench(t *testing.T, url string, more ...string) (code int, r bench.Report, problems string) {
+func runBench(ctx context.Context, t *testing.T, url string, more ...string) (code int, r bench.Report, problems string) {
 	t.Helper()
-	args := append([]string{"bench", "--url", url, "--no-pump", "--json", "--rounds", "1", "--accounts", "4", "--clients", "4"}, more...)
-	code, out, problems := ledger(t, "http://ledger.example", args...)
+	args := append([]string{"bench", "--url", url, "--no-pump", "--json", "--rounds", "1", "--accounts", "4"}, more...)
+	code, out, problems := ledgerIn(ctx, map[string]string{urlVariable: "http://ledger.example"}, nil, args...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, problems)
 	}
@@ -53,15 +65,15 @@ func runBench(t *testing.T, url string, more ...string) (code int, r bench.Repor
 
 // bench runs twice on a ledger that already has data. It uses --url, and ignores LEDGER_URL.
 func TestBenchOfAURL(t *testing.T) {
-	url := benched(t, unchanged)
+	url := unchanged(t)
 	for range 2 {
-		code, r, problems := runBench(t, url, "--count", "40")
+		code, r, problems := runBench(t.Context(), t, url, "--count", "20", "--clients", "4")
 		if code != exitDone || len(r.Workloads) != len(bench.Workloads()) || len(r.Failed) != 0 || r.Balances != 2*(4+3+4) || r.Ledger != url {
 			t.Fatalf("exit %d, %s\n%+v", code, problems, r)
 		}
 		for i, w := range r.Workloads {
 			f := w.Figures
-			if w.Workload != bench.Workloads()[i] || f["succeeded"] != 40 ||
+			if w.Workload != bench.Workloads()[i] || f["succeeded"] != 20 ||
 				f["p50_ms"] == 0 || f["p50_ms"] > f["p99_ms"] || f["p99_ms"] > f["max_ms"] || f["uniform_ratio"] == 0 ||
 				slices.ContainsFunc(slices.Collect(maps.Keys(f)), func(name string) bool { return strings.Contains(name, "store") }) {
 				t.Errorf("%+v", w)
@@ -70,36 +82,17 @@ func TestBenchOfAURL(t *testing.T) {
 	}
 }
 
-// rewrite changes the nth request that posts a transfer or trade. The warm-up has as many requests as --count.
-func rewrite(nth int64, change func(body []byte) []byte) func(http.Handler) http.Handler {
-	var n atomic.Int64
-	return func(ledger http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if (r.URL.Path == "/v1/transfers" || r.URL.Path == "/v1/trades") && n.Add(1) == nth {
-				body, _ := io.ReadAll(r.Body)
-				body = change(body)
-				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-			}
-			ledger.ServeHTTP(w, r)
-		})
-	}
-}
-
 // A run with a wrong balance fails. Here, one leg is posted to another account.
 func TestBenchFindsAWrongBalance(t *testing.T) {
-	url := benched(t, rewrite(45, func(body []byte) []byte {
-		var transfer map[string]any
-		_ = json.Unmarshal(body, &transfer)
-		to := "to"
-		if transfer[to] == nil {
-			to = "buyer"
+	url := benched(t, func(n int64, ledger http.Handler, w http.ResponseWriter, r *http.Request) {
+		if n == 45 {
+			body, _ := io.ReadAll(r.Body)
+			changed := bytes.Replace(body, []byte(`-receiver"`), []byte(`-maker1"`), 1)
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(changed)), int64(len(changed))
 		}
-		run, _, _ := strings.Cut(transfer[to].(string), "-")
-		transfer[to] = run + "-maker1"
-		changed, _ := json.Marshal(transfer)
-		return changed
-	}))
-	code, r, problems := runBench(t, url, "--count", "30", bench.HotReceiver)
+		ledger.ServeHTTP(w, r)
+	})
+	code, r, problems := runBench(t.Context(), t, url, "--count", "30", bench.HotReceiver)
 	of := func(f bench.Failed) bool {
 		return f.Check == "balance" && (strings.Contains(f.Of, "-receiver ") || strings.Contains(f.Of, "-maker1 "))
 	}
@@ -110,79 +103,49 @@ func TestBenchFindsAWrongBalance(t *testing.T) {
 }
 
 // A request without an answer is sent again, and added to the book once. The first refusal ends the load, and the run
-// fails: also during the warm-up.
-func TestBenchFailsWithARequest(t *testing.T) {
+// fails: also during the warm-up. Ctrl-C ends the load, too. The transactions until then are checked.
+func TestBenchThatEnds(t *testing.T) {
+	const never = -1
 	for name, c := range map[string]struct {
-		refused int64 // the number of the request that is refused; the warm-up has 20
-		done    float64
-	}{"none": {0, 20}, "warm-up": {10, 0}, "load": {30, 9}} {
-		var n atomic.Int64
-		url := benched(t, func(ledger http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/v1/transfers" && r.URL.Path != "/v1/trades" {
-					ledger.ServeHTTP(w, r)
-					return
-				}
-				switch n.Add(1) {
-				case c.refused:
-					problem(w, http.StatusUnprocessableEntity, "insufficient_funds")
-				case 5: // applied, and the answer is lost
-					ledger.ServeHTTP(httptest.NewRecorder(), r)
-					panic(http.ErrAbortHandler)
-				default:
-					ledger.ServeHTTP(w, r)
-				}
-			})
-		})
-		if c.refused > 0 {
-			c.refused++ // the one that is sent again
-		}
-		code, r, problems := runBench(t, url, "--count", "20", "--clients", "1", bench.Uniform)
-		isFailed := c.refused > 0
-		if (code == exitFailed) != isFailed || r.CutShort != isFailed || r.Balances == 0 || (len(r.Failed) == 1) != isFailed ||
-			isFailed && (r.Failed[0].Check != "requests" || !strings.Contains(r.Failed[0].Found, "insufficient_funds")) {
-			t.Errorf("%s: exit %d, %s\n%+v", name, code, problems, r)
-		}
-		done := 0.0
-		if len(r.Workloads) > 0 {
-			done = r.Workloads[0].Figures["succeeded"]
-		}
-		if done != c.done {
-			t.Errorf("%s: %v done", name, done)
-		}
-	}
-}
-
-// Ctrl-C ends the load. The transactions until then are checked.
-func TestBenchInterrupted(t *testing.T) {
-	ctx, interrupt := context.WithCancel(t.Context())
-	var n atomic.Int64
-	url := benched(t, func(ledger http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost && n.Add(1) == 700 { // 500 of them warm up
+		refused, interrupted int64 // numbers of requests, or never; the warm-up has 20, and one that is sent again
+		done                 float64
+		isCut                bool
+		says                 string
+	}{
+		"at its end":  {never, never, 20, false, ""},
+		"in warm-up":  {11, never, 0, true, "1 checks failed"},
+		"in its load": {31, never, 9, true, "1 checks failed"},
+		"with Ctrl-C": {never, 31, 10, true, "interrupted"},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		url := benched(t, func(n int64, ledger http.Handler, w http.ResponseWriter, r *http.Request) {
+			switch n {
+			case 5: // applied, and the answer is lost
+				ledger.ServeHTTP(httptest.NewRecorder(), r)
+				panic(http.ErrAbortHandler)
+			case c.refused:
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				io.WriteString(w, `{"code":"insufficient_funds"}`)
+				return
+			case c.interrupted:
 				interrupt()
 			}
 			ledger.ServeHTTP(w, r)
 		})
-	})
-	var out, problems bytes.Buffer
-	code := run(ctx, []string{"bench", "--url", url, "--no-pump", "--json", "--count", "100000", "--accounts", "4"},
-		func(string) string { return "" }, strings.NewReader(""), &out, &problems)
-	var r bench.Report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatalf("%v: %s%s", err, &out, &problems)
+		code, r, problems := runBench(ctx, t, url, "--count", "20", "--clients", "1", bench.Uniform)
+		interrupt()
+		done := 0.0
+		if len(r.Workloads) > 0 {
+			done = r.Workloads[0].Figures["succeeded"]
+		}
+		isRefused := c.refused != never
+		if (code == exitFailed) != c.isCut || r.CutShort != c.isCut || r.Balances == 0 || done != c.done || !strings.Contains(problems, c.says) ||
+			(len(r.Failed) == 1) != isRefused ||
+			isRefused && (r.Failed[0].Check != "requests" || !strings.Contains(r.Failed[0].Found, "insufficient_funds")) {
+			t.Errorf("%s: exit %d, %v done, %s\n%+v", name, code, done, problems, r)
+		}
 	}
-	if code != exitFailed || !r.CutShort || len(r.Failed) != 0 || len(r.Workloads) != 1 || r.Workloads[0].Figures["succeeded"] < 100 || r.Balances == 0 ||
-		!strings.Contains(problems.String(), "interrupted") {
-		t.Errorf("exit %d, %s\n%+v", code, &problems, r)
-	}
-}
-
-// problem answers with a problem.
-func problem(w http.ResponseWriter, status int, code string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	io.WriteString(w, `{"code":"`+code+`"}`)
 }
 
 // With a ledger in this process, bench also reports requests to the store, and the ceilings.

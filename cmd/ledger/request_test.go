@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +41,6 @@ func withHolds() map[string]string {
 func TestExpiresAfterADuration(t *testing.T) {
 	s := newStub(t, withHolds())
 	for text, in := range map[string]time.Duration{"36h": 36 * time.Hour, "7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour} {
-		s.sent = nil
 		began := time.Now()
 		if code, _, problems := ledger(t, s.URL, "transfer", "jane", "shop", "1", "USD", "--hold", "--expires", text); code != exitDone {
 			t.Fatalf("exit %d, %s", code, problems)
@@ -52,10 +50,7 @@ func TestExpiresAfterADuration(t *testing.T) {
 				ExpiresAt time.Time `json:"expires_at"`
 			}
 		}
-		sent := s.sent[0]
-		if err := json.Unmarshal([]byte(sent[strings.Index(sent, "{"):]), &body); err != nil {
-			t.Fatal(err)
-		}
+		s.lastBody(t, &body)
 		if at := body.Hold.ExpiresAt; at.Before(began.Add(in)) || at.After(time.Now().Add(in+time.Second)) || at.Nanosecond() != 0 {
 			t.Errorf("%s: it expires at %s", text, at)
 		}
