@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -138,11 +137,12 @@ func TestEveryFieldIsSealed(t *testing.T) {
 		b.page(page...)
 	}
 	b.run()
-	altered, read := 0, 0
+	var altered [][]store.Item // of each event, in each altered form
+	most, read := 0, 0
 	for _, e := range all {
-		original, paths := store.EventItem(e), make(map[string]store.Item)
+		paths := make(map[string]store.Item)
 		keep := func(m store.Item) types.AttributeValue { return store.Map(m) }
-		for _, x := range inMap("", original, keep) {
+		for _, x := range inMap("", store.EventItem(e), keep) {
 			item := x.value.(*types.AttributeValueMemberM).Value
 			if k, err := store.KeyOf(item); err != nil || k != store.EventKey(e) {
 				continue // it is another item
@@ -155,22 +155,32 @@ func TestEveryFieldIsSealed(t *testing.T) {
 				paths[x.path] = item
 			}
 		}
-		for path, item := range paths {
-			b.put(item)
-			if _, err := store.DecodeEvent(item); err == nil {
-				read++
-			}
-			altered++
-			r, err := digest.Check(t.Context(), b.config())
-			b.must(err)
-			if found := strings.Join(r.Findings, "\n"); strings.Count(found, "event "+store.EventKey(e).ID()) != 1 ||
-				strings.Count(found, "event ") != 1 {
-				t.Errorf("%s of %v: found %q", path, original, found)
+		altered = append(altered, slices.Collect(maps.Values(paths)))
+		most = max(most, len(paths))
+	}
+	total := 0
+	for n := range most { // the n-th altered form of each event at once
+		for i, e := range all {
+			if b.forge(e); n < len(altered[i]) {
+				b.put(altered[i][n])
+				if _, err := store.DecodeEvent(altered[i][n]); err == nil {
+					read++
+				}
+				total++
 			}
 		}
-		b.put(original)
+		found := b.findings()
+		for i, e := range all {
+			want := 0
+			if n < len(altered[i]) {
+				want = 1
+			}
+			if strings.Count(found, "event "+store.EventKey(e).ID()+" ") != want {
+				t.Errorf("%v, altered: %d: found %q", store.EventItem(e), want, found)
+			}
+		}
 	}
-	if t.Logf("%d events with %d altered fields, of which %d can be read", len(all), altered, read); read < altered/3 {
+	if t.Logf("%d events with %d altered fields, of which %d can be read", len(all), total, read); read < total/3 {
 		t.Error("the ledger refuses most of them")
 	}
 }
@@ -220,7 +230,7 @@ func TestSecondImplementation(t *testing.T) {
 	b.write(void)
 	sealed := b.run().Note
 	b.page(posted("t-9", 9)) // not sealed
-	given := map[string]any{"note": b.files()[filepath.Join(b.dir, "notes", fmt.Sprint(sealed.Size))]}
+	given := map[string]any{"note": b.files()[fmt.Sprint("notes/", sealed.Size)]}
 	var items []any
 	for _, item := range system.Contents(t, b.Client, b.Name) {
 		items = append(items, itemJSON(item))
