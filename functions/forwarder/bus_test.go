@@ -15,12 +15,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"ledger.example/client"
-	"ledger.example/events"
 	"ledger.example/functions/app"
 	"ledger.example/internal/forward"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
-	"ledger.example/projections"
+	"ledger.example/tests/setup"
 	"ledger.example/tests/system"
 )
 
@@ -132,14 +130,11 @@ func TestSlowBus(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(time.Until(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)))
 				s := system.New(t, system.Direct)
-				at := time.Now().Add(-time.Hour).UTC()
-				page := projections.JournalPage{ID: events.FirstKSUID(at)}
-				for i := range 100 {
-					e := events.AccountOpened{ID: fmt.Sprint("a-", i), Name: "A", Profile: "{}", Actor: "test", At: at}
-					s.Put(store.EventItem(e))
-					page.Entries = append(page.Entries, projections.EntryOf(e))
+				accounts := make([]string, 100)
+				for i := range accounts {
+					accounts[i] = fmt.Sprint("a-", i)
 				}
-				s.Put(projections.JournalForm.Item(page))
+				setup.Listed(t, s.Plain, s.Table, time.Hour, accounts...)
 				f, delivered := &fake{takes: takes}, 0
 				run := s.Service.Forward("events", bus{client: f, name: "events"}.deliver)
 				for range 4 {

@@ -54,8 +54,14 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// A file that is no secret, or that everybody can read, is refused with what to do.
-func TestSecretsThatAreRefused(t *testing.T) {
+// A file that is no secret, or that everybody can read, is refused with what to do. Base64 may have its padding or not.
+func TestSecrets(t *testing.T) {
+	for _, padding := range []string{"", "="} {
+		path := secretFile(t, "whsec_"+strings.Repeat("A", 43)+padding, 0o600)
+		if w, err := forward.NewWebhook("http://localhost", path); err != nil || len(w.Secrets[0]) != 32 {
+			t.Errorf("%q: %v", padding, err)
+		}
+	}
 	for text, says := range map[string]string{
 		"": "has no secret", "secret": "urandom", "whsec_": "urandom", "whsec_c2hvcnQ=": "urandom",
 		secret + " whsec_%": "urandom", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw": "urandom",
@@ -79,11 +85,12 @@ func TestSecretsThatAreRefused(t *testing.T) {
 // A delivery has the headers of Standard Webhooks, the same id and body in each delivery, and a type.
 func TestDelivery(t *testing.T) {
 	var bodies, ids []string
-	w := webhook(t, func(answer http.ResponseWriter, r *http.Request, body string) {
+	var w *forward.Webhook
+	w = webhook(t, func(answer http.ResponseWriter, r *http.Request, body string) {
 		bodies, ids = append(bodies, body), append(ids, r.Header.Get("webhook-id"))
 		at := r.Header.Get("webhook-timestamp")
 		if r.Method != "POST" || r.Header.Get("Content-Type") != "application/json" ||
-			r.Header.Get("webhook-signature") != forwardSignature(t, ids[len(ids)-1], at, body) {
+			r.Header.Get("webhook-signature") != w.Signatures(ids[len(ids)-1], at, []byte(body)) {
 			t.Errorf("%s %v", r.Method, r.Header)
 		}
 		answer.WriteHeader(http.StatusAccepted)
@@ -106,15 +113,6 @@ func TestDelivery(t *testing.T) {
 	if forward.ID(entry("TXN#a/OUTCOME")) == forward.ID(entry("TXN#a/TXN#a")) {
 		t.Error("two events have one id")
 	}
-}
-
-func forwardSignature(t *testing.T, id, at, body string) string {
-	t.Helper()
-	w, err := forward.NewWebhook("http://localhost", secretFile(t, secret, 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w.Signatures(id, at, []byte(body))
 }
 
 // webhook is one to a receiver. Its calls are one at a time.
@@ -294,15 +292,5 @@ func TestAnswerThatBreaksOff(t *testing.T) {
 	})
 	if n, err := w.Deliver(t.Context(), []client.JournalEntry{entry("TXN#1/TXN#1")}); n != 1 || err != nil {
 		t.Error(n, err)
-	}
-}
-
-// Base64 may have its padding or not.
-func TestPadding(t *testing.T) {
-	for _, padding := range []string{"", "="} {
-		path := secretFile(t, "whsec_"+strings.Repeat("A", 43)+padding, 0o600)
-		if w, err := forward.NewWebhook("http://localhost", path); err != nil || len(w.Secrets[0]) != 32 {
-			t.Errorf("%q: %v", padding, err)
-		}
 	}
 }

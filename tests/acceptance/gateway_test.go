@@ -152,7 +152,7 @@ func TestFunctions(t *testing.T) {
 func forwardOne(t *testing.T, c *dynamodb.Client, name string, forwarder *app.Service) {
 	t.Helper()
 	for _, account := range []string{"told-1", "told-2"} {
-		id, isTold := setup.Listed(t, c, name, account, time.Minute), false
+		id, isTold := setup.Listed(t, c, name, time.Minute, account)[0], false
 		run := forwarder.Forward("events", func(_ context.Context, all []client.JournalEntry) (int, error) {
 			isTold = isTold || slices.ContainsFunc(all, func(e client.JournalEntry) bool { return e.ID == id })
 			return len(all), nil

@@ -246,7 +246,7 @@ func situations() []situation {
 		}, measured{"HoldsExpired": one, "ExpiryDelay": nil}, "HoldsOverdueAlarm"},
 		{"nothing to forward", func(b bank) { b.forward(nil) }, measured{"ForwardingLag": {0}}, ""},
 		{"a bus that refuses events", func(b bank) {
-			setup.Listed(b.T, b.Plain, b.Table, "told", 11*time.Minute)
+			setup.Listed(b.T, b.Plain, b.Table, 11*time.Minute, "told")
 			b.forward(errors.New("refused"))
 		}, measured{"ForwardingLag": nil}, "ForwarderBehindAlarm"},
 		{"a malformed record", func(b bank) {

@@ -48,7 +48,7 @@ func TestFunction(t *testing.T) {
 		t.Helper()
 		for range n {
 			ago := time.Hour - time.Duration(len(listed))*time.Second
-			listed = append(listed, setup.Listed(t, s.Plain, s.Table, fmt.Sprintf("a-%d", len(listed)), ago))
+			listed = append(listed, setup.Listed(t, s.Plain, s.Table, ago, fmt.Sprint("a-", len(listed)))...)
 		}
 	}
 	list(230)
@@ -110,9 +110,7 @@ func TestFunction(t *testing.T) {
 // While a run delivers, another one delivers the same and moves the cursor. The first ends without moving it.
 func TestTwoRuns(t *testing.T) {
 	s := system.New(t)
-	for i := range 5 {
-		setup.Listed(t, s.Plain, s.Table, fmt.Sprintf("a-%d", i), time.Hour)
-	}
+	setup.Listed(t, s.Plain, s.Table, time.Hour, "a-0", "a-1", "a-2", "a-3", "a-4")
 	other := &target{}
 	b := &target{before: func(client.JournalEntry) error {
 		_, err := s.NewProcess().Service.Forward("events", other.deliver)(t.Context(), app.Forwarding{})
@@ -134,14 +132,14 @@ func TestTwoRuns(t *testing.T) {
 func TestReplays(t *testing.T) {
 	faults := fault.NewSet()
 	s := system.New(t, system.WithFaults(faults))
-	setup.Listed(t, s.Plain, s.Table, "a-0", time.Hour)
+	setup.Listed(t, s.Plain, s.Table, time.Hour, "a-0")
 	b := &target{}
 	other := s.NewProcess().Service.Forward("events", b.deliver)
 	run := s.Service.Forward("events", b.deliver)
 	if _, err := run(t.Context(), app.Forwarding{}); err != nil {
 		t.Fatal(err)
 	}
-	setup.Listed(t, s.Plain, s.Table, "a-1", time.Hour-time.Second)
+	setup.Listed(t, s.Plain, s.Table, time.Hour-time.Second, "a-1")
 	faults.Next("PutItem", func(ctx context.Context, send fault.Sender) fault.Exchange {
 		if _, err := other(t.Context(), app.Forwarding{}); err != nil {
 			t.Error(err)
@@ -153,7 +151,7 @@ func TestReplays(t *testing.T) {
 	}
 	b.got = nil
 	late := time.Now().Add(-time.Hour + 5*time.Second) // the lister's clock was 5 s behind
-	setup.Listed(t, s.Plain, s.Table, "a-2", 30*time.Minute)
+	setup.Listed(t, s.Plain, s.Table, 30*time.Minute, "a-2")
 	if _, err := run(t.Context(), app.Forwarding{}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,14 +166,11 @@ func TestRequests(t *testing.T) {
 	s := system.New(t)
 	const pages, entries = 10, 100
 	for p := range pages {
-		at := time.Now().Add(-time.Hour + time.Duration(p)*time.Second).UTC().Truncate(time.Microsecond)
-		page := projections.JournalPage{ID: events.FirstKSUID(at)}
-		for i := range entries {
-			e := events.AccountOpened{ID: fmt.Sprintf("a-%d-%d", p, i), Name: "A", Profile: "{}", Actor: "test", At: at}
-			s.Put(store.EventItem(e))
-			page.Entries = append(page.Entries, projections.EntryOf(e))
+		accounts := make([]string, entries)
+		for i := range accounts {
+			accounts[i] = fmt.Sprintf("a-%d-%d", p, i)
 		}
-		s.Put(projections.JournalForm.Item(page))
+		setup.Listed(t, s.Plain, s.Table, time.Hour-time.Duration(p)*time.Second, accounts...)
 	}
 	counted := func() map[string]int {
 		all := make(map[string]int)

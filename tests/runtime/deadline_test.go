@@ -288,7 +288,7 @@ func TestForwarder(t *testing.T) {
 	}))
 	t.Cleanup(bus.Close)
 	table := newTable(t, nil)
-	setup.Listed(t, dynamolocal.DynamoDB(dynamoDB(t)), table, "jane", time.Minute)
+	setup.Listed(t, dynamolocal.DynamoDB(dynamoDB(t)), table, time.Minute, "jane")
 	f := launch(t, forwarder, with(deployedEnvironment(newStore(t).url, table), "LEDGER_METRICS", "Ledger/books",
 		"AWS_ENDPOINT_URL_EVENTBRIDGE", bus.URL))
 	for _, event := range []string{scheduleEvent, scheduleEvent, `{"rewind":"2026-01-01T00:00:00Z"}`} {

@@ -11,17 +11,23 @@ import (
 	"ledger.example/projections"
 )
 
-// Listed puts an opened account into the table and into a page of the journal that was written some time ago. It
-// returns the id of the event.
-func Listed(t testing.TB, client *dynamodb.Client, table, account string, ago time.Duration) (id string) {
+// Listed puts opened accounts into the table, and into a page of the journal that was written some time ago. It returns
+// the ids of the events.
+func Listed(t testing.TB, client *dynamodb.Client, table string, ago time.Duration, accounts ...string) (ids []string) {
 	t.Helper()
 	at := time.Now().UTC().Truncate(time.Microsecond).Add(-ago)
-	opened := events.AccountOpened{ID: account, Name: account, Profile: "{}", Actor: "test", At: at}
-	page := projections.JournalPage{ID: events.FirstKSUID(at), Entries: []projections.JournalEntry{projections.EntryOf(opened)}}
-	for _, item := range []store.Item{store.EventItem(opened), projections.JournalForm.Item(page)} {
+	page := projections.JournalPage{ID: events.FirstKSUID(at)}
+	put := func(item store.Item) {
 		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return store.EventKey(opened).ID()
+	for _, account := range accounts {
+		opened := events.AccountOpened{ID: account, Name: account, Profile: "{}", Actor: "test", At: at}
+		put(store.EventItem(opened))
+		page.Entries = append(page.Entries, projections.EntryOf(opened))
+		ids = append(ids, store.EventKey(opened).ID())
+	}
+	put(projections.JournalForm.Item(page))
+	return ids
 }
