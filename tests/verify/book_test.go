@@ -366,7 +366,7 @@ func noPause(context.Context, time.Duration) error { return nil }
 // verify audits a table without concurrent writes. With a settle age of two hours all events of a book are young.
 func verify(t *testing.T, db audit.Store, settle time.Duration) audit.Report {
 	t.Helper()
-	report, err := audit.New(audit.Options{Store: db, Table: books, Findings: 1000, Settle: settle,
+	report, err := audit.New(audit.Options{Store: db, Table: books, Findings: 5000, Settle: settle,
 		Indexed: indexed, Pause: noPause}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)

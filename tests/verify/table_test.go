@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"cmp"
 	_ "embed"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,21 +26,44 @@ var table string
 // corruption is a row of the table: a change of the book, with all findings that the audit must report.
 type corruption struct {
 	section, name string
-	plant         func(b book)
+	items         book // that are changed; nil: deleted
 	wanted        wants
 }
 
-// forgeries is the section of the table with events that are altered or deleted, and that only projections and guards
-// still show. Its rows do not have all findings.
-const forgeries = "forgeries"
+// Sections of the table. The forgeries are events that are altered or deleted, and that only projections and guards
+// still show. Their rows do not have all findings.
+const forgeries, ofLists = "forgeries", "lists"
 
-// corruptions returns all other rows of the table.
+// corruptions returns all rows of the table except the forgeries.
 func corruptions(t *testing.T) []corruption {
-	return slices.DeleteFunc(rows(t), func(c corruption) bool { return c.section == forgeries })
+	return slices.DeleteFunc(slices.Clone(rows(t)), func(c corruption) bool { return c.section == forgeries })
 }
 
+// plant changes the book as a row says.
+func (b book) plant(c corruption) {
+	for k, item := range c.items {
+		if b[k] = maps.Clone(item); item == nil {
+			delete(b, k)
+		}
+	}
+}
+
+func (c corruption) altersEvents() bool {
+	for k := range c.items {
+		if store.IsEvent(k.SK) {
+			return true
+		}
+	}
+	return false
+}
+
+var allRows []corruption
+
 // rows returns the rows of the table. Items and values are those of the sound book.
-func rows(t *testing.T) (all []corruption) {
+func rows(t *testing.T) []corruption {
+	if allRows != nil {
+		return allRows
+	}
 	sound, section := copyOfBook(t), ""
 	for line := range strings.Lines(table) {
 		line = strings.TrimSpace(line)
@@ -53,21 +78,25 @@ func rows(t *testing.T) (all []corruption) {
 		if len(cells) != 3 {
 			t.Fatalf("not a row: %s", line)
 		}
-		var changes [][]string
+		c, b, first := corruption{section: section, name: strings.TrimSpace(cells[0]), items: make(book)}, copyOfBook(t), ""
 		for text := range strings.SplitSeq(cells[1], ";") {
-			changes = append(changes, sound.words(text))
+			w := sound.words(text)
+			b.change(sound, w)
+			first = cmp.Or(first, w[1])
 		}
-		c := corruption{section, strings.TrimSpace(cells[0]), func(b book) {
-			for _, w := range changes {
-				b.change(sound, w)
+		for _, of := range []book{sound, b} {
+			for k := range of {
+				if !maps.Equal(b[k], sound[k]) && !reflect.DeepEqual(b[k], sound[k]) { // most have the same pointers
+					c.items[k] = b[k]
+				}
 			}
-		}, nil}
-		for text := range strings.SplitSeq(cells[2], ";") {
-			c.wanted = append(c.wanted, sound.findings(sound.words(text), changes[0][1])...)
 		}
-		all = append(all, c)
+		for text := range strings.SplitSeq(cells[2], ";") {
+			c.wanted = append(c.wanted, sound.findings(sound.words(text), first)...)
+		}
+		allRows = append(allRows, c)
 	}
-	return all
+	return allRows
 }
 
 var word, braces = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\S+`), regexp.MustCompile(`\{([a-z]+(?::[^{}]*)?)\}`)
