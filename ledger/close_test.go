@@ -55,13 +55,12 @@ func TestCloseWaitsForDebits(t *testing.T) {
 	})
 }
 
-// hiding returns smaller totals than were spent for a number of calls, or leaves out an asset. It calls its hooks before
-// it counts postings.
+// hiding returns smaller totals than were spent for a number of calls, or leaves out an asset. It may fail to count
+// postings.
 type hiding struct {
 	ledger.Projections
 	left     int
 	asset    string
-	before   func()
 	counting func(context.Context) error
 }
 
@@ -78,9 +77,6 @@ func (h *hiding) Holdings(ctx context.Context, account, after string) ([]events.
 }
 
 func (h *hiding) CountPostings(ctx context.Context, account, asset string) (int64, error) {
-	if h.before != nil {
-		h.before()
-	}
 	if h.counting != nil {
 		return 0, h.counting(ctx)
 	}
@@ -186,32 +182,6 @@ func TestDebtUnderAnEarlierLimit(t *testing.T) {
 		if floor := a.Floor("EUR"); err != nil || *floor != amount("-9") || *a.Floor("AAPL") != amount("0") {
 			t.Errorf("floor %v, %v", floor, err)
 		}
-	})
-}
-
-// The assets whose limit was once higher are bounded.
-func TestHighestLimitsAreBounded(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		change := func(from int) error {
-			limits := map[string]events.Amount{}
-			for n := range events.OverdraftAssets {
-				asset := fmt.Sprintf("asset-%d", from+n)
-				limits[asset] = amount("1")
-				request := ledger.RegisterAsset{ID: asset, Name: asset, Actor: "tester"}
-				if _, _, err := r.RegisterAsset(t.Context(), request); err != nil {
-					t.Fatal(err)
-				}
-			}
-			_, err := r.change(ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Limits: limits}})
-			return err
-		}
-		for from := 0; from <= events.HighestLimits; from += events.OverdraftAssets {
-			if err := change(from); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.refused(change(events.HighestLimits+events.OverdraftAssets), ledger.CodeInvalidChange)
-		r.state("jane", isFrozen) // other changes are still possible
 	})
 }
 

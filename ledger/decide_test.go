@@ -179,3 +179,15 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("a definition was replaced by %q", v)
 	}
 }
+
+// The assets whose limit was once higher are bounded.
+func TestHighestLimitsAreBounded(t *testing.T) {
+	highest := map[string]events.Amount{}
+	for n := range events.HighestLimits + 1 {
+		highest[fmt.Sprint("asset-", n)] = events.NewAmount(1)
+		refused := (&accountChange{}).checkRules(Account{}, events.AccountChanged{Highest: highest})
+		if (refused != nil) != (n == events.HighestLimits) {
+			t.Errorf("%d assets: %v", n+1, refused)
+		}
+	}
+}

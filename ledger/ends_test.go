@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -65,62 +66,6 @@ func TestCaptureAndExpiry(t *testing.T) {
 			t.Error(again, err)
 		}
 		r.mustPost(transfer("t-1", "jane", "bob", "100"))
-	})
-}
-
-// The captured amounts of each kind of hold, and errors that only this package returns. The acceptance suite has the
-// others.
-func TestCapturedAmounts(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "10000")
-		r.fund("market", "AAPL", "100")
-		hold := &ledger.HoldRequest{}
-		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester", Hold: hold},
-			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true})
-		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "gift", Actor: "tester", Hold: hold},
-			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10")})
-		r.mustPost(ledger.PostTransaction{Annotation: ledger.Annotation{ID: "legs", Actor: "tester", Hold: hold},
-			Postings: []ledger.LegRequest{
-				{Account: "jane", Asset: "AAPL", Quantity: amount("3"), Cost: amount("30")},
-				{Account: "market", Asset: "AAPL", Quantity: amount("-3"), Cost: amount("-30")},
-				{Account: "jane", Asset: "USD", Quantity: amount("-30")}, {Account: "shop", Asset: "USD", Quantity: amount("30")},
-			}})
-		nothing, cash := [2]string{"0", "0"}, [][2]string{{"-30", "0"}, {"30", "0"}}
-		for fields, c := range map[string]struct {
-			id   string
-			part ledger.Part
-			code ledger.Code
-		}{
-			"quantity":             {"trade", ledger.Part{Cost: amount("1")}, ledger.CodeInvalidRequest},
-			"postings[0].quantity": {"legs", parts([2]string{"1" + strings.Repeat("0", 28), "0"}), ledger.CodeInvalidRequest},
-			"postings[0].cost postings[1].cost": {"legs",
-				parts([2]string{"1", "-1"}, [2]string{"-1", "1"}, nothing, nothing), ledger.CodeInvalidTransaction},
-		} {
-			_, err := r.Post(t.Context(), capture(c.id, c.part))
-			if e := r.refused(err, c.code); strings.Join(ledger.Names(e.Fields), " ") != fields {
-				t.Errorf("%v, want %s", e, fields)
-			}
-		}
-		for id, c := range map[string]struct {
-			part ledger.Part
-			want string
-		}{
-			"trade": {some("4", "300"), "jane AAPL 4 300, market AAPL -4 -300, jane USD -300 0, market USD 300 0"},
-			"gift":  {ledger.Part{}, "jane AAPL 10 0, market AAPL -10 0"},
-			"legs": {parts(nothing, nothing, cash[0], cash[1]),
-				"jane AAPL 0 0, market AAPL 0 0, jane USD -30 0, shop USD 30 0"},
-		} {
-			ended, err := r.Post(t.Context(), capture(id, c.part))
-			if got := legsText(ended.End.Legs); err != nil || got != c.want {
-				t.Errorf("%s: %s, %v", id, got, err)
-				continue
-			}
-			for i, leg := range ended.End.Legs {
-				if leg.ID <= ended.Transaction.Legs[i].ID {
-					t.Errorf("%s: leg %d is before what it ends", id, i)
-				}
-			}
-		}
 	})
 }
 
@@ -211,44 +156,68 @@ func TestBoundsOfReversalsNeverFall(t *testing.T) {
 	})
 }
 
-// The reversed amounts of each kind of transaction. The acceptance suite has the errors.
-func TestReversedAmounts(t *testing.T) {
+// The captured and the reversed amounts of each kind of transaction, and errors that only this package returns. The
+// acceptance suite has the others.
+func TestPartsOfTransactions(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "1000")
-		r.fund("market", "AAPL", "10")
-		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester"},
-			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true})
-		r.mustPost(held("captured", "jane", "shop", "10", time.Hour))
-		if _, err := r.Post(t.Context(), capture("captured", some("6"))); err != nil {
-			t.Fatal(err)
+		r.fund("jane", "USD", "10000")
+		r.fund("market", "AAPL", "100")
+		trade := func(id string, hold *ledger.HoldRequest, cost string) {
+			r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: id, Actor: "tester", Hold: hold}, Asset: "AAPL",
+				Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount(cost), Settle: cost != "0"})
 		}
+		hold := &ledger.HoldRequest{}
+		trade("trade", nil, "500")
+		trade("held", hold, "500")
+		trade("gift", hold, "0")
+		r.mustPost(held("captured", "jane", "shop", "10", time.Hour))
+		r.mustPost(ledger.PostTransaction{Annotation: ledger.Annotation{ID: "legs", Actor: "tester", Hold: hold},
+			Postings: []ledger.LegRequest{leg("jane", "AAPL", "3", "30"), leg("market", "AAPL", "-3", "-30"),
+				leg("jane", "USD", "-30", "0"), leg("shop", "USD", "30", "0")}})
+		nothing := [2]string{"0", "0"}
 		for _, c := range []struct {
-			id, of string
-			part   ledger.Part
-			want   string
+			request ledger.Request
+			want    string // the amounts, or the error and its fields
 		}{
+			{capture("held", ledger.Part{Cost: amount("1")}), "invalid_request quantity"},
+			{capture("legs", parts([2]string{over28, "0"})), "invalid_request postings[0].quantity"},
+			{capture("legs", parts([2]string{"1", "-1"}, [2]string{"-1", "1"}, nothing, nothing)),
+				"invalid_transaction postings[0].cost postings[1].cost"},
+			{capture("held", some("4", "300")), "jane AAPL 4 300, market AAPL -4 -300, jane USD -300 0, market USD 300 0"},
+			{capture("gift", ledger.Part{}), "jane AAPL 10 0, market AAPL -10 0"},
+			{capture("legs", parts(nothing, nothing, [2]string{"-30", "0"}, [2]string{"30", "0"})),
+				"jane AAPL 0 0, market AAPL 0 0, jane USD -30 0, shop USD 30 0"},
+			{capture("captured", some("6")), "jane USD -6 0, shop USD 6 0"},
 			// Of a settled trade: shares and money, shares alone, money alone, the rest.
-			{"", "trade", some("4", "200"), "jane AAPL -4 -200, market AAPL 4 200, jane USD 200 0, market USD -200 0"},
-			{"", "trade", some("1"), "jane AAPL -1 0, market AAPL 1 0"},
-			{"", "trade", some("0", "50"), "jane AAPL 0 -50, market AAPL 0 50, jane USD 50 0, market USD -50 0"},
-			{"", "trade", ledger.Part{}, "jane AAPL -5 -250, market AAPL 5 250, jane USD 250 0, market USD -250 0"},
-			// Of a hold what was captured, and of a reversal what it took back.
-			{"r-1", "captured", ledger.Part{}, "jane USD 6 0, shop USD -6 0"},
-			{"r-2", "r-1", parts([2]string{"6", "0"}, [2]string{"-6", "0"}), "jane USD -6 0, shop USD 6 0"},
+			{reversal("", "trade", some("4", "200")), "jane AAPL -4 -200, market AAPL 4 200, jane USD 200 0, market USD -200 0"},
+			{reversal("", "trade", some("1")), "jane AAPL -1 0, market AAPL 1 0"},
+			{reversal("", "trade", some("0", "50")), "jane AAPL 0 -50, market AAPL 0 50, jane USD 50 0, market USD -50 0"},
+			{reversal("", "trade", ledger.Part{}), "jane AAPL -5 -250, market AAPL 5 250, jane USD 250 0, market USD -250 0"},
+			// Of a hold what was captured, and of a reversal what it took back. That gives nothing back to be reversed.
+			{reversal("r-1", "captured", ledger.Part{}), "jane USD 6 0, shop USD -6 0"},
+			{reversal("r-2", "r-1", parts([2]string{"6", "0"}, [2]string{"-6", "0"})), "jane USD -6 0, shop USD 6 0"},
+			{reversal("r-3", "captured", some("1")), "exceeds_reversible quantity"},
+			{ledger.ReverseRequest{Annotation: ledger.Annotation{ID: "r-3", Actor: "tester", Hold: hold}, Transaction: "trade"},
+				"invalid_request hold"},
 		} {
-			got, err := r.Post(t.Context(), reversal(c.id, c.of, c.part))
-			if err != nil || legsText(got.Transaction.Legs) != c.want {
-				t.Errorf("%s, %v, want %s", legsText(got.Transaction.Legs), err, c.want)
+			posted, err := r.post(c.request)
+			legs := posted.Transaction.Legs
+			if posted.End != nil {
+				legs = posted.End.Legs
+				for i, leg := range legs {
+					if leg.ID <= posted.Transaction.Legs[i].ID {
+						t.Errorf("%s: leg %d is before what it ends", c.want, i)
+					}
+				}
+			}
+			got := legsText(legs)
+			if e, ok := errors.AsType[*ledger.Error](err); ok {
+				got = strings.Join(append([]string{string(e.Code)}, ledger.Names(e.Fields)...), " ")
+			}
+			if got != c.want {
+				t.Errorf("%s, %v, want %s", got, err, c.want)
 			}
 		}
-		asHold := reversal("r-3", "trade", ledger.Part{})
-		asHold.Hold = &ledger.HoldRequest{}
-		if _, err := r.Post(t.Context(), asHold); ledger.Names(r.refused(err, ledger.CodeInvalidRequest).Fields)[0] != "hold" {
-			t.Errorf("as a hold: %v", err)
-		}
-		// That gives nothing back to be reversed.
-		_, err := r.Post(t.Context(), reversal("r-3", "captured", some("1")))
-		r.refused(err, ledger.CodeExceedsReversible)
 	})
 }
 

@@ -29,7 +29,7 @@ func repeated(outcome string, n int) string {
 }
 
 // Requests that debit the same limited account are written together, as many as one transaction of the store holds,
-// with one update of the guard.
+// with one update of the guard. Ids that turn out to be used are answered, and the others are written at once.
 func TestJointWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -41,29 +41,48 @@ func TestJointWrite(t *testing.T) {
 		if d := sent[0].debits[0]; d.gross != amount("33") || d.bound != amount("67") {
 			t.Errorf("debits %+v", d)
 		}
-		if spent, _ := r.journal.Spent(pair("jane", "USD")); spent != amount("40") {
-			t.Errorf("spent %v", spent)
-		}
-		r.results(false, repeated("replayed", 40), transfers("t", 40)...)
-	})
-}
-
-// Ids that turn out to be used are answered, and the other requests are written together.
-func TestJointWriteWithoutUsedIDs(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.mustPost(transfer("t-1", "jane", "shop", "1"))
-		r.mustPost(transfer("t-3", "jane", "shop", "2"))
+		r.mustPost(transfer("u-3", "jane", "shop", "2"))
 		r.journal.forget()
 		begun := time.Now()
-		r.results(false, "posted replayed posted transaction_id_reused posted", transfers("t", 5)...)
+		again := slices.Concat(transfers("t", 1), transfers("u", 5))
+		r.results(false, "replayed posted posted posted transaction_id_reused posted", again...)
 		if waited := time.Since(begun); waited > 0 {
 			t.Errorf("waited %v before another attempt", waited)
 		}
-		if c := r.journal.sent; len(c) != 2 || c[0].heads != 5 || c[1].heads != 3 {
+		if c := r.journal.sent; len(c) != 2 || c[0].heads != 6 || c[1].heads != 4 {
 			t.Errorf("sent %+v", c)
 		}
+		if spent, _ := r.journal.Spent(pair("jane", "USD")); spent != amount("46") {
+			t.Errorf("spent %v", spent)
+		}
 	})
+}
+
+// A request is not judged while an earlier one may be sent again: a debit of the same account and asset, so that the
+// order of the batch decides which is covered, or one that is ended or reversed.
+func TestRequestsWaitForEarlierOnes(t *testing.T) {
+	place := transfer("h-1", "jane", "shop", "1")
+	place.Hold = &ledger.HoldRequest{}
+	for last, requests := range map[string][]ledger.Request{
+		"posted insufficient_funds": {transfer("t-1", "jane", "shop", "8"), transfer("t-2", "jane", "shop", "5")},
+		"posted posted posted":      {place, capture("h-1", ledger.Part{}), reversal("r-1", "h-1", ledger.Part{})},
+	} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.fund("jane", "USD", "10")
+			r.journal.forever = func(ctx context.Context, c commit) error {
+				if c.heads == 1 {
+					return errThrottled
+				}
+				return c.apply(ctx) // it is refused
+			}
+			results := r.results(false, "throttled"+strings.Repeat(" unavailable", len(requests)-1), requests...)
+			if detail := results[1].Err.Detail; !strings.Contains(detail, "not tried") {
+				t.Error(detail)
+			}
+			r.journal.forever = nil
+			r.results(false, last, requests...)
+		})
+	}
 }
 
 // A request that is refused alone, while a joint write with it may still be applied, is never posted.
@@ -109,43 +128,6 @@ func owning(rt *rapid.T, id string) ledger.Request {
 		request.Hold = &ledger.HoldRequest{}
 	}
 	return request
-}
-
-// A debit is not judged before an earlier one of its account and asset has its final answer, so that the order of the
-// batch decides which of them is covered, also when it is sent again.
-func TestDebitsWaitForEarlierOnes(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "10")
-		requests := []ledger.Request{transfer("t-1", "jane", "shop", "8"), transfer("t-2", "jane", "shop", "5")}
-		r.journal.forever = func(ctx context.Context, c commit) error {
-			if c.heads == 1 {
-				return errThrottled
-			}
-			return c.apply(ctx) // it is refused
-		}
-		r.results(false, "throttled unavailable", requests...)
-		r.journal.forever = nil
-		r.results(false, "posted insufficient_funds", requests...)
-	})
-}
-
-// A request that ends or reverses a transaction is not judged while an earlier one for it may be sent again.
-func TestEndsWaitForEarlierRequests(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		place := transfer("h-1", "jane", "shop", "1")
-		place.Hold = &ledger.HoldRequest{}
-		of := ledger.Annotation{ID: "r-1", Actor: "tester"}
-		r.journal.forever = answers(errThrottled)
-		results := r.results(false, "throttled unavailable unavailable", place,
-			ledger.CaptureRequest{Transaction: "h-1", Actor: "tester"}, ledger.ReverseRequest{Annotation: of, Transaction: "h-1"})
-		if detail := results[1].Err.Detail; !strings.Contains(detail, "not tried") {
-			t.Error(detail)
-		}
-		r.journal.forever = nil
-		r.results(false, "posted posted posted", place, ledger.CaptureRequest{Transaction: "h-1", Actor: "tester"},
-			ledger.ReverseRequest{Annotation: of, Transaction: "h-1"})
-	})
 }
 
 // An atomic batch is posted if and only if its requests would be posted one after the other. Otherwise its error is

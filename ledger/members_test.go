@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 
 	"ledger.example/events"
@@ -29,32 +28,6 @@ func (r *rig) newest() string {
 		return "none"
 	}
 	return fmt.Sprint(number, " ", cmp.Or(role, "revoked"))
-}
-
-// An account is added to a group once, and removed from it once.
-func TestGroupAccount(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		for _, id := range []string{"a", "b"} {
-			if _, created, err := r.RegisterGroup(t.Context(), ledger.RegisterGroup{ID: id, Actor: "tester"}); err != nil || !created {
-				t.Fatal(created, err)
-			}
-		}
-		for i, c := range []struct {
-			group   string
-			out     bool
-			changed bool
-			want    []string
-		}{
-			{"b", false, true, []string{"b"}}, {"b", false, false, []string{"b"}}, {"a", false, true, []string{"a", "b"}},
-			{"b", true, true, []string{"a"}}, {"b", true, false, []string{"a"}}, {"a", true, true, nil},
-		} {
-			request := ledger.GroupAccount{Group: c.group, Account: "jane", Out: c.out, Actor: "tester"}
-			groups, changed, err := r.GroupAccount(t.Context(), request)
-			if err != nil || changed != c.changed || !slices.Equal(groups, c.want) {
-				t.Errorf("%d: %v, changed %v, %v", i, groups, changed, err)
-			}
-		}
-	})
 }
 
 // Another request wrote the same grant while the outcome of this one was unknown, so this command did not create it.

@@ -129,14 +129,24 @@ func dryAll(requests []ledger.Request) (all []ledger.Request) {
 	return all
 }
 
-// G8: a dry run reads the amount spent before the credits, so that a debit is not refused whose credit is posted
-// between the two reads.
+// G8: a dry run reads the amount spent before the exact credits, so that a debit is not refused because of a debit and
+// its credit that are posted between the two reads.
 func TestDryRunReadsSpentBeforeCredits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.journal.Project(pair("jane", "USD"), events.Amount{})
-		if _, err := r.Post(t.Context(), dry(transfer("", "jane", "shop", "100"))); err != nil {
-			t.Error(err)
+		r.fund("jane", "USD", "101")
+		r.mustPost(transfer("", "jane", "shop", "1")) // caches what a dry run needs besides
+		r.journal.forget()
+		r.journal.fail = func(string) error {
+			if len(r.journal.calls) == 3 { // the header was read, and one of the two
+				r.journal.fail = nil
+				_, credit := r.another().Post(t.Context(), transfer("", "bank", "jane", "100"))
+				_, debit := r.another().Post(t.Context(), transfer("", "jane", "shop", "100"))
+				return errors.Join(credit, debit)
+			}
+			return nil
+		}
+		if _, err := r.post(dry(transfer("t-1", "jane", "shop", "100"))); err != nil || r.journal.fail != nil {
+			t.Errorf("%v, asked for %v", err, r.journal.calls)
 		}
 	})
 }
