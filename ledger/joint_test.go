@@ -98,7 +98,12 @@ func TestLateJointWrite(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.fund("jane", "USD", funds)
 			r.journal.steps, r.journal.forever = []appended{late(20 * time.Second)}, answers(errUnknown)
-			r.results(false, repeated("outcome_unknown", len(requests)), requests...)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // so that it makes few attempts
+			defer cancel()
+			results, err := r.PostBatch(ctx, requests, false)
+			if got := strings.Join(outcomes(results), " "); err != nil || got != repeated("outcome_unknown", len(requests)) {
+				t.Fatalf("answered %s, %v", got, err)
+			}
 			for _, i := range alone {
 				_, err := r.another().Post(t.Context(), requests[i])
 				refused[i] = err != nil

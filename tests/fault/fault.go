@@ -1,5 +1,5 @@
-// Package fault injects faults into the ledger's requests to its table. A request is refused, lost, applied without a
-// reply, or applied late. Faults are injected below the SDK, so the SDK's retries and decoding are tested too.
+// Package fault injects faults into the ledger's requests to its table. A request is refused, lost, or applied without
+// a reply. Faults are injected below the SDK, so the SDK's retries and decoding are tested too.
 package fault
 
 import (
@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -109,21 +108,18 @@ func broken(err error) Exchange {
 	return Exchange{err: &smithyhttp.RequestSendError{Err: err}}
 }
 
-// Replies answers with a fixed reply, as a store or a proxy would. The store gets no request.
-func Replies(status int, mediaType, body string) Fault {
+// storeError answers with an error of the store. more has further JSON members: "" or `,"name":value`. The store gets no
+// request.
+func storeError(status int, code, more string) Fault {
+	body := `{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"made up"` + more + `}`
 	return func(context.Context, Sender) Exchange {
+		date := time.Now().UTC().Format(http.TimeFormat)
 		return Exchange{out: middleware.DeserializeOutput{RawResponse: &smithyhttp.Response{Response: &http.Response{
 			StatusCode: status,
-			Header:     http.Header{"Content-Type": {mediaType}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
+			Header:     http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "Date": {date}},
 			Body:       io.NopCloser(strings.NewReader(body)),
 		}}}}
 	}
-}
-
-// storeError answers with an error of the store. more has further JSON members: "" or `,"name":value`.
-func storeError(status int, code, more string) Fault {
-	return Replies(status, "application/x-amz-json-1.0",
-		`{"__type":"com.amazonaws.dynamodb.v20120810#`+code+`","message":"made up"`+more+`}`)
 }
 
 // Refuses answers with an error of the store, and does not apply the request.
@@ -174,36 +170,6 @@ func Applied(instead Fault) Fault {
 		}
 		return instead(ctx, send)
 	}
-}
-
-// Delayed breaks the connection of a request at once, but keeps the request in flight until Land is called.
-type Delayed struct{ sent chan func() Exchange }
-
-// NewDelayed returns a Delayed for one request.
-func NewDelayed() Delayed { return Delayed{make(chan func() Exchange, 1)} }
-
-// Fault is the Fault that delays a request.
-func (d Delayed) Fault(ctx context.Context, send Sender) Exchange {
-	d.sent <- func() Exchange { return send(context.WithoutCancel(ctx)) }
-	return Lost(ctx, send)
-}
-
-// Land sends the delayed request to the store, and reports whether the store applied it.
-func (d Delayed) Land(t testing.TB) bool {
-	t.Helper()
-	e := (<-d.sent)()
-	if e.err != nil {
-		t.Fatal(e.err)
-	}
-	response := e.out.RawResponse.(*smithyhttp.Response)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	cancelled := response.StatusCode == http.StatusBadRequest &&
-		strings.Contains(string(body), "TransactionCanceledException")
-	if err != nil || response.StatusCode != http.StatusOK && !cancelled {
-		t.Fatalf("the store answered the late request with %d %s %v", response.StatusCode, body, err)
-	}
-	return !cancelled
 }
 
 // ClockOff shifts the date of a reply by d.

@@ -14,23 +14,20 @@ import (
 // cases has faults by name.
 type cases map[string]func(*fault.Set)
 
-// Each way in which the store can fail a transaction has the status and code of the error table in the API
-// documentation.
+// Each way in which a transaction can end when the store fails has the status and code of the error table in the API
+// documentation. Package store tests how each error of the store is understood, and package ledger more sequences.
 func TestOutcomesOfTransactions(t *testing.T) {
 	post := func(coming ...fault.Fault) func(*fault.Set) { return func(f *fault.Set) { f.Next(opPost, coming...) } }
-	always := func(operation string, f fault.Fault) func(*fault.Set) {
-		return func(all *fault.Set) { all.All(operation, f) }
-	}
-	both := func(all ...func(*fault.Set)) func(*fault.Set) {
-		return func(f *fault.Set) {
-			for _, one := range all {
-				one(f)
-			}
+	always := func(operation string, f fault.Fault, first ...fault.Fault) func(*fault.Set) {
+		return func(all *fault.Set) {
+			all.Next(opPost, first...)
+			all.All(operation, f)
 		}
 	}
-	refuses, cancels, applied, replies := fault.Refuses, fault.Cancels, fault.Applied, fault.Replies
+	refuses, cancels, applied := fault.Refuses, fault.Cancels, fault.Applied
 	throttled := refuses(400, "ProvisionedThroughputExceededException")
-	failure := refuses(500, "InternalServerError")
+	failure, denied := refuses(500, "InternalServerError"), refuses(400, "AccessDeniedException")
+	uncovered := cancels(none, none, none, spent95)
 
 	for _, expected := range []struct {
 		outcome
@@ -38,105 +35,60 @@ func TestOutcomesOfTransactions(t *testing.T) {
 	}{
 		// Nothing was sent, or the store answers that it wrote nothing.
 		{outcome{status: 503, code: "throttled"}, cases{
-			"throttled": always(opPost, throttled),
-			"a posting throttled": always(opPost,
-				cancels(none, none, "ProvisionedThroughputExceeded", none)),
-			"the header throttled": always(opPost, cancels("ThrottlingError", none, none, none)),
-			"lookup throttled":     always(opLookup, throttled),
-		}},
-		{outcome{status: 201, posted: true}, cases{
-			"throttled for a while": post(throttled, throttled, throttled),
-			"in conflict for a while": post(cancels(conflict, conflict, conflict, conflict),
-				cancels(none, none, none, conflict), cancels(conflict, none, none, none)),
-			"unreachable for a while": post(fault.Unreachable, fault.Unreachable),
-			"lookup failing for a while": func(f *fault.Set) {
-				f.Next(opLookup, failure, fault.Lost, throttled)
-			},
+			"a posting throttled": always(opPost, cancels(none, none, "ProvisionedThroughputExceeded", none)),
+			"lookup throttled":    always(opLookup, throttled),
 		}},
 		{outcome{status: 503, code: "contention", minTime: contentionTime}, cases{
-			"the header in conflict":    always(opPost, cancels(conflict, none, none, none)),
-			"a posting in conflict":     always(opPost, cancels(none, conflict, none, none)),
-			"the guard in conflict":     always(opPost, cancels(none, none, none, conflict)),
-			"in conflict and throttled": always(opPost, cancels(none, none, "ThrottlingError", conflict)),
+			"in conflict and throttled":                  always(opPost, cancels(none, none, "ThrottlingError", conflict)),
+			"refused, and the header always in conflict": always(opPost, cancels(conflict, none, none, spent95)),
 		}},
 		{outcome{status: 503, code: "unavailable"}, cases{
-			"unreachable":            always(opPost, fault.Unreachable),
-			"unreachable for lookup": always(opLookup, fault.Unreachable),
+			"unreachable":                            always(opPost, fault.Unreachable),
+			"unreachable for lookup":                 always(opLookup, fault.Unreachable),
+			"refused, and the header cannot be read": always(opHeader, fault.Unreachable, uncovered),
+			"refused, and credits cannot be read":    always(opQuery, fault.Unreachable, uncovered),
 		}},
 		// The store does not answer whether it applied the write, but the ledger can find out.
 		{outcome{status: 201, posted: true}, cases{
-			"done, connection broken": post(applied(fault.Lost)),
-			"done, failure":           post(applied(failure)),
-			"done, a proxy's page":    post(applied(replies(502, "text/html", "<h1>Bad gateway</h1>"))),
-			"done, half a reply": post(applied(replies(200, "application/x-amz-json-1.0",
-				`{"Consumed`))),
-			"not done, connection broken":         post(fault.Lost),
-			"in progress":                         post(refuses(400, "TransactionInProgressException")),
-			"in progress and done":                post(applied(refuses(400, "TransactionInProgressException"))),
-			"done, and found by the next attempt": both(post(applied(fault.Lost)), always(opHeader, fault.Unreachable)),
-			"done, and completely visible after a while": both(post(applied(fault.Lost)),
-				func(f *fault.Set) {
-					f.Next(opComplete, cancels(none, conflict, none), cancels(none, conflict, none))
-				}),
-			"everything fails for a while": func(f *fault.Set) {
-				f.Next(opPost, throttled, cancels(conflict, none, none, none), fault.Unreachable, failure, fault.Lost,
-					cancels(none, none, none, conflict), applied(failure))
+			"done, connection broken":             post(applied(fault.Lost)),
+			"done, and cancelled for no reason":   post(applied(cancels())),
+			"done, and found by the next attempt": always(opHeader, fault.Unreachable, applied(fault.Lost)),
+			"done, and completely visible after a while": func(f *fault.Set) {
+				f.Next(opPost, applied(fault.Lost))
+				f.Next(opComplete, cancels(none, conflict, none), cancels(none, conflict, none))
 			},
+			"lookup failing for a while": func(f *fault.Set) { f.Next(opLookup, failure, fault.Lost, throttled) },
+			"everything fails for a while": post(throttled, cancels(conflict, none, none, none), fault.Unreachable, failure,
+				fault.Lost, cancels(conflict, none, none, spent95), cancels(none, none, "SomethingNew", spent95), applied(failure)),
 		}},
-		{outcome{status: 201, posted: true, minTime: 2 * time.Second}, cases{
-			"done, no reply":     post(applied(fault.Hangs)),
-			"not done, no reply": post(fault.Hangs),
-		}},
+		{outcome{status: 201, posted: true, minTime: 2 * time.Second}, cases{"not done, no reply": post(fault.Hangs)}},
 		// The ledger cannot find out in time whether the write was applied. Later faults never turn that into a 503.
 		{outcome{status: 504, code: "outcome_unknown", posted: true}, cases{
-			"done, then throttled": both(post(applied(fault.Lost)), always(opHeader, throttled),
-				always(opPost, throttled)),
-			"done, then broken": both(always(opPost, applied(fault.Lost)), always(opHeader, fault.Lost)),
-			"done, and never completely visible": both(post(applied(fault.Lost)),
-				always(opComplete, cancels(none, conflict, none))),
+			"done, then broken": func(f *fault.Set) {
+				f.All(opPost, applied(fault.Lost))
+				f.All(opHeader, fault.Lost)
+			},
+			"done, and never completely visible": always(opComplete, cancels(none, conflict, none), applied(fault.Lost)),
 		}},
 		{outcome{status: 504, code: "outcome_unknown"}, cases{
-			"not done, then throttled":   both(post(fault.Lost), always(opPost, throttled)),
-			"not done, then unreachable": both(post(fault.Lost), always(opPost, fault.Unreachable)),
-			"not done, then in conflict": both(post(fault.Lost),
-				always(opPost, cancels(conflict, none, none, none))),
-			"always failing": always(opPost, failure),
-			"always in progress": always(opPost,
-				refuses(400, "TransactionInProgressException")),
-			"never a reply": always(opPost, fault.Hangs),
-			"not done, then a refusal that cannot be proved": both(post(fault.Lost, cancels(none, none, none, spent95)),
-				always(opPost, throttled), always(opQuery, fault.Unreachable)),
+			"not done, then throttled":   always(opPost, throttled, fault.Lost),
+			"not done, then unreachable": always(opPost, fault.Unreachable, fault.Lost),
+			"always failing":             always(opPost, failure),
+			"never a reply":              always(opPost, fault.Hangs),
+			"not done, then a refusal that cannot be proved": func(f *fault.Set) {
+				f.Next(opPost, fault.Lost, uncovered)
+				f.All(opPost, throttled)
+				f.All(opQuery, fault.Unreachable)
+			},
 		}},
 		// A cancellation proves a refusal only if it shows that the header is not stored.
 		{outcome{status: 422, code: "insufficient_funds"}, cases{
 			"refused and in conflict":          post(cancels(none, none, conflict, spent95)),
-			"refused after an unknown outcome": post(fault.Lost, cancels(none, none, none, spent95)),
-		}},
-		{outcome{status: 201, posted: true}, cases{
-			"refused, and the header in conflict":         post(cancels(conflict, none, none, spent95)),
-			"refused, and the header throttled":           post(cancels("ThrottlingError", none, none, spent95)),
-			"cancelled without a reason":                  post(cancels(), cancels(none, none)),
-			"cancelled for an unknown reason for a while": post(cancels(none, none, "SomethingNew", spent95)),
-			"done, and cancelled for no reason":           post(applied(cancels())),
-		}},
-		{outcome{status: 503, code: "contention", minTime: contentionTime}, cases{
-			"refused, and the header always in conflict": always(opPost, cancels(conflict, none, none, spent95)),
-		}},
-		{outcome{status: 504, code: "outcome_unknown"}, cases{
-			"cancelled for an unknown reason": always(opPost, cancels("SomethingNew", none, none, none)),
-		}},
-		{outcome{status: 503, code: "unavailable"}, cases{
-			"refused, and the header cannot be read": both(post(cancels(none, none, none, spent95)),
-				always(opHeader, fault.Unreachable)),
-			"refused, and credits cannot be read": both(post(cancels(none, none, none, spent95)),
-				always(opQuery, fault.Unreachable)),
+			"refused after an unknown outcome": post(fault.Lost, uncovered),
 		}},
 		// A retry cannot help.
 		{outcome{status: 500, code: "internal"}, cases{
-			"access denied":            always(opPost, refuses(400, "AccessDeniedException")),
-			"no table":                 always(opPost, refuses(400, "ResourceNotFoundException")),
-			"request invalid":          always(opPost, refuses(400, "ValidationException")),
-			"access denied for lookup": always(opLookup, refuses(400, "AccessDeniedException")),
+			"access denied": always(opPost, denied), "access denied for lookup": always(opLookup, denied),
 		}},
 	} {
 		for name, faults := range expected.cases {
@@ -192,9 +144,8 @@ func TestOutcomesOfPuts(t *testing.T) {
 	// The status 201 stands for the status of success, which depends on the method.
 	outcomes := map[string]outcome{
 		"throttled":               {faults: put(throttled), status: 503, code: "throttled"},
-		"throttled for a while":   {faults: put(nil, throttled, throttled), status: 201, posted: true},
 		"in conflict":             {faults: put(conflicting), status: 503, code: "contention"},
-		"in conflict for a while": {faults: put(nil, conflicting), status: 201, posted: true},
+		"both for a while":        {faults: put(nil, throttled, conflicting), status: 201, posted: true},
 		"unreachable":             {faults: put(fault.Unreachable), status: 503, code: "unavailable"},
 		"done, connection broken": {faults: put(nil, applied), status: 201, posted: true},
 		"done, no reply":          {faults: put(nil, fault.Applied(fault.Hangs)), status: 201, posted: true},
