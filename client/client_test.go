@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -154,43 +153,6 @@ func TestWhichAnswersAreRetried(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsHonored(t *testing.T) {
-	for header, pauses := range map[string][]time.Duration{
-		"7":    {7 * time.Second},
-		"3600": nil, // longer than the timeout
-	} {
-		client, k := newClient(t, newScript(t, problem(503, "throttled", "Retry-After", header), status(201, posted)).URL)
-		_, err := client.Send(t.Context(), transfer)
-		refusal, isRefused := errors.AsType[*Error](err)
-		if !slices.Equal(k.pauses, pauses) || (err != nil) != (pauses == nil) || isRefused && refusal.Code != "throttled" {
-			t.Errorf("%s: after pauses %v: %v", header, k.pauses, err)
-		}
-	}
-}
-
-// After an attempt that may have been applied, only a final answer makes the outcome known.
-func TestUnknownOutcomeStaysUnknownUntilAnswered(t *testing.T) {
-	for _, c := range []struct {
-		answers   []answer
-		isUnknown bool
-		pauses    int // at least
-	}{
-		{[]answer{problem(504, "outcome_unknown"), problem(503, "throttled")}, true, 6},
-		{[]answer{problem(503, "throttled")}, false, 6},
-		{[]answer{problem(504, "outcome_unknown"), problem(422, "insufficient_funds")}, false, 1},
-	} {
-		client, k := newClient(t, newScript(t, c.answers...).URL)
-		begin := k.at
-		_, err := client.Send(t.Context(), transfer)
-		unknown, isUnknown := errors.AsType[*UnknownError](err)
-		_, isRefused := errors.AsType[*Error](err)
-		if isUnknown != c.isUnknown || isUnknown && unknown.ID != "t-1" || !isUnknown && !isRefused ||
-			k.at.Sub(begin) > DefaultTimeout || len(k.pauses) < c.pauses {
-			t.Errorf("after pauses %v: %v", k.pauses, err)
-		}
-	}
-}
-
 func TestCanceledWriteIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newScript(t, func(w http.ResponseWriter) { cancel(); dropped(w) })
@@ -202,38 +164,26 @@ func TestCanceledWriteIsUnknown(t *testing.T) {
 	}
 }
 
+// A ledger that never replied is unreachable at once. One that has replied may be restarting, so connections that it
+// refuses are retried.
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + l.Addr().String()
-	l.Close()
-	client, k := newClient(t, url)
-	_, err = client.Send(t.Context(), transfer)
-	var unreachable *UnreachableError
-	if !errors.As(err, &unreachable) || len(k.pauses) != 0 {
-		t.Errorf("after pauses %v: %v", k.pauses, err)
-	}
-	if !strings.Contains(err.Error(), "no ledger answers at "+url) {
-		t.Errorf("%q does not contain the address %s", err, url)
-	}
-}
-
-// A ledger that has replied once may be restarting, so refused connections are retried.
-func TestRefusedConnectionIsRetriedAfterFirstReply(t *testing.T) {
-	s := newScript(t, status(200, `{"status":"ok"}`))
-	s.Config.SetKeepAlivesEnabled(false) // a request on a broken idle connection would have an unknown outcome
-	client, k := newClient(t, s.URL)
-	if err := client.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	_, err := client.Send(t.Context(), transfer)
-	var unreachable *UnreachableError
-	var unknown *UnknownError
-	if err == nil || !errors.As(err, &unreachable) || errors.As(err, &unknown) || len(k.pauses) < 6 {
-		t.Errorf("after pauses %v: %v", k.pauses, err)
+	for _, hasReplied := range []bool{false, true} {
+		s := newScript(t, status(200, `{"status":"ok"}`))
+		s.Config.SetKeepAlivesEnabled(false) // a request on a broken idle connection would have an unknown outcome
+		client, k := newClient(t, s.URL)
+		if hasReplied {
+			if err := client.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Close()
+		_, err := client.Send(t.Context(), transfer)
+		var unreachable *UnreachableError
+		var unknown *UnknownError
+		if !errors.As(err, &unreachable) || errors.As(err, &unknown) || !hasReplied && len(k.pauses) != 0 ||
+			hasReplied && len(k.pauses) < 6 || !strings.Contains(err.Error(), "no ledger answers at "+s.URL) {
+			t.Errorf("replied %t: after pauses %v: %v", hasReplied, k.pauses, err)
+		}
 	}
 }
 

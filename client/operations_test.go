@@ -10,25 +10,22 @@ import (
 	"time"
 )
 
-// New is right for both kinds of write: a capture is answered with 200, and only a header marks a replay; a reversal is
-// answered with 201 the first time.
+// A capture is answered with 200, and only a header marks a replay. A reversal is answered with 201 the first time.
 func TestNewDistinguishesReplays(t *testing.T) {
+	capture := Capture{Transaction: "t-1"}
 	for name, c := range map[string]struct {
-		answer answer
-		isNew  bool
+		request Request
+		answer  answer
 	}{
-		"first":  {status(200, posted), true},
-		"replay": {status(200, posted, "Idempotent-Replayed", "true"), false},
+		"capture, new":     {capture, status(200, posted)},
+		"capture, replay":  {capture, status(200, posted, "Idempotent-Replayed", "true")},
+		"reversal, new":    {Reversal{Transaction: "t-0", ID: "t-1"}, status(201, posted)},
+		"reversal, replay": {Reversal{Transaction: "t-0", ID: "t-1"}, status(200, posted)},
 	} {
 		client, _ := newClient(t, newScript(t, c.answer).URL)
-		_, w, err := client.Post(t.Context(), Capture{Transaction: "t-1"})
-		if err != nil || w.New != c.isNew {
+		if _, w, err := client.Post(t.Context(), c.request); err != nil || w.New != strings.HasSuffix(name, "new") {
 			t.Errorf("%s: %+v, %v", name, w, err)
 		}
-	}
-	client, _ := newClient(t, newScript(t, status(201, posted)).URL)
-	if _, w, err := client.Post(t.Context(), Reversal{Transaction: "t-0", ID: "t-1"}); err != nil || !w.New {
-		t.Errorf("%+v, %v", w, err)
 	}
 }
 

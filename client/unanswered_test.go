@@ -238,17 +238,28 @@ func (p *pen) Sign(_ context.Context, r *http.Request, body []byte, at time.Time
 	return nil
 }
 
+// Each attempt is signed, when the Retry-After of the answer before has passed. If that is beyond the timeout, the
+// answer is final.
 func TestEachAttemptIsSigned(t *testing.T) {
-	s := newScript(t, problem(503, "throttled", "Retry-After", "7"), problem(504, "outcome_unknown", "Retry-After", "11"), status(201, posted))
-	c, k := newClient(t, s.URL)
-	p := &pen{}
-	c.sign = p
-	begin := k.at
-	if _, err := c.Send(t.Context(), transfer); err != nil {
-		t.Fatal(err)
-	}
-	if want := []time.Time{begin, begin.Add(7 * time.Second), begin.Add(18 * time.Second)}; !slices.Equal(p.times, want) {
-		t.Errorf("signed at %v, want %v", p.times, want)
+	busy := func(seconds string) answer { return problem(503, "throttled", "Retry-After", seconds) }
+	for _, c := range []struct {
+		answers []answer
+		after   []time.Duration
+	}{
+		{[]answer{busy("7"), problem(504, "outcome_unknown", "Retry-After", "11"), status(201, posted)}, []time.Duration{0, 7, 18}},
+		{[]answer{busy("3600")}, []time.Duration{0}},
+	} {
+		client, k := newClient(t, newScript(t, c.answers...).URL)
+		p, begin := &pen{}, k.at
+		client.sign = p
+		_, err := client.Send(t.Context(), transfer)
+		var signed []time.Duration
+		for _, at := range p.times {
+			signed = append(signed, at.Sub(begin)/time.Second)
+		}
+		if isFinal := len(c.answers) == 1; !slices.Equal(signed, c.after) || isFinal != isCode(err, "throttled") || !isFinal && err != nil {
+			t.Errorf("signed after %d seconds, want %d: %v", signed, c.after, err)
+		}
 	}
 }
 
@@ -284,24 +295,34 @@ func TestDeniedErrorAdvice(t *testing.T) {
 	}
 }
 
-// A refusal by the gateway, or a failure to sign, proves nothing about an earlier attempt without an answer.
-func TestDenialAfterUnansweredWriteIsUnknown(t *testing.T) {
+// After an attempt that may have been applied, only a final answer of the API makes the outcome known: no answer that it
+// wrote nothing, no refusal by the gateway, and no failure to sign.
+func TestUnknownOutcomeStaysUnknownUntilAnswered(t *testing.T) {
+	timeout, lost := problem(504, "outcome_unknown"), status(502, "")
 	for name, c := range map[string]struct {
-		second answer
-		fails  error
+		answers   []answer
+		fails     error // to sign, from the second attempt on
+		isUnknown bool
+		attempts  int // 0: until the timeout
 	}{
-		"denied":         {second: status(403, "")},
-		"not found":      {second: status(404, "")},
-		"nobody's":       {second: problem(401, "unauthenticated")},
-		"cannot be sent": {second: status(201, posted), fails: errors.New("no credentials")},
+		"throttled":              {[]answer{timeout, problem(503, "throttled")}, nil, true, 0},
+		"throttled all the time": {[]answer{problem(503, "throttled")}, nil, false, 0},
+		"refused":                {[]answer{timeout, problem(422, "insufficient_funds")}, nil, false, 3},
+		"denied":                 {[]answer{lost, status(403, "")}, nil, true, 2},
+		"not found":              {[]answer{lost, status(404, "")}, nil, true, 2},
+		"nobody's":               {[]answer{lost, problem(401, "unauthenticated")}, nil, true, 2},
+		"cannot be sent":         {[]answer{lost, status(201, posted)}, errors.New("no credentials"), true, 2},
 	} {
-		s := newScript(t, status(502, ""), c.second)
-		client, _ := newClient(t, s.URL)
-		client.sign = &pen{fails: c.fails}
+		client, k := newClient(t, newScript(t, c.answers...).URL)
+		begin, p := k.at, &pen{fails: c.fails}
+		client.sign = p
 		_, err := client.Send(t.Context(), transfer)
-		var unknown *UnknownError
-		if !errors.As(err, &unknown) || unknown.ID != "t-1" || unknown.Attempts != 2 {
-			t.Errorf("%s: %v", name, err)
+		unknown, isUnknown := errors.AsType[*UnknownError](err)
+		_, isRefused := errors.AsType[*Error](err)
+		n := len(p.times)
+		if isUnknown != c.isUnknown || isUnknown && (unknown.ID != "t-1" || unknown.Attempts != n) || !isUnknown && !isRefused ||
+			k.at.Sub(begin) > DefaultTimeout || c.attempts == 0 && n < 7 || c.attempts > 0 && n != c.attempts {
+			t.Errorf("%s: after %d attempts: %v", name, n, err)
 		}
 	}
 }
