@@ -12,13 +12,19 @@ import (
 	"ledger.example/projections"
 )
 
+// lister returns a lister with the store's clock, for two indexed keys.
+func (b *bank) lister() stream.Function {
+	lister := projections.NewLister(store.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
+	return stream.Handler(lister.List)
+}
+
 // Listing a transaction takes one write unit, and one for each of its indexed metadata keys. Each batch also takes one
 // for each started KB of its journal page. The lister reads nothing, because records have images. A redelivery costs
 // the same.
 func TestCostOfLists(t *testing.T) {
 	t.Parallel()
 	b := newLimitedBank(t)
-	lister := projections.NewLister(store.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
+	list := b.lister()
 	deliver := func(keys ...store.Key) {
 		t.Helper()
 		all := b.Contents()
@@ -26,7 +32,7 @@ func TestCostOfLists(t *testing.T) {
 		for _, key := range keys {
 			images = append(images, all[key])
 		}
-		streamtest.Deliver(t, stream.Handler(lister.List), streamtest.Images(t, images...))
+		streamtest.Deliver(t, list, streamtest.Images(t, images...))
 	}
 	post := func(metadata map[string]string) store.Key {
 		t.Helper()
