@@ -86,29 +86,6 @@ func unicodeTexts(t *testing.T, s *caller.Caller) {
 		`{"name":"`+strings.ReplaceAll(text, "é", "e\u0301")+`","description":"`+text+`","scale":0}`)
 }
 
-// The example in the README has the results that the README shows.
-func tradingRegister(t *testing.T, s *caller.Caller) {
-	s.OpenBooks()
-	s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?consistency=strong", "").Shows(t,
-		map[string]any{"quantity": "350000"}) // immediately after the trade
-	projected(s, "~jane")
-	s.Must(200, "GET", "/v1/accounts/~jane/summary", "").Shows(t, map[string]any{
-		"balances data 0 asset": "~AAPL", "balances data 0 quantity": "10", "balances data 0 net_expenditure": "150000",
-		"balances data 1 quantity": "350000", "postings data 0 transaction": "~t-1", "summary holdings": 2.0,
-	})
-	trade := func(id, quantity, cost string) string {
-		return fmt.Sprintf(`{"id":%q,"asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":%q,"cost":%q,"settle":true}`,
-			id, quantity, cost)
-	}
-	again := s.Must(200, "POST", "/v1/trades", trade("~t-1", "10", "150000"))
-	if again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Error("the replay lacks Idempotent-Replayed")
-	}
-	s.Must(409, "POST", "/v1/trades", trade("~t-1", "11", "150000"))
-	s.Must(422, "POST", "/v1/trades", trade("~t-2", "100", "1500000")).Shows(t,
-		map[string]any{"code": "insufficient_funds", "available": "350000", "requested": "1500000"})
-}
-
 // The summary of an account has a hundred balances and the newest postings. Its cursors continue the lists without gaps
 // or duplicates.
 func accountPage(t *testing.T, s *caller.Caller) {

@@ -3,13 +3,16 @@ package acceptance
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"ledger.example/events"
 	"ledger.example/tests/caller"
 )
 
-// Groups, their accounts and their members are registered, changed and refused, and listed from both sides.
+// Groups and their accounts, and the roles of users on accounts and in groups, are registered, changed and refused, and
+// listed from both sides. A grant sets a role, whatever it was before. So does a revocation.
 func groupsBothWays(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	desk := s.Must(201, "PUT", "/v1/groups/~desk", `{"name":"The desk","description":"Trades"}`)
@@ -34,16 +37,32 @@ func groupsBothWays(t *testing.T, s *caller.Caller) {
 			t.Errorf("answered %s", got.Body)
 		}
 	}
-	s.Must(201, "PUT", "/v1/groups/~desk/members/~u-1", `{"role":"operator"}`)
-	s.Must(200, "PUT", "/v1/groups/~desk/members/~u-1", `{"role":"viewer"}`)
-	s.Must(201, "PUT", "/v1/groups/~desk/members/~u-2", `{"role":"owner"}`)
-	s.Must(200, "DELETE", "/v1/groups/~desk/members/~u-2", "")
-	s.Must(201, "PUT", "/v1/accounts/~bank/members/~u-1", `{"role":"owner"}`)
+	for _, grant := range []string{
+		"groups/~desk ~u-1 operator 201", "groups/~desk ~u-1 viewer 200", "groups/~desk ~u-2 owner 201", "groups/~desk ~u-2  200",
+		"accounts/~bank ~u-1  200", "accounts/~bank ~u-1 viewer 201", "accounts/~bank ~u-1 viewer 200", "accounts/~bank ~u-1 operator 200",
+		"accounts/~bank ~u-1  200", "accounts/~bank ~u-1  200", "accounts/~bank ~u-1 owner 201", "accounts/~jane ~u-3 operator 201",
+		"accounts/~jane ~U-3 owner 201", "accounts/~jane ~a@example.com viewer 201", "accounts/~jane ~u-2 viewer 201", "accounts/~jane ~u-2  200",
+	} {
+		part := strings.Split(grant, " ")
+		place, user, role := part[0], part[1], part[2]
+		status, _ := strconv.Atoi(part[3])
+		method, body, shown := "PUT", fmt.Sprintf(`{"role":%q}`, role), fmt.Sprintf("%q", role)
+		if role == "" {
+			method, body, shown = "DELETE", "", "null"
+		}
+		of, id, _ := strings.Cut(place, "s/")
+		want := fmt.Sprintf(`{%q:%q,"user":%q,"role":%s}`, of, id, user, shown)
+		got := s.Must(status, method, "/v1/"+place+"/members/"+user, body, "Idempotency-Key", "") // which is ignored
+		if strings.TrimSpace(string(got.Body)) != want {
+			t.Errorf("%s: answered %s", grant, got.Body)
+		}
+	}
 	for path, want := range map[string][]string{
 		"/v1/groups?prefix=~":          {"~desk", "~idle"},
 		"/v1/groups/~desk/accounts":    {"~desk ~jane", "~desk ~market"},
 		"/v1/groups/~idle/accounts":    {"~idle ~jane"},
 		"/v1/accounts/~jane/groups":    {"~desk ~jane", "~idle ~jane"},
+		"/v1/accounts/~jane/members":   {"~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-3 operator"},
 		"/v1/accounts/~bank/groups":    {},
 		"/v1/groups/~desk/members":     {"~desk ~u-1 viewer"},
 		"/v1/groups/~idle/members":     {},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ledger.example/tests/caller"
+	"ledger.example/tests/full"
 )
 
 // hold returns a transfer of 50 from ~jane to ~shop as a hold.
@@ -124,7 +125,10 @@ func badHolds(t *testing.T, s *caller.Caller) {
 		t.Errorf("refused requests changed balances: %s, want %s", after.Body, before.Body)
 	}
 
-	// An expired hold has its own error, as soon as it has expired on every clock.
+	// An expired hold has its own error, as soon as it has expired on every clock. The short run does not wait for that.
+	if !full.Enabled() {
+		return
+	}
 	expires := time.Now().Add(time.Second)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~late","from":"~jane","to":"~shop","asset":"~USD","quantity":"1",`+
 		`"hold":{"expires_at":"`+expires.UTC().Format(time.RFC3339Nano)+`"}}`)

@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -93,6 +92,7 @@ func reusedIDs(t *testing.T, s *caller.Caller) {
 	s.Must(201, "POST", "/v1/trades", trade)
 	// The kind and the order of postings count as well.
 	refuseAll(t, s, "reused.txt")
+	refuseAll(t, s, "ids.txt") // in the header and in the body
 	for _, c := range [][2]string{{"/v1/transactions", transaction}, {"/v1/transfers", transfer},
 		{"/v1/trades", trade}} {
 		s.Must(200, "POST", c[0], c[1])
@@ -125,39 +125,6 @@ func repeatedDefinitions(t *testing.T, s *caller.Caller) {
 		}
 		if got := s.Must(200, "GET", path, ""); !bytes.Equal(got.Body, first.Body) {
 			t.Errorf("read as %s, answered as %s", got.Body, first.Body)
-		}
-	}
-}
-
-// A grant or revocation sets the role, whatever it was before.
-func repeatedGrants(t *testing.T, s *caller.Caller) {
-	s.OpenRegister()
-	const path = "/v1/accounts/~jane/members/~u-1"
-	for i, c := range []struct {
-		method, role string
-		status       int
-	}{
-		{"DELETE", "", 200}, // no grant existed
-		{"PUT", "viewer", 201},
-		{"PUT", "viewer", 200},
-		{"PUT", "owner", 200},
-		{"PUT", "operator", 200},
-		{"PUT", "viewer", 200},
-		{"DELETE", "", 200},
-		{"DELETE", "", 200},
-		{"PUT", "viewer", 201},
-	} {
-		body := ""
-		if c.role != "" {
-			body = fmt.Sprintf(`{"role":%q}`, c.role)
-		}
-		got := s.Must(c.status, c.method, path, body, "Idempotency-Key", "") // Idempotency-Key is ignored
-		want := fmt.Sprintf(`{"account":"~jane","user":"~u-1","role":%q}`, c.role)
-		if c.role == "" {
-			want = `{"account":"~jane","user":"~u-1","role":null}`
-		}
-		if strings.TrimSpace(string(got.Body)) != want {
-			t.Errorf("%d: %s %s: %d %s", i, c.method, body, got.Status, got.Body)
 		}
 	}
 }

@@ -110,16 +110,6 @@ func percentEncoded(s string) string {
 	return b.String()
 }
 
-// The id of a transaction may be in the header and in the body, if both are equal.
-func idsInTwoPlaces(t *testing.T, s *caller.Caller) {
-	s.OpenBooks()
-	refuseAll(t, s, "ids.txt")
-	const body = `{"id":"~i-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`
-	if got := s.Must(201, "POST", "/v1/transfers", body, "Idempotency-Key", "~i-1").Value("id"); got != "~i-1" {
-		t.Errorf("the id in both places is %v", got)
-	}
-}
-
 // An answer repeats a valid X-Request-Id. Without one, the ledger makes a new id.
 func requestIDs(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()

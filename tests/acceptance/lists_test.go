@@ -108,49 +108,6 @@ func holders(t *testing.T, s *caller.Caller) {
 	}
 }
 
-// Members are listed by account and by user. Revocation removes them from both lists.
-func membersBothWays(t *testing.T, s *caller.Caller) {
-	s.OpenRegister()
-	for _, grant := range []string{"~jane ~u-1 viewer", "~jane ~u-2 operator", "~jane ~U-3 owner",
-		"~jane ~a@example.com viewer", "~market ~u-1 owner", "~bank ~u-1 operator", "~bank ~u-2 viewer"} {
-		part := strings.Fields(grant)
-		s.Must(201, "PUT", "/v1/accounts/"+part[0]+"/members/"+part[1], fmt.Sprintf(`{"role":%q}`, part[2]))
-	}
-	check := func(path string, want ...string) {
-		t.Helper()
-		shown := func(limit int) []string {
-			got := []string{}
-			for _, m := range s.All(path, limit) {
-				got = append(got, fmt.Sprint(m["account"], " ", m["user"], " ", m["role"]))
-			}
-			return got
-		}
-		caller.Eventually(t, timeToProject, fmt.Sprintf("%s is %q", path, want),
-			func() bool { return slices.Equal(shown(100), want) })
-		if got := shown(2); !slices.Equal(got, want) {
-			t.Errorf("%s with limit 2: %q, want %q", path, got, want)
-		}
-	}
-	check("/v1/accounts/~jane/members", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-1 viewer",
-		"~jane ~u-2 operator")
-	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 viewer", "~market ~u-1 owner")
-	s.Must(200, "PUT", "/v1/accounts/~jane/members/~u-1", `{"role":"owner"}`)
-	check("/v1/accounts/~jane/members", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-1 owner",
-		"~jane ~u-2 operator")
-	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 owner", "~market ~u-1 owner")
-	s.Must(200, "DELETE", "/v1/accounts/~jane/members/~u-1", "")
-	s.Must(200, "DELETE", "/v1/accounts/~jane/members/~U-3", "")
-	s.Must(200, "DELETE", "/v1/accounts/~market/members/~nobody", "")
-	check("/v1/accounts/~jane/members", "~jane ~a@example.com viewer", "~jane ~u-2 operator")
-	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~market ~u-1 owner")
-	check("/v1/users/~U-3/accounts", []string{}...)
-	check("/v1/users/~nobody/accounts", []string{}...)
-	check("/v1/accounts/~market/members", "~market ~u-1 owner")
-	s.Must(201, "PUT", "/v1/accounts/~jane/members/~u-1", `{"role":"viewer"}`)
-	check("/v1/accounts/~jane/members", "~jane ~a@example.com viewer", "~jane ~u-1 viewer", "~jane ~u-2 operator")
-	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 viewer", "~market ~u-1 owner")
-}
-
 // Altered cursors, and cursors of another list, are refused.
 func badCursors(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
