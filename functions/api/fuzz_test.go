@@ -19,7 +19,7 @@ func FuzzForgedCursor(f *testing.F) {
 	fix := newFixture(f)
 	f.Fuzz(func(t *testing.T, path, filter, position string) {
 		name := path + filter
-		cursor := forged(listed{name: name}, position)
+		cursor := listed{name: name}.cursor(position)
 		const asked = "/v1/accounts/jane/postings"
 		w := fix.do(t, "GET", asked+"?cursor="+cursor, "")
 		fits := name == "books"+asked && (position == "" || isKSUID(position)) &&

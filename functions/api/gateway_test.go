@@ -4,13 +4,15 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
 	"ledger.example/events"
-	"ledger.example/functions/api/gatewaytest"
 	"ledger.example/internal/access"
 )
 
@@ -81,6 +83,20 @@ func TestGatewayRequest(t *testing.T) {
 	}
 }
 
+// published returns a sample event of AWS from the test data of the Lambda library.
+func published(t *testing.T, name string) (e lambdaevents.APIGatewayV2HTTPRequest) {
+	t.Helper()
+	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-lambda-go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "events", "testdata", name))
+	if err != nil || json.Unmarshal(text, &e) != nil {
+		t.Fatal(name, err)
+	}
+	return e
+}
+
 // The adapter accepts the events that AWS publishes: headers, repeated parameters, cookies, bodies and decoded paths.
 func TestGatewayAcceptsPublishedEvents(t *testing.T) {
 	f := newFixture(t)
@@ -91,7 +107,7 @@ func TestGatewayAcceptsPublishedEvents(t *testing.T) {
 		"apigw-v2-request-iam.json", "apigw-v2-request-jwt-authorizer.json",
 		"apigw-v2-request-lambda-authorizer.json", "apigw-v2-request-no-authorizer.json",
 	} {
-		e := gatewaytest.Published(t, name)
+		e := published(t, name)
 		r, err := gatewayRequest(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
@@ -266,18 +282,16 @@ func TestGatewayCaller(t *testing.T) {
 	}
 }
 
-var ownHosts = map[string]bool{
-	"localhost": true, "localhost:8080": true, "LOCALHOST.": true, "app.localhost:80": true,
-	"host.docker.internal:8000": true, "127.0.0.1:8080": true, "[::1]:8080": true, "::1": true, "172.17.0.1:8000": true,
-	"[fe80::1%25eth0]:80": true, "[::1": true,
-
-	"": false, "evil.example": false, "localhost.evil.example": false, "notlocalhost": false,
-	"127.0.0.1.nip.io:8080": false, "docker.internal": false, "x.host.docker.internal": false,
-	"localhost:8080@evil.example": false, ".": false,
-}
-
 func TestIsOwnHost(t *testing.T) {
-	for host, want := range ownHosts {
+	for host, want := range map[string]bool{
+		"localhost": true, "localhost:8080": true, "LOCALHOST.": true, "app.localhost:80": true,
+		"host.docker.internal:8000": true, "127.0.0.1:8080": true, "[::1]:8080": true, "::1": true, "172.17.0.1:8000": true,
+		"[fe80::1%25eth0]:80": true, "[::1": true,
+
+		"": false, "evil.example": false, "localhost.evil.example": false, "notlocalhost": false,
+		"127.0.0.1.nip.io:8080": false, "docker.internal": false, "x.host.docker.internal": false,
+		"localhost:8080@evil.example": false, ".": false,
+	} {
 		if isOwnHost(host) != want {
 			t.Errorf("%q: %t", host, !want)
 		}

@@ -2,10 +2,7 @@ package api
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"net/http"
 	"net/url"
@@ -103,35 +100,6 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// A cursor returns the position that it was made from, and only for its own list.
-func TestCursorRoundTrip(t *testing.T) {
-	id := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}`)
-	rapid.Check(t, func(t *rapid.T) {
-		here, there := id.Draw(t, "account"), id.Draw(t, "other")
-		position := rapid.OneOf(id, rapid.Just("")).Draw(t, "position")
-		cursor := listed{"/v1/accounts/" + here, isID}.cursor(position)
-		if got, err := (listed{"/v1/accounts/" + here, isID}).position(cursor); got != position || err != nil {
-			t.Fatalf("%q came back as %q, %v", position, got, err)
-		}
-		if len(cursor) >= cursorChars || url.QueryEscape(cursor) != cursor {
-			t.Fatalf("cursor %s", cursor)
-		}
-		if here != there {
-			if _, err := (listed{"/v1/accounts/" + there, isID}).position(cursor); err != errCursorForeign {
-				t.Fatalf("taken from %s to %s: %v", here, there, err)
-			}
-		}
-	})
-}
-
-// forged makes a cursor with a valid checksum and any position.
-func forged(l listed, position string) string {
-	b := append([]byte{cursorVersion}, l.hash()...)
-	b = append(b, position...)
-	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
 // If a filter is invalid, its cursor is not reported as well: it may belong to the list with the correct filter.
 func TestCursorWithInvalidFilter(t *testing.T) {
 	f := newFixture(t)
@@ -194,16 +162,12 @@ func TestFutureTimes(t *testing.T) {
 	now := instant.Add(time.Minute)
 	f.now = now
 	far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
-	for _, c := range []struct{ sent, shown time.Time }{
-		{instant, instant}, {now, now}, {now.Add(1), now}, {now.Add(time.Second), now}, {far, now},
-	} {
+	for _, c := range []struct{ sent, shown time.Time }{{now, now}, {now.Add(1), now}, {far, now}} {
 		at := url.QueryEscape(c.sent.Format(time.RFC3339Nano))
 		for target, field := range map[string]string{
-			"/v1/accounts/jane/balances/USD?at=" + at:                                          `"at"`,
-			"/v1/accounts/jane/balances/USD?consistency=strong&at=" + at:                       `"at"`,
-			"/v1/accounts/jane/balances?at=" + at:                                              `"at"`,
-			"/v1/accounts/jane/statement?asset=USD&from=2020-01-01T00:00:00Z&to=" + at:         `"to"`,
-			"/v1/accounts/jane/statement?asset=USD&limit=1&from=2020-01-01T00:00:00Z&to=" + at: `"to"`,
+			"/v1/accounts/jane/balances/USD?at=" + at:                                  `"at"`,
+			"/v1/accounts/jane/balances?at=" + at:                                      `"at"`,
+			"/v1/accounts/jane/statement?asset=USD&from=2020-01-01T00:00:00Z&to=" + at: `"to"`,
 		} {
 			body := f.must(t, 200, "GET", target, "").Body.String()
 			if want := field + ":\"" + events.FormatTime(c.shown) + `"`; !strings.Contains(body, want) ||
