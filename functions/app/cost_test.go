@@ -63,7 +63,7 @@ type command struct{ name, path, body string }
 
 // TestOwnAllocations checks the own allocations of commands against their bounds, and logs how many metrics add.
 func TestOwnAllocations(t *testing.T) {
-	const runs = 100
+	const runs = 20
 	for _, c := range commands() {
 		s, withMetrics := newFakeStore(t, ""), newFakeStore(t, "Ledger/books")
 		post, postWithMetrics := s.poster(t, c), withMetrics.poster(t, c)

@@ -140,19 +140,3 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkHandler(b *testing.B) {
-	attrs := []slog.Attr{
-		slog.String("request_id", "r"), slog.Int("status", 201), slog.String("route", "/v1/trades"),
-		slog.Int("TransactionsPosted", 1),
-	}
-	for name, l := range map[string]*slog.Logger{"plain": slog.New(slog.NewJSONHandler(io.Discard, nil)),
-		"measured": logger(io.Discard)} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				l.LogAttrs(b.Context(), slog.LevelInfo, "request", attrs...)
-			}
-		})
-	}
-}
