@@ -131,36 +131,39 @@ func TestBookIsChecked(t *testing.T) {
 	}
 }
 
-// Notes of one journal are consistent. Those of two journals, or with altered hashes, are not.
+// consistency5 compares a note with that of five entries in dir, by the hashes in dir, and accepts the keys of both.
+func consistency5(dir, note string) (string, error) {
+	args := []string{"consistency", note, "%s/note-5", "%s/hashes", "--key", "%s/key.pub"}
+	if other := filepath.Dir(note); other != dir {
+		args = append(args, "--key", other+"/key.pub")
+	}
+	return proving(dir, args...)
+}
+
+// Two auditors compare their notes, of whatever sizes, by the hashes of one of them. A split view shows.
 func TestConsistency(t *testing.T) {
-	dir := files(t, sample())
-	for old := 1; old <= 5; old++ {
-		out, err := proving(dir, "consistency", fmt.Sprintf("%s/note-%d", dir, old), "%s/note-5", "%s/hashes", "--key", "%s/key.pub")
-		if err != nil || !strings.Contains(out, "5 entries") {
-			t.Errorf("%d: %s, %v", old, out, err)
+	ours, theirs := files(t, sample()), files(t, sample())
+	shown := sample()
+	shown[3] = string(events.AppendCanonical(nil, moved("t-9", begun, 9)))
+	fork := files(t, shown)
+	for size := 1; size <= 5; size++ {
+		for other, isSplit := range map[string]bool{ours: false, theirs: false, fork: size > 3} {
+			out, err := consistency5(ours, fmt.Sprint(other, "/note-", size))
+			if isSplit != (err != nil) || isSplit && !strings.Contains(err.Error(), "contradict") || !isSplit && !strings.Contains(out, "5 entries") {
+				t.Errorf("size %d, split %v: %s, %v", size, isSplit, out, err)
+			}
 		}
 	}
-	if _, err := proving(dir, "consistency", "%s/note-5", "%s/note-2", "%s/hashes", "--key", "%s/key.pub"); err == nil {
+	if _, err := proving(ours, "consistency", "%s/note-5", "%s/note-2", "%s/hashes", "--key", "%s/key.pub"); err == nil {
 		t.Error("exchanged notes pass")
 	}
-	hashes, err := os.ReadFile(filepath.Join(dir, "hashes"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hashes[tlog.StoredHashIndex(1, 0)*tlog.HashSize]++
-	if err := os.WriteFile(filepath.Join(dir, "hashes"), hashes, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := proving(dir, "consistency", "%s/note-3", "%s/note-5", "%s/hashes", "--key", "%s/key.pub"); err == nil {
-		t.Error("altered hashes pass")
-	}
-	other := files(t, sample()[1:])
-	if _, err := proving(dir, "consistency", "%s/note-1", other+"/note-2", "%s/hashes", "--key", "%s/key.pub"); err == nil {
+	if _, err := proving(ours, "consistency", theirs+"/note-1", "%s/note-5", "%s/hashes", "--key", "%s/key.pub"); err == nil {
 		t.Error("a note of another key passes")
 	}
 }
 
-// The hashes need no trust: those that give each note its root prove nothing if one tree does not grow out of the other.
+// The hashes need no trust. Altered ones are no proof, nor are those that give each note its root, if one tree does not
+// grow out of the other.
 func TestHashesThatAreForged(t *testing.T) {
 	shown := sample()
 	shown[0] = string(events.AppendCanonical(nil, moved("t-9", begun, 9)))
@@ -172,31 +175,16 @@ func TestHashesThatAreForged(t *testing.T) {
 		}
 		return hashes
 	}
-	hashes, theirs := read(ours), read(fork)
-	whole := tlog.StoredHashIndex(1, 0) // the root of two entries is not read for that of five
-	copy(hashes[whole*tlog.HashSize:][:tlog.HashSize], theirs[whole*tlog.HashSize:])
-	if err := os.WriteFile(filepath.Join(ours, "hashes"), hashes, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := proving(ours, "consistency", fork+"/note-2", "%s/note-5", "%s/hashes", "--key", "%s/key.pub", "--key",
-		fork+"/key.pub"); err == nil {
-		t.Error(out)
-	}
-}
-
-// Two auditors compare their notes, of whatever sizes, by the hashes of one of them. A split view shows.
-func TestTwoAuditors(t *testing.T) {
-	ours, theirs := files(t, sample()), files(t, sample())
-	shown := sample()
-	shown[3] = string(events.AppendCanonical(nil, moved("t-9", begun, 9)))
-	fork := files(t, shown)
-	for size := 1; size <= 5; size++ {
-		for other, isSplit := range map[string]bool{theirs: false, fork: size > 3} {
-			out, err := proving(ours, "consistency", fmt.Sprint(other, "/note-", size), "%s/note-5", "%s/hashes",
-				"--key", "%s/key.pub", "--key", other+"/key.pub")
-			if isSplit != (err != nil) || isSplit && !strings.Contains(err.Error(), "contradict") {
-				t.Errorf("size %d, split %v: %s, %v", size, isSplit, out, err)
-			}
+	whole := tlog.StoredHashIndex(1, 0) * tlog.HashSize // the root of two entries is not read for that of five
+	altered, forged := read(ours), read(ours)
+	altered[whole]++
+	copy(forged[whole:][:tlog.HashSize], read(fork)[whole:])
+	for note, hashes := range map[string][]byte{ours + "/note-3": altered, fork + "/note-2": forged} {
+		if err := os.WriteFile(filepath.Join(ours, "hashes"), hashes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := consistency5(ours, note); err == nil || !strings.Contains(err.Error(), "contradict") {
+			t.Errorf("%s: %s", note, out)
 		}
 	}
 }

@@ -91,13 +91,7 @@ type Process struct {
 // and console, URL is set. The command is killed when t ends.
 func Start(t testing.TB, arguments ...string) *Process {
 	t.Helper()
-	return StartOf(t, Binary(t), arguments...)
-}
-
-// StartOf is Start for another build of the command.
-func StartOf(t testing.TB, binary string, arguments ...string) *Process {
-	t.Helper()
-	l, err := try(t, binary, arguments...)
+	l, err := Try(t, arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +101,7 @@ func StartOf(t testing.TB, binary string, arguments ...string) *Process {
 // Try is Start, but returns an error if the command exits before it is ready.
 func Try(t testing.TB, arguments ...string) (*Process, error) {
 	t.Helper()
-	return try(t, Binary(t), arguments...)
-}
-
-func try(t testing.TB, binary string, arguments ...string) (*Process, error) {
-	t.Helper()
-	l := &Process{command: exec.Command(binary, arguments...), exited: make(chan struct{})}
+	l := &Process{command: exec.Command(Binary(t), arguments...), exited: make(chan struct{})}
 	l.command.Dir, l.command.Env = t.TempDir(), environment()
 	out, err := l.command.StdoutPipe()
 	if err != nil {
@@ -220,13 +209,7 @@ func environment() []string {
 // Run runs the command with LEDGER_URL until it exits, and returns its standard output, standard error and exit status.
 func Run(t testing.TB, url string, arguments ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	return RunOf(t, Binary(t), url, arguments...)
-}
-
-// RunOf is Run for another build of the command.
-func RunOf(t testing.TB, binary, url string, arguments ...string) (stdout, stderr string, status int) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), binary, arguments...)
+	command := exec.CommandContext(t.Context(), Binary(t), arguments...)
 	command.Env = append(environment(), "LEDGER_URL="+url)
 	command.Dir = t.TempDir()
 	var o, p strings.Builder

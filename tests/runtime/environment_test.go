@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -43,7 +42,7 @@ func startError(t *testing.T, folder string, environment map[string]string) stri
 // A function with a wrong environment exits before its first invocation, and names every wrong variable.
 func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
-	wrong := with(deployedEnvironment("http://127.0.0.1:1", "ledger"), "LEDGER_TABLE", "", "AWS_REGION", "Europe!",
+	wrong := with(deployedEnvironment(nobody, "ledger"), "LEDGER_TABLE", "", "AWS_REGION", "Europe!",
 		"AWS_ACCESS_KEY_ID", "", "LEDGER_LOCAL", "perhaps", "LEDGER_EVENT_BUS", "")
 	for _, folder := range functions {
 		said := startError(t, folder, wrong)
@@ -81,32 +80,16 @@ func TestWrongTable(t *testing.T) {
 		if !strings.Contains(said, "missing") || !strings.Contains(said, dynamoDB(t)) {
 			t.Errorf("%s: the error for a missing table is %q", folder, said)
 		}
+		if said = startError(t, folder, with(environment, "AWS_ENDPOINT_URL_DYNAMODB", nobody)); !strings.Contains(said, nobody) {
+			t.Errorf("%s: the error for a wrong endpoint is %q", folder, said)
+		}
 		f := launch(t, folder, with(environment, "LEDGER_TABLE", newTable(t, nil)))
 		f.waitForPoll()
 	}
 }
 
-// With LEDGER_LOCAL and a wrong endpoint, the process exits and names the endpoint.
-func TestWrongEndpoint(t *testing.T) {
-	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { silent.Close() })
-	for name, endpoint := range map[string]string{
-		"refused": "http://127.0.0.1:1", "unknown host": "http://ledger.invalid:8000",
-		"no answer": "http://" + silent.Addr().String(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			said := startError(t, query, with(deployedEnvironment(endpoint, "ledger"), "LEDGER_LOCAL", "true"))
-			if !strings.Contains(said, endpoint) {
-				t.Errorf("the error is %q", said)
-			}
-		})
-	}
-}
+// nobody is an endpoint that refuses connections.
+const nobody = "http://127.0.0.1:1"
 
 // With LEDGER_LOCAL callers are not authenticated. A web page that reaches sam local by DNS rebinding is refused, because
 // the browser sends the page's own host name. sam local passes the header on, and always calls the domain localhost.
@@ -149,7 +132,7 @@ func TestWrongStoreInAWS(t *testing.T) {
 		named           string
 	}{
 		"no table":    {dynamoDB(t), "missing", http.StatusInternalServerError, `"table":"missing"`},
-		"no endpoint": {"http://127.0.0.1:1", "ledger", http.StatusServiceUnavailable, "http://127.0.0.1:1"},
+		"no endpoint": {nobody, "ledger", http.StatusServiceUnavailable, nobody},
 	} {
 		for folder, event := range map[string][]byte{
 			command: request("PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`),
