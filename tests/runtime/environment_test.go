@@ -80,11 +80,11 @@ func TestWrongTable(t *testing.T) {
 		if !strings.Contains(said, "missing") || !strings.Contains(said, dynamoDB(t)) {
 			t.Errorf("%s: the error for a missing table is %q", folder, said)
 		}
-		if said = startError(t, folder, with(environment, "AWS_ENDPOINT_URL_DYNAMODB", nobody)); !strings.Contains(said, nobody) {
-			t.Errorf("%s: the error for a wrong endpoint is %q", folder, said)
-		}
 		f := launch(t, folder, with(environment, "LEDGER_TABLE", newTable(t, nil)))
 		f.waitForPoll()
+	}
+	if said := startError(t, query, with(deployedEnvironment(nobody, "ledger"), "LEDGER_LOCAL", "true")); !strings.Contains(said, nobody) {
+		t.Errorf("the error for a wrong endpoint is %q", said)
 	}
 }
 

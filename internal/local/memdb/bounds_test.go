@@ -65,8 +65,8 @@ func TestOldVersionsAreDropped(t *testing.T) {
 func TestStreamsAndChangesAreBounded(t *testing.T) {
 	s := newStream(t, 0)
 	b := s.table
+	image := packValues(map[string]value{"N": {packedNumber, "1"}})
 	for n := range 2 * changesKept {
-		image := packValues(map[string]value{"N": {packedNumber, "1"}})
 		s.recordChange(change{table: b, after: image, at: time.Unix(int64(n/1000), 0)})
 	}
 	if len(s.changes) != changesKept || s.trimmed != changesKept {
