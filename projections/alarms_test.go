@@ -30,6 +30,14 @@ func (b *book) alarmed(metric string, n int, about ...string) bool {
 	return false
 }
 
+// setState changes the state of jane's account.
+func (b *book) setState(state events.AccountState) {
+	b.Helper()
+	b.Must(b.Change(b.Context(), events.AccountChanged{
+		ID: "jane", Number: 1, State: state, Actor: "test", At: b.Time,
+	}))
+}
+
 // Each credit to a closed account raises one alarm. Redelivered records and debits raise none.
 func TestCreditAfterCloseRaisesAlarm(t *testing.T) {
 	for _, c := range []struct {
@@ -45,9 +53,7 @@ func TestCreditAfterCloseRaisesAlarm(t *testing.T) {
 	} {
 		b := newBook(t)
 		if c.state != "" {
-			b.Must(b.Change(t.Context(), events.AccountChanged{
-				ID: "jane", Number: 1, State: c.state, Actor: "test", At: b.Time,
-			}))
+			b.setState(c.state)
 		}
 		for i, quantity := range c.quantities {
 			b.Must(b.Post(t.Context(), jane, posting(i+1, quantity)))
@@ -68,9 +74,7 @@ func TestCreditAfterCloseRaisesAlarmIfADebitIsProjectedLate(t *testing.T) {
 		b.Must(b.Post(t.Context(), jane, posting(1, 50)))
 		b.project(records(keysOf(jane, ksuid(1))...))
 		b.Must(b.Post(t.Context(), jane, posting(2, -50)))
-		b.Must(b.Change(t.Context(), events.AccountChanged{
-			ID: "jane", Number: 1, State: events.StateClosed, Actor: "test", At: b.Time,
-		}))
+		b.setState(events.StateClosed)
 		b.Must(b.Post(t.Context(), jane, posting(3, 30)))
 		for _, i := range batches {
 			b.project(records(keysOf(jane, ksuid(i))...))
@@ -93,9 +97,7 @@ func (t lostAnswers) Transact(ctx context.Context, writes []store.Write) (time.T
 func TestCreditAfterCloseRaisesAlarmOnUnknownOutcome(t *testing.T) {
 	b := newBook(t)
 	b.on(lostAnswers{b.Table})
-	b.Must(b.Change(t.Context(), events.AccountChanged{
-		ID: "jane", Number: 1, State: events.StateClosed, Actor: "test", At: b.Time,
-	}))
+	b.setState(events.StateClosed)
 	b.Must(b.Post(t.Context(), jane, posting(1, 30)))
 	_, _ = b.Projector.Project(t.Context(), records(keysOf(jane, ksuid(1))...)) // fails
 	if !b.alarmed("CreditsAfterClose", 1, "account=jane", "quantity=30") {

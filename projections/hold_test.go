@@ -24,38 +24,6 @@ func figureRecords(postings []events.PostingRecorded) (batch []projections.Recor
 	return batch
 }
 
-// holdsWith returns the ids of an account's holds with one status, "" for all, in order.
-func (b *book) holdsWith(account, status string) (ids []string) {
-	b.Helper()
-	for after := ""; ; {
-		page, err := b.Lists.HoldsOf(b.Context(), account, status, projections.Slice{After: after, Limit: 2})
-		b.Must(err)
-		for _, h := range page.Items {
-			if h.Status() != status && status != "" {
-				b.Errorf("hold %s is %s, not %s", h.Header.ID, h.Status(), status)
-			}
-			ids = append(ids, h.Header.ID)
-		}
-		if after = page.Next; after == "" {
-			return ids
-		}
-	}
-}
-
-func (b *book) openHolds() (ids []string) {
-	b.Helper()
-	for after := ""; ; {
-		page, err := b.Lists.OpenHolds(b.Context(), projections.Slice{After: after, Limit: 2})
-		b.Must(err)
-		for _, h := range page.Items {
-			ids = append(ids, h.Header.ID)
-		}
-		if after = page.Next; after == "" {
-			return ids
-		}
-	}
-}
-
 // An account's holds are listed by status, newest first, and all open holds by expiry. Late and repeated records change
 // nothing.
 func TestHoldsAreListed(t *testing.T) {
@@ -72,21 +40,21 @@ func TestHoldsAreListed(t *testing.T) {
 		}
 		b.project(batch)
 	}
-	viewstest.Same(t, "open", b.openHolds(), []string{"h5", "h4", "h3", "h2", "h1"})
-	viewstest.Same(t, "held by jane", b.holdsWith("jane", "held"), []string{"h5", "h4", "h3", "h2", "h1"})
+	viewstest.Same(t, "open", b.OpenHolds(), []string{"h5", "h4", "h3", "h2", "h1"})
+	viewstest.Same(t, "held by jane", b.HoldsOf("jane", "held"), []string{"h5", "h4", "h3", "h2", "h1"})
 
 	b.project(figureRecords(b.End(holds["h1"], viewstest.Ended(holds["h1"], events.OutcomeCaptured, 30, 100))))
 	b.project(figureRecords(b.End(holds["h2"], viewstest.Ended(holds["h2"], events.OutcomeReleased, 0, 110))))
 	b.project(figureRecords(b.End(holds["h4"], viewstest.Ended(holds["h4"], events.OutcomeExpired, 0, 120))))
 	b.project(first) // redelivered late: the hold must not become open again
 	for _, account := range []string{"jane", "shop"} {
-		viewstest.Same(t, "captured", b.holdsWith(account, "captured"), []string{"h1"})
-		viewstest.Same(t, "released", b.holdsWith(account, "released"), []string{"h2"})
-		viewstest.Same(t, "expired", b.holdsWith(account, "expired"), []string{"h4"})
-		viewstest.Same(t, "held", b.holdsWith(account, "held"), []string{"h5", "h3"})
-		viewstest.Same(t, "all", b.holdsWith(account, ""), []string{"h5", "h4", "h3", "h2", "h1"})
+		viewstest.Same(t, "captured", b.HoldsOf(account, "captured"), []string{"h1"})
+		viewstest.Same(t, "released", b.HoldsOf(account, "released"), []string{"h2"})
+		viewstest.Same(t, "expired", b.HoldsOf(account, "expired"), []string{"h4"})
+		viewstest.Same(t, "held", b.HoldsOf(account, "held"), []string{"h5", "h3"})
+		viewstest.Same(t, "all", b.HoldsOf(account, ""), []string{"h5", "h4", "h3", "h2", "h1"})
 	}
-	viewstest.Same(t, "open", b.openHolds(), []string{"h5", "h3"})
+	viewstest.Same(t, "open", b.OpenHolds(), []string{"h5", "h3"})
 
 	page, err := b.Lists.HoldsOf(t.Context(), "jane", "captured", projections.Slice{Limit: 1})
 	b.Must(err)
@@ -129,8 +97,8 @@ func TestRefreshWaitsForTheEndOfAHold(t *testing.T) {
 	b.project(figureRecords(b.Place(h)))
 	b.on(&hiddenEnds{b.Table, 2})
 	b.project(figureRecords(b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 10))))
-	viewstest.Same(t, "released", b.holdsWith("jane", "released"), []string{"h1"})
-	viewstest.Same(t, "open", b.openHolds(), nil)
+	viewstest.Same(t, "released", b.HoldsOf("jane", "released"), []string{"h1"})
+	viewstest.Same(t, "open", b.OpenHolds(), nil)
 }
 
 // Records without figures do not name the hold. The projector reads the postings.
@@ -144,9 +112,9 @@ func TestHoldsOfRecordsWithoutFigures(t *testing.T) {
 		return batch
 	}
 	b.project(hide(figureRecords(b.Place(h))))
-	viewstest.Same(t, "held", b.holdsWith("jane", "held"), []string{"h1"})
+	viewstest.Same(t, "held", b.HoldsOf("jane", "held"), []string{"h1"})
 	b.project(hide(figureRecords(b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 10)))))
-	viewstest.Same(t, "released", b.holdsWith("jane", "released"), []string{"h1"})
+	viewstest.Same(t, "released", b.HoldsOf("jane", "released"), []string{"h1"})
 }
 
 // For any sequence of placed and ended holds, the fold's amounts match sums computed independently, and Funds less

@@ -96,51 +96,36 @@ func TestTheCacheIsBounded(t *testing.T) {
 	}
 }
 
-// If there are more postings above the seal than the cache holds, the refold reads them again.
+// If there are more postings above the seal than the cache holds, the refold reads them again. The cache entry must not
+// claim to be complete: not after records brought too many, not after a read, and not after a read that wrote nothing
+// although some postings are settled.
 func TestTailTooLongForTheCache(t *testing.T) {
 	b := newBook(t)
-	const n = 20_000
-	b.Time = morning.Add(5 * time.Second)
-	b.project(oneRecords(jane, b.PostOnes(jane, upTo(1, n)...)[n-1]))
-	b.project(oneRecords(jane, b.PostOnes(jane, n+1)...))
-	viewstest.Same(t, "head", b.Stored(jane).Head, ones(n+1, n+1))
-	b.Time = b.Time.Add(time.Minute)
-	b.project(oneRecords(jane, b.PostOnes(jane, n+2)...))
-	viewstest.Same(t, "seal", b.Stored(jane).Seal, ones(n+2, n+2))
-	b.project(oneRecords(jane, b.PostOnes(jane, n+3)...))
-	viewstest.Same(t, "head", b.Stored(jane).Head, ones(n+3, n+3))
-}
-
-// So it is if their records bring them.
-func TestTooManyRecordsForTheCache(t *testing.T) {
-	b := newBook(t)
-	const n = 20_000
+	const last = 20_900
 	b.Time = morning.Add(5 * time.Second) // nothing is settled
-	b.project(oneRecords(jane, b.PostOnes(jane, 1)...))
-	b.project(oneRecords(jane, b.PostOnes(jane, upTo(2, n)...)...))
+	b.project(oneRecords(jane, b.PostOnes(jane, 901)...))
+	b.project(oneRecords(jane, b.PostOnes(jane, upTo(902, last)...)...))
 	if _, weight := b.Projector.Cached(); weight > 16 {
 		t.Errorf("a weight of %d", weight)
 	}
-	b.project(oneRecords(jane, b.PostOnes(jane, n+1)...))
-	viewstest.Same(t, "head", b.Stored(jane).Head, ones(n+1, n+1))
-}
-
-// A refold reads more postings above the seal than the cache holds, and writes nothing although some are settled. The
-// cache entry must then not claim to be complete.
-func TestLongTailWithoutAWrite(t *testing.T) {
-	b := newBook(t)
-	b.Time = morning.Add(5 * time.Second) // nothing is settled
-	ids := b.PostOnes(jane, upTo(901, 20_900)...)
-	last := ids[len(ids)-1]
-	b.project(oneRecords(jane, last))
+	count := func(at int) {
+		t.Helper()
+		b.project(oneRecords(jane, b.PostOnes(jane, at)...))
+		viewstest.Same(t, "head", b.Stored(jane).Head, ones(at, at-900))
+	}
+	count(last + 1) // reads all
+	count(last + 2)
 	b.Time = morning.Add(11 * time.Second) // 99 postings are settled
 	b.on(b.Table)
-	b.project(oneRecords(jane, last)) // nothing new
-	b.project(oneRecords(jane, b.PostOnes(jane, 20_901)...))
-	viewstest.Same(t, "head", b.Stored(jane).Head, ones(20_901, 20_001))
+	b.project(oneRecords(jane, ksuid(last+2))) // nothing new
+	count(last + 3)
 	if _, weight := b.Projector.Cached(); weight > 8+2*16_384 {
 		t.Errorf("a weight of %d", weight)
 	}
+	b.Time = b.Time.Add(time.Minute)
+	count(last + 4)
+	viewstest.Same(t, "seal", b.Stored(jane).Seal, ones(last+4, last-896))
+	count(last + 5)
 }
 
 // A record may name a posting that the table does not have. The refold detects this when the seal passes the posting.

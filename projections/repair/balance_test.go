@@ -150,10 +150,8 @@ func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	segments := b.AllSegments(jane)
 	b.Damage().LoseBalance(jane)
 	twoAtOnce := projections.Tuning{Stretch: 4, Segments: 2}
-	projector, _ := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
-		return map[bool]error{true: errCut}[write > 1]
-	}}, b.Clock, twoAtOnce)
-	if err := projector.Refold(t.Context(), jane, late); !errors.Is(err, errCut) {
+	projector, _ := on(viewstest.CutOff(b.Table), b.Clock, twoAtOnce)
+	if err := projector.Refold(t.Context(), jane, late); !errors.Is(err, viewstest.ErrCut) {
 		t.Fatal(err)
 	}
 	if saved := b.Stored(jane); !saved.Unfinished || saved.Base.Count == 0 || saved.Base.Count >= 20 {

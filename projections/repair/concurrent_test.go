@@ -26,8 +26,6 @@ func (b *book) rebuildWith(then func()) {
 	b.Must(rebuilder.Balance(b.Context(), jane).Err)
 }
 
-var errCut = errors.New("cut off")
-
 // Because a stored count is too high, a projector takes a late posting for counted, after the rebuild has read the
 // stretch without it. The rebuild must read the stretch again.
 func TestRebuildRepeatsAfterAWrongCount(t *testing.T) {
@@ -92,13 +90,8 @@ func TestRebuildRepeatsAfterAWrongNumber(t *testing.T) {
 func TestInterruptedRebuildLeavesNoOverlappingSegments(t *testing.T) {
 	b := segmented(t)
 	b.PostOnes(jane, 1, 3, 5, 7, 11)
-	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
-		if write > 1 {
-			return errCut
-		}
-		return nil
-	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 1})
-	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) {
+	_, rebuilder := on(viewstest.CutOff(b.Table), b.Clock, projections.Tuning{Stretch: 4, Segments: 1})
+	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, viewstest.ErrCut) {
 		t.Fatal(err)
 	}
 	var at events.KSUID
@@ -122,13 +115,8 @@ func TestInterruptedRebuildLeavesTheFirstPosting(t *testing.T) {
 		b.Refold(jane, b.PostBackdated(jane, 2*n+2)...)
 	}
 	first := b.PostBackdated(jane, 1, 13, 15, 17)[0]
-	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
-		if write > 1 {
-			return errCut
-		}
-		return nil
-	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
-	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) || !b.Stored(jane).Unfinished {
+	_, rebuilder := on(viewstest.CutOff(b.Table), b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
+	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, viewstest.ErrCut) || !b.Stored(jane).Unfinished {
 		t.Fatalf("%v: this proves nothing", err)
 	}
 	b.Refold(jane)
@@ -178,15 +166,10 @@ func TestInterruptedRebuildLeavesTheBaseAtTheLastSegment(t *testing.T) {
 	wrong := b.Stored(jane)
 	wrong.Head.Count++
 	b.Damage().Balance(wrong)
-	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
-		if write > 1 {
-			return errCut
-		}
-		return nil
-	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
+	_, rebuilder := on(viewstest.CutOff(b.Table), b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
 	report := rebuilder.Balance(t.Context(), jane)
 	ofBalance := func(d repair.Difference) bool { return store.Balance.Is(d.Key.SK) } // which is not written yet
-	if !errors.Is(report.Err, errCut) || slices.ContainsFunc(report.Differences, ofBalance) {
+	if !errors.Is(report.Err, viewstest.ErrCut) || slices.ContainsFunc(report.Differences, ofBalance) {
 		t.Fatalf("%+v", report)
 	}
 	segments := b.AllSegments(jane)
@@ -208,13 +191,8 @@ func TestRebuildFoldsAgainAboveTheBase(t *testing.T) {
 	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(int, []store.Write) error {
 		once.Do(func() {
 			late := b.PostOnes(jane, 37)[0]
-			_, second := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
-				if write > 1 {
-					return errCut
-				}
-				return nil
-			}}, b.Clock, tuned)
-			if err := second.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) {
+			_, second := on(viewstest.CutOff(b.Table), b.Clock, tuned)
+			if err := second.Balance(t.Context(), jane).Err; !errors.Is(err, viewstest.ErrCut) {
 				t.Fatal(err)
 			}
 			b.Must(b.Reader.EnsureVisible(t.Context(), jane.Account, jane.Asset, late))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/projections"
 )
 
 // minted returns two KSUIDs of a millisecond of the morning.
@@ -59,4 +60,35 @@ func (b *Book) putAll(postings []events.PostingRecorded) []events.PostingRecorde
 		b.Must(b.Put(b.Context(), p))
 	}
 	return postings
+}
+
+// HoldsOf returns the ids of an account's holds with one status, "" for all, in order.
+func (b *Book) HoldsOf(account, status string) []string {
+	b.Helper()
+	return b.holds(func(s projections.Slice) (projections.Page[projections.Hold], error) {
+		return b.Lists.HoldsOf(b.Context(), account, status, s)
+	})
+}
+
+// OpenHolds returns the ids in the list by expiry, in order.
+func (b *Book) OpenHolds() []string {
+	b.Helper()
+	return b.holds(func(s projections.Slice) (projections.Page[projections.Hold], error) {
+		return b.Lists.OpenHolds(b.Context(), s)
+	})
+}
+
+// holds reads all pages of a list.
+func (b *Book) holds(read func(projections.Slice) (projections.Page[projections.Hold], error)) (ids []string) {
+	b.Helper()
+	for after := ""; ; {
+		page, err := read(projections.Slice{After: after, Limit: 2})
+		b.Must(err)
+		for _, h := range page.Items {
+			ids = append(ids, h.Header.ID)
+		}
+		if after = page.Next; after == "" {
+			return ids
+		}
+	}
 }

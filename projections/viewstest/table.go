@@ -2,6 +2,7 @@ package viewstest
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -63,6 +64,19 @@ type Hooked struct {
 
 	mu     sync.Mutex
 	writes int
+}
+
+// ErrCut is the error of a table that is cut off.
+var ErrCut = errors.New("cut off")
+
+// CutOff returns a table that fails all writes of balances after the first one.
+func CutOff(t store.Table) *Hooked {
+	return &Hooked{Table: t, BeforeWrite: func(write int, _ []store.Write) error {
+		if write > 1 {
+			return ErrCut
+		}
+		return nil
+	}}
 }
 
 // Get implements store.Table.

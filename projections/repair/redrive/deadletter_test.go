@@ -144,22 +144,22 @@ func TestRecordsAreRead(t *testing.T) {
 	}
 }
 
-func TestTooLongDocument(t *testing.T) {
+// What cannot be read to its end is reported, after the records before it.
+func TestUnreadableFiles(t *testing.T) {
 	usd := store.Posting.Key("jane", "USD", early)
-	long := `{"x":"` + strings.Repeat("y", maxDocument) + `"}`
-	got := read(strings.NewReader(eventOf(usd) + "\n" + long))
-	if want := []string{"f:1, record 1: " + usd.SK,
-		"f:5: it is longer than 64 MB, and the rest of the file is skipped"}; !slices.Equal(got, want) {
-		t.Errorf("read %q, want %q", got, want)
-	}
-}
-
-func TestReadErrorIsReported(t *testing.T) {
-	usd := store.Posting.Key("jane", "USD", early)
-	broken := io.MultiReader(strings.NewReader(eventOf(usd)+"\n{"), iotest.ErrReader(errors.New("disk on fire")))
-	if got, want := read(broken), []string{"f:1, record 1: " + usd.SK, "f:5: it is truncated",
-		"f:5: disk on fire"}; !slices.Equal(got, want) {
-		t.Errorf("read %q, want %q", got, want)
+	for _, c := range []struct {
+		rest io.Reader
+		want []string
+	}{
+		{strings.NewReader(`{"x":"` + strings.Repeat("y", maxDocument) + `"}`),
+			[]string{"f:5: it is longer than 64 MB, and the rest of the file is skipped"}},
+		{io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("disk on fire"))),
+			[]string{"f:5: it is truncated", "f:5: disk on fire"}},
+	} {
+		got := read(io.MultiReader(strings.NewReader(eventOf(usd)+"\n"), c.rest))
+		if want := append([]string{"f:1, record 1: " + usd.SK}, c.want...); !slices.Equal(got, want) {
+			t.Errorf("read %q, want %q", got, want)
+		}
 	}
 }
 

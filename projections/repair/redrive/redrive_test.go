@@ -105,6 +105,16 @@ func (w *world) run(batch int, change func(*Config)) *run {
 	return r
 }
 
+// ran is run, to the end of a file.
+func (w *world) ran(batch int, name string, change func(*Config)) *run {
+	w.t.Helper()
+	r := w.run(batch, change)
+	if err := r.Run.Run(w.t.Context(), []string{name}); err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
 // wantPostings fails the test unless a balance counts n postings.
 func (w *world) wantPostings(account, asset string, n int64) {
 	w.t.Helper()
@@ -137,10 +147,7 @@ func TestRunIsIdempotent(t *testing.T) {
 		for i := range 3 {
 			dry := i == 0
 			w.Requests()
-			r := w.run(batch, func(c *Config) { c.DryRun = dry })
-			if err := r.Run.Run(t.Context(), []string{name}); err != nil {
-				t.Fatal(err)
-			}
+			r := w.ran(batch, name, func(c *Config) { c.DryRun = dry })
 			requests, n := w.Requests(), r.Counts()
 			if wrote := requests.Writes() > 0; wrote && dry {
 				t.Errorf("a dry run wrote: %+v", requests)
@@ -186,10 +193,7 @@ func TestRunReportsProblemsAndContinues(t *testing.T) {
 	}
 	name := file(t, line(poison...), line(gone[0], gone[1], gone[0]), line(usd[0])[:500], line(usd[1]), line(partly...),
 		line(store.Grant.Key("jane", "u-17", 1)))
-	r := w.run(0, nil)
-	if err := r.Run.Run(t.Context(), []string{name}); err != nil {
-		t.Fatal(err)
-	}
+	r := w.ran(0, name, nil)
 	slices.Sort(r.problems)
 	want := []string{
 		name + ":1, record 1: jane BAD: read balance: an item that cannot be decoded",
@@ -225,7 +229,7 @@ func TestTransactionsAreListed(t *testing.T) {
 	name := file(t, line(append(keys, usd[0])...), line(keys[0], gone))
 	for _, dry := range []bool{true, false} {
 		listed := make(map[store.Key]int)
-		r := w.run(0, func(c *Config) {
+		r := w.ran(0, name, func(c *Config) {
 			c.DryRun = dry
 			c.List = func(_ context.Context, batch []projections.Record) (string, error) {
 				if len(batch) > 100 {
@@ -237,9 +241,6 @@ func TestTransactionsAreListed(t *testing.T) {
 				return "", nil
 			}
 		})
-		if err := r.Run.Run(t.Context(), []string{name}); err != nil {
-			t.Fatal(err)
-		}
 		want := map[bool]int{true: 0, false: len(keys)}[dry]
 		if n := r.Counts(); n.Listed != int64(len(keys)) || n.Balances != 1 || n.Failed != 1 || n.Skipped != 0 ||
 			n.Views["memberships"] != 0 || len(listed) != want || listed[gone] > 0 {
@@ -287,9 +288,8 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 	if first.Refolded == 50 {
 		t.Error("it was not interrupted")
 	}
-	r = w.run(0, nil)
-	if err := r.Run.Run(t.Context(), []string{name}); err != nil || r.Counts().Refolded != 50-first.Refolded {
-		t.Errorf("%v, %+v after %+v", err, r.Counts(), first)
+	if n := w.ran(0, name, nil).Counts(); n.Refolded != 50-first.Refolded {
+		t.Errorf("%+v after %+v", n, first)
 	}
 }
 
@@ -350,9 +350,9 @@ func TestRedriveRebuildsALostBalance(t *testing.T) {
 	name := file(t, line(keys...))
 	do := func(dry bool) Counts {
 		t.Helper()
-		r := w.run(0, func(c *Config) { c.DryRun = dry })
-		if err := r.Run.Run(t.Context(), []string{name}); err != nil || len(r.problems) > 0 {
-			t.Fatalf("%v, problems %q", err, r.problems)
+		r := w.ran(0, name, func(c *Config) { c.DryRun = dry })
+		if len(r.problems) > 0 {
+			t.Fatalf("problems %q", r.problems)
 		}
 		return r.Counts()
 	}
@@ -385,10 +385,9 @@ func TestRedriveWaitsForTheHeaderOfAHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.table.late = map[store.Key]bool{store.Transaction.Key(h.ID): true}
-	r := w.run(0, nil)
-	name := file(t, line(store.EventKey(postings[0])))
-	if err := r.Run.Run(t.Context(), []string{name}); err != nil || len(r.problems) > 0 || len(w.table.late) > 0 {
-		t.Fatalf("%v, problems %q, %v", err, r.problems, w.table.late)
+	r := w.ran(0, file(t, line(store.EventKey(postings[0]))), nil)
+	if len(r.problems) > 0 || len(w.table.late) > 0 {
+		t.Fatalf("problems %q, %v", r.problems, w.table.late)
 	}
 	page, err := projections.NewLists(w.Table).HoldsOf(t.Context(), "jane", "", projections.Slice{Limit: 10})
 	if err != nil || len(page.Items) != 1 {
