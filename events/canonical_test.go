@@ -6,14 +6,20 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ledger.example/events"
 	"ledger.example/events/eventstest"
 )
 
-// drawnEvents is how many random events the second implementation gets.
-const drawnEvents = 500
+// drawnEvents are random events of all kinds, with every field.
+var drawnEvents = sync.OnceValue(func() (all []events.Event) {
+	for seed := range 500 {
+		all = append(all, eventstest.Event().Example(seed))
+	}
+	return all
+})
 
 // TestCanonicalFormInPython: a second implementation, in Python and from what is stored, has the same canonical form and
 // checksum of every kind of event, of sums of 38 digits, and of texts and metadata keys that order or escape otherwise
@@ -23,9 +29,7 @@ func TestCanonicalFormInPython(t *testing.T) {
 	for _, file := range goldenFiles(t) {
 		all = append(all, golden(t, file))
 	}
-	for seed := range drawnEvents {
-		all = append(all, eventstest.Event().Example(seed))
-	}
+	all = append(all, drawnEvents()...)
 	for _, sum := range []events.Amount{events.MaxFolded(), events.MaxFolded().Neg()} {
 		all = append(all, events.PostingRecorded{Leg: events.Leg{Quantity: sum, Cost: sum}})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -64,12 +63,12 @@ func benchmarkBatch(b *testing.B, latency time.Duration) {
 	for n := 0; b.Loop(); n++ {
 		_, each := batchOf(fmt.Sprintf("alone-%d", n), ledger.BatchMax)
 		body, _ := batchOf(fmt.Sprintf("together-%d", n), ledger.BatchMax)
-		alone.measure(b, func() {
+		alone.measure(func() {
 			for _, transfer := range each {
 				s.Must(201, "POST", "/v1/transfers", transfer)
 			}
 		})
-		together.measure(b, func() { s.Must(200, "POST", "/v1/batches", body) })
+		together.measure(func() { s.Must(200, "POST", "/v1/batches", body) })
 		s.Requests.Take() // frees memory
 	}
 	b.ReportMetric(0, "ns/op")
@@ -104,7 +103,7 @@ func benchmarkHotSpender(b *testing.B, s *system.System) {
 	}
 	var spread, hot, batches timeSpent
 	measure := func(spent *timeSpent, post func(caller int)) {
-		spent.measure(b, func() {
+		spent.measure(func() {
 			var callers sync.WaitGroup
 			for caller := range hotCallers {
 				callers.Go(func() { post(caller) })
@@ -150,20 +149,8 @@ func benchmarkHotSpender(b *testing.B, s *system.System) {
 // timeSpent is elapsed time and processor time.
 type timeSpent struct{ wall, processor time.Duration }
 
-func (s *timeSpent) measure(b *testing.B, do func()) {
-	b.Helper()
-	began, used := time.Now(), processorTime(b)
-	do()
+func (s *timeSpent) measure(do func()) {
+	began := time.Now()
+	s.processor += processor(do)
 	s.wall += time.Since(began)
-	s.processor += processorTime(b) - used
-}
-
-// processorTime returns the processor time that this process has used so far.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

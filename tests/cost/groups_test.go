@@ -1,8 +1,6 @@
 package cost
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 
 	"ledger.example/tests/system"
@@ -91,26 +89,3 @@ func newestGrant(partition, user string) string {
 
 // newestGroups is the request for the newest change of jane's groups.
 const newestGroups = "Query strong newest first, 1 of PK = ACCOUNT#jane AND SK BETWEEN GROUPS#000000000001 AND GROUPS#~"
-
-// A list of a user's accounts has each grant once, in order, whatever the page size.
-func TestPagesOfAUsersAccounts(t *testing.T) {
-	t.Parallel()
-	s := newGroups(t)
-	want := []string{"jane <nil>", "market <nil>", "jane clients", "jane desk", "market desk"}
-	for _, limit := range []string{"1", "2", "3", "4", "5", "6"} {
-		var got []string
-		for cursor := ""; ; {
-			r := s.Must(200, "GET", "/v1/users/ann/accounts?limit="+limit+cursor, "")
-			for i := 0; r.Value("data", i) != nil; i++ {
-				got = append(got, fmt.Sprint(r.Value("data", i, "account"), " ", r.Value("data", i, "through")))
-			}
-			if r.Value("next_cursor") == nil {
-				break
-			}
-			cursor = "&cursor=" + r.Text("next_cursor")
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("limit %s: %q", limit, got)
-		}
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
@@ -96,18 +97,22 @@ func (w *largest) opening(name string) string {
 		w.profile, strings.Join(limits, ","))
 }
 
-// rights puts each account into ten groups: desk, in which the user is an owner, and nine of its own.
+// rights registers groups, and puts each account into ten: desk, in which the user is an owner, and nine of its own. The
+// events of the latter stand for all before them.
 func (w *largest) rights() {
 	w.Must(201, "PUT", "/v1/groups/desk", `{}`)
 	w.Must(201, "PUT", "/v1/groups/desk/members/"+user, `{"role":"owner"}`)
+	for n := range more {
+		w.Must(201, "PUT", "/v1/groups/"+w.group(n), fmt.Sprintf(`{"name":%q,"description":%q}`,
+			w.text("", events.NameChars), w.text("", events.DescriptionChars)))
+	}
 	for n := range many {
+		e := events.AccountGrouped{Account: w.account(n), Number: events.AccountGroupsMax, Groups: []string{"desk"},
+			Added: "desk", Actor: "local", At: w.now().UTC().Truncate(time.Microsecond)}
 		for i := range events.AccountGroupsMax - 1 {
-			group := w.group(n*events.AccountGroupsMax + i)
-			w.Must(201, "PUT", "/v1/groups/"+group, fmt.Sprintf(`{"name":%q,"description":%q}`,
-				w.text("", events.NameChars), w.text("", events.DescriptionChars)))
-			w.Must(201, "PUT", "/v1/groups/"+group+"/accounts/"+w.account(n), "")
+			e.Groups = append(e.Groups, w.group(n*events.AccountGroupsMax+i))
 		}
-		w.Must(201, "PUT", "/v1/groups/desk/accounts/"+w.account(n), "")
+		w.Put(store.EventItem(e))
 	}
 }
 

@@ -171,6 +171,9 @@ func TestLatePage(t *testing.T) {
 	if r := b.run(); r.Note.Size != 8 {
 		t.Errorf("%+v", r)
 	}
+	if p, err := digest.Prove(t.Context(), b.config(), store.Transaction.Key("t-3")); err != nil || p.Index != 6 {
+		t.Errorf("%+v, %v", p, err)
+	}
 }
 
 // A directory or a journal that is not the right one ends each command with an error that says what to do, and nothing
