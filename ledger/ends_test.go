@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -301,4 +302,26 @@ func TestUnknownReversalIsListedBeforeItIsAcknowledged(t *testing.T) {
 			t.Errorf("%+v", again)
 		}
 	})
+	// It stays unlisted until the deadline.
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.paid()
+		table := r.journal.book.table
+		r.journal.book.table = unlisted{table}
+		if _, err := r.another().Post(t.Context(), reversal("r-1", "t-1", ledger.Part{})); err != nil {
+			t.Fatal(err)
+		}
+		r.journal.book.table = table
+		_, err := r.post(reversal("r-1", "t-1", ledger.Part{}))
+		r.refused(err, ledger.CodeOutcomeUnknown)
+	})
+}
+
+// unlisted is a table on which what lists a reversal never becomes visible.
+type unlisted struct{ store.Table }
+
+func (t unlisted) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
+	return t.Table.Transact(ctx, slices.DeleteFunc(slices.Clone(writes), func(w store.Write) bool {
+		_, _, lists := store.Reversal.Parse(store.ItemKey(w.Item))
+		return lists
+	}))
 }
