@@ -183,7 +183,8 @@ func TestOtherProgramOfTheSameName(t *testing.T) {
 	}
 }
 
-// Existing assets and accounts keep their scales, limits and states. A book that conflicts with them has problems.
+// Existing assets and accounts keep their scales, limits and states. A book that conflicts with them has problems, and
+// so has one with an id that is wrong or used twice.
 func TestConflictsWithTheLedger(t *testing.T) {
 	posting := func(account string, number string) Posting {
 		n, err := ParseNumber(number)
@@ -194,6 +195,10 @@ func TestConflictsWithTheLedger(t *testing.T) {
 	}
 	b := Book{Transactions: []Transaction{{Position: Position{"a.journal", 1}, Date: "2024-01-01",
 		Postings: []Posting{posting("limited", "1.25"), posting("frozen", "-1.25")}}}}
+	for _, id := range []string{"a/b", "x", "x"} { // of a transaction, in its tag
+		b.Transactions = append(b.Transactions, Transaction{Position: Position{"a.journal", 3}, Date: "2024-01-02",
+			Postings: []Posting{posting("a", "1"), posting("b", "-1")}, Metadata: []Pair{{TagID, id}}})
+	}
 	got := converted(t, b, Options{Ledger: stored{
 		assets: map[string]client.Asset{"EUR": {ID: "EUR", Scale: 1}},
 		accounts: map[string]client.Account{
@@ -205,6 +210,7 @@ func TestConflictsWithTheLedger(t *testing.T) {
 		"a.journal:2: 1.25 EUR has more decimals than the 1 of the asset",
 		`a.journal:2: account "limited" already exists in the ledger, with a limit`,
 		`a.journal:2: account "frozen" already exists in the ledger, and is frozen`,
+		`a.journal:3: ledger-id: "a/b" is not an id`, `a.journal:3: ledger-id: "x" is the id of an earlier entry`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing: %s", want, got)

@@ -87,7 +87,7 @@ func (s slow) Send(ctx context.Context, cmd client.Command) (client.Written, err
 	}
 }
 
-// Lines in flight when too many bad lines end an import are finished and counted.
+// Lines in flight when too many bad lines end an import are finished and counted. Lines that wait are not sent.
 func TestLinesInFlightAreCounted(t *testing.T) {
 	const good, most = 10, 20
 	refused := `{"transfer":{"id":"t","from":"nobody","to":"bank","asset":"USD","quantity":"1"}}` + "\n"
@@ -115,6 +115,11 @@ func TestLinesInFlightAreCounted(t *testing.T) {
 				}
 				if c := i.Counts(); err == nil || c.New != int64(len(b.posted)) || c.CutOff != 0 || c.Failed < 1 {
 					t.Errorf("%v: %+v, %d lines were posted", err, c, len(b.posted))
+				}
+				i = New(Config{Ledger: slow{newBook()}, Clients: 1, OnFailure: func(Failure) {}, Failures: 1})
+				_ = i.Run(t.Context(), strings.NewReader(file.String()))
+				if c := i.Counts(); name == "unreadable" && c.New > 1 {
+					t.Errorf("%+v, with one client", c)
 				}
 			})
 		})
