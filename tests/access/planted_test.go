@@ -12,34 +12,17 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/internal/access"
 	"ledger.example/projections"
+	"ledger.example/tests/full"
 )
 
 // The histories detect defects that delay a revocation.
 func TestHistoriesFindPlantedDefects(t *testing.T) {
 	t.Parallel()
+	full.Only(t, "tests a test with planted defects")
 	for name, plant := range map[string]func(*api.Config){
 		"roles are cached": func(c *api.Config) { c.Grants = &remembered{Grants: c.Grants} },
 		"roles come from the projection": func(c *api.Config) {
-			c.Grants = projected{c.Grants, func(ctx context.Context, account, user string) (events.Role, error) {
-				listed, err := c.Lists.Members(ctx, account, projections.Slice{Limit: 100})
-				for _, m := range listed.Items {
-					if m.User == user {
-						return m.Role, err
-					}
-				}
-				return "", err
-			}}
-		},
-		"roles come from an index": func(c *api.Config) {
-			c.Grants = projected{c.Grants, func(ctx context.Context, account, user string) (events.Role, error) {
-				listed, err := c.Lists.AccountsOf(ctx, user, projections.Slice{Limit: 100})
-				for _, m := range listed.Items {
-					if m.Account == account && m.Through == "" {
-						return m.Role, err
-					}
-				}
-				return "", err
-			}}
+			c.Grants = projected{c.Grants, c.Lists}
 		},
 		"group membership is not read":       func(c *api.Config) { c.Grants = trusting{c.Grants} },
 		"groups of the account are not read": func(c *api.Config) { c.Grants = groupless{c.Grants} },
@@ -82,11 +65,16 @@ func (r *remembered) NewestGrant(ctx context.Context, account, user string) (eve
 // projected reads direct roles from a projection, which lags behind the journal.
 type projected struct {
 	access.Grants
-	role func(ctx context.Context, account, user string) (events.Role, error)
+	lists *projections.Lists
 }
 
-func (p projected) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	role, err := p.role(ctx, account, user)
+func (p projected) NewestGrant(ctx context.Context, account, user string) (role events.Role, _ int64, err error) {
+	listed, err := p.lists.Members(ctx, account, projections.Slice{Limit: 100})
+	for _, m := range listed.Items {
+		if m.User == user {
+			role = m.Role
+		}
+	}
 	return role, 1, err
 }
 

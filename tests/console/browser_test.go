@@ -31,21 +31,23 @@ type browser struct {
 // resource matches the URLs of resources that pages load.
 var resource = regexp.MustCompile(`/static/|/live|/newest|\.svg`)
 
-// newBrowser starts a Chromium. It skips the test if none is installed.
-func newBrowser(t *testing.T) *browser {
+// chromium returns the path of a Chromium. It skips the test if none is installed.
+func chromium(t *testing.T) string {
 	t.Helper()
-	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
+			return found
 		}
 	}
-	if path == "" {
-		full.Without(t, "Chromium (on Debian: apt-get install chromium)")
-	}
+	full.Without(t, "Chromium (on Debian: apt-get install chromium)")
+	return ""
+}
+
+// newBrowser starts a Chromium.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
 	// Without BackForwardCache: chromedp never sees a page load that comes from it.
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()),
 		chromedp.WSURLReadTimeout(timeout), chromedp.WindowSize(1200, 900), chromedp.NoSandbox, chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-features", "BackForwardCache,Translate"), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
 	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)

@@ -25,6 +25,7 @@ const (
 // The demo's home page has every kind of transaction and asset, and its account pages have a week of history.
 func TestDemo(t *testing.T) {
 	t.Parallel()
+	chromium(t)
 	demo := process.Start(t, "up", "--memory", "--demo", "--port", "0") // before the browser, so that it stops after it
 	b := newBrowser(t)
 	b.url = demo.URL + console.Path

@@ -136,21 +136,3 @@ func TestHiddenFromUsers(t *testing.T) {
 	s.has(s.get("transactions/t-2", http.StatusOK), "jane", "1 more posting is of an account that you may not see.")
 	s.has(s.viewAs(""), "Newest transactions")
 }
-
-// Texts of the console have the right plural, and pages say what is not there yet or no longer possible.
-func TestTextsOfSomeStates(t *testing.T) {
-	s := newSite(t)
-	s.has(s.get("", http.StatusOK), "This ledger is empty. Three steps")
-	s.do("asset", values("id", "USD", "name", "US dollar", "scale", "1"))
-	s.has(s.get("assets/USD", http.StatusOK), "1 decimal place<")
-	s.lacks(s.eventually("", "1 asset<"), "is empty")
-	s.do("account", values("id", "bank", "unlimited", "yes"))
-	s.do("account", values("id", "jane"))
-	s.has(s.get("accounts/jane", http.StatusOK), "has no postings yet", "Users and roles")
-	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`)
-	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-2","quantity":"2"}`)
-	s.has(s.get("transactions/t-1", http.StatusOK), "do/reverse?transaction=t-1")
-	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-3"}`)
-	s.lacks(s.get("transactions/t-1", http.StatusOK), "do/reverse") // fully reversed
-	s.has(s.get("accounts/jane?asset=USD&from=9000-01-01", http.StatusOK), "No statement yet")
-}

@@ -132,7 +132,7 @@ func TestHealth(t *testing.T) {
 	s, f := newProxied(t)
 	s.fill()
 	s.eventually("", `<span class="status open">healthy`)
-	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError} {
 		f.fail("/healthz", status)
 		page := s.get("", http.StatusOK)
 		s.has(page, `<span class="status closed">not healthy`, "1 asset<", "3 accounts<")
