@@ -179,7 +179,7 @@ func TestPreviews(t *testing.T) {
 		{"hold", "from=jane&to=shop&asset=USD&quantity=50.00&transaction_id=" + string(opened),
 			[]string{"What will be held", "The hold expires", opened.Time().AddDate(0, 0, 7).UTC().Format("2006-01-02 15:04:05"), ">jane<", ">-50.00<",
 				">3,500.01<", ">3,500.01<", ">3,440.01<", ">3,390.01<", ">50.00<", ">0.02<", ">0.02<", ">0.02<", ">0.02<"}, nil},
-		{"capture?transaction=h-1", "quantity=30.00", []string{"What will be posted", ">-30.00<", ">30.00<"}, []string{"40.00"}},
+		{"capture?transaction=h-1", "quantity=30.00", []string{"What will be posted", ">-30.00<", ">3,450.01<", ">30.00<"}, []string{"40.00"}},
 		{"release?transaction=h-1", "", []string{"What will be released", ">jane<", ">40.00<"}, []string{"What will be posted", "-40.00", ">shop<"}},
 		{"reverse?transaction=legs", "", []string{"What the reversal will post", "bank", ">0.03<", "jane", ">-0.01<"}, nil},
 	} {
