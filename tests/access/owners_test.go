@@ -304,3 +304,41 @@ func TestConcurrentOwners(t *testing.T) {
 		})
 	}
 }
+
+// Two requests do their reads, then the first one writes and removes the right that the second one needs.
+func TestOwnersRevokeEachOther(t *testing.T) {
+	t.Parallel()
+	alone := command{"", inDesk, "", ""} // removes jane from the group
+	for _, c := range []struct {
+		name          string
+		before        []command
+		first, second command
+		status        int // of the second request
+	}{
+		{"on an account", []command{alone}, command{"a", onJane, "b", ""}, command{"b", onJane, "a", ""}, 404},
+		{"in a group", nil, command{"b", inDesk, "c", ""}, command{"c", inDesk, "b", ""}, 404},
+		{"the role is weaker", []command{alone}, command{"a", onJane, "b", "viewer"}, command{"b", onJane, "a", ""}, 403},
+		{"revoked in the group that gives the role", nil, command{"b", inDesk, "c", ""}, command{"c", onJane, "a", ""}, 404},
+		{"the account leaves that group", nil, alone, command{"c", onJane, "a", ""}, 404},
+		{"revoked by an administrator", nil, command{"", inDesk, "c", ""}, command{"c", inDesk, "b", ""}, 404},
+		{"another role remains", nil, command{"a", onJane, "b", ""}, command{"b", onJane, "a", ""}, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var clock atomic.Int64
+			f, _ := newOwners(t, setup.Memory(memdb.Options{}), &clock)
+			f.round(c.before, false, &clock)
+			want := f.readState()
+			*want.of(c.first) = c.first.role
+			if c.status == 200 {
+				*want.of(c.second) = c.second.role
+			}
+			turns := f.round([]command{c.first, c.second}, false, &clock)
+			if turns[0].status != 200 || turns[1].status != c.status || turns[1].lost != (c.status != 200) {
+				t.Errorf("answers %d and %d, want 200 and %d", turns[0].status, turns[1].status, c.status)
+			}
+			if got := f.readState(); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		})
+	}
+}
