@@ -153,17 +153,6 @@ func TestWhichAnswersAreRetried(t *testing.T) {
 	}
 }
 
-func TestCanceledWriteIsUnknown(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	s := newScript(t, func(w http.ResponseWriter) { cancel(); dropped(w) })
-	client, _ := newClient(t, s.URL)
-	_, err := client.Send(ctx, transfer)
-	var unknown *UnknownError
-	if !errors.As(err, &unknown) || len(s.asked) != 1 {
-		t.Errorf("after %d attempts: %v", len(s.asked), err)
-	}
-}
-
 // A ledger that never replied is unreachable at once. One that has replied may be restarting, so connections that it
 // refuses are retried.
 func TestUnreachable(t *testing.T) {

@@ -247,22 +247,6 @@ func TestCancelledWithoutHeader(t *testing.T) {
 	})
 }
 
-// G8: a command uses the credits that it read, even if the cache evicted them.
-func TestFullCacheRefusesNoDebit(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "100")
-		r.fund("bob", "USD", "100")
-		r.restart()
-		r.CacheOnePair()
-		r.journal.Project(pair("jane", "USD"), amount("0"))
-		r.journal.Project(pair("bob", "USD"), amount("0"))
-		r.mustPost(ledger.PostTransaction{Annotation: ledger.Annotation{ID: "t-1", Actor: "tester"}, Postings: []ledger.LegRequest{
-			{Account: "jane", Asset: "USD", Quantity: amount("-100")}, {Account: "bob", Asset: "USD", Quantity: amount("-100")},
-			{Account: "shop", Asset: "USD", Quantity: amount("200")},
-		}})
-	})
-}
-
 // An event without an actor could not be decoded.
 func TestActorIsRequired(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

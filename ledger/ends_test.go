@@ -120,7 +120,7 @@ func legsText(legs []events.Leg) string {
 	return strings.Join(all, ", ")
 }
 
-// The credits of a limit do not fall when a reversal is planned again, even if the cache evicted them. An earlier
+// G8: the credits of a limit do not fall when a reversal is planned again, even if the cache evicted them. An earlier
 // attempt, which may still arrive, must not have a higher bound than the refusal.
 func TestBoundsOfReversalsNeverFall(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
