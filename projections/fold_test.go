@@ -4,66 +4,15 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/big"
 	"slices"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
-
-func amount(t interface{ Fatal(...any) }, text string) events.Amount {
-	a, err := events.ParseAmount(text, events.FoldedDigits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func TestFoldIsTheSumOfItsPostings(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`0|-?[1-9][0-9]{0,27}`)
-		credits, debits, cost := new(big.Int), new(big.Int), new(big.Int)
-		var f projections.Fold
-		n := rapid.IntRange(0, 30).Draw(t, "postings")
-		for i := range n {
-			q, c := text.Draw(t, "quantity"), text.Draw(t, "cost")
-			big1, _ := new(big.Int).SetString(q, 10)
-			big2, _ := new(big.Int).SetString(c, 10)
-			if big1.Sign() > 0 {
-				credits.Add(credits, big1)
-			} else {
-				debits.Sub(debits, big1)
-			}
-			cost.Add(cost, big2)
-			var err error
-			p := projections.Posting{ID: ksuid(i + 1), Figures: events.Figures{Quantity: amount(t, q), Cost: amount(t, c)}}
-			if f, err = f.Add(p); err != nil {
-				t.Fatal(err)
-			}
-		}
-		wanted := projections.Fold{
-			Credits:     amount(t, credits.String()),
-			Debits:      amount(t, debits.String()),
-			Expenditure: amount(t, cost.String()),
-			Count:       int64(n),
-		}
-		if n > 0 {
-			wanted.Through = ksuid(n)
-		}
-		if f != wanted {
-			t.Fatalf("fold %+v, wanted %+v", f, wanted)
-		}
-		if quantity := new(big.Int).Sub(credits, debits); f.Quantity().String() != quantity.String() {
-			t.Fatalf("quantity %v, wanted %v", f.Quantity(), quantity)
-		}
-	})
-}
 
 func TestFoldRefuses(t *testing.T) {
 	most := events.MaxFolded()
