@@ -192,7 +192,7 @@ func TestContention(t *testing.T) {
 		{2 * time.Millisecond, 250, 1, 0}, {5 * time.Millisecond, 250, 1, 0},
 	}
 	if seconds < 20 {
-		loads = slices.Concat(loads[:1], loads[2:3], loads[4:5], loads[6:7])
+		loads = slices.Concat(loads[:1], loads[4:5], loads[6:7]) // those of which a result is checked
 	}
 	rows := []string{
 		"| blocks, ms | accounts | sent | offered a second | answered a second | 503 | 504 | writes each | p50, p99 ms |",
