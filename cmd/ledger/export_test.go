@@ -32,7 +32,8 @@ func TestExport(t *testing.T) {
 	if says(t, problems, "1 transaction, 2 postings", "ledger export --format csv --from "); code != exitDone || strings.Count(out, "t-6") != 2 {
 		t.Errorf("continued: exit %d, %s%s", code, out, problems)
 	}
-	if code, out, problems = ledger(t, o.URL, "export"); code != exitDone || !strings.Contains(out, `{"transfer":{"id":"t-4","from":"jane"`) {
+	if code, out, problems = ledger(t, o.URL, "export"); code != exitDone || !strings.Contains(out, `{"transfer":{"id":"t-4","from":"jane"`) ||
+		strings.Contains(problems, "To continue") {
 		t.Errorf("exit %d, %s%s", code, out, problems)
 	}
 	for _, wrong := range []string{"--from c", "--json"} {

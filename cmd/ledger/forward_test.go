@@ -283,8 +283,10 @@ func TestForwardFromNow(t *testing.T) {
 		time.Since(begins.From) > time.Hour {
 		t.Errorf("%s, %v; sent %q", text, err, o.got)
 	}
-	flags.cursor = filepath.Join(t.TempDir(), "other")
 	flags.isFromNow = false
+	flags.rewind = time.Now().Add(-time.Second)
+	o.refused(flags, "would skip")
+	flags.cursor, flags.rewind = filepath.Join(t.TempDir(), "other"), time.Time{}
 	o.must(flags)
 	o.transfers(3)
 	flags.isFromNow = true

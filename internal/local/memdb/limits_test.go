@@ -89,24 +89,3 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
-
-// A page of a query holds 1 MB.
-func TestPagesEndAtOneMegabyte(t *testing.T) {
-	_, client := open(t, memdb.Options{})
-	for n := range 5 {
-		item := store.KeyItem(store.Key{PK: "p", SK: fmt.Sprint(n)})
-		item["Text"] = store.String(strings.Repeat("x", 300<<10))
-		put(t, client, item)
-	}
-	in := &dynamodb.QueryInput{
-		TableName: tableName, KeyConditionExpression: aws.String("PK = :p"),
-		ExpressionAttributeValues: store.Item{":p": store.String("p")},
-	}
-	for _, want := range []int32{4, 1} {
-		out, err := client.Query(t.Context(), in)
-		if err != nil || out.ScannedCount != want || out.Count != want || (out.LastEvaluatedKey == nil) != (want == 1) {
-			t.Fatalf("%+v, %v", out, err)
-		}
-		in.ExclusiveStartKey = out.LastEvaluatedKey
-	}
-}
