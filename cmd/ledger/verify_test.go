@@ -67,6 +67,7 @@ func TestVerifyReports(t *testing.T) {
 
 // An audit that did not read the whole table gives no verdict. It says how far it came.
 func TestIncompleteVerify(t *testing.T) {
+	t.Parallel()
 	denied := scanned(t, func() string { return "AccessDeniedException" })
 	code, out, problems := ledger(t, "", "verify", "--dynamodb-endpoint", denied)
 	if code != exitFailed || out != "" || !strings.Contains(problems, "proves nothing") || !strings.Contains(problems, "in words") {
