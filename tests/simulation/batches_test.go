@@ -91,7 +91,7 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 				h.fail("%s: member %s of an atomic batch is refused alone: %w", b.name, op.name, failed)
 			}
 		case i != e.Request-1: // refused because another member is
-			if calls[i].wasAcknowledged {
+			if calls[i].wasAcknowledged && !op.alone {
 				h.fail("%s: refused (%w), but its member %s was acknowledged", b.name, e, op.name)
 			}
 			op.calls[c] = e.Code
@@ -158,6 +158,7 @@ func (g *generator) batching() {
 	}
 	g.sharing()
 	g.endingInBatches()
+	g.colliding()
 }
 
 // two returns the accounts with a limit, in any order.
@@ -235,6 +236,49 @@ func (g *generator) endingInBatches() {
 		g.transfer(account, bank, usd, g.amount(1, 60), 6*time.Second+g.seconds(12))
 	}
 }
+
+// colliding adds atomic batches whose members collide with what others send at the same time: the same transactions
+// alone, reversals of the same transactions, and ends of the same holds.
+func (g *generator) colliding() {
+	for range 1 + g.IntN(2) {
+		account, quantity := pick(g.dice, jane, joe, shop, shop), g.amount(60, 150)
+		b := g.add(&operation{kind: kindBatch, begin: 10*time.Second + g.seconds(8), atomic: true})
+		within := pick(g.dice, .2, 1, 4)
+		begin := func() time.Duration { return b.begin + g.seconds(within) - time.Duration(within*.5e9) }
+		for range 1 + g.IntN(2) {
+			op := g.transfer(bank, account, usd, g.amount(1, 20), begin()-pick(g.dice, 0, 0, 4*time.Second))
+			op.alone = true
+			g.joinBatch(b, op)
+		}
+		for range 1 + g.IntN(2) {
+			of := g.transfer(bank, account, usd, quantity, g.seconds(3))
+			for range 1 + g.IntN(3) {
+				g.reverse(of, g.smallPart(), begin())
+			}
+			back := g.reverse(of, pick(g.dice, ledger.Part{}, g.smallPart(), g.smallPart()), b.begin)
+			back.legs = back.brings()
+			g.joinBatch(b, back)
+		}
+		for range g.IntN(3) {
+			hold := g.transfer(bank, account, usd, quantity, 2*time.Second+g.seconds(3)).asHold(200 * time.Second)
+			end, part := pick(g.dice, (*generator).release, (*generator).capture), g.smallPart()
+			for _, at := range []time.Duration{b.begin, begin()} {
+				op := end(g, hold, at)
+				if op.kind == kindCapture && g.chance(.9) { // mostly the same end
+					op.part = part
+				}
+				if at == b.begin {
+					op.legs = op.brings()
+					g.joinBatch(b, op)
+				}
+			}
+		}
+		g.Shuffle(len(b.members), func(i, j int) { b.members[i], b.members[j] = b.members[j], b.members[i] })
+	}
+}
+
+// smallPart draws a part of a transfer to capture or reverse.
+func (g *generator) smallPart() ledger.Part { return ledger.Part{Quantity: new(g.amount(1, 12))} }
 
 // joinBatch makes an operation a member of a batch.
 func (g *generator) joinBatch(b, op *operation) {

@@ -29,7 +29,7 @@ func (h *history) startCallers() {
 		op.skipped = !slices.Contains(h.plan.Operations, n) || op.batch != nil && op.batch.skipped
 	}
 	for n, op := range h.operations {
-		if op.skipped || op.isNext || op.batch != nil {
+		if op.skipped || op.isNext || op.batch != nil && !op.alone {
 			continue
 		}
 		names := []string{op.name}

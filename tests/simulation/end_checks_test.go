@@ -113,7 +113,7 @@ func (h *history) checkAnswers(op *operation) {
 	switch {
 	case op.acknowledged != nil && (!exists || !sameTransaction(*op.acknowledged, stored)):
 		h.fail("%s was acknowledged, but what is stored is missing or differs", op.name)
-	case exists && op.refusedForGood:
+	case exists && op.refusedForGood && !op.alone: // what is also sent alone is not refused with its batch
 		h.fail("%s is stored, although the last answer was final: %v", op.name, op.calls)
 	case exists:
 		h.checkWriter(op, h.model.writer(stored.Legs), "")
@@ -148,13 +148,14 @@ func (h *history) retryEnd(ctx context.Context, p *process, op *operation, store
 func (h *history) checkAtomic(batch *operation) {
 	var stored, missing []string
 	for _, op := range batch.members {
-		isStored := h.model.isStored(op)
+		isStored, legs := h.model.isStored(op), h.model.headers[op.name].Legs
 		if isStored && op.endsHold() {
 			end := h.model.outcomes[op.target.name]
-			if isStored = op.asksFor(h.model.headers[op.target.name], end); isStored {
-				if _, own := op.calls[h.model.writer(end.Legs)]; !own {
-					continue // somebody else asked for the same
-				}
+			isStored, legs = op.asksFor(h.model.headers[op.target.name], end), end.Legs
+		}
+		if isStored && (op.alone || op.endsHold()) {
+			if _, own := batch.calls[h.model.writer(legs)]; !own {
+				continue // somebody else asked for the same
 			}
 		}
 		if isStored {

@@ -81,6 +81,7 @@ type operation struct {
 	members []*operation // of a batch
 	atomic  bool         // an atomic batch
 	batch   *operation   // the batch that this operation is sent in; nil: none
+	alone   bool         // another caller sends this member of an atomic batch alone
 
 	next    *operation // the same caller starts it as soon as this operation is acknowledged
 	isNext  bool       // another operation has this one as its next
