@@ -18,7 +18,7 @@ import (
 func FuzzForgedCursor(f *testing.F) {
 	fix := newFixture(f)
 	f.Fuzz(func(t *testing.T, path, filter, position string) {
-		name := path + filter
+		name := "books" + path + filter
 		cursor := listed{name: name}.cursor(position)
 		const asked = "/v1/accounts/jane/postings"
 		w := fix.do(t, "GET", asked+"?cursor="+cursor, "")
