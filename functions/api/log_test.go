@@ -65,6 +65,7 @@ func TestRequestMetrics(t *testing.T) {
 			goodTransfer[1:] + `},{"transfer":{"id":"b-2","from":"fees","to":"jane","asset":"USD","quantity":"1"}}]}`,
 			map[string]any{"TransactionsPosted": 2.0, "TransactionsReplayed": 0.0}},
 		{"POST", "/v1/transfers?dry_run=true", goodTransfer, nil},
+		{"POST", "/v1/transfers?dry_run=true", `{"from":"fees","to":"jane","asset":"USD","quantity":"1"}`, nil},
 		{"GET", "/v1/transactions/t-1", "", nil},
 		{"GET", "/v1/accounts/nobody", "", nil},
 		{"GET", "/v1/accounts?limit=0", "", nil},
