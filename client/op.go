@@ -38,7 +38,8 @@ import (
 //	label    its name in lists of the command line; by default the name in JSON, and "-" for none
 //	none     its text in tables of the command line if it is not set
 //
-// The comments above an operation, a type and a field are their descriptions in openapi.json.
+// The comments above an operation and a field are their descriptions in openapi.json. That of a type is what follows
+// " is " in the first sentence of its comment.
 type Operation struct {
 	ID      string // the operationId
 	Method  string // "" for GET

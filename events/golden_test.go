@@ -85,11 +85,13 @@ func TestGoldenFiles(t *testing.T) {
 	for name, all := range events.StoredFields() {
 		for _, field := range all {
 			if fields[types[name]][field] == nil && !slices.Contains(neverStored[name], field) {
-				file := filepath.Join(os.TempDir(), name+".v1.new.json")
+				file := filepath.Join(os.TempDir(), fmt.Sprintf("%s.v1.new-%d.json", name, os.Getpid()))
 				has := func(e events.Event) bool { return e.EventName() == name && storedForm(e).Fields[field] != nil }
 				e := readable(eventstest.Event().Filter(has).Example(1))
-				t.Errorf("no golden file of %s has the field %s; %s is a new one; %v", name, field, file,
-					os.WriteFile(file, toJSON(e), 0o600))
+				if err := os.WriteFile(file, toJSON(e), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				t.Errorf("no golden file of %s has the field %s; %s is a new one", name, field, file)
 			}
 		}
 	}

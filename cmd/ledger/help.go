@@ -27,6 +27,9 @@ func explain(root *cobra.Command) {
 		if page == nil {
 			page = pages.Lookup(name + ".txt")
 		}
+		if page == nil {
+			panic("help/" + strings.Fields(name)[0] + ".txt has no page of " + name)
+		}
 		var text strings.Builder
 		if err := page.Execute(&text, nil); err != nil {
 			panic(err) // the pages are part of this program

@@ -128,13 +128,15 @@ func (d *document) schemaOf(of reflect.Type, f client.Field) *object {
 			schema.set("format", "int64")
 		}
 		bound(schema, f)
+	case t.Kind() == reflect.Bool:
+		schema = newObject("type", "boolean")
 	case t.Kind() == reflect.String:
 		schema = newObject("type", "string")
 		if values := f.Tag.Get("enum"); values != "" {
 			schema.set("enum", strings.Split(values, ","))
 		}
 	default:
-		log.Fatalf("the field %s of type %s has no schema", f.JSON, t)
+		log.Fatalf("the field %s of %s has no schema: give it a tag `is`, or a case for %s here", f.JSON, of, t)
 	}
 	if comment := d.comment(of, f); comment != "" {
 		schema.set("description", comment)

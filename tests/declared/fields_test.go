@@ -68,6 +68,7 @@ func TestEachFieldOfAResource(t *testing.T) {
 		}
 		return string(text)
 	}
+	schemas := s.Must(200, "GET", "/openapi.json", "")
 	for form, o := range map[string]client.Operation{
 		"asset": client.RegisterAsset.Untyped(), "account": client.OpenAccount.Untyped(), "group": client.RegisterGroup.Untyped(),
 	} {
@@ -85,6 +86,7 @@ func TestEachFieldOfAResource(t *testing.T) {
 		}
 		s.Must(201, "PUT", path("new"), jsonOf(body))
 		s.Must(200, "PUT", path("new"), jsonOf(body))
+		listed := s.Must(200, "GET", strings.TrimSuffix(path(""), "/")+"?prefix=new", "")
 		stored, shown, asked := s.Must(200, "GET", path("new"), ""), page(strings.TrimPrefix(path("new"), "/v1")), page("/do/"+form)
 		for _, f := range client.FieldsOf(o.In) {
 			if !f.IsSettable() {
@@ -93,6 +95,16 @@ func TestEachFieldOfAResource(t *testing.T) {
 			one, other, over, isPlain := values(t, f)
 			if got := jsonOf(stored.Value(f.JSON)); got != jsonOf(one) {
 				t.Errorf("%s of a new %s is %s, was %v", f.JSON, form, got, one)
+			}
+			if got := jsonOf(listed.Value("data", 0, f.JSON)); (got == jsonOf(one)) != f.IsListed() {
+				t.Errorf("%s of a %s in a list is %s: its tags list and stored say otherwise", f.JSON, form, got)
+			}
+			if most, ok := schemas.Value("components", "schemas", f.Is(), "maxLength").(float64); ok {
+				longest := strings.Repeat("x", int(most))
+				over = longest + "x"
+				if f.Is() != "ID" {
+					s.Must(201, "PUT", path("longest-"+f.JSON), with(f.JSON, longest))
+				}
 			}
 			for value, status := range map[*any]int{&other: 409, &over: 400} {
 				id := map[int]string{409: "new", 400: "another"}[status]
