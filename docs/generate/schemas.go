@@ -136,7 +136,7 @@ func (d *document) schemaOf(of reflect.Type, f client.Field) *object {
 			schema.set("enum", strings.Split(values, ","))
 		}
 	default:
-		log.Fatalf("the field %s of %s has no schema: give it a tag `is`, or a case for %s here", f.JSON, of, t)
+		log.Fatalf("the field %s of %s has no schema: give it a tag `is`, or a case for %s in schemaOf", f.JSON, of, t)
 	}
 	if comment := d.comment(of, f); comment != "" {
 		schema.set("description", comment)
