@@ -86,10 +86,10 @@ func (l *Ledger) backdate(ctx context.Context, header *events.TransactionPosted,
 // PeriodAge is how long a period must be over before it is closed, by the store's clock.
 const PeriodAge = events.FinalAfter
 
-const (
-	ruleOver = "must be at least 5 minutes ago"
-	ruleNext = "must be the next number"
-)
+// RuleNext is the rule of a closing's number.
+const RuleNext = "must be the next number"
+
+const ruleOver = "must be at least 5 minutes ago"
 
 // ClosePeriod asks to close the books before a time.
 type ClosePeriod struct {
@@ -103,7 +103,7 @@ type ClosePeriod struct {
 func (r ClosePeriod) Shape() []FieldError {
 	var f faults
 	if r.Number < 1 || r.Number > events.MemberNumberMax {
-		f.check(Field{Name: "number"}, ruleNext)
+		f.check(Field{Name: "number"}, RuleNext)
 	}
 	if r.Before.Before(events.Epoch()) {
 		f.check(Field{Name: "closed_before"}, ruleEarliest)
@@ -137,7 +137,7 @@ func (l *Ledger) ClosePeriod(ctx context.Context, r ClosePeriod) (
 	case err != nil:
 		return closed, false, asError(err)
 	case r.Number > newest.Number+1: // what was closed meanwhile is answered below
-		return closed, false, invalidPeriod("number", ruleNext)
+		return closed, false, invalidPeriod("number", RuleNext)
 	}
 	db, err := l.checkClock(c, "")
 	if err != nil {

@@ -215,17 +215,11 @@ func showPeriod(e events.PeriodClosed) client.Period {
 }
 
 func (r *request) closePeriod(in *client.PeriodClosing) ledger.ClosePeriod {
+	if !isNumber(in.Number) {
+		r.failOnce("number", ledger.RuleNext)
+	}
 	number, _ := strconv.ParseInt(in.Number, 10, 64)
-	if strconv.FormatInt(number, 10) != in.Number {
-		number = 0 // which is refused
-	}
-	c := ledger.ClosePeriod{Number: number, Before: in.ClosedBefore, Reason: in.Reason, Actor: r.actor}
-	for _, f := range fieldErrors(c.Shape()) {
-		if f.Field == "number" { // a fault of the path: see checkBody
-			r.fail(f.Field, f.Rule)
-		}
-	}
-	return c
+	return ledger.ClosePeriod{Number: number, Before: in.ClosedBefore, Reason: in.Reason, Actor: r.actor}
 }
 
 func (a *api) close(r *request, c ledger.ClosePeriod) (reply, error) {
