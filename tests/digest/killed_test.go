@@ -61,7 +61,7 @@ func TestKilledRuns(t *testing.T) {
 		b.must(os.Mkdir(filepath.Join(b.dir, "notes"), 0o755))
 		for range 1 + random.IntN(2) {
 			// Every other kill is after the last request, when the note is written: as soon as its unfinished file is there,
-			// or somewhen.
+			// or up to 3 ms after the request.
 			at, late := 1+random.IntN(requests), time.Duration(random.IntN(4000))*time.Microsecond
 			if round%2 == 0 {
 				at = requests
