@@ -182,7 +182,7 @@ func TestBatchSizeAdaptsToTheStore(t *testing.T) {
 					time.Sleep(time.Duration(len(ids)) * takes.each)
 					return nil
 				}
-				imports(t, b.book, b, 1, many(500))
+				imports(t, b.book, b, 1, many(1_000))
 				within := 0
 				for _, size := range b.sizes {
 					if takes.least <= size && size <= takes.most {
