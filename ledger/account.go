@@ -149,8 +149,9 @@ func (c *accountChange) run(ctx *command) (Account, error) {
 			return Account{}, c.fail(asError(err))
 		}
 		if wrote {
-			c.account = NewAccount(*c.account.opening, &c.next)
-			c.ledger.accounts.add(&c.account, read)
+			changed := NewAccount(*c.account.opening, &c.next)
+			c.ledger.accounts.add(&changed, read)
+			c.account = changed
 			if c.frozen = c.next.Closing; c.frozen {
 				continue
 			}

@@ -157,6 +157,29 @@ func TestFreezeOfAnAccountThatIsBeingClosed(t *testing.T) {
 	})
 }
 
+// Other commands use the cached account while this one closes it and opens it again. It must not change under them.
+func TestCachedAccountIsNotChanged(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var frozen *ledger.Account
+		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
+			_, err := r.another().Post(t.Context(), transfer("t-1", "bank", "jane", "5"))
+			return errors.Join(err, apply())
+		}}}
+		r.journal.fail = func(string) error {
+			if cached := r.CachedAccount("jane"); frozen == nil && cached != nil && cached.Version == 2 {
+				frozen = cached
+			}
+			return nil
+		}
+		_, err := r.close("jane")
+		r.refused(err, ledger.CodeInvalidChange)
+		r.now("jane", 3, events.StateOpen)
+		if frozen.Version != 2 || frozen.State != isFrozen {
+			t.Errorf("it became %+v", *frozen)
+		}
+	})
+}
+
 // A limit was raised, used and lowered again. The debt is no alarm, and is not read again; a deeper one is.
 func TestDebtUnderAnEarlierLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
