@@ -93,6 +93,46 @@ func TestCachedAccountsExpire(t *testing.T) {
 	}
 }
 
+// A posting of a cost alone follows the closing of an account as a credit does.
+func TestCostOnAClosedAccount(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		cost := ledger.PostTransaction{Annotation: ledger.Annotation{ID: "t-1", Actor: "tester"}, Postings: []ledger.LegRequest{
+			{Account: "market", Asset: "AAPL", Cost: amount("1")}, {Account: "bob", Asset: "AAPL", Cost: amount("-1")},
+		}}
+		other := r.another()
+		if _, err := other.Post(t.Context(), cost); err != nil { // caches both
+			t.Fatal(err)
+		}
+		r.state("bob", isClosed)
+		time.Sleep(ledger.CreditAge)
+		cost.ID = "t-2"
+		_, err := other.Post(t.Context(), cost)
+		r.refused(err, ledger.CodeAccountClosed)
+	})
+}
+
+// A request with another body, for an asset or a group that this process does not know yet, leaves it as it is.
+func TestRefusedRegistration(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		group := ledger.RegisterGroup{ID: "desk", Name: "Desk", Actor: "tester"}
+		if _, _, err := r.another().RegisterGroup(t.Context(), group); err != nil {
+			t.Fatal(err)
+		}
+		group.Name = "another"
+		_, _, err := r.RegisterGroup(t.Context(), group)
+		r.refused(err, ledger.CodeGroupExists)
+		if got, err := r.Group(t.Context(), "desk"); err != nil || got.Name != "Desk" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		_, _, err = r.RegisterAsset(t.Context(), ledger.RegisterAsset{ID: "USD", Name: "another", Scale: 2, Actor: "tester"})
+		r.refused(err, ledger.CodeAssetExists)
+		if got, err := r.Asset(t.Context(), "USD"); err != nil || got.Name != "US dollar" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		r.mustPost(transfer("t-1", "bank", "jane", "1"))
+	})
+}
+
 // A freeze may come after a debit found no guard and before it created one. Then the freeze updated no guard, and the
 // debit must still be refused.
 func TestFreezeBeforeTheGuardIsCreated(t *testing.T) {

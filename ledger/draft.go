@@ -53,14 +53,14 @@ func (r PostTrade) expand() draft {
 }
 
 // debits reports whether d debits an account.
-func (d draft) debits(account string) bool { return d.moves(account, -1) }
+func (d draft) debits(account string) bool { return d.moves(account, true) }
 
-// credits reports whether d credits an account.
-func (d draft) credits(account string) bool { return d.moves(account, 1) }
+// credits reports whether d credits an account, or posts only a cost to it.
+func (d draft) credits(account string) bool { return d.moves(account, false) }
 
-func (d draft) moves(account string, sign int) bool {
+func (d draft) moves(account string, isDebit bool) bool {
 	return slices.ContainsFunc(d.legs, func(leg LegRequest) bool {
-		return leg.Account == account && (leg.Quantity.Sign() == sign || d.settle)
+		return leg.Account == account && (leg.Quantity.Sign() < 0 == isDebit || d.settle)
 	})
 }
 

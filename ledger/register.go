@@ -138,10 +138,10 @@ func define[E events.Event](
 	} else if stored, created, err = putDefinition(c, l, wanted); err != nil {
 		return stored, false, err
 	}
-	known.put(id, &stored)
 	if refused := definedOtherwise(otherwise, what, differences(stored, wanted)); refused != nil {
 		return *new(E), false, refused
 	}
+	known.put(id, &stored) // last, because a cached definition must not change
 	return stored, created, nil
 }
 
