@@ -1,7 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -58,5 +63,27 @@ func TestExpiresAfterADuration(t *testing.T) {
 	p := postFlags{id: "t-1", isHold: true, expires: expiry{in: time.Hour}}
 	if err := p.complete(); err != nil || !strings.HasSuffix(p.retryAdvice(), " --id t-1 --expires "+p.hold.ExpiresAt.Format(time.RFC3339)) {
 		t.Errorf("%+v, %v: advice %s", p.hold, err, p.retryAdvice())
+	}
+}
+
+// The JSON of an unknown outcome has its code and the id, although the last answer says that nothing was written.
+func TestJSONOfAnUnknownOutcome(t *testing.T) {
+	var attempts atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if attempts.Add(1) == 1 {
+			panic(http.ErrAbortHandler) // no answer
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusPreconditionFailed)
+		fmt.Fprint(w, `{"code":"version_mismatch","detail":"Nothing was written."}`)
+	}))
+	t.Cleanup(s.Close)
+	var problem struct {
+		Code string
+		ID   string `json:"transaction_id"`
+	}
+	code, _, problems := ledger(t, s.URL, "account", "change", "jane", "--name", "Jane", "--if-version", "3", "--json")
+	if err := json.Unmarshal([]byte(problems), &problem); err != nil || code != exitFailed || problem.Code != "outcome_unknown" || problem.ID != "jane" {
+		t.Errorf("exit %d, %v: %s", code, err, problems)
 	}
 }

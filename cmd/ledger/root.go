@@ -70,7 +70,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 // problemOf returns the problem object (RFC 9457) of an error, on one line: that of the API, or one with the same
 // members code and detail.
 func problemOf(err error, failed bool) []byte {
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Raw != nil {
+	unknown, isUnknown := errors.AsType[*client.UnknownError](err)
+	// The last answer of an unknown outcome may say that nothing was written, which is true of the last attempt only.
+	if refused, ok := errors.AsType[*client.Error](err); ok && !isUnknown && refused.Raw != nil {
 		var line bytes.Buffer
 		if json.Compact(&line, refused.Raw) == nil {
 			return line.Bytes()
@@ -83,7 +85,7 @@ func problemOf(err error, failed bool) []byte {
 	if _, ok := errors.AsType[*client.UnreachableError](err); ok {
 		problem["code"] = "unreachable"
 	}
-	if unknown, ok := errors.AsType[*client.UnknownError](err); ok {
+	if isUnknown {
 		problem["code"], problem["transaction_id"] = "outcome_unknown", unknown.ID
 	}
 	line, _ := json.Marshal(problem) // of texts, it never fails
