@@ -110,7 +110,8 @@ func newLedger(t *testing.T) *system.System {
 	return s
 }
 
-// A statement of any number of pages has one heading, one opening and one closing balance.
+// A statement of any number of pages has one heading, one opening and one closing balance. It says why postings may be
+// missing.
 func TestStatementPages(t *testing.T) {
 	s := newLedger(t)
 	var file strings.Builder
@@ -124,8 +125,13 @@ func TestStatementPages(t *testing.T) {
 	s.Project()
 	for flag, want := range map[string]int{"--csv": 1 + 1 + many + 1, "--json": 2, "--minor": 1 + 1 + many + 2} {
 		_, out, problems := ledger(t, s.URL, "statement", "jane", "USD", "--month", "2020-05", flag)
-		if lines := strings.Count(out, "\n"); lines != want || strings.Contains(problems, "last ten seconds") {
+		if lines := strings.Count(out, "\n"); lines != want || strings.Contains(problems, "missing") {
 			t.Errorf("%s: %d lines, want %d: %s\n%s", flag, lines, want, problems, out)
 		}
 	}
+	if code, _, problems := ledger(t, s.URL, "close-books", "--through", "2020-05-31", "--reason", "Audited"); code != exitDone {
+		t.Fatal(problems)
+	}
+	_, _, problems := ledger(t, s.URL, "statement", "jane", "USD", "--month", "2020-05")
+	says(t, problems, "the books were closed less than 5 minutes ago")
 }

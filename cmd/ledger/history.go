@@ -159,7 +159,8 @@ func (env *environment) statement(ctx context.Context, q client.StatementQuery, 
 		isFirst, isSettled = false, r.Value.Settled
 	}
 	if !isSettled {
-		fmt.Fprintln(env.err, "The statement ends less than ten seconds ago. Postings may still be missing.")
+		fmt.Fprintln(env.err, "Postings may still be missing: the statement ends less than ten seconds ago, or "+
+			"the books were closed less than 5 minutes ago.")
 	}
 	return nil
 }
