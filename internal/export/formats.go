@@ -94,6 +94,9 @@ func (f hledgerFormat) account(_ context.Context, accounts []client.Account) err
 	return nil
 }
 
+// ownTags is the prefix of books.TagID and the others: an import would take a key of metadata for one of them.
+const ownTags = "ledger-"
+
 // hledgerTag matches keys that are valid tag names. hledgerValue matches values that hledger reads unchanged.
 var (
 	hledgerTag   = regexp.MustCompile(`^[^\s:,;\[\]]+$`)
@@ -111,7 +114,8 @@ func (f hledgerFormat) transaction(_ context.Context, t posted) error {
 		events.FormatTime(t.at))
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
 		value := t.Metadata[key]
-		if !hledgerTag.MatchString(key) || !hledgerValue.MatchString(value) || key == "date" || key == "date2" {
+		if !hledgerTag.MatchString(key) || !hledgerValue.MatchString(value) || key == "date" || key == "date2" ||
+			strings.HasPrefix(key, ownTags) {
 			f.note("metadata that hledger cannot represent is left out")
 			continue
 		}
@@ -214,7 +218,8 @@ func accountName(id string) string {
 		if b.Len() > 0 {
 			b.WriteByte(':')
 		}
-		if part == "" || part[0] < '0' || part[0] > 'Z' || part[0] > '9' && part[0] < 'A' {
+		if part == "" || part[0] < '0' || part[0] > 'Z' || part[0] > '9' && part[0] < 'A' ||
+			strings.HasPrefix(part, "X-") { // else it would be taken for a part to which X- is added
 			b.WriteString("X-")
 		}
 		for i := range len(part) {
@@ -245,7 +250,7 @@ func (f *beancountFormat) transaction(_ context.Context, t posted) error {
 	fmt.Fprintf(f.out, "\n%s * %s\n  %s: %s\n  %s: %s\n", t.at.Format(time.DateOnly), quoted(t.Description),
 		books.TagID, quoted(t.ID), books.TagAt, quoted(events.FormatTime(t.at)))
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
-		if !beancountKey.MatchString(key) || key == "filename" || key == "lineno" || strings.HasPrefix(key, "ledger-") {
+		if !beancountKey.MatchString(key) || key == "filename" || key == "lineno" || strings.HasPrefix(key, ownTags) {
 			f.note("metadata whose key beancount does not accept is left out")
 			continue
 		}
