@@ -52,7 +52,8 @@ func (env *environment) trialBalance(ctx context.Context, o trialOptions) error 
 		fmt.Fprintln(env.err, "Postings of the last seconds may still be missing.")
 	}
 	if sum, ok := t.Unbalanced(o.Query); ok {
-		return fmt.Errorf("the balances of %s sum up to %s, not to zero: run `ledger verify`", sum.Asset,
+		return fmt.Errorf("the balances of %s sum up to %s, not to zero: if nobody posts with an effective date "+
+			"before --at while they are read, run `ledger verify`", sum.Asset,
 			env.units.Quantity(sum.Asset, sum.Balance))
 	}
 	return nil

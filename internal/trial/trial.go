@@ -114,8 +114,9 @@ func totals(lines []Line) ([]Line, error) {
 	return slices.SortedFunc(maps.Values(sums), func(a, b Line) int { return cmp.Compare(a.Asset, b.Asset) }), nil
 }
 
-// Unbalanced returns the first sum of all accounts that is not zero, which must never be. ok is false if there is none,
-// or if the trial balance is of some accounts only or may still change.
+// Unbalanced returns the first sum of all accounts that is not zero, which must not be unless a transaction with an
+// effective date before At was posted meanwhile: the accounts are read one by one. ok is false if there is none, or if
+// the trial balance is of some accounts only or may still change.
 func (t Balance) Unbalanced(q Query) (sum Line, ok bool) {
 	if q.Prefix+q.Group != "" || !t.Settled {
 		return Line{}, false
