@@ -273,12 +273,9 @@ func (l *Ledger) postChain(c *command, chain []*request) {
 				continue
 			}
 			r.refused = asError(err)
-			switch r.refused.Code {
-			case CodeUnavailable, CodeThrottled, CodeContention, CodeOutcomeUnknown:
-				for _, of := range of {
-					if of != "" {
-						open[of] = true
-					}
+			for _, of := range of {
+				if of != "" && r.refused.isTemporary() {
+					open[of] = true
 				}
 			}
 		}

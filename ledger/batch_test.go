@@ -60,6 +60,17 @@ func TestBatchesAreOfOneKind(t *testing.T) {
 	})
 }
 
+// What an invalid request of a batch names is not read with what the others name: it may be no key.
+func TestInvalidRequestsAreNotLookedUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		invalid := transfer("t-1", "bank", strings.Repeat("x", 3000), "1")
+		r.results(false, "invalid_request posted posted", invalid, transfer("t-2", "bank", "jane", "1"), transfer("t-3", "bank", "bob", "1"))
+		if n := r.journal.count("Lookup"); n != 1 || strings.Contains(r.log.String(), "prefetch") {
+			t.Errorf("%d lookups: %s", n, r.log)
+		}
+	})
+}
+
 // holding funds jane with 100 USD and lets her hold 10 of them for shop n times, as h-0, h-1 …
 func (r *rig) holding(n int, after time.Duration) {
 	r.t.Helper()

@@ -157,6 +157,25 @@ func TestFreezeOfAnAccountThatIsBeingClosed(t *testing.T) {
 	})
 }
 
+// An account that somebody froze and that cannot be closed stays frozen. A closed one cannot be changed.
+func TestCloseAndChangeRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "1")
+		r.state("jane", isFrozen)
+		_, err := r.close("jane")
+		r.refused(err, ledger.CodeInvalidChange)
+		r.now("jane", 2, isFrozen)
+		r.state("bob", isClosed)
+		name := "Bob"
+		for _, change := range []ledger.ChangeAccount{{State: &isOpen}, {Name: &name}} {
+			change.ID = "bob"
+			_, err := r.change(change)
+			r.refused(err, ledger.CodeInvalidChange)
+		}
+		r.now("bob", 3, isClosed)
+	})
+}
+
 // Other commands use the cached account while this one closes it and opens it again. It must not change under them.
 func TestCachedAccountIsNotChanged(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -78,6 +78,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// isTemporary reports whether e is no answer: the same request, sent again, may be carried out, or may have been.
+func (e *Error) isTemporary() bool {
+	switch e.Code {
+	case CodeContention, CodeThrottled, CodeUnavailable, CodeOutcomeUnknown:
+		return true
+	}
+	return false
+}
+
 // FieldError names a field of a request and the rule that it breaks.
 type FieldError struct {
 	Field    Field

@@ -85,6 +85,22 @@ func TestRequestsWaitForEarlierOnes(t *testing.T) {
 	}
 }
 
+// The accounts of the first request cannot be read when the requests are to be written together. It stays the first.
+func TestJointWriteKeepsTheOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "10")
+		r.restart()
+		declined := 12 // by the lookup of all, and by that of the first request
+		r.journal.fail = func(request string) error {
+			if request == "Lookup" && r.journal.count(request) <= declined {
+				return errUnavailable
+			}
+			return nil
+		}
+		r.results(false, "posted insufficient_funds", transfer("t-1", "jane", "shop", "8"), transfer("t-2", "jane", "shop", "5"))
+	})
+}
+
 // A request that is refused alone, while a joint write with it may still be applied, is never posted.
 func TestLateJointWrite(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

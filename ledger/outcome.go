@@ -149,13 +149,13 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 }
 
 // settle is fail for an error of one request, if there is one. It returns nil if the attempts go on for the others:
-// then they are independent.
+// then they are independent, and they were sent already or do not wait for this one (see postChain).
 func (a *attempts) settle(ctx context.Context, r *request, err error) error {
 	if err == nil {
 		return nil
 	}
 	refused := r.inBatch(a.failAs(ctx, r.ID, err))
-	if !a.joint {
+	if !a.joint || len(a.sent) == 0 && refused.isTemporary() {
 		return refused
 	}
 	r.refused = refused
@@ -168,8 +168,7 @@ func (a *attempts) failAs(ctx context.Context, id string, err error) error {
 	if a.unknown && !slices.Contains(proofs, e.Code) && e.Code != CodeOutcomeUnknown {
 		e = unknownError(id, err)
 	}
-	switch e.Code {
-	case CodeContention, CodeThrottled, CodeUnavailable, CodeOutcomeUnknown:
+	if e.isTemporary() {
 		a.ledger.log.WarnContext(ctx, "transaction failed",
 			"transaction", id, "code", e.Code, "attempts", len(a.sent), "error", e.Err)
 	}

@@ -22,7 +22,7 @@ func TestActor(t *testing.T) {
 	}
 }
 
-// fixed are constant grants, by account or group.
+// fixed are constant grants, by account or group. Their numbers are 1 on accounts, 2 in groups, and 3 of groups.
 type fixed struct {
 	roles  map[string]events.Role
 	groups map[string][]string
@@ -33,21 +33,23 @@ func (f fixed) NewestGrant(_ context.Context, account, _ string) (events.Role, i
 }
 
 func (f fixed) NewestGroupGrant(_ context.Context, group, _ string) (events.Role, int64, error) {
-	return f.roles["group "+group], 1, nil
+	return f.roles["group "+group], 2, nil
 }
 
 func (f fixed) NewestGroups(_ context.Context, account string) ([]string, int64, error) {
-	return f.groups[account], 1, nil
+	return f.groups[account], 3, nil
 }
 
-// The strongest role counts, and only groups of the account count. An unknown role gives no rights.
+// The strongest role counts, and only groups of the account count. An unknown role gives no rights. A right names the
+// grants that give it, so that it is outdated when one of them is.
 func TestStrongestRole(t *testing.T) {
 	r := Resolver{fixed{
 		map[string]events.Role{"a": "viewer", "b": "owner", "c": "king", "group g": "operator", "group h": "owner",
 			"group k": "king"},
 		map[string][]string{"a": {"g"}, "b": {"g"}, "d": {"g", "h"}, "e": {"k"}},
 	}}
-	want := map[string]Role{"a": Operator, "b": Owner, "c": None, "d": Owner, "e": None, "f": None}
+	none := Right{Grant: 1}
+	want := map[string]Right{"a": {Operator, "g", 2, 3}, "b": {Role: Owner, Grant: 1}, "c": none, "d": {Owner, "h", 2, 3}, "e": none, "f": none}
 	needs := make(map[string]Role)
 	for account := range want {
 		needs[account] = Owner
@@ -56,9 +58,9 @@ func TestStrongestRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for account, role := range want {
-		if got[account].Role != role {
-			t.Errorf("%s: %v, want %v", account, got[account], role)
+	for account, right := range want {
+		if got[account] != right {
+			t.Errorf("%s: %+v, want %+v", account, got[account], right)
 		}
 	}
 }
