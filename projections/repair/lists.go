@@ -3,6 +3,7 @@ package repair
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -150,7 +151,8 @@ func (l *lists) isWanted(becomes store.Item) bool {
 }
 
 // stored rebuilds stored items of a view that differ from what entry makes of their transactions. Those that are
-// rebuilt elsewhere are left out. Those of malformed keys are left to the audit.
+// rebuilt elsewhere are left out. Those of malformed keys are left to the audit. A transaction that cannot be read is
+// reported, and its items stay.
 func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View, items []store.Item,
 	entry func(store.Key, projections.Transaction) store.Item, isElsewhere func(becomes store.Item) bool,
 ) error {
@@ -166,8 +168,19 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 			found, err = projections.TransactionsByID(ctx, l.table, ids, store.Strong)
 			return err
 		})
-		if err != nil {
+		switch {
+		case endsRun(ctx, err):
 			return err
+		case err != nil && len(some) > 1: // of one of them
+			for one := range slices.Chunk(some, 1) {
+				if err := l.stored(ctx, b, view, one, entry, isElsewhere); err != nil {
+					return err
+				}
+			}
+			continue
+		case err != nil:
+			l.run.report(Report{Err: err})
+			continue
 		}
 		for _, item := range some {
 			key := store.ItemKey(item)
@@ -184,12 +197,21 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 	return nil
 }
 
-// item rebuilds and reports an item.
+// item rebuilds and reports an item. Error: one that ends the run.
 func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, key store.Key, known *projections.Row,
 ) error {
 	report := b.item(ctx, Report{}, view, key, known, l.run.Scope.DropMissing)
-	if report.Err == nil {
-		l.run.report(report)
+	if endsRun(ctx, report.Err) {
+		return report.Err
 	}
-	return report.Err
+	if report.Err != nil {
+		report.Err = fmt.Errorf("item %s %s: %w", key.PK, key.SK, report.Err)
+	}
+	l.run.report(report)
+	return nil
+}
+
+// endsRun reports whether an error is not about one item.
+func endsRun(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || store.IsTableWide(err) || errors.Is(err, store.ErrThrottled))
 }

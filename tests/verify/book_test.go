@@ -105,7 +105,7 @@ func project(t testing.TB, client *dynamodb.Client, p *projections.Projector) {
 // indexed are the metadata keys by which the book lists transactions.
 var indexed = []string{"order", "by"}
 
-// list builds the lists of transactions and the journal. Error: events.ErrMalformedEvent.
+// list builds the lists of transactions and the journal.
 func list(t testing.TB, client *dynamodb.Client, now func() time.Time, scope repair.Scope, report func(repair.Report),
 ) error {
 	t.Helper()

@@ -238,10 +238,16 @@ func TestLongAuditFindsWhatWasYoung(t *testing.T) {
 	})
 }
 
-// A rebuild of lists does not take an event that cannot be read for one that does not exist: its entry stays.
+// A rebuild of lists does not take an event that cannot be read for one that does not exist: its entries stay. Such an
+// event does not end the rebuild: entries of others are repaired.
 func TestEntryOfAnUnreadableEventStays(t *testing.T) {
 	b := copyOfBook(t)
-	b.set(store.Asset.Key("AAPL"), store.AttrChecksum, store.String("AAAAAAAAAAAAAAAAAAAAAA"))
+	asset, header, hold := store.Asset.Key("AAPL"), store.Transaction.Key("t-1"), store.Transaction.Key("h-some")
+	for _, unreadable := range []store.Key{asset, header, hold} {
+		b.set(unreadable, store.AttrChecksum, store.String("AAAAAAAAAAAAAAAAAAAAAA"))
+	}
+	entries := []store.Key{b.listKey("t-1"), b.listKey("h-some"), b.expiryKey("h-some"), b.listKey("t-2")}
+	b.drop(entries[3])
 	client := b.client(t)
 	failed := 0
 	err := list(t, client, nil, repair.Scope{}, func(r repair.Report) {
@@ -253,7 +259,16 @@ func TestEntryOfAnUnreadableEventStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := book(system.Contents(t, client, books))
-	if page, _ := after.findEntry(store.Asset.Key("AAPL")); failed == 0 || after[page][store.AttrVoid] != nil {
-		t.Errorf("%d failures reported; the page is %v", failed, after[page])
+	for _, event := range []store.Key{asset, header, hold} {
+		page, _ := after.findEntry(event)
+		entries = append(entries, page)
+	}
+	for _, entry := range entries {
+		if after[entry] == nil || after[entry][store.AttrVoid] != nil {
+			t.Errorf("%v is %v", entry, after[entry])
+		}
+	}
+	if failed == 0 {
+		t.Error("no failure reported")
 	}
 }
