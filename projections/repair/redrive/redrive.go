@@ -202,7 +202,11 @@ func (r *Run) flush(ctx context.Context) error {
 				absent = append(absent, found.place)
 			default:
 				if store.IsJournaled(found.key.SK) {
-					listed.add(found.place, item)
+					if err := readable(item); err == nil {
+						listed.add(found.place, item)
+					} else {
+						r.problem(found.place, fmt.Errorf("lists and journal: %w", err))
+					}
 				}
 				if !target.Lists {
 					projected.add(found.place, item)
@@ -220,6 +224,15 @@ func (r *Run) flush(ctx context.Context) error {
 		return err
 	}
 	return r.list(ctx, listed)
+}
+
+// readable returns an error unless an item is the event of its key. A lister would only log it.
+func readable(item store.Item) error {
+	e, err := store.DecodeEvent(item)
+	if key := store.ItemKey(item); err == nil && store.EventKey(e) != key {
+		err = fmt.Errorf("%w: the %s has another key", store.ErrMalformedItem, e.EventName())
+	}
+	return err
 }
 
 // part is the part of a batch for one consumer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -211,22 +212,31 @@ func TestRunReportsProblemsAndContinues(t *testing.T) {
 	w.wantPostings("jane", "USD", 2)
 }
 
-// Redrive lists headers and ends of holds in batches of one journal page, and reports those that are not in the table.
+// Redrive lists headers and ends of holds in batches of one journal page. It reports those that are not in the table, and
+// those that the lister could only log: events that cannot be read.
 func TestTransactionsAreListed(t *testing.T) {
 	w := newWorld(t)
 	usd := w.post("jane", "USD", 1)
 	var keys []store.Key
-	for i := range 150 {
-		keys = append(keys, store.Transaction.Key(fmt.Sprint("t-", i)))
+	put := func(e events.Event) {
+		if err := w.Put(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, store.EventKey(e))
 	}
-	keys = append(keys, store.Outcome.Key("t-0"))
-	for _, k := range keys {
-		if _, err := w.Table.Write(t.Context(), store.Write{Item: store.KeyItem(k)}); err != nil {
+	for i := range 150 {
+		put(viewstest.Held(fmt.Sprint("t-", i), 1))
+	}
+	put(viewstest.Ended(viewstest.Held("t-0", 1), events.OutcomeReleased, 0, 2))
+	unreadable, moved := store.Transaction.Key("unreadable"), store.EventItem(viewstest.Held("elsewhere", 1))
+	maps.Copy(moved, store.KeyItem(store.Transaction.Key("moved")))
+	for _, item := range []store.Item{store.KeyItem(unreadable), moved} {
+		if _, err := w.Table.Write(t.Context(), store.Write{Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	gone := store.Transaction.Key("gone")
-	name := file(t, line(append(keys, usd[0])...), line(keys[0], gone))
+	name := file(t, line(append(keys, usd[0])...), line(keys[0], gone), line(unreadable, store.ItemKey(moved)))
 	for _, dry := range []bool{true, false} {
 		listed := make(map[store.Key]int)
 		r := w.ran(0, name, func(c *Config) {
@@ -242,7 +252,7 @@ func TestTransactionsAreListed(t *testing.T) {
 			}
 		})
 		want := map[bool]int{true: 0, false: len(keys)}[dry]
-		if n := r.Counts(); n.Listed != int64(len(keys)) || n.Balances != 1 || n.Failed != 1 || n.Skipped != 0 ||
+		if n := r.Counts(); n.Listed != int64(len(keys)) || n.Balances != 1 || n.Failed != 3 || n.Skipped != 0 ||
 			n.Views["memberships"] != 0 || len(listed) != want || listed[gone] > 0 {
 			t.Errorf("dry %t: %+v, %d listed, %q", dry, n, len(listed), r.problems)
 		}
