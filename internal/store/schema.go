@@ -48,6 +48,8 @@ func CheckTable(ctx context.Context, client *dynamodb.Client, name string) (*typ
 		return nil, fmt.Errorf("DynamoDB at %s did not answer within %v: %w", Endpoint(client), checkTimeout, err)
 	case err != nil:
 		return nil, fmt.Errorf("DynamoDB at %s: %w", Endpoint(client), err)
+	case out.Table == nil: // another service answers
+		return nil, fmt.Errorf("DynamoDB at %s did not describe table %s", Endpoint(client), name)
 	}
 	if err := CompareTable(out.Table); err != nil {
 		return nil, err

@@ -2,10 +2,14 @@ package store_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/store"
@@ -89,5 +93,19 @@ func TestCompareTable(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", name, e, says)
 			}
 		}
+	}
+}
+
+// Another service at the endpoint may answer any request with JSON.
+func TestAnswerWithoutATable(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer server.Close()
+	client := store.NewClient(aws.Config{
+		Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+	})
+	if _, err := store.CheckTable(t.Context(), client, "books"); err == nil || !strings.Contains(err.Error(), server.URL) {
+		t.Error(err)
 	}
 }
