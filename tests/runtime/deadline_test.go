@@ -226,7 +226,13 @@ func TestSIGTERM(t *testing.T) {
 	})
 	f.accept = make(chan struct{})
 	to := f.startInvocation(request("POST", "/v1/transfers", transfer("t-1")), time.Now().Add(defaultTime))
-	<-reached
+	select {
+	case <-reached:
+	case a := <-to:
+		t.Fatalf("answered %s without a write", a.text)
+	case <-time.After(timeout):
+		t.Fatalf("sent no write: %s", f.output)
+	}
 	f.signal(syscall.SIGTERM)
 	wantRunning := func(when string) {
 		t.Helper()

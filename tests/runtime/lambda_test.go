@@ -19,7 +19,7 @@ type lambda struct {
 	polls   chan struct{} // receives each poll of the process
 	offered chan invocation
 	started int           // number of invocations
-	accept  chan struct{} // if not nil, each answer is accepted after a receive from it
+	accept  chan struct{} // if not nil, each answer of a later invocation is accepted after a receive from it
 
 	mu         sync.Mutex
 	answers    map[string]chan answer // by the invocation's id
@@ -95,9 +95,10 @@ func (l *lambda) take(failed bool) http.HandlerFunc {
 			http.Error(w, "no such invocation", http.StatusBadRequest)
 			return
 		}
+		accept := l.accept // a test may set it as soon as it has the answer: for the next one
 		to <- answer{text, failed, time.Now()}
-		if l.accept != nil {
-			<-l.accept
+		if accept != nil {
+			<-accept
 		}
 		w.WriteHeader(http.StatusAccepted)
 	}
