@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -102,6 +103,23 @@ func TestAbandonedReadIsNoStoreFailure(t *testing.T) {
 		if got := f.metricsOf(t); w.Code != http.StatusServiceUnavailable || level != (c.want != nil) ||
 			!maps.Equal(got, c.want) {
 			t.Errorf("%s %s: %d, counted as %v, want %v", c.method, c.path, w.Code, got, c.want)
+		}
+	}
+}
+
+// A read of a user that fails is counted, and its cause is logged, as for a service.
+func TestFailedReadsOfUsersAreLogged(t *testing.T) {
+	f := newFixture(t)
+	f.fails = errors.New("the table is away")
+	for _, caller := range [][]string{nil, {userHeader, "u-17"}} {
+		for _, path := range []string{"/v1/accounts/jane", "/v1/groups/desk/accounts", "/v1/transactions/t-1"} {
+			w := f.do(t, "GET", path, "", caller...)
+			line := f.log.String()
+			isLogged := strings.Contains(line, `"level":"WARN"`) && strings.Contains(line, "the table is away")
+			if got := f.metricsOf(t); w.Code != http.StatusServiceUnavailable || !isLogged ||
+				!maps.Equal(got, map[string]any{"Throttled": 1.0}) {
+				t.Errorf("%s as %v: %d is counted as %v, and logged %s", path, caller, w.Code, got, line)
+			}
 		}
 	}
 }

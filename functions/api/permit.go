@@ -110,10 +110,11 @@ func (r *request) permitRead(do func() (reply, error)) (reply, error) {
 // whilePermitted reads the caller's role concurrently with the data. A denial cancels the reads of the data, so that
 // the response time does not reveal what exists.
 func (r *request) whilePermitted(do func() (reply, error)) (reply, error) {
-	ctx := r.ctx()
+	ctx, asked := r.ctx(), r.http
 	data, end := context.WithCancel(ctx)
 	defer end()
-	r.http = r.http.WithContext(data)
+	r.http = asked.WithContext(data)
+	defer func() { r.http = asked }() // the caller did not cancel it: see isAbandoned
 	result := make(chan error, 1)
 	go func() {
 		denied := r.checkRole(ctx)
