@@ -157,6 +157,25 @@ func TestFreezeOfAnAccountThatIsBeingClosed(t *testing.T) {
 	})
 }
 
+// An account was frozen, but its guard does not have that yet. A closing brings it up to date first. If these writes get
+// no answer, that is no defect: the closing may be tried again.
+func TestCloseWithoutAnswersOfAGuard(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("t-1", "jane", "shop", "100"))
+		r.journal.fail = failing("Guards", errUnavailable)
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.journal.fail = failing("SetGuardVersion", errUnknown)
+		_, err = r.close("jane")
+		r.refused(err, ledger.CodeUnavailable)
+		r.journal.fail = nil
+		if got, err := r.close("jane"); err != nil || got.State != isClosed {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
 // An account that somebody froze and that cannot be closed stays frozen. A closed one cannot be changed.
 func TestCloseAndChangeRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

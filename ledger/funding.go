@@ -191,22 +191,22 @@ func (a *attempts) raiseToExact(ctx context.Context, of []*limit) error {
 
 // inParallel is parallel for writes of guards. Its error is for a command that wrote no event.
 func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) *Error {
-	switch err := parallel(ctx, n, do); {
-	case err == nil:
-		return nil
-	case errors.Is(err, store.ErrUnknownOutcome): // the write is idempotent
-		return asError(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
-	default:
+	if err := parallel(ctx, n, do); err != nil {
 		return asError(err)
 	}
+	return nil
 }
 
-// retryWrite makes an idempotent write, with retries also after an unknown outcome, until the deadline.
+// retryWrite makes an idempotent write, with retries also after an unknown outcome, until the deadline. Then that is
+// ErrUnavailable: nothing depends on whether the write was applied.
 func (l *Ledger) retryWrite(ctx context.Context, do func(context.Context) (time.Time, error)) error {
 	for t := (tries{}); ; {
 		err := l.call(ctx, do)
-		again := declined(err) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnknownOutcome)
-		if !again || !t.again(ctx, err) {
+		if errors.Is(err, store.ErrUnknownOutcome) {
+			t.unknown = true
+			err = fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+		if !declined(err) && !errors.Is(err, store.ErrConflict) || !t.again(ctx, err) {
 			return err
 		}
 	}
