@@ -1,8 +1,10 @@
 package documents
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -236,6 +238,35 @@ func TestNamesContainTheStack(t *testing.T) {
 			text := fmt.Sprint(value) // a Ref is the name of a resource of this stack
 			if named.MatchString(property) && !strings.Contains(text, "AWS::Stack") && !strings.HasPrefix(text, "map[Ref:") {
 				t.Errorf("%s has the %s %v", id, property, value)
+			}
+		}
+	}
+}
+
+// Pages of other origins can read every header of the API's answers.
+func TestBrowsersSeeAllHeaders(t *testing.T) {
+	var api struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]struct{ Headers map[string]any }
+		}
+	}
+	text, err := os.ReadFile("../../functions/api/openapi.json")
+	if err == nil {
+		err = json.Unmarshal(text, &api)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack := readTemplate(t).with(t, map[string]any{"CorsOrigins": "https://app.example.com"}).resources()
+	exposed := listOf(valueAt(stack["LedgerApi"].Properties, "CorsConfiguration", "ExposeHeaders"))
+	for path, operations := range api.Paths {
+		for _, o := range operations {
+			for status, response := range o.Responses {
+				for name := range response.Headers {
+					if !slices.Contains(exposed, any(strings.ToLower(name))) {
+						t.Errorf("%s, %s: %s is not exposed", path, status, name)
+					}
+				}
 			}
 		}
 	}
