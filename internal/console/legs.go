@@ -148,6 +148,9 @@ func (v *visit) lines(of field) (any, error) {
 			return nil, fmt.Errorf("%s: %q is not an amount and an asset such as 500.00 USD", of.Label, line)
 		}
 		limit, err := v.units.Parse(v.ctx, of.Label, words[1], words[0])
+		if _, isGiven := limits.Limits[words[1]]; isGiven {
+			err = fmt.Errorf("%s: %q is of an asset that has a line before", of.Label, line)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -148,11 +148,13 @@ func TestFieldsOfForms(t *testing.T) {
 	s.do("account", values("id", "margin", "name", "Margin", "limits", "1000.50 USD\n5 GOLD"))
 	s.has(s.get("accounts/margin", http.StatusOK), "overdraft limit <bdi>5.000 GOLD", "overdraft limit <bdi>1,000.50 USD")
 	s.has(s.do("change", values("account", "margin", "name", "Wide", "limits", "none")), "<h1>Wide</h1>", "name <bdi>“Wide”", "no overdraft")
-	for field, c := range map[string][2]string{
-		"metadata": {"transfer", "order"}, "effective_at": {"transfer", "yesterday"}, "limits": {"account", "5USD"}, "quantity-1": {"legs", "x"},
+	for _, c := range [][3]string{
+		{"transfer", "metadata", "order"}, {"transfer", "effective_at", "yesterday"}, {"account", "limits", "5USD"}, {"legs", "quantity-1", "x"},
+		{"account", "limits", "6 USD\n7 USD"},
 	} {
-		filled := values(field, c[1], "id", "bad", "from", "jane", "to", "bank", "asset", "USD", "quantity", "1", "account-1", "jane", "asset-1", "USD")
-		s.has(s.send(c[0], s.get("do/"+c[0], http.StatusOK), filled, http.StatusUnprocessableEntity), `role="alert"`, html.EscapeString(`"`+c[1]+`"`))
+		wrong := c[2][strings.LastIndex(c[2], "\n")+1:]
+		filled := values(c[1], c[2], "id", "bad", "from", "jane", "to", "bank", "asset", "USD", "quantity", "1", "account-1", "jane", "asset-1", "USD")
+		s.has(s.send(c[0], s.get("do/"+c[0], http.StatusOK), filled, http.StatusUnprocessableEntity), `role="alert"`, html.EscapeString(`"`+wrong+`"`))
 	}
 }
 
