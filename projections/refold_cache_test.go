@@ -10,7 +10,6 @@ import (
 	"ledger.example/events"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
-	"ledger.example/tests/full"
 )
 
 // oneRecords returns records with figures, of postings with quantity 1 and cost 2.
@@ -78,22 +77,52 @@ func TestRecordsOutOfOrderAreCounted(t *testing.T) {
 	viewstest.Same(t, "head", b.Stored(jane).Head, ones(3_599_003, 4))
 }
 
-// A projector that refolds ever new balances keeps its cache within bounds.
-func TestTheCacheIsBounded(t *testing.T) {
-	full.Only(t, "projects 20,000 balances")
+// The cache remembers the last 16,384 counted postings of a balance. A record of one of them costs no more than the read
+// of the balance. Each other one costs the stretch of its posting.
+func TestCountedPostingsAreRemembered(t *testing.T) {
 	b := newBook(t)
-	for n := range 200 {
-		var batch []projections.Record
-		for i := range 100 {
-			k := events.Pair{Account: fmt.Sprintf("a-%d", n*100+i), Asset: "USD"}
-			batch = append(batch, oneRecords(k, b.PostOnes(k, 1)...)...)
+	repeat := func(at int, isRemembered bool) {
+		t.Helper()
+		b.Requests()
+		b.Refold(jane, ksuid(at))
+		if done := b.Requests(); (done.Queries == 0) != isRemembered {
+			t.Errorf("posting %d: %+v", at, done)
 		}
-		b.project(batch)
 	}
-	balances, weight := b.Projector.Cached()
-	if balances < 5000 || balances > 8192 || weight > 65_536 {
-		t.Errorf("%d balances, of a weight of %d", balances, weight)
+	b.Refold(jane, b.PostOnes(jane, upTo(1, 10_000)...)...)
+	b.Refold(jane, b.PostOnes(jane, upTo(10_001, 16_384)...)...)
+	repeat(1, true)
+	repeat(16_384, true)
+	b.Refold(jane, b.PostOnes(jane, 16_385)...)
+	repeat(16_385, true)
+	repeat(16_384, false)
+}
+
+// The cache has a bounded weight. Balances that reach it exactly stay, and the next one replaces one of them. Of a balance
+// with more postings than it remembers, it remembers the first.
+func TestTheCacheIsBounded(t *testing.T) {
+	b := newBook(t)
+	want := func(balances, weight int) {
+		t.Helper()
+		if n, w := b.Projector.Cached(); n != balances || w != weight {
+			t.Errorf("%d balances with a weight of %d, want %d with %d", n, w, balances, weight)
+		}
 	}
+	add := func(account string, postings int) {
+		k := events.Pair{Account: account, Asset: "USD"}
+		b.Refold(k, b.PostOnes(k, upTo(1, postings)...)...)
+	}
+	b.Time = morning // each posting is above the seal, and counted: it weighs 2
+	for n := range 4 {
+		add(fmt.Sprint("a-", n), 8192-4)
+		want(n+1, (n+1)*16_384)
+	}
+	add("b", 1)
+	want(4, 3*16_384+10)
+	b.Time = morning.Add(time.Hour) // none is above the seal
+	b.on(b.Table)
+	add("c", 16_400)
+	want(1, 8+16_384)
 }
 
 // If there are more postings above the seal than the cache holds, the refold reads them again. The cache entry must not
