@@ -81,7 +81,8 @@ func (d *delivery) deliver(ctx context.Context, batch []record, invocations int)
 		batch = batch[done:]
 		d.failures++
 		switch reported := errors.Is(failure, errReported); {
-		case done > 0: // the rest is a new batch
+		case done > 0:
+			retries = 0 // the rest is a new batch
 		case !reported && len(batch) > 1:
 			if err := backoff.Sleep(ctx, d.failures); err != nil {
 				return err

@@ -50,6 +50,11 @@ func TestDelivery(t *testing.T) {
 			10, 8, 0, reportFirst(sequence(6), sequence(3), sequence(8)), [][]string{a[:8], a[2:8], a[8:10]}, nil,
 		},
 		"moving it uses up no retry": {4, 4, 0, oneByOne, [][]string{a[:4], a[1:4], a[2:4], a[3:4]}, nil},
+		"what is left has its own retries": {
+			4, 4, 1, func(_ context.Context, n int, _ []string) (response, error) {
+				return [...]response{failed(sequence(1)), failed(sequence(2)), failed(sequence(2)), {}}[n-1], nil
+			}, [][]string{a[:4], a[:4], a[1:4], a[1:4]}, nil,
+		},
 		"a reported first record is never halved": {
 			4, 4, 1, func(context.Context, int, []string) (response, error) { return failed(sequence(1)), nil },
 			[][]string{a[:4], a[:4]}, [][]string{a[:4]},
