@@ -25,7 +25,7 @@ const usage = `ledger-proof checks proofs of a ledger's journal. It reads files 
 
   ledger-proof inclusion PROOF --key KEY
   ledger-proof consistency OLD NEW HASHES --key KEY
-  ledger-proof book ENTRIES NOTE --key KEY --as-of TIME [--account ACCOUNT]
+  ledger-proof book ENTRIES NOTE --key KEY [--as-of TIME] [--account ACCOUNT]
 
 KEY is the file key.pub of the auditor, whom you must trust for it. --key may be repeated, for two auditors. The exit
 status is 0 if the proof holds, and 1 if it does not.
