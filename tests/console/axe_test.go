@@ -35,7 +35,9 @@ const (
 	phone   = 375
 )
 
-var displays = []display{{"light", desktop}, {"dark", desktop}, {"dark", phone}, {"light", phone}}
+// displays has pairs with both schemes and both widths. The style of a scheme has only colors, and that of a width has
+// none, so a page needs one pair.
+var displays = [][]display{{{"light", desktop}, {"dark", phone}}, {{"dark", desktop}, {"light", phone}}}
 
 // setDisplay sets the color scheme and width of the current page.
 func (b *browser) setDisplay(l display) {
@@ -48,53 +50,58 @@ func (b *browser) setDisplay(l display) {
 	}))
 }
 
-// No page violates an accessibility rule, in dark or light mode, on a desktop or a phone.
-func TestAccessibility(t *testing.T) {
+// No page violates an accessibility rule. On a phone, none is wider than the screen or has a tap target that is too
+// small. Pages take turns with the pairs of displays.
+func TestEveryPage(t *testing.T) {
 	t.Parallel()
-	path := os.Getenv(axeVariable)
-	if path == "" {
-		full.Without(t, "axe-core ("+axeVariable+" says where its axe.min.js is; .ci/run installs it)")
-	}
-	script, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	full.Only(t, "opens every page in Chromium")
+	var script []byte
+	if path := os.Getenv(axeVariable); path == "" {
+		t.Run("Rules", func(t *testing.T) {
+			full.Without(t, "axe-core ("+axeVariable+" says where its axe.min.js is; .ci/run installs it)")
+		})
+	} else {
+		var err error
+		if script, err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
 	}
 	b := newBrowser(t)
+	pages := 0
 	b.everyPage(func(name string) {
 		b.run(chromedp.Evaluate[chromedp.Void](string(script) + ";null"))
 		violations := make(map[string][]display)
-		for _, l := range displays {
+		for _, l := range displays[pages%len(displays)] {
 			b.setDisplay(l)
-			for _, rule := range evaluate(b, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise)) {
-				violations[rule] = append(violations[rule], l)
+			if script != nil {
+				for _, rule := range evaluate(b, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise)) {
+					violations[rule] = append(violations[rule], l)
+				}
+			}
+			if l.width == phone {
+				b.checkPhone(name)
 			}
 			b.screenshot(name + "-" + l.String())
 		}
 		for rule, in := range violations {
 			t.Errorf("%s %s violates %s", name, in, rule)
 		}
+		pages++
 	})
 }
 
-// On a phone, no page is wider than the screen, and no tap target is too small.
-func TestPhone(t *testing.T) {
-	t.Parallel()
-	full.Only(t, "opens every page in Chromium")
-	b := newBrowser(t)
-	b.setDisplay(display{"light", phone})
-	b.everyPage(func(name string) {
-		wide := fmt.Sprintf(`document.documentElement.scrollWidth > %d`, phone)
-		if evaluate(b, chromedp.Evaluate[bool](wide)) {
-			t.Errorf("%s is wider than a phone", name)
-			b.screenshot(name)
-		}
-		small := evaluate(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll(
-			"button, select, .actions a, header a:not(.skip), input:not([type=hidden], [type=checkbox])")]
-			.filter(e => e.getBoundingClientRect().height < 32).map(e => e.outerHTML)`))
-		if len(small) > 0 {
-			t.Errorf("%s has small tap targets: %q", name, small)
-		}
-	})
+// checkPhone fails the test if the current page is wider than a phone, or has small tap targets.
+func (b *browser) checkPhone(name string) {
+	b.Helper()
+	if evaluate(b, chromedp.Evaluate[bool](fmt.Sprintf(`document.documentElement.scrollWidth > %d`, phone))) {
+		b.Errorf("%s is wider than a phone", name)
+	}
+	small := evaluate(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll(
+		"button, select, .actions a, header a:not(.skip), input:not([type=hidden], [type=checkbox])")]
+		.filter(e => e.getBoundingClientRect().height < 32).map(e => e.outerHTML)`))
+	if len(small) > 0 {
+		b.Errorf("%s has small tap targets: %q", name, small)
+	}
 }
 
 // everyPage opens each kind of page in each state, and calls visit.
