@@ -18,6 +18,7 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/pump"
 	"ledger.example/internal/store"
+	"ledger.example/projections"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/fault"
 	"ledger.example/tests/full"
@@ -203,7 +204,7 @@ func TestRebuild(t *testing.T) {
 	t.Parallel()
 	s := system.New(t, system.On(system.Local(t)))
 	s.OpenBooks()
-	s.PutPostings(system.OldPostings("bank", "USD", 600))
+	s.PutPostings(system.OldPostings("bank", "USD", projections.StretchPostings+40))
 	s.DeliverAll()
 	damaged := store.Balance.Key("bank", "USD")
 	for k, item := range s.Contents() {
