@@ -268,7 +268,7 @@ func TestForwardRewindsByTheTimeOfPlaces(t *testing.T) {
 	o.complete()
 }
 
-// --from now begins a new cursor at the newest event, early enough for the clocks of listers and of this machine. The
+// --from now begins a new cursor a minute ago, early enough for the clocks of listers and of this machine. The
 // beginning is kept before the first delivery. It changes no other cursor.
 func TestForwardFromNow(t *testing.T) {
 	t.Parallel()
