@@ -76,6 +76,7 @@ func TestAuthenticationErrors(t *testing.T) {
 		{denying.URL, "", "", "show jane --token=", exitUsage, "--token must not be empty"},
 		{denying.URL, "", "", "verify --token " + secret, exitUsage, "unknown flag: --token"},
 		{denying.URL, "", "", "bench --token " + secret, exitUsage, "--token needs --url"},
+		{denying.URL, "", "", "bench --user u-1", exitUsage, "--user needs --url"},
 		{denying.URL, "", secret, "bench --count 1 uniform --url " + denying.URL, exitFailed, ""},
 		{nobody, "", "", "show jane", exitFailed, "ledger up"},
 	} {

@@ -94,7 +94,7 @@ func (o *benchOptions) check(env *environment, workloads []string, isGiven func(
 		}
 		return o.checkConfirmed("--url", env.url)
 	}
-	for _, flag := range []string{flagSign, flagToken} {
+	for _, flag := range []string{flagSign, flagToken, flagUser} {
 		if isGiven(flag) {
 			return usageErrorf("--%s needs --url", flag)
 		}
@@ -140,7 +140,7 @@ func (env *environment) bench(ctx context.Context, o benchOptions, workloads []s
 		Rounds: o.rounds, Accounts: o.accounts, Seed: o.seed, Projected: !o.noPump,
 	}
 	if isElsewhere {
-		config.URL, config.Ledger = env.url, env.url
+		config.URL, config.Ledger, config.User = env.url, env.url, env.user
 		signer, err := env.signer()
 		if err != nil {
 			return err

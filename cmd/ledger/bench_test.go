@@ -66,6 +66,10 @@ func runBench(ctx context.Context, t *testing.T, url string, more ...string) (co
 // bench runs twice on a ledger that already has data. It uses --url, and ignores LEDGER_URL.
 func TestBenchOfAURL(t *testing.T) {
 	url := unchanged(t)
+	// A user may not open accounts.
+	if code, out, problems := ledger(t, "", "bench", "--url", url, "--user", "u-1"); code != exitFailed || !strings.Contains(problems, "forbidden") {
+		t.Errorf("as a user: exit %d, %s%s", code, out, problems)
+	}
 	for range 2 {
 		code, r, problems := runBench(t.Context(), t, url, "--count", "20", "--clients", "4")
 		if code != exitDone || len(r.Workloads) != len(bench.Workloads()) || len(r.Failed) != 0 || r.Balances != 2*(4+3+4) || r.Ledger != url {

@@ -30,6 +30,7 @@ const (
 type Config struct {
 	URL   string        // of the API; "": Local is started
 	Sign  client.Signer // nil: requests are not signed
+	User  string        // whom the requests act for; "": nobody
 	Local *Local        // nil with URL
 
 	Workloads []string // in the order in which they run
@@ -124,10 +125,12 @@ func (r *Run) open(ctx context.Context) (err error) {
 		}
 		url, observeURL = r.inside.url, r.inside.observeURL
 	}
-	if r.load, err = client.New(client.Config{URL: url, Sign: r.Sign, Connections: r.Clients}); err != nil {
+	c := client.Config{URL: url, Sign: r.Sign, User: r.User, Connections: r.Clients}
+	if r.load, err = client.New(c); err != nil {
 		return err
 	}
-	r.observe, err = client.New(client.Config{URL: observeURL, Sign: r.Sign, Connections: r.Clients + probesMax})
+	c.URL, c.Connections = observeURL, r.Clients+probesMax
+	r.observe, err = client.New(c)
 	return err
 }
 
