@@ -287,12 +287,12 @@ func (b *batched) field(name string) string {
 }
 
 // asBatchProblem returns the request's problem as the problem of the whole batch, with the full names of its fields. If
-// the problem has no fields, it gets the request as its only field.
+// a refusal has no fields, it gets the request as its only field.
 func (b *batched) asBatchProblem() *problem {
 	for i := range b.problem.Errors {
 		b.problem.Errors[i].Field = b.field(b.problem.Errors[i].Field)
 	}
-	if len(b.problem.Errors) == 0 {
+	if len(b.problem.Errors) == 0 && b.problem.Status < http.StatusInternalServerError {
 		b.problem.Errors = []fieldError{{Field: b.field(""), Rule: ruleRefused}}
 	}
 	return b.problem

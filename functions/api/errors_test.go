@@ -89,6 +89,18 @@ func TestProblemsOfLedgerErrors(t *testing.T) {
 	}
 }
 
+// The answer to an atomic batch names the request that is refused. If it is no refusal, no request is to blame.
+func TestRefusedRequestOfABatch(t *testing.T) {
+	for code, want := range map[ledger.Code]string{
+		ledger.CodeTransactionIDReused: "[{requests[1].trade is refused}]", ledger.CodeOutcomeUnknown: "[]",
+	} {
+		b := &batched{at: 1, kind: "trade", problem: problemOf(&ledger.Error{Code: code, Request: 2}, true)}
+		if got := fmt.Sprint(b.asBatchProblem().Errors); got != want {
+			t.Errorf("%s: %s, want %s", code, got, want)
+		}
+	}
+}
+
 // A failed read is answered according to the error of the store, on every route.
 func TestFailedReads(t *testing.T) {
 	for err, want := range map[error]ledger.Code{
