@@ -41,7 +41,7 @@ const (
 	// FingerprintChars is the maximum length of a request's fingerprint: the number of its rule, a colon, and a hash of
 	// up to 512 bits in hexadecimal.
 	FingerprintChars = 140
-	// ReversalsMax is the maximum number of reversals of a transaction: one query page of 1 MB has all of them.
+	// ReversalsMax is the maximum number of reversals of a transaction: two query pages of 1 MB have all of them.
 	ReversalsMax = 1000
 	// ChangesMax is the maximum number of an account's version: see MemberNumberMax.
 	ChangesMax = MemberNumberMax
