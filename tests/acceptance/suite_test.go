@@ -165,16 +165,13 @@ func TestMain(m *testing.M) {
 var anyURL = flag.String("url", "",
 	"run the suite against the ledger at this URL, instead of one that is started for it")
 
-// TestAcceptance runs the suite against the ledger at -url, by default against `ledger up` on DynamoDB Local. There,
-// the short run has only the scenarios that depend on the store.
+// TestAcceptance runs the suite against the ledger at -url. By default it runs the scenarios that depend on the store
+// against `ledger up` on DynamoDB Local, because TestFunctions runs the others there in the full run.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
-	switch {
-	case *anyURL != "":
+	if *anyURL != "" {
 		suite(t, *anyURL)
-	case full.Enabled():
-		suite(t, process.Start(t, "up", "--port", "0").URL)
-	default:
+	} else {
 		suite(t, process.Start(t, "up", "--port", "0").URL, ofTheStore...)
 	}
 }

@@ -264,7 +264,7 @@ func (f *fleet) play(random *rand.Rand, steps int) string {
 // An acknowledged change applies to the next request on every instance.
 func TestRoleChangesApplyImmediately(t *testing.T) {
 	t.Parallel()
-	if wrong := newFleet(t, nil).play(rand.New(rand.NewPCG(16, 1)), full.Count(150, 2000)); wrong != "" {
+	if wrong := newFleet(t, nil).play(rand.New(rand.NewPCG(16, 1)), full.Count(150, 450)); wrong != "" {
 		t.Error(wrong)
 	}
 }
@@ -292,7 +292,7 @@ func TestConcurrentRoleChanges(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(16, 99))
 	r := rights{member: map[string]access.Role{}, grouped: map[string]bool{}}
-	for n := range full.Count(150, 1500) {
+	for n := range full.Count(150, 450) {
 		for tried.Load() < int64(4*n) { // interleaves changes and attempts
 			runtime.Gosched()
 		}

@@ -296,7 +296,7 @@ func TestConcurrentOwners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(16, 2))
-			lost, wrong := interfere(t, db(t), full.Count(30, 100), true, random.IntN)
+			lost, wrong := interfere(t, db(t), 30, true, random.IntN)
 			if wrong != "" {
 				t.Error(wrong)
 			}

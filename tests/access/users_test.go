@@ -272,7 +272,7 @@ func TestUsersInRandomHistories(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(27 * 365 * 24 * time.Hour) // a bubble's clock starts in 2000, before the first time of a KSUID
 		codes := make(map[string]int)
-		for seed := range full.Count(6, 40) {
+		for seed := range full.Count(6, 18) {
 			b := newBook(newFleet(t, nil), uint64(seed), codes)
 			for i := range 300 {
 				if wrong := b.step(); wrong != "" {

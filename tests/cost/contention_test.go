@@ -3,6 +3,7 @@ package cost
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -180,18 +181,23 @@ func (m *met) percentile(percent int) int64 {
 	return m.latencies[(len(m.latencies)-1)*percent/100].Milliseconds()
 }
 
+// printContention measures the loads of the table, of which most have no expected result.
+var printContention = flag.Bool("contention", false, "measure each load of the table of contention for 20 seconds")
+
 // TestContention measures how many debits of limited accounts succeed if transactions that meet on a guard conflict.
-// The full run prints the table in docs/performance.md.
+// The flag -contention prints the table in docs/performance.md.
 func TestContention(t *testing.T) {
 	t.Parallel()
 	const blocks = 10 * time.Millisecond
-	seconds := full.Count(2, 20)
+	seconds := full.Count(2, 6)
 	loads := []load{
 		{blocks, 50, 1, 0}, {blocks, 100, 1, 0}, {blocks, 250, 1, 0}, {blocks, 250, 4, 0}, {blocks, 250, 8, 0},
 		{blocks, 250, 1, 100 * time.Millisecond}, {blocks, 450, 1, 100 * time.Millisecond},
 		{2 * time.Millisecond, 250, 1, 0}, {5 * time.Millisecond, 250, 1, 0},
 	}
-	if seconds < 20 {
+	if *printContention {
+		seconds = 20
+	} else {
 		loads = slices.Concat(loads[:1], loads[4:5], loads[6:7]) // those of which a result is checked
 	}
 	rows := []string{

@@ -14,7 +14,6 @@ import (
 	"ledger.example/events"
 	"ledger.example/projections"
 	"ledger.example/tests/fault"
-	"ledger.example/tests/full"
 	"ledger.example/tests/system"
 )
 
@@ -122,8 +121,7 @@ func postingsRead(requests []system.Request) (n int) {
 // that, each batch reads no more than the stretches of its postings. Redelivered records change nothing.
 func TestBacklogIsReadOnce(t *testing.T) {
 	t.Parallel()
-	const batch, restartAfter = 100, 20
-	backlog := full.Count(5_000, 20_000)
+	const backlog, batch, restartAfter = 5_000, 100, 20
 	s := system.New(t)
 	s.OpenRegister()
 	all := system.OldPostings("jane", "USD", backlog)

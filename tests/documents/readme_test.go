@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,8 +76,11 @@ var transactionID = regexp.MustCompile(` --id (\S+)`)
 // serve matches a block that runs `ledger up`.
 var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
 
-// TestSnippets runs every snippet of seven documents in order, each document on its own `up`, in the short run on `up
-// --memory`. A shell block must succeed. A JSON block must equal the answer of the last command before it ("…" matches
+// defaultStore is the address of DynamoDB Local in the documents.
+const defaultStore = "http://127.0.0.1:8000"
+
+// TestSnippets runs every snippet of seven documents in order, each document on its own `up`, which has DynamoDB Local
+// if the document uses its address. A shell block must succeed. A JSON block must equal the answer of the last command before it ("…" matches
 // any text). A JSONL block is imported. A block with `up` and flags must become ready. Plain `up` is already running.
 // `go test` runs this test.
 func TestSnippets(t *testing.T) {
@@ -84,7 +88,7 @@ func TestSnippets(t *testing.T) {
 		"docs/proof.md", "docs/recipes.md"} {
 		t.Run(document, func(t *testing.T) {
 			if document != "README.md" {
-				full.Only(t, "starts another ledger on DynamoDB Local")
+				full.Only(t, "starts another ledger")
 			}
 			t.Parallel()
 			snippets := readSnippets(t, filepath.Join(root, document))
@@ -92,7 +96,8 @@ func TestSnippets(t *testing.T) {
 				t.Fatalf("%d snippets found", len(snippets))
 			}
 			up := []string{"up", "--port", "0"}
-			if !full.Enabled() {
+			needsStore := func(s snippet) bool { return strings.Contains(s.text, defaultStore) }
+			if !slices.ContainsFunc(snippets, needsStore) {
 				up = append(up, "--memory")
 			}
 			ledger := process.Start(t, up...)
@@ -188,7 +193,7 @@ func shell(t *testing.T, l *process.Process, where, text string) []byte {
 		" /audit", " "+filepath.Join(process.Folder, "audit"),
 		"go run ./cmd/ledger", process.Binary(t),
 		".ledger/set-aside.jsonl", aside,
-		"http://127.0.0.1:8000", l.Store(),
+		defaultStore, l.Store(),
 		"curl ", "curl --silent --show-error ",
 		"localhost:8080", strings.TrimPrefix(l.URL, "http://"),
 	).Replace(text)
