@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"testing"
@@ -15,18 +16,19 @@ import (
 	_ "pgregory.net/rapid" // registers its flags before init
 )
 
-const variable = "LEDGER_TESTS"
+// Variable of the environment: full, or not set.
+const Variable = "LEDGER_TESTS"
 
 // Enabled reports whether this is the full run. It panics if LEDGER_TESTS has any other value, so that a misspelt value
 // does not silently skip tests.
 func Enabled() bool {
-	switch value := os.Getenv(variable); value {
+	switch value := os.Getenv(Variable); value {
 	case "":
 		return false
 	case "full":
 		return true
 	default:
-		panic(fmt.Sprintf("%s=%q: set it to full, or leave it unset", variable, value))
+		panic(fmt.Sprintf("%s=%q: set it to full, or leave it unset", Variable, value))
 	}
 }
 
@@ -37,8 +39,8 @@ func Only(t testing.TB, why string) {
 	if Enabled() {
 		return
 	}
-	printToTerminal("%s: left out %s: %s (%s=full runs it)\n", filepath.Base(os.Args[0]), t.Name(), why, variable)
-	t.Skipf("left out: %s (%s=full runs it)", why, variable)
+	printToTerminal("%s: left out %s: %s (%s=full runs it)\n", filepath.Base(os.Args[0]), t.Name(), why, Variable)
+	t.Skipf("left out: %s (%s=full runs it)", why, Variable)
 }
 
 // missing has the arguments of all calls of Without.
@@ -79,7 +81,10 @@ func Count[N ~int | ~int64](few, many N) N {
 // -rapid.seed=N draws others, and -rapid.seed=0 new ones in each run.
 const defaultSeed = "20260801"
 
-func init() { flag.Set("rapid.seed", defaultSeed) }
+func init() {
+	flag.Set("rapid.seed", defaultSeed)
+	debug.SetGCPercent(400) // trades memory for time: most tests keep little memory alive
+}
 
 // Checks sets the number of inputs that rapid.Check tries in the short run, unless the flag -rapid.checks is given.
 func Checks(few int) {

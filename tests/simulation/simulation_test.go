@@ -44,10 +44,8 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -171,14 +169,6 @@ func TestReplay(t *testing.T) {
 			t.Errorf("seed %d: the runs differ:\n%+v %v\n%+v %v", p.Seed, first, err1, second, err2)
 		}
 	}
-}
-
-// garbagePercent trades memory for speed. A history is short and keeps little memory alive.
-const garbagePercent = 400
-
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(garbagePercent)
-	os.Exit(m.Run())
 }
 
 // maxShrinkRuns is how many smaller plans shrink runs at most.
