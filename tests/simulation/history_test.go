@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -124,13 +124,18 @@ func (h *history) fail(format string, a ...any) {
 	}
 }
 
+var traceSeed = maphash.MakeSeed()
+
 // trace adds a request to Stats.Trace, by which TestReplay compares two runs.
 func (h *history) trace(fault Hazard, r request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	hash := fnv.New64a()
-	fmt.Fprint(hash, h.stats.Trace, time.Since(h.began), fault, r)
-	h.stats.Trace = hash.Sum64()
+	h.stats.Trace = maphash.Comparable(traceSeed, struct {
+		before uint64
+		at     time.Duration
+		fault  Hazard
+		request
+	}{h.stats.Trace, time.Since(h.began), fault, r})
 }
 
 // run runs the history of a plan. The caller provides the testing/synctest bubble. The error is the first broken rule.
