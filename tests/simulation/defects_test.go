@@ -166,7 +166,8 @@ func plant(t *testing.T, defects []defect) (binaries map[string]string) {
 	return binaries
 }
 
-// run runs the test that must find the defect, with the named defect switched on; empty: none.
+// run runs the test that must find the defect, with the named defect switched on; empty: none. A directed test finds it
+// in the short run.
 func (d defect) run(binary, planted string) ([]byte, error) {
 	arguments := []string{"-test.run=^" + d.test + "$", "-test.cpu=1"}
 	if d.within > 0 {
@@ -174,7 +175,7 @@ func (d defect) run(binary, planted string) ([]byte, error) {
 	}
 	c := exec.Command(binary, arguments...)
 	c.Dir = filepath.Join(moduleRoot, d.folder)
-	c.Env = append(os.Environ(), "LEDGER_PLANTED="+planted)
+	c.Env = append(os.Environ(), "LEDGER_PLANTED="+planted, full.Variable+"=")
 	return c.CombinedOutput()
 }
 
