@@ -308,11 +308,7 @@ func (h *history) follow(t *testing.T, ended <-chan struct{}) {
 // A reader that follows the journal by its cursor misses nothing: with late commits, backdated transactions, slow,
 // crashing and concurrent listers, wrong clocks, and puts that are lost, late, or answered late.
 func TestJournalMissesNothing(t *testing.T) {
-	histories := 1000
-	if full.Enabled() {
-		histories = 10_000
-	}
-	for seed := range histories {
+	for seed := range full.Count(100, 1000) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(journalMorning))
 			h := &history{begun: time.Now(), seen: map[store.Key]bool{}, journalStore: &journalStore{
