@@ -53,7 +53,7 @@ func TestKilledRuns(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	killed := 0
-	for round := range full.Count(4, 40) {
+	for round := range full.Count(4, 16) {
 		b := &book{T: t, dir: t.TempDir()}
 		for _, name := range []string{"key", "key.pub"} {
 			b.must(os.WriteFile(filepath.Join(b.dir, name), []byte(want[name]), 0o600))
@@ -86,7 +86,7 @@ func TestKilledRuns(t *testing.T) {
 				slices.Sorted(maps.Keys(want)))
 		}
 	}
-	if t.Logf("%d runs were killed", killed); killed < full.Count(2, 20) {
+	if t.Logf("%d runs were killed", killed); killed < full.Count(2, 8) {
 		t.Error("too few")
 	}
 }

@@ -111,7 +111,7 @@ func processorTime(t *testing.T) time.Duration {
 // Sealing and checking make the requests of reading alone. The directory has 64 bytes for each entry, and a proof the
 // logarithm of their number.
 func TestLargeJournal(t *testing.T) {
-	entries := full.Count(12_000, 1_000_000)
+	entries := full.Count(12_000, 100_000)
 	table := &largeTable{pages: entries / pageEntries}
 	b := &book{T: t, dir: t.TempDir()}
 	b.must(digest.NewKey(b.dir, origin))
