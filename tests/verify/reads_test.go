@@ -128,7 +128,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		client := transfersTable(t, transfers)
 		before := heapBytes()
 		a := audit.New(audit.Options{Store: &readHook{Store: client, before: func(n int64) error {
-			if n%8 == 0 {
+			if n%16 == 0 {
 				most = max(most, heapBytes()-before)
 			}
 			return nil
