@@ -224,3 +224,16 @@ func TestSealedPostingsLeaveTheCache(t *testing.T) {
 			cap(e.above), e.weight())
 	}
 }
+
+// A refold that reads ever more postings above the seal keeps no more of them than the cache can have.
+func TestTailIsBounded(t *testing.T) {
+	var above tail
+	most := 0
+	for range 3 * cachedAboveMax {
+		above.add(Posting{ID: "1"}, "")
+		most = max(most, len(above.postings))
+	}
+	if most != cachedAboveMax {
+		t.Errorf("it kept %d postings", most)
+	}
+}

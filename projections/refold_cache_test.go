@@ -98,6 +98,23 @@ func TestCountedPostingsAreRemembered(t *testing.T) {
 	repeat(16_384, false)
 }
 
+// The cache has up to 16,384 postings above the seal of a balance. Once there are more, each refold reads them.
+func TestPostingsAboveTheSealAreCached(t *testing.T) {
+	b := newBook(t)
+	b.Time = morning // nothing is settled
+	b.project(oneRecords(jane, b.PostOnes(jane, upTo(1, 16_383)...)...))
+	for at := 16_384; at <= 16_386; at++ {
+		id := b.PostOnes(jane, at)
+		b.Requests()
+		b.project(oneRecords(jane, id...))
+		if done := b.Requests(); (done.Queries > 0) != (at == 16_386) {
+			t.Errorf("posting %d: %+v", at, done)
+		}
+	}
+	b.project(oneRecords(jane, ksuid(16_385))) // a repeated record of a posting that the cache does not have
+	viewstest.Same(t, "head", b.Stored(jane).Head, ones(16_386, 16_386))
+}
+
 // The cache has a bounded weight. Balances that reach it exactly stay, and the next one replaces one of them. Of a balance
 // with more postings than it remembers, it remembers the first.
 func TestTheCacheIsBounded(t *testing.T) {
@@ -155,6 +172,21 @@ func TestTailTooLongForTheCache(t *testing.T) {
 	count(last + 4)
 	viewstest.Same(t, "seal", b.Stored(jane).Seal, ones(last+4, last-896))
 	count(last + 5)
+}
+
+// A projector that has cached a balance takes up what another one wrote meanwhile: its seal, too.
+func TestAnotherProjectorMovesTheSeal(t *testing.T) {
+	b := newBook(t)
+	first := b.Projector
+	b.Time = morning
+	b.project(oneRecords(jane, b.PostOnes(jane, 0)...))
+	b.on(b.Table)
+	b.Time = morning.Add(80 * time.Second)
+	b.project(oneRecords(jane, b.PostOnes(jane, 60_000)...))
+	b.Projector, b.Time = first, morning.Add(180*time.Second)
+	b.project(oneRecords(jane, b.PostOnes(jane, 100_000)...))
+	viewstest.Same(t, "seal", b.Stored(jane).Seal, ones(100_000, 3))
+	viewstest.Same(t, "head", b.Stored(jane).Head, ones(100_000, 3))
 }
 
 // A record may name a posting that the table does not have. The refold detects this when the seal passes the posting.
