@@ -20,7 +20,6 @@ import (
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
 	"ledger.example/tests/gateway"
 	"ledger.example/tests/setup"
 )
@@ -77,15 +76,11 @@ type function struct {
 }
 
 // TestFunctions runs the suite against the functions behind a gateway that routes as template.yaml does. Then it
-// compares the IAM roles in template.yaml with the requests that the functions sent to the table. The table is in
-// DynamoDB Local, and in memory in the short run.
+// compares the IAM roles in template.yaml with the requests that the functions sent to the table.
 func TestFunctions(t *testing.T) {
 	t.Parallel()
 	const books = "books"
 	db := setup.Memory(memdb.Options{})
-	if full.Enabled() {
-		db = setup.DynamoDBLocal(t)
-	}
 	stream := setup.Table(t, db.Client(), books)
 	functions := make(map[string]function)
 	for _, name := range []string{commandFunction, queryFunction, projectorFunction, listerFunction, sweeperFunction,

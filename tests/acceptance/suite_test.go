@@ -166,7 +166,7 @@ var anyURL = flag.String("url", "",
 	"run the suite against the ledger at this URL, instead of one that is started for it")
 
 // TestAcceptance runs the suite against the ledger at -url. By default it runs the scenarios that depend on the store
-// against `ledger up` on DynamoDB Local, because TestFunctions runs the others there in the full run.
+// against `ledger up` on DynamoDB Local, because .ci/sam runs all on it, in containers.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	if *anyURL != "" {
