@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -31,16 +31,16 @@ func (env *environment) exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := io.Writer(env.out)
-			if output != "" {
-				f, err := os.Create(output)
-				if err != nil {
-					return err
-				}
-				defer f.Close()
-				out = f
+			c := export.Config{Format: format, From: from, Out: env.out}
+			if output == "" {
+				return env.export(cmd.Context(), api, c)
 			}
-			return env.export(cmd.Context(), api, export.Config{Format: format, From: from, Out: out})
+			f, err := os.Create(output)
+			if err != nil {
+				return err
+			}
+			c.Out = f
+			return errors.Join(env.export(cmd.Context(), api, c), f.Close())
 		},
 	}
 	f := cmd.Flags()
