@@ -86,8 +86,8 @@ func TestLifecycles(t *testing.T) { runHistories(t, LifecycleOf, 500) }
 func TestClosedPeriods(t *testing.T) { runHistories(t, BooksOf, 350) }
 
 // runHistories runs histories in parallel until one fails, or as many as the flag says. It prints how often each kind of
-// event occurred. fullRun is the number of histories in the full run: at least four times as many as find any planted
-// defect, or three times for the rarest. In these, every kind of event must occur (counts.requireCoverage).
+// event occurred. fullRun is the number of histories in the full run: at least three times as many as find any planted
+// defect. In these, every kind of event must occur (counts.requireCoverage).
 func runHistories(t *testing.T, planOf func(seed uint64) Plan, fullRun int) {
 	if *replay != "" {
 		oneProcessor(t)
