@@ -21,7 +21,8 @@ func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err e
 	return t, err, p.dead
 }
 
-// startCallers starts the callers of the plan's operations, and either the sweeper or the changes of access.
+// startCallers starts the callers of the plan's operations, those of definitions, and either the sweeper or the changes
+// of access.
 func (h *history) startCallers() {
 	h.operations = h.plan.operations(h.knobs)
 	for n, op := range h.operations {
@@ -44,6 +45,7 @@ func (h *history) startCallers() {
 			})
 		}
 	}
+	h.startDefinitions()
 	if h.plan.Mode == PostsOnly {
 		h.startAccessChanges()
 	} else {

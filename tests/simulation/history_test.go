@@ -29,7 +29,7 @@ type Stats struct {
 var (
 	occurrences = []string{"requests", "faults", "crashes", "acknowledged", "replayed", "refused", "unanswered", "balances written",
 		"segments closed", "corrections", "corrected below the base", "saved unfinished", "versions raised",
-		"writes refused", "malformed", "strong reads checked", "repairs"}
+		"writes refused", "malformed", "strong reads checked", "repairs", "other definitions"}
 	occurrencesOf = map[Mode][]string{
 		PostsOnly: {"backdated shown", string(Memberships)},
 		Mixed: {"holds placed", "holds captured", "holds released", "holds expired", "holds swept", "reversals",

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,26 +35,8 @@ func (h *history) setUp() error {
 	defer func() { h.faultsOff = false }()
 	p := h.startProcess(setupProcess, 0)
 	ctx := as(setupProcess)
-	for _, asset := range []ledger.RegisterAsset{{ID: usd, Name: usd, Scale: 2},
-		{ID: aapl, Name: aapl, Currency: usd}} {
-		asset.Actor = setupProcess
-		if _, _, err := p.ledger.RegisterAsset(ctx, asset); err != nil {
-			return err
-		}
-	}
-	for _, account := range []ledger.OpenAccount{
-		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane},
-		{ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
-		{ID: joe,
-			Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
-	} {
-		account.Name, account.Actor = account.ID, setupProcess
-		if _, _, err := p.ledger.OpenAccount(ctx, account); err != nil {
-			return err
-		}
-	}
-	for _, team := range groupIDs {
-		if _, _, err := p.ledger.RegisterGroup(ctx, ledger.RegisterGroup{ID: team, Actor: setupProcess}); err != nil {
+	for _, d := range h.definitions() {
+		if _, err := d.define(ctx, p.ledger, d.name); err != nil {
 			return err
 		}
 	}
@@ -63,6 +46,67 @@ func (h *history) setUp() error {
 		h.commandProcesses = append(h.commandProcesses, h.startProcess("command", n))
 	}
 	return nil
+}
+
+// definition is an asset, an account or a group. define defines it with a name.
+type definition struct {
+	name   string
+	exists ledger.Code // refuses another name
+	define func(ctx context.Context, in *ledger.Ledger, name string) (created bool, err error)
+}
+
+// definitions returns all definitions.
+func (h *history) definitions() (all []definition) {
+	for _, r := range []ledger.RegisterAsset{{ID: usd, Scale: 2}, {ID: aapl, Currency: usd}} {
+		all = append(all, definition{r.ID, ledger.CodeAssetExists,
+			func(ctx context.Context, in *ledger.Ledger, name string) (created bool, err error) {
+				r.Name, r.Actor = name, "somebody"
+				_, created, err = in.RegisterAsset(ctx, r)
+				return created, err
+			}})
+	}
+	for _, r := range []ledger.OpenAccount{
+		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane},
+		{ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
+		{ID: joe,
+			Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
+	} {
+		all = append(all, definition{r.ID, ledger.CodeAccountExists,
+			func(ctx context.Context, in *ledger.Ledger, name string) (created bool, err error) {
+				r.Name, r.Actor = name, "somebody"
+				_, created, err = in.OpenAccount(ctx, r)
+				return created, err
+			}})
+	}
+	for _, id := range groupIDs {
+		all = append(all, definition{id, ledger.CodeGroupExists,
+			func(ctx context.Context, in *ledger.Ledger, name string) (created bool, err error) {
+				_, created, err = in.RegisterGroup(ctx, ledger.RegisterGroup{ID: id, Name: name, Actor: "somebody"})
+				return created, err
+			}})
+	}
+	return all
+}
+
+// startDefinitions starts callers that define something again, with its own name or another one. Nothing changes for
+// the other callers.
+func (h *history) startDefinitions() {
+	count := h.plan.draw("definitions", 0).IntN(4)
+	h.startRandomly("definition", count, h.knobs.span, func(ctx context.Context, d dice, _ int) {
+		what := pick(d, h.definitions()...)
+		name := pick(d, what.name, "another", "another")
+		created, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (created bool, err error) {
+			return what.define(ctx, on.ledger, name)
+		})
+		e, isRefused := errors.AsType[*ledger.Error](err)
+		switch {
+		case died || isRefused && slices.Contains(retried, e.Code):
+		case isRefused && e.Code == what.exists && name != what.name:
+			h.count("other definitions")
+		case created || err != nil || name != what.name:
+			h.fail("%s was defined again as %q: %t, %w", what.name, name, created, err)
+		}
+	})
 }
 
 // startRandomly starts count goroutines, each at a random time within the given duration.
