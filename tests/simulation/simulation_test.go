@@ -76,7 +76,7 @@ func play(t *testing.T, p Plan) (stats Stats, err error) {
 }
 
 // TestHistories runs histories of posts only, whose sums show which postings they count.
-func TestHistories(t *testing.T) { runHistories(t, PlanOf, 250) }
+func TestHistories(t *testing.T) { runHistories(t, PlanOf, 500) }
 
 // TestLifecycles runs histories of everything else that can happen to money: holds and their ends, reversals, batches,
 // and accounts that change. See Mode.
@@ -86,8 +86,8 @@ func TestLifecycles(t *testing.T) { runHistories(t, LifecycleOf, 500) }
 func TestClosedPeriods(t *testing.T) { runHistories(t, BooksOf, 350) }
 
 // runHistories runs histories in parallel until one fails, or as many as the flag says. It prints how often each kind of
-// event occurred. fullRun is the number of histories in the full run: at least three times as many as find any planted
-// defect. In these, every kind of event must occur (counts.requireCoverage).
+// event occurred. fullRun is the number of histories in the full run: more than find any planted defect. In these, every
+// kind of event must occur (counts.requireCoverage).
 func runHistories(t *testing.T, planOf func(seed uint64) Plan, fullRun int) {
 	if *replay != "" {
 		oneProcessor(t)
