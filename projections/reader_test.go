@@ -83,6 +83,34 @@ func TestEnsureVisible(t *testing.T) {
 	ensure(nil, 3, 555)
 }
 
+// halfVisible reads one item as it was before the last write.
+type halfVisible struct {
+	store.Table
+	before store.Item
+}
+
+func (h halfVisible) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+	item, at, err := h.Table.Get(ctx, k, c)
+	if k == store.ItemKey(h.before) {
+		item = h.before
+	}
+	return item, at, err
+}
+
+// A write of a balance and a segment becomes visible item by item. A posting that only the segment counts is not
+// visible.
+func TestSegmentVisibleBeforeItsBalance(t *testing.T) {
+	b := newBook(t)
+	b.PostSegments()
+	before := projections.BalanceForm.Item(b.Stored(jane))
+	late := b.PostOnes(jane, 5)
+	b.Refold(jane, late...)
+	b.on(halfVisible{b.Table, before})
+	if err := b.Reader.EnsureVisible(t.Context(), "jane", "USD", late[0]); !errors.Is(err, store.ErrConflict) {
+		t.Error(err)
+	}
+}
+
 // A refold that read before a posting was committed must not move the seal past it after EnsureVisible succeeded.
 func TestEnsureVisibleStopsARefoldInProgress(t *testing.T) {
 	b := newBook(t)

@@ -76,7 +76,7 @@ func play(t *testing.T, p Plan) (stats Stats, err error) {
 }
 
 // TestHistories runs histories of posts only, whose sums show which postings they count.
-func TestHistories(t *testing.T) { runHistories(t, PlanOf, 500) }
+func TestHistories(t *testing.T) { runHistories(t, PlanOf, 300) }
 
 // TestLifecycles runs histories of everything else that can happen to money: holds and their ends, reversals, batches,
 // and accounts that change. See Mode.
