@@ -95,7 +95,7 @@ func (l *ledger) imports(t *testing.T, file string, isBad bool) importer.Counts 
 // A ledger that imports an export is the same, but for what is its own. Importing the file again changes nothing, and
 // an import that was cut off, or that had bad lines, goes on. The export of the second ledger has the same lines.
 func TestAnImportedExportIsTheSameLedger(t *testing.T) {
-	for seed := range full.Count(1, 30) {
+	for seed := range full.Count(1, 20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(time.Until(began))
