@@ -189,6 +189,7 @@ func (l *Ledger) prefetch(ctx context.Context, batch []*request) {
 // postEach posts the requests independently.
 func (l *Ledger) postEach(c *command, batch []*request) {
 	l.prefetch(c, batch)
+	l.setOrder(batch)
 	chains := l.chains(batch)
 	_ = parallel(c, len(chains), func(_ context.Context, n int) error {
 		l.postChain(c, chains[n])
@@ -196,9 +197,37 @@ func (l *Ledger) postEach(c *command, batch []*request) {
 	})
 }
 
-// chains groups the requests that are not refused; some groups are empty. Requests that debit the same limited pair are
-// in one chain, in their order, and so are those that place, end or reverse the same transaction. Unknown accounts
-// count as limited. In a dry run nothing is written, so every request is its own chain.
+// setOrder sets the order of the requests that are not refused: the transactions that each places, ends or reverses,
+// and the limited pairs that it debits. Unknown accounts count as limited. A settled trade whose currency is not known
+// may debit any pair of the buyer: with such a trade in the batch, all pairs of an account count as one.
+func (l *Ledger) setOrder(batch []*request) {
+	byAccount := slices.ContainsFunc(batch, func(r *request) bool {
+		if !r.settle || r.refused != nil {
+			return false
+		}
+		_, isKnown := l.assets.get(r.legs[0].Asset)
+		return !isKnown
+	})
+	for _, r := range batch {
+		if r.refused != nil {
+			continue
+		}
+		r.order = []any{r.ID, r.other()}
+		known, _ := l.cachedDefinitions(r.draft)
+		for _, pair := range known.limitedDebits(r.draft) {
+			if byAccount {
+				pair.Asset = ""
+			}
+			r.order = append(r.order, pair)
+		}
+		if byAccount && r.settle {
+			r.order = append(r.order, events.Pair{Account: r.legs[0].Account})
+		}
+	}
+}
+
+// chains groups the requests that are not refused; some groups are empty. Requests with the same pair or transaction in
+// their order are in one chain. In a dry run nothing is written, so every request is its own chain.
 func (l *Ledger) chains(batch []*request) [][]*request {
 	last := make(map[any]int) // the last request that debits a pair, or that is for the transaction with an id
 	root := make([]int, len(batch))
@@ -220,12 +249,10 @@ func (l *Ledger) chains(batch []*request) [][]*request {
 		if r.refused != nil || r.DryRun {
 			continue
 		}
-		link(i, r.ID)
-		if r.isReversal() {
-			link(i, r.reverses)
-		}
-		for _, pair := range l.cachedDebits(r.draft) {
-			link(i, pair)
+		for _, of := range r.order {
+			if of != "" {
+				link(i, of)
+			}
 		}
 	}
 	chains := make([][]*request, len(batch)) // by root, the others are empty
@@ -263,17 +290,13 @@ func (l *Ledger) postChain(c *command, chain []*request) {
 			_ = joint.carryOut(c) // the error is of no request: those that it leaves pending are posted alone
 		}
 		for _, r := range joint.pending {
-			of := []any{r.ID, r.other()}
-			for _, pair := range l.cachedDebits(r.draft) {
-				of = append(of, pair)
-			}
-			waits := slices.ContainsFunc(of[1:], func(of any) bool { return open[of] })
+			waits := slices.ContainsFunc(r.order[1:], func(of any) bool { return open[of] })
 			err := joint.only(r).postAlone(c, waits)
 			if err == nil {
 				continue
 			}
 			r.refused = asError(err)
-			for _, of := range of {
+			for _, of := range r.order {
 				if of != "" && r.refused.isTemporary() {
 					open[of] = true
 				}

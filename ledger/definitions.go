@@ -124,12 +124,6 @@ func (known *definitions) limitedDebits(d draft) (pairs []events.Pair) {
 	return pairs
 }
 
-// cachedDebits is limitedDebits by the cached definitions.
-func (l *Ledger) cachedDebits(d draft) []events.Pair {
-	known, _ := l.cachedDefinitions(d)
-	return known.limitedDebits(d)
-}
-
 // lookupInto looks up the keys and adds the results to known and to the caches.
 func (l *Ledger) lookupInto(ctx context.Context, keys lookupKeys, known *definitions) error {
 	found, err := l.lookup(ctx, keys)

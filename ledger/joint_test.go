@@ -85,20 +85,26 @@ func TestRequestsWaitForEarlierOnes(t *testing.T) {
 	}
 }
 
-// The accounts of the first request cannot be read when the requests are to be written together. It stays the first.
-func TestJointWriteKeepsTheOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.fund("jane", "USD", "10")
-		r.restart()
-		declined := 12 // by the lookup of all, and by that of the first request
-		r.journal.fail = func(request string) error {
-			if request == "Lookup" && r.journal.count(request) <= declined {
-				return errUnavailable
-			}
-			return nil
+// What the first request names cannot be read for a while: not for all requests, not for those that are to be written
+// together, and not for the first one alone. It stays the first.
+func TestUnreadDefinitionsKeepTheOrder(t *testing.T) {
+	first := transfer("t-1", "jane", "shop", "8")
+	trade := ledger.PostTrade{Annotation: first.Annotation, Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("1"), Cost: amount("8"), Settle: true}
+	for _, first := range []ledger.Request{first, trade} {
+		for declined, want := range map[int]string{6: "posted insufficient_funds", 12: "posted insufficient_funds", 18: "unavailable unavailable"} {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.fund("jane", "USD", "10")
+				r.restart()
+				r.journal.fail = func(request string) error {
+					if request == "Lookup" && r.journal.count(request) <= declined {
+						return errUnavailable
+					}
+					return nil
+				}
+				r.results(false, want, first, transfer("t-2", "jane", "shop", "5"))
+			})
 		}
-		r.results(false, "posted insufficient_funds", transfer("t-1", "jane", "shop", "8"), transfer("t-2", "jane", "shop", "5"))
-	})
+	}
 }
 
 // A request that is refused alone, while a joint write with it may still be applied, is never posted.

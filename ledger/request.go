@@ -20,6 +20,7 @@ type request struct {
 	answer  Posted
 	refused *Error     // in a batch that is not atomic: the error, if there is no answer
 	ahead   *Lifecycle // of the other transaction, if it was read before the request was planned
+	order   []any      // in a batch that is not atomic: see setOrder
 }
 
 // readOther reads the transaction that the request ends or reverses.
