@@ -12,6 +12,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ledger.example/client"
+	"ledger.example/tests/system"
 )
 
 // The README has the requests of the demo. After `up --demo`, they are replayed and do not conflict.
@@ -42,6 +45,21 @@ func TestDemoIsInTheREADME(t *testing.T) {
 			if !shown[request] {
 				t.Errorf("the README has no %s", request)
 			}
+		}
+	}
+}
+
+// The demo can be loaded again, as with the data of an earlier run.
+func TestDemoIsLoadedAgain(t *testing.T) {
+	t.Parallel()
+	s := system.New(t, system.Pumped)
+	api, err := client.New(client.Config{URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := loadDemo(t.Context(), api, true); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -38,6 +38,7 @@ type importRule struct {
 const (
 	pure           = 0         // no flag
 	sdk            = 1 << iota // may import AWS's SDK and the Lambda library
+	alone                      // may not import other modules, except for golang.org/x/sync
 	testsImportAll             // its tests may import everything of this module
 )
 
@@ -72,8 +73,8 @@ var importRules = []importRule{
 	{"internal/retry", "", pure},
 	{"internal/store", "events internal/retry", sdk},
 	{"internal/store/*", "events internal/store", sdk},
-	{"internal/audit", "internal/store", sdk}, // only its layout: see TestAuditSharesOnlyTheLayout
-	{"internal/proof", "", pure},              // auditors check proofs with it, without the ledger
+	{"internal/audit", "internal/store", sdk | alone}, // only its layout: see TestAuditSharesOnlyTheLayout
+	{"internal/proof", "", pure},                      // auditors check proofs with it, without the ledger
 	{"internal/digest", "events projections internal/durable internal/proof internal/store", testsImportAll},
 	{"internal/durable", "", pure},
 	{"internal/forward", "client events internal/durable internal/store", testsImportAll},
@@ -87,7 +88,7 @@ var importRules = []importRule{
 	{"internal/meter", "internal/store", sdk | testsImportAll},
 	{"internal/local/stack", "functions/api internal/store internal/retry internal/local/*", sdk},
 	{"internal/local/*", ". internal/store internal/retry internal/local/*", sdk | testsImportAll},
-	{"client", "events internal/retry", testsImportAll},
+	{"client", "events internal/retry", alone | testsImportAll},
 	{"client/*", "", sdk | testsImportAll},
 	{"cmd/ledger-proof", "events internal/proof", pure},
 	{"cmd/*", everything, sdk},
@@ -191,6 +192,10 @@ func TestImportsPointInwards(t *testing.T) {
 			}
 			folder, ours := strings.CutPrefix(imported+"/", modulePath+"/")
 			if !ours {
+				if host, _, _ := strings.Cut(imported, "/"); allowed.also&alone != 0 && !s.test && strings.Contains(host, ".") &&
+					!strings.HasPrefix(imported, "github.com/aws/") && !strings.HasPrefix(imported, "golang.org/x/sync/") {
+					t.Errorf("%s: %s imports another module: %s", s.at(spec), s.folder(), imported)
+				}
 				continue
 			}
 			folder = path.Clean(folder)
