@@ -10,6 +10,7 @@ import (
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/access"
+	"ledger.example/ledger"
 )
 
 // Every route under /v1 has an access rule, and New panics for one without. Public routes have none.
@@ -112,4 +113,39 @@ func TestListsHideRevokedItems(t *testing.T) {
 	}
 	revoke("/v1/accounts/jane/members/u-17")
 	list("/v1/users/u-17/accounts", "jane")
+}
+
+// onceAway fails the first read of a transaction.
+type onceAway struct {
+	Resources
+	failed bool
+}
+
+func (o *onceAway) Lifecycle(ctx context.Context, id string) (ledger.Lifecycle, error) {
+	if !o.failed {
+		o.failed = true
+		return ledger.Lifecycle{}, &ledger.Error{Code: ledger.CodeUnavailable}
+	}
+	return o.Resources.Lifecycle(ctx, id)
+}
+
+// If the check of a request of a batch fails, the later ones for its transaction wait: the reversal of a hold is not
+// judged before the capture. So the batch can be sent again.
+func TestBatchKeepsItsOrderAfterAFailedCheck(t *testing.T) {
+	f := newFixture(t)
+	hold := strings.Replace(placed, "shop", "market", 1)
+	if w := f.do(t, "POST", "/v1/transfers", hold, userHeader, "u-17"); w.Code != 201 {
+		t.Fatal(w.Body)
+	}
+	c := f.config
+	c.Resources = &onceAway{Resources: c.Resources}
+	f.Handler = New(c)
+	for _, want := range []int{503, 200} {
+		w := f.do(t, "POST", "/v1/batches", `{"requests":[{"capture":{"transaction":"h-1"}},{"reversal":{"id":"r-1","transaction":"h-1"}},{"reversal":{"id":"r-2","transaction":"t-1"}}]}`,
+			userHeader, "u-17")
+		results := answer[struct{ Results []struct{ Status int } }](t, w).Results
+		if len(results) != 3 || results[0].Status/100 != want/100 || results[1].Status/100 != want/100 || results[2].Status/100 != 2 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
 }

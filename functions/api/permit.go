@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -288,13 +289,19 @@ const detailTooLarge = "The batch is too large; see errors."
 
 // permitEnds checks the valid requests of a user's batch that end or reverse a transaction, one after the other. left
 // is on how many more accounts the batch may read roles. A transaction counts as its postings. One that the user may
-// not see counts as the largest one, so that the answer tells nothing of it.
+// not see counts as the largest one, so that the answer tells nothing of it. If a check fails, the later requests for
+// the same transaction fail, too: the ledger would carry them out without the first one.
 func (a *api) permitEnds(ctx context.Context, items []*batched, left int) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	failed := make(map[string]error) // by transaction
 	for _, b := range items {
 		id, debits := endOrReversal(b.asked)
 		if b.problem != nil || debits == nil {
+			continue
+		}
+		if err := failed[id]; err != nil {
+			b.refuse(err)
 			continue
 		}
 		if left < events.PostingsMax {
@@ -304,6 +311,9 @@ func (a *api) permitEnds(ctx context.Context, items []*batched, left int) error 
 		shown, err := a.permitEndOrReversal(ctx, &b.request, id, debits)
 		if err != nil {
 			b.refuse(err)
+		}
+		if b.problem != nil && b.problem.Status >= http.StatusInternalServerError {
+			failed[id] = err
 		}
 		if left -= shown; shown == 0 {
 			left -= events.PostingsMax
