@@ -70,9 +70,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 // problemOf returns the problem object (RFC 9457) of an error, on one line: that of the API, or one with the same
 // members code and detail.
 func problemOf(err error, failed bool) []byte {
+	const outcomeUnknown = "outcome_unknown"
 	unknown, isUnknown := errors.AsType[*client.UnknownError](err)
-	// The last answer of an unknown outcome may say that nothing was written, which is true of the last attempt only.
-	if refused, ok := errors.AsType[*client.Error](err); ok && !isUnknown && refused.Raw != nil {
+	refused, isAnswer := errors.AsType[*client.Error](err)
+	if isUnknown && isAnswer { // the last answer may say that nothing was written, which is true of its attempt only
+		isAnswer = refused.Code == outcomeUnknown
+	}
+	if isAnswer && refused.Raw != nil {
 		var line bytes.Buffer
 		if json.Compact(&line, refused.Raw) == nil {
 			return line.Bytes()
@@ -86,7 +90,7 @@ func problemOf(err error, failed bool) []byte {
 		problem["code"] = "unreachable"
 	}
 	if isUnknown {
-		problem["code"], problem["transaction_id"] = "outcome_unknown", unknown.ID
+		problem["code"], problem["transaction_id"] = outcomeUnknown, unknown.ID
 	}
 	line, _ := json.Marshal(problem) // of texts, it never fails
 	return line
