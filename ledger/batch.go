@@ -212,7 +212,10 @@ func (l *Ledger) setOrder(batch []*request) {
 		if r.refused != nil {
 			continue
 		}
-		r.order = []any{r.ID, r.other()}
+		r.order = []any{r.ID}
+		if other := r.other(); other != "" {
+			r.order = append(r.order, other)
+		}
 		known, _ := l.cachedDefinitions(r.draft)
 		for _, pair := range known.limitedDebits(r.draft) {
 			if byAccount {
@@ -250,9 +253,7 @@ func (l *Ledger) chains(batch []*request) [][]*request {
 			continue
 		}
 		for _, of := range r.order {
-			if of != "" {
-				link(i, of)
-			}
+			link(i, of)
 		}
 	}
 	chains := make([][]*request, len(batch)) // by root, the others are empty
@@ -296,8 +297,8 @@ func (l *Ledger) postChain(c *command, chain []*request) {
 				continue
 			}
 			r.refused = asError(err)
-			for _, of := range r.order {
-				if of != "" && r.refused.isTemporary() {
+			if r.refused.isTemporary() {
+				for _, of := range r.order {
 					open[of] = true
 				}
 			}
