@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -84,8 +85,29 @@ func translate(err, unproved error) error {
 	case ErrUnknownOutcome:
 		return fmt.Errorf("%w: %w", unproved, err)
 	default:
-		return fmt.Errorf("%w: %w", is, err)
+		return fmt.Errorf("%w: %w%s", is, err, reported(err))
 	}
+}
+
+// reported returns what AWS says of an error beyond the text of the SDK: which table or index was throttled and by
+// which limit (the format is in AWS's API reference, ThrottlingReason), or why each action was cancelled.
+func reported(err error) string {
+	var reasons []types.ThrottlingReason
+	if is, ok := errors.AsType[*types.ThrottlingException](err); ok {
+		reasons = is.ThrottlingReasons
+	} else if is, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
+		reasons = is.ThrottlingReasons
+	} else if is, ok := errors.AsType[*types.RequestLimitExceeded](err); ok {
+		reasons = is.ThrottlingReasons
+	} else if is, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		all, _ := reasonsOf(is)
+		return whyOf(all)
+	}
+	var b strings.Builder
+	for _, r := range reasons {
+		fmt.Fprintf(&b, "; %s of %s", aws.ToString(r.Reason), aws.ToString(r.Resource))
+	}
+	return b.String()
 }
 
 // meaningOf returns ErrThrottled, ErrConflict, ErrUnavailable if the request was not sent, ErrUnknownOutcome if nothing
@@ -138,7 +160,11 @@ func reasonsOf(cancelled *types.TransactionCanceledException) (all []Reason, err
 		case cause != CauseNone && !isUnknown:
 			err = nil
 		}
-		all = append(all, Reason{Is: cause, Old: present(reason.Item)})
+		why := code
+		if message := aws.ToString(reason.Message); message != "" {
+			why += ": " + message
+		}
+		all = append(all, Reason{Is: cause, Old: present(reason.Item), Why: why})
 	}
 	return all, err
 }

@@ -35,6 +35,44 @@ func sendError(op string, err error) storetest.Reply {
 		Err: &net.OpError{Op: op, Net: "tcp", Err: err}}}
 }
 
+// The error of a throttled or cancelled write says what AWS says: of which table or index, by which limit, and which
+// actions.
+func TestReasonsAreKept(t *testing.T) {
+	const keyRange, index = "IndexWriteKeyRangeThroughputExceeded", "arn:aws:dynamodb:eu-west-1:1:table/books/index/GSI2"
+	throttled := func(kind, reasons string) storetest.Reply { // the API spells the member in two ways
+		return storetest.Reply{Status: 400, Body: `{"__type":"com.amazonaws.dynamodb.v20120810#` + kind + `",` +
+			`"message":"too fast","` + reasons + `":[{"reason":"` + keyRange + `","resource":"` + index + `"}]}`}
+	}
+	cancelled := storetest.Reply{Status: 400,
+		Body: `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"x","CancellationReasons":[` +
+			`{"Code":"ThrottlingError","Message":"too fast for ` + index + `"},` +
+			`{"Code":"ThrottlingError","Message":"too fast for ` + index + `"}]}`}
+	for name, c := range map[string]struct {
+		reply storetest.Reply
+		want  string
+	}{
+		"on demand":   {throttled("ThrottlingException", "throttlingReasons"), keyRange + " of " + index},
+		"provisioned": {throttled("ProvisionedThroughputExceededException", "ThrottlingReasons"), keyRange + " of " + index},
+		"account":     {throttled("RequestLimitExceeded", "ThrottlingReasons"), keyRange + " of " + index},
+		"cancelled":   {cancelled, "; action 0, 1: ThrottlingError: too fast for " + index},
+		"conflict":    {cancelledFor("None", "TransactionConflict"), "; action 1: TransactionConflict"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, client := storetest.New(t, storetest.Always(c.reply))
+			books, key := store.NewTable(client, "books"), store.Key{PK: "p", SK: "s"}
+			put := store.Write{Item: store.KeyItem(key)}
+			_, posted := books.Transact(t.Context(), []store.Write{put, put})
+			_, _, read := books.Snapshot(t.Context(), []store.Key{key})
+			for what, err := range map[string]error{"write": posted, "read": read} {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: %v; it lacks %q", what, err, c.want)
+				}
+			}
+		})
+	}
+}
+
 // errAsItIs is an error that does not wrap an error of package store.
 var errAsItIs = errors.New("as the SDK has it")
 

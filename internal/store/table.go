@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -124,7 +127,8 @@ type Cancelled struct {
 // Reason is why one write of a transaction failed.
 type Reason struct {
 	Is  Cause
-	Old Item // with CauseCondition: as Refused.Old
+	Old Item   // with CauseCondition: as Refused.Old
+	Why string // what the store says, for the log: its code and message
 }
 
 // Cause is the kind of a Reason.
@@ -139,7 +143,30 @@ const (
 	CauseThrottled
 )
 
-func (*Cancelled) Error() string { return "transaction was cancelled by the store" }
+// Error names the store's reasons: which writes failed, and why.
+func (c *Cancelled) Error() string {
+	return "transaction was cancelled by the store" + whyOf(c.Reasons)
+}
+
+// whyOf returns the text of all reasons but CauseNone, equal ones once, with the numbers of their actions.
+func whyOf(reasons []Reason) string {
+	var order []string
+	actions := map[string][]string{}
+	for i, r := range reasons {
+		if r.Is == CauseNone || r.Why == "" {
+			continue
+		}
+		if actions[r.Why] == nil {
+			order = append(order, r.Why)
+		}
+		actions[r.Why] = append(actions[r.Why], strconv.Itoa(i))
+	}
+	var b strings.Builder
+	for _, why := range order {
+		fmt.Fprintf(&b, "; action %s: %s", strings.Join(actions[why], ", "), why)
+	}
+	return b.String()
+}
 
 // Unwrap returns ErrThrottled or ErrConflict.
 func (c *Cancelled) Unwrap() error {
