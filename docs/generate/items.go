@@ -91,7 +91,24 @@ func listerFilters() []string {
 func filters(patterns []string) string {
 	var lines strings.Builder
 	for _, pattern := range patterns {
-		lines.WriteString(strings.Repeat(" ", 16) + "- Pattern: '" + pattern + "'\n")
+		lines.WriteString(strings.Repeat(" ", 10) + "- Pattern: '" + pattern + "'\n")
 	}
 	return lines.String()
+}
+
+// writtenKeys shows the PKs of the items that a function writes, as lines of its policy in template.yaml.
+func writtenKeys(function string) string {
+	var lines []string
+	for _, p := range store.ItemTypes() {
+		if !slices.Contains(strings.Split(p.By, ", "), function) {
+			continue
+		}
+		pk, _, hasParts := strings.Cut(p.ItemType.PK, "{")
+		if hasParts {
+			pk += "*"
+		}
+		lines = append(lines, strings.Repeat(" ", 18)+`- "`+pk+"\"\n")
+	}
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "")
 }

@@ -57,13 +57,16 @@ func stale() map[string][]byte {
 		"access":            accessTable().String(),
 		"items":             itemTable().String(),
 		"lister-filters":    filters(listerFilters()),
+		"lister-keys":       writtenKeys("lister"),
 		"numbered-behind":   numberedCodes(true),
 		"numbered-wrong":    numberedCodes(false),
 		"parameters":        parameterTable(stack).String(),
 		"permissions":       permissionTable(stack).String(),
 		"projector-filters": filters(projectorFilters()),
+		"projector-keys":    writtenKeys("projector"),
 		"rebuilt-items":     rebuiltItems(),
 		"restored-table":    stack.restored().String(),
+		"sweeper-keys":      writtenKeys("sweeper"),
 	}
 	used, found := make(map[string]bool), make(map[string][]byte)
 	compare := func(file string, compute func(before string) (after string)) {

@@ -90,19 +90,36 @@ func permissionTable(t template) markdown {
 			}
 		case map[string]any:
 			if in["Effect"] == "Allow" {
-				result.add(code(role), code(in["Action"]), code(in["Resource"]))
+				result.add(code(role), code(in["Action"]), code(in["Resource"])+leadingKeys(in["Condition"]))
 			}
 			walk(role, in["PolicyDocument"])
 			walk(role, in["Statement"])
 		}
 	}
 	for _, role := range t.resources("AWS::IAM::Role") {
-		walk(role, t.at("Resources", role, "Properties", "Policies"))
+		for _, policy := range t.resources("AWS::IAM::Policy") {
+			properties := t.at("Resources", policy, "Properties")
+			if slices.Contains(listOf(t.at("Resources", policy, "Properties", "Roles")), any(role)) {
+				walk(role, properties)
+			}
+		}
 		for _, policy := range listOf(t.at("Resources", role, "Properties", "ManagedPolicyArns")) {
 			result.add(code(role), "of the managed policy", code(policy))
 		}
 	}
 	return result
+}
+
+// leadingKeys shows the PKs to which a condition restricts a statement, "" if there are none.
+func leadingKeys(condition any) string {
+	operators, _ := condition.(map[string]any)
+	for _, operator := range operators {
+		keys, _ := operator.(map[string]any)
+		if of := keys["dynamodb:LeadingKeys"]; of != nil {
+			return ", PK " + code(of)
+		}
+	}
+	return ""
 }
 
 // code formats a value, or each value of a list, as code.
@@ -116,7 +133,7 @@ func code(v any) string {
 
 // notRestored are the properties of the table and its indexes that a restore does not keep.
 var notRestored = []string{
-	"OnDemandThroughput", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "KMSMasterKeyId",
+	"OnDemandThroughput", "WarmThroughput", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "KMSMasterKeyId",
 	"ContributorInsightsSpecification", "ResourcePolicy", "Tags", "StreamSpecification",
 }
 

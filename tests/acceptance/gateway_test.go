@@ -85,7 +85,7 @@ func TestFunctions(t *testing.T) {
 	functions := make(map[string]function)
 	for _, name := range []string{commandFunction, queryFunction, projectorFunction, listerFunction, sweeperFunction,
 		forwarderFunction} {
-		sent := &recorder{table: books, used: make(map[permission]bool)}
+		sent := &recorder{table: books, used: make(map[permission]bool), writes: make(map[write]bool)}
 		functions[name] = function{setup.Service(t, db.Client(sent.record), books, api.GatewayCaller(api.Callers{Local: false})), sent}
 	}
 	setup.Pump(t, db.Streams, stream, functions[projectorFunction].service, functions[listerFunction].service)
@@ -99,6 +99,7 @@ func TestFunctions(t *testing.T) {
 		// A stream record without an image: the lister reads the item.
 		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(store.Transaction.Key("due")))
 		checkRoles(t, functions)
+		checkPolicies(t, functions)
 	}
 }
 

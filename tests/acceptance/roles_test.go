@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,9 +73,8 @@ func checkRoles(t *testing.T, functions map[string]function) {
 		for _, p := range byLambda()[name] {
 			needed[p] = true
 		}
-		role, _ := resources[name].Properties["Role"].(string)
 		granted := make(map[permission]bool)
-		grantedBy(t, name, resources[strings.TrimSuffix(role, ".Arn")].Properties["Policies"], granted)
+		grantedBy(t, name, statementsOf(resources, roleOf(resources, name)), granted)
 		for p := range needed {
 			if !granted[p] {
 				t.Errorf("%s needs %v, which its role doesn't allow", name, p)
@@ -91,6 +91,40 @@ func checkRoles(t *testing.T, functions map[string]function) {
 			}
 		}
 	}
+}
+
+// roleOf returns the logical id of a function's role.
+func roleOf(resources map[string]stackResource, function string) string {
+	role, _ := resources[function].Properties["Role"].(string)
+	return strings.TrimSuffix(role, ".Arn")
+}
+
+// statementsOf returns the statements of all policies of a role.
+func statementsOf(resources map[string]stackResource, role string) (all []any) {
+	for _, r := range resources {
+		if r.Type == "AWS::IAM::Policy" && slices.Contains(flat(r.Properties["Roles"]), role) {
+			all = append(all, listOf(document(r.Properties["PolicyDocument"])["Statement"])...)
+		}
+	}
+	return all
+}
+
+func document(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// flat returns the texts in v, also those in lists of lists, which !If makes.
+func flat(v any) (all []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, one := range v {
+			all = append(all, flat(one)...)
+		}
+	}
+	return all
 }
 
 // grantedBy collects the DynamoDB permissions of all statements in a role's policies, including those inside !If.
@@ -159,14 +193,21 @@ type recorder struct {
 
 	mu     sync.Mutex
 	used   map[permission]bool
+	writes map[write]bool
 	faults []string // unexpected requests
 }
+
+// write is a put or an update of an item: the action, and the item's PK.
+type write struct{ action, pk string }
 
 // record is a client option that adds the recorder to the SDK's middleware.
 func (r *recorder) record(o *dynamodb.Options) {
 	store.Observe("permissions", func(ctx context.Context, in, _ any, err error) {
 		needed, fault := permissionsOf(in, r.table)
 		r.mu.Lock()
+		for _, w := range writesOf(in) {
+			r.writes[w] = true
+		}
 		for _, p := range needed {
 			r.used[p] = true
 		}
@@ -223,6 +264,30 @@ func permissionsOf(input any, tableName string) (needed []permission, fault stri
 		fault = fmt.Sprintf("an unexpected %T", in)
 	}
 	return needed, fault
+}
+
+// writesOf returns the puts and updates of a request.
+func writesOf(input any) (all []write) {
+	note := func(action string, item store.Item) {
+		key, _ := store.KeyOf(item)
+		all = append(all, write{"dynamodb:" + action, key.PK})
+	}
+	switch in := input.(type) {
+	case *dynamodb.PutItemInput:
+		note("PutItem", in.Item)
+	case *dynamodb.UpdateItemInput:
+		note("UpdateItem", in.Key)
+	case *dynamodb.TransactWriteItemsInput:
+		for _, action := range in.TransactItems {
+			switch {
+			case action.Put != nil:
+				note("PutItem", action.Put.Item)
+			case action.Update != nil:
+				note("UpdateItem", action.Update.Key)
+			}
+		}
+	}
+	return all
 }
 
 // exchange records the requests to the table for one HTTP request. It is safe for concurrent use.

@@ -236,6 +236,7 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 		"IndexedMetadata":   {"order order,customer.id,A_b,c-d,5", "order, , a,, a,b,c,d,e,f a#b é " + strings.Repeat("a", 41)},
 		"EventBus":          {"default ledger.events-1", "arn:aws:events:eu-central-1:123456789012:event-bus/x a/b _a " + strings.Repeat("a", 65)},
 		"BreakGlassRoleArn": {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass", "break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
+		"OperatorRoleArn":   {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass", "break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
 	}
 	template := readTemplate(t)
 	parameters := template.section("Parameters")

@@ -141,16 +141,9 @@ func dimensionExists(template map[string]any, name, value string) bool {
 			func(index any) bool { return index.(map[string]any)["IndexName"] == value })
 	case "LogGroupName":
 		return kind == "AWS::Logs::LogGroup"
-	// SAM names the mapping after the function and its event. The mapping has metrics only if MetricsConfig enables
-	// them.
-	case "EventSourceMappingUUID":
-		function, event := "ProjectorFunction", "Postings"
-		if strings.HasPrefix(id, "Lister") {
-			function, event = "ListerFunction", "Transactions"
-		}
-		counted := valueAt(template, "Resources", function, "Properties", "Events", event, "Properties",
-			"MetricsConfig", "Metrics")
-		return id == function+event && slices.Contains(listOf(counted), any("EventCount"))
+	case "EventSourceMappingUUID": // it has metrics only if MetricsConfig enables them
+		counted := valueAt(template, "Resources", id, "Properties", "MetricsConfig", "Metrics")
+		return kind == "AWS::Lambda::EventSourceMapping" && slices.Contains(listOf(counted), any("EventCount"))
 	case "Code":
 		return value == "*" // all codes
 	}

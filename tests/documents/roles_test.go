@@ -12,12 +12,12 @@ import (
 // Each function has a separate role that only the function's service can assume. Its policies list single actions
 // without wildcards. Package acceptance compares its actions on the table with the requests of the function.
 func TestRolesAreNarrow(t *testing.T) {
-	anywhere := []string{ // these actions do not support resources
-		"dynamodb:ListStreams", "xray:PutTelemetryRecords", "xray:PutTraceSegments",
-	}
-	for _, given := range []map[string]any{{}, {"KmsKeyArn": key, "Deployment": "Canary10Percent5Minutes"}} {
-		used := make(map[string]bool)
-		for id, r := range readTemplate(t).with(t, given).resources() {
+	for _, given := range []map[string]any{
+		{}, {"KmsKeyArn": key, "Deployment": "Canary10Percent5Minutes"}, {"EventBus": "events", "KmsKeyArn": key},
+	} {
+		used, policed := make(map[string]bool), make(map[string]bool)
+		resources := readTemplate(t).with(t, given).resources()
+		for id, r := range resources {
 			if r.Type == "AWS::Serverless::Function" {
 				role := fmt.Sprint(r.Properties["Role"])
 				if used[role] || r.Properties["Role"] == nil || r.Properties["Policies"] != nil {
@@ -25,6 +25,12 @@ func TestRolesAreNarrow(t *testing.T) {
 						r.Properties["Policies"])
 				}
 				used[role] = true
+			}
+			if r.Type == "AWS::IAM::Policy" {
+				for _, role := range listOf(r.Properties["Roles"]) {
+					policed[asMap(role)["Ref"].(string)] = true
+				}
+				checkStatements(t, id, given["KmsKeyArn"], listOf(valueAt(r.Properties, "PolicyDocument", "Statement")))
 			}
 			if r.Type != "AWS::IAM::Role" {
 				continue
@@ -40,37 +46,42 @@ func TestRolesAreNarrow(t *testing.T) {
 				!reflect.DeepEqual(listOf(r.Properties["ManagedPolicyArns"]), managed) {
 				t.Errorf("%s can be assumed by %v, and has %v", id, trust, r.Properties["ManagedPolicyArns"])
 			}
-			for _, s := range statements(r) {
-				if s["Effect"] != "Allow" || s["NotAction"] != nil || s["NotResource"] != nil {
-					t.Errorf("%s: %v", id, s)
-				}
-				for _, on := range listOf(s["Resource"]) {
-					for _, action := range listOf(s["Action"]) {
-						action := action.(string)
-						wide := strings.Contains(fmt.Sprint(on), "*") && on != "*" &&
-							(action != "s3:PutObject" || !reflect.DeepEqual(on, any(sub("${FailedRecords.Arn}/*"))))
-						key := strings.HasPrefix(action, "kms:") && (on != given["KmsKeyArn"] ||
-							valueAt(s, "Condition", "StringEquals", "kms:ViaService") == nil)
-						if strings.Contains(action, "*") || (on == "*") != slices.Contains(anywhere, action) || wide || key {
-							t.Errorf("%s allows %s on %v", id, action, on)
-						}
-					}
-				}
+			if r.Properties["Policies"] != nil { // the table's policy names the roles, so their policies are separate
+				t.Errorf("%s has policies of its own", id)
+			}
+		}
+		for id, r := range resources {
+			if r.Type == "AWS::IAM::Role" && !policed[id] && r.Properties["ManagedPolicyArns"] == nil {
+				t.Errorf("%s has no policy", id)
 			}
 		}
 	}
 }
 
-// statements returns the statements of a role's inline policies.
-func statements(role stackResource) (all []map[string]any) {
-	for _, policy := range listOf(role.Properties["Policies"]) {
-		for _, s := range listOf(valueAt(asMap(policy), "PolicyDocument", "Statement")) {
-			if s := asMap(s); s != nil {
-				all = append(all, s)
+// anywhere are the actions that do not support resources.
+var anywhere = []string{"dynamodb:ListStreams", "xray:PutTelemetryRecords", "xray:PutTraceSegments"}
+
+// checkStatements checks the statements of a policy. key is the only key that they may name.
+func checkStatements(t *testing.T, id string, key any, statements []any) {
+	t.Helper()
+	for _, s := range statements {
+		s := asMap(s)
+		if s["Effect"] != "Allow" || s["NotAction"] != nil || s["NotResource"] != nil {
+			t.Errorf("%s: %v", id, s)
+		}
+		for _, on := range listOf(s["Resource"]) {
+			for _, action := range listOf(s["Action"]) {
+				action := action.(string)
+				wide := strings.Contains(fmt.Sprint(on), "*") && on != "*" &&
+					(action != "s3:PutObject" || !reflect.DeepEqual(on, any(sub("${FailedRecords.Arn}/*"))))
+				anyService := strings.HasPrefix(action, "kms:") && (on != key ||
+					valueAt(s, "Condition", "StringEquals", "kms:ViaService") == nil)
+				if strings.Contains(action, "*") || (on == "*") != slices.Contains(anywhere, action) || wide || anyService {
+					t.Errorf("%s allows %s on %v", id, action, on)
+				}
 			}
 		}
 	}
-	return all
 }
 
 // Every route requires authorization, with any parameters of the stack. A browser's preflight request with OPTIONS has
@@ -107,16 +118,16 @@ func TestNoRouteIsOpen(t *testing.T) {
 			case "AWS::Serverless::HttpApi", "AWS::Serverless::Api", "AWS::ApiGateway::RestApi", "AWS::Lambda::Url":
 				t.Errorf("%s is a second entry point", id)
 			case "AWS::Serverless::Function":
-				if events := mapAt(r.Properties, "Events"); r.Properties["FunctionUrlConfig"] != nil ||
-					len(events) > 1 || len(events) == 1 && valueAt(events, "Postings", "Type") != "DynamoDB" &&
-					valueAt(events, "Transactions", "Type") != "DynamoDB" &&
-					valueAt(events, "Minute", "Type") != "Schedule" {
-					t.Errorf("%s has the triggers %v", id, events)
+				if r.Properties["FunctionUrlConfig"] != nil || r.Properties["Events"] != nil {
+					t.Errorf("%s has a URL or the triggers %v", id, r.Properties["Events"])
 				}
 			case "AWS::Lambda::Permission":
 				from := sub("arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${LedgerApi}/*")
-				if r.Properties["Principal"] != "apigateway.amazonaws.com" ||
-					!reflect.DeepEqual(r.Properties["SourceArn"], any(from)) {
+				caller := "apigateway.amazonaws.com"
+				if schedule, ok := strings.CutSuffix(id, "MinutePermission"); ok {
+					from, caller = getAtt(schedule+"Minute.Arn"), "events.amazonaws.com"
+				}
+				if r.Properties["Principal"] != caller || !reflect.DeepEqual(r.Properties["SourceArn"], any(from)) {
 					t.Errorf("%s lets %v call from %v", id, r.Properties["Principal"], r.Properties["SourceArn"])
 				}
 			}

@@ -84,16 +84,23 @@ func TestDataIsProtected(t *testing.T) {
 	template := readTemplate(t)
 	resources := template.section("Resources")
 	mapping := map[string]any{ // of the lister
-		"Stream": getAtt("LedgerTable.StreamArn"), "StartingPosition": "TRIM_HORIZON",
+		"EventSourceArn": getAtt("LedgerTable.StreamArn"), "FunctionName": ref("ListerFunction.Alias"),
+		"StartingPosition": "TRIM_HORIZON",
 		// Retries outlast an outage. A failing record blocks its shard for at most half of the stream's retention.
 		"MaximumRetryAttempts": 1000, "MaximumRecordAgeInSeconds": int((12 * time.Hour).Seconds()),
 		"BisectBatchOnFunctionError": true, "FunctionResponseTypes": []any{"ReportBatchItemFailures"},
 		"BatchSize": 100, "MaximumBatchingWindowInSeconds": 1, "ParallelizationFactor": 1,
 		// Only S3 gets the record itself.
-		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Type": "S3", "Destination": getAtt("FailedRecords.Arn")}},
+		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Destination": getAtt("FailedRecords.Arn")}},
 	}
 	projector := maps.Clone(mapping)
-	projector["BatchSize"] = 1000
+	projector["BatchSize"], projector["FunctionName"] = 1000, ref("ProjectorFunction.Alias")
+	everyMinute := func(function string) map[string]any {
+		return map[string]any{"ScheduleExpression": "rate(1 minute)", "Targets": []any{map[string]any{
+			"Id": function, "Arn": ref(function + "Function.Alias"),
+			"RetryPolicy": map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60},
+		}}}
+	}
 	for path, want := range map[string]any{
 		"LedgerTable DeletionPolicy": "Retain", "LedgerTable UpdateReplacePolicy": "Retain",
 		"LedgerTable Properties DeletionProtectionEnabled": true,
@@ -101,24 +108,17 @@ func TestDataIsProtected(t *testing.T) {
 			"PointInTimeRecoveryEnabled": true, "RecoveryPeriodInDays": ref("RecoveryDays")},
 		"LedgerTable Properties StreamSpecification StreamViewType": "NEW_IMAGE",
 		"LedgerTable Properties SSESpecification SSEType":           "KMS",
-		"ProjectorFunction Properties Events Postings Properties":   projector,
-		"ListerFunction Properties Events Transactions Properties":  mapping,
+		"ProjectorFunctionPostings Properties":                      projector,
+		"ListerFunctionTransactions Properties":                     mapping,
 		// The next sweep follows within a minute, so a failed one is not retried.
-		"SweeperFunction Properties Events Minute": map[string]any{"Type": "Schedule", "Properties": map[string]any{
-			"Schedule":    "rate(1 minute)",
-			"RetryPolicy": map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60},
-		}},
-		"ForwarderFunction Properties Events Minute": map[string]any{"Type": "Schedule", "Properties": map[string]any{
-			"Schedule":    "rate(1 minute)",
-			"RetryPolicy": map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60},
-		}},
+		"SweeperFunctionMinute Properties":                        everyMinute("Sweeper"),
+		"ForwarderFunctionMinute Properties":                      everyMinute("Forwarder"),
 		"FailedRecords Properties PublicAccessBlockConfiguration": map[string]any{"BlockPublicAcls": true, "BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true},
 	} {
 		got := valueAt(template, append([]string{"Resources"}, strings.Fields(path)...)...)
 		if m, ok := got.(map[string]any); ok { // these properties of event sources are not compared
 			delete(m, "FilterCriteria")
 			delete(m, "MetricsConfig")
-			delete(m, "Enabled")
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", path, got, want)
@@ -130,6 +130,11 @@ func TestDataIsProtected(t *testing.T) {
 		want := map[string]any{"MaxReadRequestUnits": ref("MaxReadUnits"), "MaxWriteRequestUnits": ref("MaxWriteUnits")}
 		if got := asMap(part)["OnDemandThroughput"]; !reflect.DeepEqual(got, any(want)) {
 			t.Errorf("%v is capped at %v", asMap(part)["IndexName"], got)
+		}
+		warm := map[string]any{"ReadUnitsPerSecond": ref("WarmReadUnits"), "WriteUnitsPerSecond": ref("WarmWriteUnits")}
+		if got := valueAt(asMap(part), "WarmThroughput", "Fn::If"); !slices.ContainsFunc(listOf(got),
+			func(v any) bool { return reflect.DeepEqual(v, any(warm)) }) {
+			t.Errorf("%v is warmed to %v", asMap(part)["IndexName"], got)
 		}
 	}
 	// Logs show who posted what, so they remain when the stack is deleted, and are encrypted with the table's key.
@@ -152,10 +157,49 @@ func TestDataIsProtected(t *testing.T) {
 	}
 }
 
+// A replaced event source must not live on: it would feed old records to the function. SAM would pass on the policy of
+// the function, so functions have no events.
+func TestEventSourcesAreNotRetained(t *testing.T) {
+	found := 0
+	for id, r := range readTemplate(t).section("Resources") {
+		switch r["Type"] {
+		case "AWS::Serverless::Function":
+			if valueAt(r, "Properties", "Events") != nil {
+				t.Errorf("%s has events", id)
+			}
+		case "AWS::Lambda::EventSourceMapping", "AWS::Events::Rule":
+			if found++; r["UpdateReplacePolicy"] != nil || r["DeletionPolicy"] != nil {
+				t.Errorf("%s is retained", id)
+			}
+		}
+	}
+	if found != 4 {
+		t.Errorf("%d event sources", found)
+	}
+}
+
+// A function starts only with its permissions, which are not part of its role.
+func TestFunctionsDependOnTheirPolicies(t *testing.T) {
+	resources := readTemplate(t).section("Resources")
+	for id, r := range resources {
+		if r["Type"] != "AWS::Serverless::Function" && r["Type"] != "AWS::Lambda::EventSourceMapping" {
+			continue
+		}
+		function := id
+		if r["Type"] == "AWS::Lambda::EventSourceMapping" {
+			function, _ = strings.CutSuffix(mapAt(r, "Properties", "FunctionName")["Ref"].(string), ".Alias")
+		}
+		policy := strings.TrimSuffix(function, "Function") + "Policy"
+		if !slices.Contains(listOf(r["DependsOn"]), any(policy)) || resources[policy] == nil {
+			t.Errorf("%s depends on %v, not on %s", id, r["DependsOn"], policy)
+		}
+	}
+}
+
 // Only the break-glass role can delete items, with any action that deletes.
 func TestNothingIsDeletedFromTheTable(t *testing.T) {
 	template := readTemplate(t)
-	for _, role := range []any{"", breakGlass} {
+	for _, role := range []any{"", breakGlass} { // without OperatorRoleArn it is the only statement
 		want := map[string]any{"Sid": "NothingIsDeleted", "Effect": "Deny", "Principal": "*", "Resource": "*",
 			"Action": []any{ // every action that can delete items
 				"dynamodb:BatchWriteItem", "dynamodb:DeleteItem", "dynamodb:PartiQLDelete", "dynamodb:PartiQLInsert",
@@ -236,6 +280,9 @@ func TestNamesContainTheStack(t *testing.T) {
 	for id, r := range readTemplate(t).with(t, nil).resources() {
 		for property, value := range r.Properties {
 			text := fmt.Sprint(value) // a Ref is the name of a resource of this stack
+			if r.Type == "AWS::IAM::Policy" && property == "PolicyName" {
+				continue // the name is unique in its role
+			}
 			if named.MatchString(property) && !strings.Contains(text, "AWS::Stack") && !strings.HasPrefix(text, "map[Ref:") {
 				t.Errorf("%s has the %s %v", id, property, value)
 			}

@@ -29,20 +29,21 @@ type resources struct {
 			StreamSpecification types.StreamSpecification
 		}
 	}
-	ProjectorFunction, ListerFunction consumer
+	ProjectorFunction, ListerFunction                     consumer
+	ProjectorFunctionPostings, ListerFunctionTransactions mapping
 }
 
 // consumer is a function that the table's stream feeds.
 type consumer struct {
+	Properties struct{ Timeout int } // seconds
+}
+
+// mapping is a function's event source mapping. tests/documents tests the settings that a pump does not have.
+type mapping struct {
 	Properties struct {
-		Timeout int // seconds
-		Events  map[string]struct {
-			Properties struct { // tests/documents tests the settings that a pump does not have
-				BatchSize, MaximumBatchingWindowInSeconds int
-				MaximumRetryAttempts                      int
-				FilterCriteria                            struct{ Filters []struct{ Pattern string } }
-			}
-		}
+		BatchSize, MaximumBatchingWindowInSeconds int
+		MaximumRetryAttempts                      int
+		FilterCriteria                            struct{ Filters []struct{ Pattern string } }
 	}
 }
 
@@ -85,17 +86,18 @@ func Table() (*dynamodb.CreateTableInput, error) {
 // StreamSettings returns the settings of the projector's and of the lister's event source mapping in template.yaml.
 func StreamSettings() (projector, lister pump.Settings, err error) {
 	r, err := readTemplate()
-	return r.ProjectorFunction.settings("Postings"), r.ListerFunction.settings("Transactions"), err
+	return r.ProjectorFunctionPostings.settings(r.ProjectorFunction),
+		r.ListerFunctionTransactions.settings(r.ListerFunction), err
 }
 
 // settings returns the settings of a function's event source mapping.
-func (c consumer) settings(mapping string) pump.Settings {
-	p := c.Properties.Events[mapping].Properties
+func (m mapping) settings(of consumer) pump.Settings {
+	p := m.Properties
 	s := pump.Settings{
 		BatchSize:            p.BatchSize,
 		Window:               time.Duration(p.MaximumBatchingWindowInSeconds) * time.Second,
 		MaximumRetryAttempts: p.MaximumRetryAttempts,
-		Timeout:              time.Duration(c.Properties.Timeout) * time.Second,
+		Timeout:              time.Duration(of.Properties.Timeout) * time.Second,
 	}
 	for _, f := range p.FilterCriteria.Filters {
 		s.Filters = append(s.Filters, f.Pattern)
