@@ -92,7 +92,7 @@ type StatementQuery struct {
 	// The beginning of the statement, included. It must not be in the future.
 	From time.Time `query:"from" time:"past" in:"required" before:"to" example:"2026-11-01T00:00:00Z"`
 	// The end of the statement, excluded. A time later than now means now.
-	To time.Time `query:"to" time:"known" in:"required" example:"2026-12-01T00:00:00Z"`
+	To time.Time `query:"to" in:"required" example:"2026-12-01T00:00:00Z"`
 }
 
 // The operations on histories.

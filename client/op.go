@@ -27,7 +27,7 @@ import (
 //	is       its syntax: a schema of openapi.json, such as ID
 //	in       of a request's body: required; or same: the ledger sets it, and takes it only if it is equal
 //	default  the text of a parameter that is not given
-//	time     of a parameter: past (not in the future), known (not before the first KSUID), or at (known, not rounded)
+//	time     of a parameter: past (not in the future), or at (not rounded)
 //	with, without, before         the other parameter that it needs, excludes, or must not be later than
 //	filter   "-" if cursors of a list are valid whatever the parameter is
 //	batch    its name in the body of a batch, of a field of the path

@@ -24,7 +24,7 @@ type TransactionsQuery struct {
 	// Only transactions that were posted at this time or later, in RFC 3339 format. It must not be in the future.
 	From time.Time `query:"from" time:"past" before:"to" example:"2026-11-01T00:00:00Z"`
 	// Only transactions that were posted before this time, in RFC 3339 format.
-	To time.Time `query:"to" time:"known" example:"2026-12-01T00:00:00Z"`
+	To time.Time `query:"to" example:"2026-12-01T00:00:00Z"`
 	// `asc` lists the oldest first.
 	OldestFirst bool `query:"order" enum:"asc,desc" default:"desc"`
 	// An indexed metadata key and its value. `KEY` stands for the key. The error of another key names the indexed ones.

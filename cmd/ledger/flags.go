@@ -165,21 +165,28 @@ func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string
 // withoutSeconds is a form of times that only the command line takes.
 const withoutSeconds = "2006-01-02T15:04Z07:00"
 
-// parseTime parses a time in one of the given formats. One of RFC 3339 needs no seconds. The error has an example of
-// each.
+// parseTime parses a time in one of the given formats. One of RFC 3339 needs no seconds. It never returns the zero time,
+// which means that a flag is not given. The error has an example of each format.
 func parseTime(text string, formats []string) (time.Time, error) {
 	example := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	examples := make([]string, len(formats))
 	text = strings.TrimSpace(text)
 	for i, format := range formats {
 		examples[i] = example.Format(format)
+		at, isTime := time.Time{}, false
 		if format == time.RFC3339 {
-			if at, isTime := events.ReadTime(text); isTime {
-				return at, nil
-			}
+			at, isTime = events.ReadTime(text)
 			format = withoutSeconds
 		}
-		if at, err := time.Parse(format, text); err == nil {
+		if !isTime {
+			var err error
+			at, err = time.Parse(format, text)
+			isTime = err == nil
+		}
+		switch {
+		case isTime && at.IsZero():
+			return at.Add(time.Nanosecond), nil
+		case isTime:
 			return at, nil
 		}
 	}

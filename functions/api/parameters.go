@@ -34,7 +34,6 @@ const (
 	rulePrefix       = "must be the beginning of an id"
 	ruleTime         = "must be an RFC 3339 time, such as 2026-11-21T09:00:00Z; a plus sign is sent as %2B"
 	ruleFuture       = "must not be in the future"
-	ruleEpoch        = "must not be before 2014-05-13T16:53:20Z, the earliest time of a KSUID"
 	ruleMetadataOnce = "must be the only metadata parameter"
 )
 
@@ -158,23 +157,23 @@ const clockTolerance = 5 * time.Second
 
 // time returns a time of a kind, and the rule that it breaks: see client.Operation. Unless it is "at", it is rounded up
 // to whole microseconds: postings have such times, so the same postings are before the given and before the rounded
-// time.
+// time. A time before all postings becomes the last one before them if it is "at", and otherwise the first one that a
+// posting may have. So it is never the zero time, which would mean no bound.
 func (r *request) time(text, kind string) (t time.Time, rule string) {
 	t, ok := events.ReadTime(text)
 	switch {
 	case !ok:
 		return t, ruleTime
-	case kind != "" && t.Before(events.Epoch()):
-		return t, ruleEpoch
+	case t.Before(events.Epoch()) && kind == "at":
+		return client.LastBefore(events.Epoch()), ""
+	case t.Before(events.Epoch()):
+		return events.Epoch(), ""
 	case kind == "past" && t.After(r.config.Now().Add(clockTolerance)):
 		return t, ruleFuture
 	case kind == "at":
 		return t.UTC(), ""
 	}
-	if t = t.UTC().Add(time.Microsecond - 1).Truncate(time.Microsecond); t.Unix() < 0 {
-		t = time.Unix(0, 0).UTC() // before any posting; the zero time would mean no bound
-	}
-	return t, ""
+	return t.UTC().Add(time.Microsecond - 1).Truncate(time.Microsecond), ""
 }
 
 // compare checks the rules of a parameter that is given about the other ones.

@@ -205,7 +205,39 @@ func effectiveDates(t *testing.T, s *caller.Caller) {
 	s.Must(422, "POST", "/v1/transfers", `{"id":"~e-8","from":"~jane","to":"~bank","asset":"~USD","quantity":"350221"`+
 		date+`}`).Shows(t, map[string]any{"code": "insufficient_funds", "available": "350220"})
 	refuseAll(t, s, "effective.txt")
+	beforeTheBeginning(t, s)
 	closedPeriods(t, s, transfer)
+}
+
+// A time before the first that a posting may have is the beginning. ~e-3 is posted at that time.
+func beforeTheBeginning(t *testing.T, s *caller.Caller) {
+	const beginning = "2014-05-13T16:53:20.000000Z"
+	const jane, ofUSD = "/v1/accounts/~jane/", "/v1/accounts/~jane/balances/~USD?at="
+	s.Must(200, "GET", ofUSD+beginning, "").Shows(t, map[string]any{"quantity": "-50", "at": beginning})
+	for _, early := range []string{"2014-05-13T16:53:19.999999Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z",
+		"0000-01-01T00:00:00%2B05:00"} {
+		for _, consistency := range []string{"", "&consistency=strong"} {
+			s.Must(200, "GET", ofUSD+early+consistency, "").Shows(t,
+				map[string]any{"quantity": "0", "postings": 0.0, "settled": true})
+			s.Must(200, "GET", jane+"balances?at="+early+consistency, "").Shows(t, map[string]any{"data 0": nil})
+		}
+		all := s.Must(200, "GET", jane+"statement?asset=~USD&to=2020-01-01T00:00:00Z&from="+early, "")
+		all.Shows(t, map[string]any{"from": beginning, "opening quantity": "0", "data 0 transaction": "~e-3"})
+		s.Must(200, "GET", jane+"statement?asset=~USD&from="+early+"&to="+early, "").Shows(t,
+			map[string]any{"from": beginning, "to": beginning, "data 0": nil, "closing quantity": "0"})
+		for _, list := range []string{jane + "postings?", jane + "postings?asset=~USD&", "/v1/transactions?"} {
+			s.Must(200, "GET", list+"to="+early, "").Shows(t, map[string]any{"data 0": nil, "next_cursor": nil})
+			if got := s.Must(200, "GET", list+"from="+early, ""); got.Value("data 0") == nil {
+				t.Errorf("GET %sfrom=%s is empty: %s", list, early, got.Body)
+			}
+		}
+		if got := s.Must(200, "GET", "/v1/journal?limit=1&from="+early, ""); !bytes.Equal(got.Body,
+			s.Must(200, "GET", "/v1/journal?limit=1", "").Body) {
+			t.Errorf("the journal from %s begins with %s", early, got.Body)
+		}
+	}
+	s.Must(400, "GET", jane+"postings?from=2020-01-01T00:00:00Z&to=1999-01-01T00:00:00Z", "").Shows(t,
+		map[string]any{"errors 0 field": "from"})
 }
 
 // Nothing is posted with an effective date in a closed period until an earlier closing opens it again. The periods of
