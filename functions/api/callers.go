@@ -82,11 +82,13 @@ func (c Callers) bearer(claims map[string]string) access.Caller {
 	return access.Caller{}
 }
 
-// hasScope reports whether a token has a scope. The scopes are in the claim scope, separated by spaces (RFC 8693, 4.2),
-// or in the list scp, which the gateway formats as "[one two]".
+// hasScope reports whether a token has a scope, in the claim scope (RFC 8693, 4.2) or scp. A claim is a text with spaces
+// between the scopes, or a list, which the gateway formats as "[one two]".
 func hasScope(claims map[string]string, scope string) bool {
-	list := strings.TrimSuffix(strings.TrimPrefix(claims["scp"], "["), "]")
-	return slices.Contains(strings.Fields(claims["scope"]), scope) || slices.Contains(strings.Fields(list), scope)
+	return slices.ContainsFunc([]string{"scope", "scp"}, func(claim string) bool {
+		words := strings.TrimSuffix(strings.TrimPrefix(claims[claim], "["), "]")
+		return slices.Contains(strings.Fields(words), scope)
+	})
 }
 
 // hashedUser is the prefix of the ids of users whose claim is not a valid id.

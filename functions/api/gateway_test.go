@@ -228,10 +228,15 @@ func TestGatewayCaller(t *testing.T) {
 		{of("name", "auth0|123"), user("jwt:QENEXq3u6ypdiFrzwTP2DvV1I6H_h7og7cxbbeOS62w", issuer)},
 		{of("name", "jwt:QENEXq3u6ypdiFrzwTP2DvV1I6H_h7og7cxbbeOS62w"),
 			user("jwt:Bk6vL3ma2EasuTyfnIqPHf86rBmkOfFCOaZrjWQl2II", issuer)},
-		// The scope is a word in scope, or in scp, which the gateway formats as a list.
+		// The scope is a word in scope or in scp. The gateway formats a list as "[one two]", in both claims.
 		{of("sub", "s", "name", "n", "scope", "openid ledger/admin"), service(issuer + "#s")},
 		{of("sub", "s", "name", "n", "scp", "[openid ledger/admin]"), service(issuer + "#s")},
+		{of("sub", "s", "name", "n", "scope", "[ledger/read ledger/admin]"), service(issuer + "#s")},
+		{of("sub", "s", "name", "n", "scope", "[ledger/admin ledger/read]"), service(issuer + "#s")},
+		{of("sub", "s", "name", "n", "scope", "[ledger/admin]"), service(issuer + "#s")},
+		{of("sub", "s", "name", "n", "scp", "ledger/admin"), service(issuer + "#s")},
 		{of("sub", "s", "name", "n", "scope", "ledger/administer xledger/admin"), user("n", issuer)},
+		{of("sub", "s", "name", "n", "scope", "[ledger/administer xledger/admin]", "scp", "[]"), user("n", issuer)},
 		{of("name", "n", "scope", "ledger/admin"), nobody}, // an administrator without a name
 	} {
 		e := gatewayEvent(func(e *gatewayRequestV2) { e.RequestContext.Authorizer = c.authorizer })
