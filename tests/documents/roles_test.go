@@ -137,6 +137,9 @@ func TestNoRouteIsOpen(t *testing.T) {
 			"PATCH /v1/{proxy+}":  "CommandFunction",
 			"DELETE /v1/{proxy+}": "CommandFunction",
 			"GET /{proxy+}":       "QueryFunction", "HEAD /{proxy+}": "QueryFunction",
+			"POST /v1/batches":                     "CommandFunction", // the dearest requests
+			"GET /v1/accounts/{account}/balances":  "QueryFunction",
+			"HEAD /v1/accounts/{account}/balances": "QueryFunction",
 		}
 		if given["CorsOrigins"] == nil {
 			want["$default"] = "QueryFunction"

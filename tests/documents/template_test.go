@@ -262,6 +262,27 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	}
 }
 
+// Each route of the dearest requests has limits of its own, and they exist before the stage that sets them.
+func TestTheDearestRoutesAreLimited(t *testing.T) {
+	resources := readTemplate(t).section("Resources")
+	stage := resources["ApiStage"]
+	settings := mapAt(stage, "Properties", "RouteSettings")
+	limits := map[string]any{"ThrottlingRateLimit": ref("CostlyRateLimit"), "ThrottlingBurstLimit": ref("CostlyBurstLimit")}
+	found := 0
+	for id, r := range resources {
+		key, _ := valueAt(r, "Properties", "RouteKey").(string)
+		if settings[key] == nil {
+			continue
+		}
+		if found++; !reflect.DeepEqual(settings[key], any(limits)) || !slices.Contains(listOf(stage["DependsOn"]), any(id)) {
+			t.Errorf("%s has the limits %v, and the stage depends on %v", id, settings[key], stage["DependsOn"])
+		}
+	}
+	if found != 3 || len(settings) != found {
+		t.Errorf("%d routes have limits, of %d settings", found, len(settings))
+	}
+}
+
 // The access log has the request's id, which the functions also log, and the user by the claim that the functions read.
 // It has no paths and queries, because they contain ids of accounts and users.
 func TestAccessLogHasNoPaths(t *testing.T) {
