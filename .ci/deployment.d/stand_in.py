@@ -8,7 +8,8 @@ def record(logical_id, properties, stack):
     return name, {"Arn": "arn:aws:cloudwatch:us-east-1:123456789012:alarm:" + name}
 
 
-for kind in ("AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup", "AWS::CloudWatch::CompositeAlarm"):
+for kind in ("AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup", "AWS::CloudWatch::CompositeAlarm",
+             "AWS::CloudTrail::Trail"):
     handlers[kind] = {"create": record, "delete": lambda name, properties: None}
 alarm = handlers["AWS::CloudWatch::Alarm"]  # MiniStack has none on metric math
 create = alarm["create"]

@@ -283,6 +283,34 @@ func TestTheDearestRoutesAreLimited(t *testing.T) {
 	}
 }
 
+// The trail has writes of items by everybody but the roles that write for the ledger.
+func TestTheTrailLeavesOutTheLedger(t *testing.T) {
+	for _, bus := range []string{"", "events"} {
+		stack := readTemplate(t).with(t, map[string]any{"Trail": "Enabled", "EventBus": bus}).resources()
+		selectors := listOf(stack["AuditTrail"].Properties["AdvancedEventSelectors"])
+		fields := make(map[string]map[string]any)
+		for _, f := range listOf(asMap(selectors[0])["FieldSelectors"]) {
+			name, _ := asMap(f)["Field"].(string)
+			fields[name] = asMap(f)
+		}
+		var roles []any
+		for _, role := range []string{"Command", "Projector", "Lister", "Sweeper", "Forwarder"} {
+			if role != "Forwarder" || bus != "" {
+				roles = append(roles, sub("arn:${AWS::Partition}:sts::${AWS::AccountId}:assumed-role/${"+role+"Role}/"))
+			}
+		}
+		if got := fields["userIdentity.arn"]["NotStartsWith"]; !reflect.DeepEqual(got, any(roles)) {
+			t.Errorf("with the bus %q it leaves out %v", bus, got)
+		}
+		if got := fields["resources.ARN"]["Equals"]; !reflect.DeepEqual(got, any([]any{getAtt("LedgerTable.Arn")})) {
+			t.Errorf("it has writes of %v", got)
+		}
+	}
+	if readTemplate(t).with(t, nil).resources()["AuditTrail"].Type != "" {
+		t.Error("there is a trail that nobody asked for")
+	}
+}
+
 // The access log has the request's id, which the functions also log, and the user by the claim that the functions read.
 // It has no paths and queries, because they contain ids of accounts and users.
 func TestAccessLogHasNoPaths(t *testing.T) {
