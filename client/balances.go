@@ -113,9 +113,6 @@ var (
 	}
 )
 
-// EndOfDay returns the end of the day that begins at a time. A period until then includes the whole day.
-func EndOfDay(day time.Time) time.Time { return day.AddDate(0, 0, 1) }
-
 // LastBefore returns the last time before the end of a period. A balance at that time is the one of the period's end.
 func LastBefore(end time.Time) time.Time { return end.Add(-time.Microsecond) }
 

@@ -18,7 +18,7 @@ import (
 func (env *environment) balanceCommand() *cobra.Command {
 	var at time.Time
 	cmd := &cobra.Command{Use: "balance ACCOUNT ASSET"}
-	atFlag(cmd.Flags(), &at, "print the balance at this time, or at the end of this day")
+	env.atFlag(cmd.Flags(), &at, "print the balance at this time, or at the end of this day")
 	env.strongFlag(cmd, "include every acknowledged transaction")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		if !at.IsZero() {

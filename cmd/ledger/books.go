@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/internal/days"
 	"ledger.example/internal/trial"
 )
 
@@ -29,7 +32,7 @@ func (env *environment) trialBalanceCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.Prefix, "prefix", "", "only accounts whose ids begin with this")
 	idFlag(f, &o.Group, "group", "only the accounts of this group")
-	atFlag(f, &o.At, "balances at this time, or at the end of this day")
+	env.atFlag(f, &o.At, "balances at this time, or at the end of this day")
 	choiceFlag(f, &o.format, "format", "", "table, csv or json; --json is the last", "table", "csv", "json")
 	cmd.MarkFlagsMutuallyExclusive("prefix", "group")
 	env.apiCommand(cmd, func(ctx context.Context, _ []string) error { return env.trialBalance(ctx, o) })
@@ -117,30 +120,35 @@ func (env *environment) printTrial(ctx context.Context, format string, t trial.B
 // closeBooksCommand is `ledger close-books`.
 func (env *environment) closeBooksCommand() *cobra.Command {
 	var before, through time.Time
-	var zone, reason string
+	var reason string
 	cmd := &cobra.Command{Use: "close-books", Args: cobra.NoArgs}
 	f := cmd.Flags()
-	timeFlag(f, &before, "before", []string{time.RFC3339}, "close what is before this time")
-	timeFlag(f, &through, "through", []string{time.DateOnly}, "close what is before the end of this day")
-	f.StringVar(&zone, "zone", "UTC", "time zone of --through, such as Europe/Berlin")
+	f.Var(checked[time.Time]{&before, "time", func(text string) (time.Time, error) {
+		at, err := parseTime(strings.TrimSpace(text))
+		if err != nil {
+			err = errors.New("must be like 2026-01-31T12:00:00Z")
+		}
+		return given(at), err
+	}}, "before", "close what is before this time")
+	f.Lookup("before").DefValue = ""
+	env.dayFlag(f, "through", "close what is before the end of this day", func(day days.Day, in *time.Location) error {
+		through = day.End(in)
+		return nil
+	})
 	f.StringVar(&reason, "reason", "", "why the books are closed or opened")
 	env.limitFlags(cmd, "closings")
 	env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
 		switch {
 		case before.IsZero() && through.IsZero() && reason != "":
 			return usageErrorf("--reason needs --before or --through")
-		case through.IsZero() && f.Changed("zone"):
+		case through.IsZero() && f.Changed(flagZone):
 			return usageErrorf("--zone needs --through")
 		case before.IsZero() && through.IsZero():
 			return printList(ctx, env, env.api.Periods())
 		case reason == "":
 			return usageErrorf("--reason is missing")
 		case !through.IsZero():
-			in, err := time.LoadLocation(zone)
-			if err != nil {
-				return usageErrorf("--zone: %w", err)
-			}
-			before = time.Date(through.Year(), through.Month(), through.Day()+1, 0, 0, 0, 0, in)
+			before = through
 		}
 		return env.closeBooks(ctx, before, reason)
 	})

@@ -40,7 +40,10 @@ type environment struct {
 	minor, strong bool     // of commands that print amounts, and of those that read balances
 	limit         int      // of commands that print a list: the most items
 	isDryRun      bool     // of commands that post
+	zone          string   // of days
 	legs          []string // the asset of each posting of the transaction that a part is taken of
+
+	given []setter // of the flags that were given times and days: see setDays
 
 	api   *client.Client // of commands that are made by apiCommand
 	units *units.Units

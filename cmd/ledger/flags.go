@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -118,79 +117,6 @@ func (env *environment) limitFlags(cmd *cobra.Command, items string) {
 		return err
 	})
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
-}
-
-// timeFormats returns the formats of most time flags: a time with its zone, or a day, which begins at midnight UTC.
-func timeFormats() []string { return []string{time.RFC3339, time.DateOnly} }
-
-// periodFlags adds --from and --to, the period in which something was posted. to is exclusive; a day is included.
-func periodFlags(f *pflag.FlagSet, from, to *time.Time) {
-	timeFlag(f, from, "from", timeFormats(), "posted at this time or later")
-	endFlag(f, to, "to", client.EndOfDay, "posted before this time, or until the end of this day")
-}
-
-// checkPeriod validates a period of periodFlags.
-func checkPeriod(from, to time.Time) error {
-	if !to.IsZero() && !from.Before(to) {
-		return usageErrorf("--from must be earlier than --to")
-	}
-	return nil
-}
-
-// atFlag adds --at, which includes what was posted at that time.
-func atFlag(f *pflag.FlagSet, target *time.Time, usage string) {
-	endFlag(f, target, "at", func(day time.Time) time.Time { return client.LastBefore(client.EndOfDay(day)) }, usage)
-}
-
-// endFlag adds a flag for a time. end returns the time that a day means.
-func endFlag(f *pflag.FlagSet, target *time.Time, name string, end func(day time.Time) time.Time, usage string) {
-	f.Var(checked[time.Time]{target, "time", func(text string) (time.Time, error) {
-		at, err := parseTime(text, timeFormats())
-		if _, noDay := time.Parse(time.DateOnly, strings.TrimSpace(text)); noDay == nil && err == nil {
-			at = end(at)
-		}
-		return at, err
-	}}, name, usage)
-	f.Lookup(name).DefValue = ""
-}
-
-// timeFlag adds a flag for a time in one of the given formats. The help shows no default.
-func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string, usage string) {
-	f.Var(checked[time.Time]{target, "time", func(text string) (time.Time, error) {
-		return parseTime(text, formats)
-	}}, name, usage)
-	f.Lookup(name).DefValue = ""
-}
-
-// withoutSeconds is a form of times that only the command line takes.
-const withoutSeconds = "2006-01-02T15:04Z07:00"
-
-// parseTime parses a time in one of the given formats. One of RFC 3339 needs no seconds. It never returns the zero time,
-// which means that a flag is not given. The error has an example of each format.
-func parseTime(text string, formats []string) (time.Time, error) {
-	example := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	examples := make([]string, len(formats))
-	text = strings.TrimSpace(text)
-	for i, format := range formats {
-		examples[i] = example.Format(format)
-		at, isTime := time.Time{}, false
-		if format == time.RFC3339 {
-			at, isTime = events.ReadTime(text)
-			format = withoutSeconds
-		}
-		if !isTime {
-			var err error
-			at, err = time.Parse(format, text)
-			isTime = err == nil
-		}
-		switch {
-		case isTime && at.IsZero():
-			return at.Add(time.Nanosecond), nil
-		case isTime:
-			return at, nil
-		}
-	}
-	return time.Time{}, errors.New("must be like " + strings.Join(examples, " or "))
 }
 
 func portFlag(f *pflag.FlagSet, target *int, value int) {

@@ -57,7 +57,7 @@ func (env *environment) forwardCommand() *cobra.Command {
 		return true, nil
 	}}, "from", "now: begin a new cursor a minute ago")
 	f.Lookup("from").DefValue = ""
-	timeFlag(f, &o.rewind, "rewind", timeFormats(), "set the cursor back to this time")
+	env.timeFlag(f, &o.rewind, "rewind", beginOf, "set the cursor back to this time")
 	f.StringVar(&o.filter.Type, "type", "", "only events of this type")
 	idFlag(f, &o.filter.Account, "account", "only events of this account")
 	for _, name := range []string{"to", "secret-file", "cursor"} {

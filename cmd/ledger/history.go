@@ -22,7 +22,7 @@ func (env *environment) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "history ACCOUNT"}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")
-	periodFlags(f, &q.From, &q.To)
+	env.periodFlags(f, &q.From, &q.To)
 	env.limitFlags(cmd, "postings")
 	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")
 	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, args []string) error {
@@ -94,20 +94,16 @@ func (env *environment) printPostingsCSV(postings []client.Posting, heading bool
 // memory.
 func (env *environment) statementCommand() *cobra.Command {
 	var q client.StatementQuery
-	var month time.Time
 	var asCSV bool
 	cmd := &cobra.Command{Use: "statement ACCOUNT ASSET"}
 	f := cmd.Flags()
 	q.To = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now
-	periodFlags(f, &q.From, &q.To)
-	timeFlag(f, &month, "month", []string{"2006-01"}, "posted in this month")
+	env.periodFlags(f, &q.From, &q.To)
+	env.monthFlag(f, &q.From, &q.To, "month", "posted in this month")
 	cmd.MarkFlagsMutuallyExclusive("month", "from")
 	cmd.MarkFlagsMutuallyExclusive("month", "to")
 	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, args []string) error {
 		q.Account, q.Asset = args[0], args[1]
-		if !month.IsZero() {
-			q.From, q.To = month, month.AddDate(0, 1, 0)
-		}
 		if err := checkPeriod(q.From, q.To); err != nil {
 			return err
 		}

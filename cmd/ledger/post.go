@@ -18,7 +18,7 @@ import (
 func (env *environment) transferCommand() *cobra.Command {
 	var p postFlags
 	cmd := &cobra.Command{Use: "transfer FROM TO QUANTITY ASSET"}
-	p.holdFlags(cmd.Flags())
+	p.holdFlags(env, cmd.Flags())
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		quantity, err := env.units.Parse(ctx, "QUANTITY", args[3], args[2])
 		return client.Transfer{
@@ -58,7 +58,7 @@ func (env *environment) tradeCommand() *cobra.Command {
 	f.StringVar(&quantity, "quantity", "", "quantity of the asset")
 	f.StringVar(&cost, "cost", "", "price of the whole quantity, in the currency of the asset; 0 if it is free")
 	f.BoolVar(&t.Settle, "settle", false, "move the cash as well")
-	p.holdFlags(f)
+	p.holdFlags(env, f)
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (_ client.Request, err error) {
 		if len(args) > 0 {
 			t.Buyer, t.Seller, quantity, t.Asset, cost = args[0], args[1], args[2], args[3], args[4]
@@ -87,7 +87,7 @@ func (env *environment) postCommand() *cobra.Command {
 	}
 	legFlags("debit", "-", "`account:asset:quantity` to take from the account")
 	legFlags("credit", "", "`account:asset:quantity` to add to the account")
-	p.holdFlags(f)
+	p.holdFlags(env, f)
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		if (len(args) == 1) == (len(legs) > 0) {
 			return nil, usageErrorf("give either a FILE, or each posting as --debit or --credit")

@@ -27,10 +27,10 @@ type postFlags struct {
 }
 
 // flags adds the flags except those of a hold. The first "=" of --metadata separates key and value.
-func (p *postFlags) flags(f *pflag.FlagSet) {
+func (p *postFlags) flags(env *environment, f *pflag.FlagSet) {
 	idFlag(f, &p.id, "id", "id of the transaction; a repeated id is not posted twice (default: a new KSUID)")
 	f.StringVar(&p.description, flagDescription, "", "description of the transaction")
-	timeFlag(f, &p.effective, "effective-at", timeFormats(),
+	env.timeFlag(f, &p.effective, "effective-at", beginOf,
 		"time at which it takes effect, at least 15 seconds ago (default: now)")
 	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
 		key, value, ok := strings.Cut(pair, "=")
@@ -48,10 +48,24 @@ func (p *postFlags) flags(f *pflag.FlagSet) {
 	})
 }
 
-func (p *postFlags) holdFlags(f *pflag.FlagSet) {
+func (p *postFlags) holdFlags(env *environment, f *pflag.FlagSet) {
 	f.BoolVar(&p.isHold, "hold", false, "place a hold: reserve the amounts, and post nothing yet")
-	f.Var(checked[expiry]{&p.expires, "time", parseExpiry}, "expires",
-		"when the hold expires: 36h, 7d, or a time; at most 31 days ahead (default: 7d)")
+	env.givenFlag(f, "expires",
+		"when the hold expires: 36h, 7d, or a time; at most 31 days ahead (default: 7d)",
+		func(text string) (setter, error) {
+			at, isTime := timeOf(text, beginOf)
+			if isTime {
+				return func(in *time.Location) error {
+					p.expires = expiry{at: at(in).UTC()}
+					return nil
+				}, nil
+			}
+			in, err := parseTerm(text)
+			return func(*time.Location) error {
+				p.expires = expiry{in: in}
+				return nil
+			}, err
+		})
 }
 
 // complete creates an id if none is given, and the hold. Commands call it before they send anything, so that all
@@ -93,7 +107,7 @@ func (p *postFlags) retryAdvice() string {
 func (env *environment) postingCommand(
 	cmd *cobra.Command, p *postFlags, request func(ctx context.Context, args []string) (client.Request, error),
 ) *cobra.Command {
-	p.flags(cmd.Flags())
+	p.flags(env, cmd.Flags())
 	env.dryRunFlag(cmd)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		if err := p.complete(); err != nil {
@@ -143,23 +157,18 @@ type expiry struct {
 	in time.Duration
 }
 
-func (e expiry) String() string { return "" }
-
-// daysMax bounds the days that parseExpiry reads, so that they do not overflow. The ledger's limit is lower.
+// daysMax bounds the days that parseTerm reads, so that they do not overflow. The ledger's limit is lower.
 const daysMax = 9_999
 
-// parseExpiry parses a time, a day in UTC, or a duration, which may be in days, such as 7d.
-func parseExpiry(text string) (expiry, error) {
-	if at, err := parseTime(text, timeFormats()); err == nil {
-		return expiry{at: at.UTC()}, nil
-	}
+// parseTerm parses a duration, which may be in days, such as 7d.
+func parseTerm(text string) (time.Duration, error) {
 	in, err := time.ParseDuration(text)
 	if number, isDays := strings.CutSuffix(text, "d"); isDays {
 		in, err = time.ParseDuration(number + "h")
 		in = min(in, daysMax*time.Hour) * 24
 	}
 	if err != nil || in <= 0 {
-		return expiry{}, errors.New("must be a duration such as 36h or 7d, or a time such as 2026-01-31T12:00:00Z")
+		return 0, errors.New("must be a duration such as 36h or 7d, or a time such as 2026-01-31T12:00:00Z")
 	}
-	return expiry{in: in}, nil
+	return in, nil
 }

@@ -109,7 +109,7 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 			// before isRunning is set.
 			flags := cmd.Flags()
 			err := errors.Join(noEmptyFlags(flags), cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups(),
-				env.applyVariables(flags, getenv))
+				env.applyVariables(flags, getenv), env.setDays(flags, getenv))
 			env.isRunning = err == nil
 			return err
 		},

@@ -15,6 +15,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/days"
 	"ledger.example/internal/retry"
 )
 
@@ -90,7 +91,6 @@ func assetsOf(postings []client.Posting) []string {
 // findCommand is `ledger find`.
 func (env *environment) findCommand() *cobra.Command {
 	var by client.TransactionsQuery
-	var day time.Time
 	cmd := &cobra.Command{Use: "find"}
 	f := cmd.Flags()
 	var metadata string
@@ -102,16 +102,18 @@ func (env *environment) findCommand() *cobra.Command {
 		by.Metadata = map[string]string{key: value}
 		return nil
 	})
-	periodFlags(f, &by.From, &by.To)
-	timeFlag(f, &day, "day", []string{time.DateOnly}, "posted on this day")
+	env.periodFlags(f, &by.From, &by.To)
+	env.dayFlag(f, "day", "posted on this day", func(day days.Day, in *time.Location) error {
+		if by.From, by.To = given(day.Begin(in)), day.End(in); by.From.Equal(by.To) {
+			return fmt.Errorf("--day: there was no %s in %s", day, in)
+		}
+		return nil
+	})
 	f.BoolVar(&by.OldestFirst, "oldest-first", false, "print the oldest first")
 	env.limitFlags(cmd, "transactions")
 	cmd.MarkFlagsMutuallyExclusive("day", "from")
 	cmd.MarkFlagsMutuallyExclusive("day", "to")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		if !day.IsZero() {
-			by.From, by.To = day, client.EndOfDay(day)
-		}
 		if err := checkPeriod(by.From, by.To); err != nil {
 			return err
 		}
@@ -159,7 +161,7 @@ func (env *environment) tailCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tail"}
 	f := cmd.Flags()
 	f.StringVar(&from.After, "after", "", "continue after the entry with this cursor")
-	timeFlag(f, &from.From, "from", timeFormats(), "begin at this time")
+	env.timeFlag(f, &from.From, "from", beginOf, "begin at this time")
 	f.StringVar(&from.Type, "type", "", "only events of this type")
 	cmd.MarkFlagsMutuallyExclusive("after", "from")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {

@@ -57,7 +57,7 @@ var (
 	ownIDField = field{Name: "id", Label: "Own id", Optional: true, isExtra: true,
 		Hint: "of the transaction; without it, the console makes one"}
 	dayField = field{Name: "effective_at", Label: "Effective date", Kind: "day", Optional: true, isExtra: true,
-		Hint: "an earlier day: the posting counts from its beginning in UTC"}
+		Hint: "an earlier day: the posting counts from its beginning"}
 	limitsField = field{Name: "limits", Label: "Overdraft limits", Kind: "lines", Optional: true, member: "overdraft",
 		Hint: "one on each line, such as 500.00 USD; none for none"}
 	partCostField = field{Name: "cost", Label: "Cost", Kind: "amount", Optional: true, Hint: "for part of a trade"}

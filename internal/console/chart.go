@@ -35,6 +35,11 @@ func (v *visit) chart() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	in, err := zoneOf(v.query)
+	if err != nil {
+		return page{}, err
+	}
+	of.zone = in
 	svg, err := of.svg(s.To, v.query.Has("dark"), v.query.Has("narrow"))
 	if err == nil {
 		v.w.Header().Set("Content-Type", "image/svg+xml")
@@ -47,6 +52,7 @@ func (v *visit) chart() (page, error) {
 type curve struct {
 	since    []time.Time
 	balances []float64 // rounded: only for drawing
+	zone               // of the labels
 }
 
 func (b *curve) add(at, balance string) {
@@ -116,7 +122,7 @@ func (b curve) points(until time.Time) (labels []string, balances []float64) {
 		for i+1 < len(b.since) && !b.since[i+1].After(at) {
 			i++
 		}
-		labels, balances = append(labels, at.Format(layout)), append(balances, b.balances[i])
+		labels, balances = append(labels, at.In(b.in).Format(layout)), append(balances, b.balances[i])
 	}
 	return labels, balances
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -38,6 +37,7 @@ type form struct {
 	Lists       []pickList // the choices of the form's pickers
 
 	target client.Transaction // the transaction to capture or reverse
+	zone                      // of the days
 }
 
 // input is how a page shows a field.
@@ -86,6 +86,10 @@ func (v *visit) newForm(given url.Values) (*form, error) {
 	if !ok {
 		return nil, errNotFound
 	}
+	in, err := zoneOf(given)
+	if err != nil {
+		return nil, err
+	}
 	rows := 0
 	if a.HasLegs {
 		rows = min(max(legsLeast, rowsIn(given)), legsMost)
@@ -93,11 +97,14 @@ func (v *visit) newForm(given url.Values) (*form, error) {
 	}
 	a.Fields = slices.Clone(a.Fields)
 	for i := range a.Fields {
+		if a.Fields[i].Kind == "day" {
+			a.Fields[i].Hint += " in " + in.ZoneName()
+		}
 		if values := given[a.Fields[i].Name]; len(values) == 1 {
 			a.Fields[i].Value = strings.TrimSpace(values[0])
 		}
 	}
-	return &form{action: a, Name: v.id, User: v.user, ID: given.Get("transaction_id"),
+	return &form{action: a, Name: v.id, User: v.user, ID: given.Get("transaction_id"), zone: in,
 		Rows: rows}, nil
 }
 
@@ -111,6 +118,9 @@ func (f *form) address() string {
 	}
 	if f.Rows > 0 {
 		values.Set("rows", strconv.Itoa(f.Rows))
+	}
+	if f.Zone() != "" {
+		values.Set(zoneParam, f.Zone())
 	}
 	return pathOf("do", f.Name) + "?" + values.Encode()
 }
@@ -268,11 +278,8 @@ func (v *visit) validated(f *form, of field) (any, error) {
 	case of.Kind == "amount":
 		return v.units.Parse(v.ctx, of.Label, asset, text)
 	case of.Kind == "day":
-		day, err := time.Parse(time.DateOnly, text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %q is not a day such as 2026-11-21", of.Label, text)
-		}
-		return day, nil
+		day, err := f.day(of.Label, text)
+		return day.Begin(f.in), err
 	case of.Kind == "lines":
 		return v.lines(of)
 	case of.Kind == "check":

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/days"
 )
 
 // defaultDays is the length of a chart or a statement if no days are chosen.
@@ -20,18 +22,64 @@ type period struct {
 	account         string
 	Asset, From, To string    // as entered in the form, "" if not chosen
 	from, to        time.Time // from is inclusive, to is exclusive; zero means unbounded
+	zone
 }
 
 // latest is the upper bound of a period.
 var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// period reads the period from the request. The days are in UTC, and both are included. Error: a problem.
+// zoneParam is the query parameter with the name of the zone of days, on every page that shows some.
+const zoneParam = "zone"
+
+// zone is the time zone of the days of a page.
+type zone struct {
+	in *time.Location
+}
+
+// zoneOf returns the zone in a query or a form, by default UTC. Error: a problem.
+func zoneOf(given url.Values) (zone, error) {
+	name := strings.TrimSpace(given.Get(zoneParam))
+	if name == "" {
+		return zone{time.UTC}, nil
+	}
+	in, err := days.Zone(name)
+	if err != nil {
+		return zone{time.UTC}, problem{http.StatusBadRequest, fmt.Sprintf("Zone: %q %v", name, err)}
+	}
+	return zone{in}, nil
+}
+
+// Zone returns the name of the zone, for links and forms, "" for UTC.
+func (z zone) Zone() string {
+	if z.in == nil || z.in == time.UTC {
+		return ""
+	}
+	return z.in.String()
+}
+
+// ZoneName returns the name of the zone.
+func (z zone) ZoneName() string { return cmp.Or(z.Zone(), "UTC") }
+
+// day parses a day. The error begins with the label of its field.
+func (z zone) day(label, text string) (days.Day, error) {
+	day, err := days.Parse(text)
+	if err != nil {
+		return day, problem{http.StatusBadRequest, fmt.Sprintf("%s: %q is not a day such as 2026-11-21", label, text)}
+	}
+	return day, nil
+}
+
+// period reads the period from the request. Both of its days are included. Error: a problem.
 func (v *visit) period() (period, error) {
 	given := func(name string) string { return strings.TrimSpace(v.query.Get(name)) }
 	refuse := func(format string, args ...any) error {
 		return problem{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 	}
-	p := period{account: v.id, Asset: given("asset"), From: given("from"), To: given("to")}
+	in, err := zoneOf(v.query)
+	p := period{account: v.id, Asset: given("asset"), From: given("from"), To: given("to"), zone: in}
+	if err != nil {
+		return p, err
+	}
 	if asset := p.Asset; asset != "" && !events.ValidID(asset) {
 		p.Asset = ""
 		return p, refuse("Asset: %q is not an id", asset)
@@ -43,12 +91,13 @@ func (v *visit) period() (period, error) {
 		if day.text == "" {
 			continue
 		}
-		at, err := time.Parse(time.DateOnly, day.text)
+		of, err := p.day(day.label, day.text)
 		if err != nil {
-			return p, refuse("%s: %q is not a day such as 2026-11-21", day.label, day.text)
+			return p, err
 		}
+		at := of.Begin(p.in)
 		if day.at == &p.to {
-			at = client.EndOfDay(at)
+			at = of.End(p.in)
 		}
 		*day.at = within(at, events.Epoch(), latest)
 	}
@@ -72,13 +121,16 @@ func within(t, least, most time.Time) time.Time {
 // URL returns the URL of a file (chart or statement) for this period.
 func (p period) URL(file string) template.URL {
 	q := url.Values{"asset": {p.Asset}, "from": {p.From}, "to": {p.To}}
+	if p.Zone() != "" {
+		q.Set(zoneParam, p.Zone())
+	}
 	return template.URL(pathOf("accounts", p.account) + "/" + file + "?" + q.Encode()) // every part of it is escaped
 }
 
 // Days formats the days of charts and statements.
 func (p period) Days() string {
 	s := p.statement()
-	return s.From.Format(time.DateOnly) + " to " + client.LastBefore(s.To).Format(time.DateOnly)
+	return days.Of(s.From.In(p.in)).String() + " to " + days.Of(client.LastBefore(s.To).In(p.in)).String()
 }
 
 // InFuture reports whether the period has not begun.

@@ -25,7 +25,7 @@ type trials struct {
 	last trialResult
 }
 
-type trialKey struct{ user, prefix, group, day string }
+type trialKey struct{ user, prefix, group, day, zone string }
 
 // trialResult is a trial balance.
 type trialResult struct {
@@ -37,18 +37,20 @@ type trialResult struct {
 // trialBalance shows the debits, credits and balances of accounts by asset, now or at the end of a day.
 func (v *visit) trialBalance() (page, error) {
 	key := trialKey{v.user, strings.TrimSpace(v.query.Get("prefix")), strings.TrimSpace(v.query.Get("group")),
-		strings.TrimSpace(v.query.Get("to"))}
+		strings.TrimSpace(v.query.Get("to")), strings.TrimSpace(v.query.Get(zoneParam))}
 	data := struct {
 		Here               pageURL
 		Prefix, Group, Day string
 		Shown              []trial.Line
 		Next               *string
 		Sums               firstN[trial.Line]
+		zone
 		trialResult
 	}{Here: pageURL{v.r.URL}, Prefix: key.prefix, Group: key.group, Day: key.day}
-	days, err := v.period()
+	until, err := v.period()
+	data.zone = until.zone
 	if err == nil {
-		data.trialResult, err = v.readTrial(key, days.to)
+		data.trialResult, err = v.readTrial(key, until.to)
 	}
 	if err != nil {
 		return page{}, err

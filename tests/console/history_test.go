@@ -65,6 +65,9 @@ func TestHistoryByDays(t *testing.T) {
 		"from=0001-01-01&to=0001-01-02":           "",
 		"from=9999-12-31&to=9999-12-31":           "",
 		"from=0001-01-01&to=9999-12-31&asset=USD": "t-1 d-1 after last noon first before",
+		// In Tokyo, the day ends at 15:00 UTC, and in Kiritimati at 10:00.
+		"from=2026-01-02&to=2026-01-02&asset=USD&zone=Asia/Tokyo":         "noon first before",
+		"from=2026-01-02&to=2026-01-02&asset=USD&zone=Pacific/Kiritimati": "first before",
 	} {
 		page := s.get("accounts/jane?"+query, http.StatusOK)
 		if got := strings.Join(sortedGold(entries(page)), " "); got != want {
@@ -79,7 +82,12 @@ func TestHistoryByDays(t *testing.T) {
 			s.get(strings.Replace(file, "statement.csv", "chart.svg", 1), http.StatusOK)
 		}
 	}
+	tokyo := s.get("accounts/jane?asset=USD&from=2026-01-02&to=2026-01-02&zone=Asia/Tokyo", http.StatusOK)
+	s.has(tokyo, `<input type="hidden" name="zone" value="Asia/Tokyo">`, "Days are in Asia/Tokyo.")
+	s.has(tokyo, "2026-01-02 to 2026-01-02")
+	s.has(s.get(link(tokyo, "CSV"), http.StatusOK), "opening,2026-01-01T15:00:00", "before", "noon", "closing,2026-01-02T15:00:00")
 	page := s.get("accounts/jane?asset=USD&from=2026-01-02&to=2026-01-02", http.StatusOK)
+	s.has(page, "Days are in UTC.")
 	s.has(page, "2026-01-02 to 2026-01-02",
 		`alt="Chart of the USD balance, 2026-01-02 to 2026-01-02"`, "<option selected>USD", `value="2026-01-02"`, `value="2026-01-02"`)
 	var quantities []string
@@ -159,6 +167,8 @@ func TestInvalidHistoryQuery(t *testing.T) {
 		"from=2026-02-02T00:00:00Z":     {http.StatusBadRequest, `From: `},
 		"from=2026-02-02&to=2026-02-01": {http.StatusBadRequest, `From (2026-02-02) must not be after To (2026-02-01)`},
 		`from="><script>alert(1)`:       {http.StatusBadRequest, `&lt;script&gt;`},
+		"from=2026-02-02&zone=Local":    {http.StatusBadRequest, `Zone: &#34;Local&#34; must be a name of the IANA`},
+		"from=2026-02-02&zone=../UTC":   {http.StatusBadRequest, `Zone: `},
 		"cursor=x":                      {http.StatusBadRequest, `cursor`},
 		"asset=NONE":                    {http.StatusNotFound, `asset_not_found`},
 		"asset=a/b":                     {http.StatusBadRequest, `Asset: &#34;a/b&#34; is not an id`},

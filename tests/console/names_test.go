@@ -125,6 +125,12 @@ func TestFieldsOfForms(t *testing.T) {
 	own := func(id string) { notes.Set("id", id) }
 	page := s.do("transfer", with("from", "bank", "to", "jane", "asset", "USD", "quantity", "1"))
 	s.has(page, "Transaction own", day+" 00:00:00", "<dt><bdi>a b</bdi></dt><dd><bdi>c=d", "<dt><bdi>order</bdi></dt><dd><bdi>7")
+	own("of-a-zone")
+	preview := s.preview("transfer?zone=Asia/Tokyo", with("from", "bank", "to", "jane", "asset", "USD", "quantity", "1"))
+	s.has(s.send("transfer", preview, nil, http.StatusOK), "Transaction of-a-zone", "15:00:00")
+	s.has(s.get("do/transfer?zone=Asia/Tokyo", http.StatusOK), "from its beginning in Asia/Tokyo")
+	s.has(s.get("do/transfer", http.StatusOK), "from its beginning in UTC")
+	s.get("do/transfer?zone=Local", http.StatusBadRequest)
 	own("own-2")
 	s.has(s.do("reverse?transaction=own", with("transaction", "own", "quantity", "0.25")), "Transaction own-2", "reverses", "0.25", "<bdi>order")
 	legs := with("account-1", "bank", "asset-1", "USD", "quantity-1", "-3.00", "account-2", "jane", "asset-2", "USD", "quantity-2", "1.00",
@@ -134,7 +140,7 @@ func TestFieldsOfForms(t *testing.T) {
 	legs.Set("id", "legs")
 	s.has(s.do("legs", legs), "Transaction legs", "held")
 	part := values("quantity-1", "-1.50", "quantity-2", "1.00", "quantity-3", "0.50")
-	preview := s.preview("capture?transaction=legs", part)
+	preview = s.preview("capture?transaction=legs", part)
 	s.has(preview, "-1.50", "1.00", "0.50")
 	s.has(s.send("capture", preview, nil, http.StatusOK), "captured", "How the hold ended", "0.50")
 	form := s.get("do/reverse?transaction=legs", http.StatusOK)
@@ -175,6 +181,10 @@ func TestTrialBalance(t *testing.T) {
 	s.has(page, "bank", "-0.01", "jane", "0.01", "Total", "0.01", "0.01", "0.00")
 	s.lacks(page, "users:")
 	s.has(s.get("trial-balance?to=2026-01-01", http.StatusOK), "No postings")
+	page = s.get("trial-balance?to=2026-01-02&zone=America/New_York", http.StatusOK) // ends at 5:00 UTC
+	s.has(page, `name="zone" value="America/New_York"`, "Days are in America/New_York.", "As of", "2026-01-03 04:59:59", "Total")
+	s.has(s.get("trial-balance?to=2026-01-02&zone=Asia/Tokyo", http.StatusOK), "No postings")
+	s.get("trial-balance?to=2026-01-02&zone=Local", http.StatusBadRequest)
 	page = s.get("trial-balance?prefix=users:", http.StatusOK)
 	s.has(page, "need not be zero", "Ann Poe")
 	s.lacks(page, `accounts/bank"`, `role="alert"`)
