@@ -41,6 +41,7 @@ const (
 	CodeHoldEnded           = "hold_ended"         // the hold already ended in another way
 	CodeHoldExpired         = "hold_expired"
 	CodeExceedsHold         = "exceeds_hold"
+	CodeCostRequired        = "cost_required"
 	CodeExceedsReversible   = "exceeds_reversible"
 	CodeAccountNotFound     = "account_not_found" // does not exist, or the user has no role on it
 	CodeTransactionNotFound = "transaction_not_found"

@@ -63,19 +63,20 @@ type Hold struct {
 // Part selects how much of a transaction a capture or a reversal takes. The zero Part takes all that is left.
 type Part struct {
 	Quantity *events.Amount `json:"quantity,omitempty"` // of a transfer or a trade
-	Cost     *events.Amount `json:"cost,omitempty"`     // of a trade, with Quantity; nil for 0
+	Cost     *events.Amount `json:"cost,omitempty"`     // of a trade, with Quantity; required if the trade has a cost
 	Postings []Taken        `json:"postings,omitempty"` // of a transaction: one for each leg, in the order of the legs
 }
 
-// Taken is the part of one leg that is captured or reversed. It has the sign of the leg; zero takes nothing of it.
+// Taken is the part of one leg that is captured or reversed. It has the sign of the leg; zero takes nothing of it. Cost
+// is required if the leg has a cost.
 type Taken struct {
-	Quantity events.Amount `json:"quantity" in:"required"`
-	Cost     events.Amount `json:"cost"`
+	Quantity events.Amount  `json:"quantity" in:"required"`
+	Cost     *events.Amount `json:"cost,omitempty"`
 }
 
 // Capture posts what a hold reserved, in whole or in part. What is not captured becomes available again. A hold ends
 // once. The same capture sent again gets the first answer. Codes of *Error: hold_ended (with HoldStatus), hold_expired,
-// exceeds_hold, not_a_hold, nothing_captured.
+// exceeds_hold, cost_required, not_a_hold, nothing_captured.
 type Capture struct {
 	Transaction string `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"` // id of the hold
 	Part
@@ -89,7 +90,7 @@ type Release struct {
 }
 
 // Reversal posts a transaction that reverses another one, in whole or in part. Codes of *Error: exceeds_reversible
-// (with Left), nothing_to_reverse.
+// (with Left), nothing_to_reverse, cost_required.
 type Reversal struct {
 	// The transaction to reverse.
 	Transaction string            `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"`

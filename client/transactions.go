@@ -76,7 +76,7 @@ var (
 		ID: "captureHold", Method: http.MethodPost, Path: oneTransactionPath + "/capture", Summary: "Capture a hold",
 		May: Permission{OnHold, RoleOperator, "the hold must have been placed by a user"}, Dry: true,
 		OK:       "The hold was captured, by this request or an earlier one. " + dryNote,
-		Refusals: "hold_ended invalid_transaction unbalanced not_a_hold hold_expired exceeds_hold nothing_captured",
+		Refusals: "hold_ended invalid_transaction unbalanced not_a_hold hold_expired exceeds_hold cost_required nothing_captured",
 	}
 	// Ends the hold without posting anything, even after its expiry. What it reserves becomes available again. A
 	// second release gets the first answer.
@@ -92,7 +92,7 @@ var (
 		Summary: "Reverse a transaction", May: Permission{OnReversed, RoleOperator, effectiveNote}, Dry: true,
 		OK: replayNote, Created: "Reversed: the reversing transaction.",
 		Refusals: "transaction_id_reused invalid_transaction unbalanced nothing_to_reverse exceeds_reversible " +
-			"period_closed insufficient_funds",
+			"cost_required period_closed insufficient_funds",
 	}
 )
 

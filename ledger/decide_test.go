@@ -110,10 +110,10 @@ func TestFingerprintVectors(t *testing.T) {
 		"1:xuqJLqv6cWIFEyxeaDbabDPF1nL8H7bXxUKbcb9mjGs": PostTransfer{hold(&at), "jane", "shop", "USD", n(2500)},
 		"1:1aG7bUj0UJoehmUN4c5sCRymLhQHaDwybtvVBVbFCX4": PostTrade{hold(nil), "AAPL", "jane", "market", n(10), n(150000), true},
 		"1:KS_p53iacO0WD1Odgd2AmPW_ftaJqwmoNlvCgrWY_LE": ReverseRequest{Transaction: "t-1", Annotation: noted},
-		"1:Qcl0fP1gNrbC6Y5bLDisFNLV84Jz8Ews2dlEIAc2bls": reverse(Part{Quantity: &four, Cost: n(200)}),
+		"1:Qcl0fP1gNrbC6Y5bLDisFNLV84Jz8Ews2dlEIAc2bls": reverse(Part{Quantity: &four, Cost: new(n(200))}),
 		"1:R4oaUjiaGxob19sApfcKRXTHDqQvmbCAJW4L_nVC2v8": PostTransfer{effective("t-1"), "jane", "shop", "USD", n(2500)},
 		"1:u3Lv0Sqm2lYF3GzLzCTMQ9JtPo9xoIl8eXpGTJ5o8Zw": ReverseRequest{Annotation: effective("r-1"), Transaction: "t-1"},
-		"1:CxEft_PzS_e_R0Se6sM2ajk-tEjeksyvihiwJvnqyAs": reverse(Part{Postings: []events.Taken{{Quantity: n(-4)}, {Quantity: n(4)}}}),
+		"1:CxEft_PzS_e_R0Se6sM2ajk-tEjeksyvihiwJvnqyAs": reverse(Part{Postings: []LegPart{{Quantity: n(-4)}, {Quantity: n(4)}}}),
 	} {
 		d := r.expand()
 		if got := fingerprint(d); got != want {

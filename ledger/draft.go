@@ -278,11 +278,11 @@ func fingerprint(d draft) string {
 	c = c.text(strconv.FormatBool(d.Hold != nil)).text(expires).text(d.reverses)
 	switch {
 	case d.part.Quantity != nil:
-		c = c.text("quantity").amount(*d.part.Quantity).amount(d.part.Cost)
+		c = c.text("quantity").amount(*d.part.Quantity).amount(orZero(d.part.Cost))
 	case d.part.Postings != nil:
 		c = c.text("postings").count(len(d.part.Postings))
 		for _, of := range d.part.Postings {
-			c = c.amount(of.Quantity).amount(of.Cost)
+			c = c.amount(of.Quantity).amount(orZero(of.Cost))
 		}
 	default:
 		c = c.text("")

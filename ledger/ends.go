@@ -55,8 +55,8 @@ func (r CaptureRequest) Shape() []FieldError { return r.expand().shape() }
 func (r ReleaseRequest) Shape() []FieldError { return r.expand().shape() }
 
 // decideEnd reads the hold, and plans what its end takes of each leg. Errors that do not depend on the time or on other
-// requests: CodeTransactionNotFound, and those of captured. If more is captured than was held, CodeExceedsHold refuses
-// the request unless the hold has ended.
+// requests: CodeTransactionNotFound, and those of captured. If a cost is not named, or more is captured than was held,
+// CodeCostRequired or CodeExceedsHold refuses the request unless the hold has ended.
 func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
 	lifecycle, err := r.readOther(ctx, l)
 	if err != nil {
@@ -64,11 +64,14 @@ func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
 	}
 	hold := lifecycle.Header
 	taken, refused := r.captured(hold)
-	if refused != nil {
+	if taken == nil {
 		return refused
 	}
 	legs := hold.Legs
 	r.header, r.ended, r.taken, r.after = hold, lifecycle.Ended, taken, legs[len(legs)-1].ID
+	if refused != nil {
+		return refused
+	}
 	if faults := r.part.exceeding(taken, legs, amountsOf(legs)); faults != nil {
 		return refuse(CodeExceedsHold, "More is captured than was held.", faults...)
 	}
@@ -76,7 +79,7 @@ func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
 }
 
 // captured returns what is captured of each leg: zeros if the hold ends otherwise. Errors: CodeNotAHold,
-// CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured.
+// CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured, CodeCostRequired as takenFrom.
 func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) {
 	if !hold.IsHold() {
 		return nil, refuse(CodeNotAHold, "The transaction was posted at once: it was never held.")
@@ -84,9 +87,9 @@ func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) 
 	if d.outcome != events.OutcomeCaptured {
 		return make([]events.Taken, len(hold.Legs)), nil
 	}
-	taken, err := d.part.takenFrom(hold)
+	taken, err := d.part.takenFrom(hold, hold.Legs)
 	switch {
-	case err != nil:
+	case taken == nil && err != nil:
 		return nil, err
 	case taken == nil:
 		return amountsOf(hold.Legs), nil
@@ -94,7 +97,7 @@ func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) 
 		return nil, refuse(CodeNothingCaptured, "The capture is for zero. To give back the hold, release it.",
 			FieldError{Field: d.part.field(), Rule: "must capture something"})
 	}
-	return taken, nil
+	return taken, err
 }
 
 // isLate reports whether the request captures a hold after the time of expiry, by the clock or by the KSUIDs, now or
@@ -168,20 +171,23 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 		r.listed = true
 		return nil
 	}
-	taken, refused := r.part.takenFrom(lifecycle.Header)
-	if refused != nil {
+	legs := lifecycle.Posted()
+	taken, refused := r.part.takenFrom(lifecycle.Header, legs)
+	if taken == nil && refused != nil {
 		return refused
 	}
 	if taken != nil && allZero(taken) {
 		return invalidTransaction([]FieldError{{Field: r.part.field(), Rule: "must take something back"}})
 	}
-	legs := lifecycle.Posted()
 	if legs == nil {
 		return refuse(CodeNothingToReverse, "A hold that was not captured has posted nothing to reverse.")
 	}
 	if of := legs[0].ID.Time(); r.EffectiveAt != nil && r.effective().Before(of) {
 		return invalidRequest(FieldError{Field: Field{Name: "effective_at"},
 			Rule: "must not be before " + events.FormatTime(of) + ", the time of what it reverses"})
+	}
+	if refused != nil { // CodeCostRequired
+		return refused
 	}
 	left := lifecycle.Left()
 	if taken == nil {

@@ -180,10 +180,13 @@ func TestPartsOfTransactions(t *testing.T) {
 			request ledger.Request
 			want    string // the amounts, or the error and its fields
 		}{
-			{capture("held", ledger.Part{Cost: amount("1")}), "invalid_request quantity"},
+			{capture("held", ledger.Part{Cost: new(amount("1"))}), "invalid_request quantity"},
 			{capture("legs", parts([2]string{over28, "0"})), "invalid_request postings[0].quantity"},
 			{capture("legs", parts([2]string{"1", "-1"}, [2]string{"-1", "1"}, nothing, nothing)),
 				"invalid_transaction postings[0].cost postings[1].cost"},
+			{capture("held", some("4")), "cost_required cost"},
+			{capture("legs", unpriced("3", "-3", "0", "0")), "cost_required postings[0].cost postings[1].cost"},
+			{reversal("", "trade", some("4")), "cost_required cost"},
 			{capture("held", some("4", "300")), "jane AAPL 4 300, market AAPL -4 -300, jane USD -300 0, market USD 300 0"},
 			{capture("gift", ledger.Part{}), "jane AAPL 10 0, market AAPL -10 0"},
 			{capture("legs", parts(nothing, nothing, [2]string{"-30", "0"}, [2]string{"30", "0"})),
@@ -191,7 +194,7 @@ func TestPartsOfTransactions(t *testing.T) {
 			{capture("captured", some("6")), "jane USD -6 0, shop USD 6 0"},
 			// Of a settled trade: shares and money, shares alone, money alone, the rest.
 			{reversal("", "trade", some("4", "200")), "jane AAPL -4 -200, market AAPL 4 200, jane USD 200 0, market USD -200 0"},
-			{reversal("", "trade", some("1")), "jane AAPL -1 0, market AAPL 1 0"},
+			{reversal("", "trade", some("1", "0")), "jane AAPL -1 0, market AAPL 1 0"},
 			{reversal("", "trade", some("0", "50")), "jane AAPL 0 -50, market AAPL 0 50, jane USD 50 0, market USD -50 0"},
 			{reversal("", "trade", ledger.Part{}), "jane AAPL -5 -250, market AAPL 5 250, jane USD 250 0, market USD -250 0"},
 			// Of a hold what was captured, and of a reversal what it took back. That gives nothing back to be reversed.
@@ -218,6 +221,47 @@ func TestPartsOfTransactions(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%s, %v, want %s", got, err, c.want)
 			}
+		}
+	})
+}
+
+// unpriced is a part of some postings that names no cost.
+func unpriced(quantities ...string) (p ledger.Part) {
+	for _, quantity := range quantities {
+		p.Postings = append(p.Postings, ledger.LegPart{Quantity: amount(quantity)})
+	}
+	return p
+}
+
+// A part without its cost is refused only if nothing is stored for it: a cost of zero is the same request.
+func TestForgottenCostIsAReplayOfZero(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "10000")
+		r.fund("market", "AAPL", "100")
+		for _, id := range []string{"captured", "released", "reversed", "not reversed"} {
+			trade := ledger.PostTrade{Annotation: ledger.Annotation{ID: strings.ReplaceAll(id, " ", "-"), Actor: "tester"},
+				Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true}
+			if !strings.HasSuffix(id, "reversed") {
+				trade.Hold = &ledger.HoldRequest{}
+			}
+			r.mustPost(trade)
+		}
+		r.mustPost(capture("captured", some("4", "0")))
+		r.mustPost(reversal("r-1", "reversed", some("4", "0")))
+		for _, forgot := range []ledger.Request{capture("captured", some("4")), reversal("r-1", "reversed", some("4"))} {
+			if again := r.mustPost(forgot); !again.Replayed {
+				t.Errorf("%+v is no replay", forgot)
+			}
+		}
+		r.mustPost(release("released"))
+		_, err := r.post(capture("released", some("4")))
+		r.refused(err, ledger.CodeHoldEnded)
+		_, err = r.post(capture("captured", some("5")))
+		r.refused(err, ledger.CodeHoldEnded)
+		_, err = r.post(reversal("r-1", "not-reversed", some("4")))
+		r.refused(err, ledger.CodeTransactionIDReused)
+		if _, err = r.post(reversal("r-2", "not-reversed", some("4"))); err == nil {
+			t.Error("shares were taken back for nothing")
 		}
 	})
 }

@@ -39,6 +39,7 @@ const (
 	CodeHoldEnded           Code = "hold_ended"            // the hold ended differently: Error.HoldStatus
 	CodeHoldExpired         Code = "hold_expired"          // the hold expired before the capture
 	CodeExceedsHold         Code = "exceeds_hold"          // the capture is for more than the hold
+	CodeCostRequired        Code = "cost_required"         // the part of a capture or reversal does not name its cost
 	CodeNothingCaptured     Code = "nothing_captured"      // the capture is for zero
 	CodeNothingToReverse    Code = "nothing_to_reverse"    // the hold was not captured
 	CodeExceedsReversible   Code = "exceeds_reversible"    // Error.Left has what is left to reverse

@@ -16,9 +16,9 @@ import (
 // Errors of every request: CodeInvalidRequest, CodeInvalidTransaction, CodeUnbalanced, CodeThrottled, CodeContention,
 // CodeUnavailable, CodeOutcomeUnknown, CodeInternal. Of a transaction: CodeAccountNotFound, CodeAssetNotFound,
 // CodeTransactionIDReused, CodeAccountFrozen, CodeAccountClosed, CodeInsufficientFunds. Of a reversal also
-// CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible. Of the end of a hold: CodeTransactionNotFound,
-// CodeNotAHold, CodeHoldEnded; of a capture also CodeNothingCaptured, CodeExceedsHold, CodeHoldExpired, and
-// CodeOutcomeUnknown within clockTolerance after the time of expiry.
+// CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible, CodeCostRequired. Of the end of a hold:
+// CodeTransactionNotFound, CodeNotAHold, CodeHoldEnded; of a capture also CodeNothingCaptured, CodeExceedsHold,
+// CodeCostRequired, CodeHoldExpired, and CodeOutcomeUnknown within clockTolerance after the time of expiry.
 func (l *Ledger) Post(ctx context.Context, r Request) (Posted, error) { return l.post(ctx, r.expand()) }
 
 // Expire ends a hold after its time of expiry. Errors: those of a release; before that time, CodeOutcomeUnknown.

@@ -81,7 +81,8 @@ func (r *request) decide(ctx context.Context, l *Ledger, unknown bool) error {
 
 // laterRefusals are codes of a request that may have been accepted at an earlier time.
 var laterRefusals = []Code{
-	CodeInvalidRequest, CodeNothingToReverse, CodeExceedsReversible, CodeExceedsHold, CodeUnavailable,
+	CodeInvalidRequest, CodeNothingToReverse, CodeExceedsReversible, CodeExceedsHold, CodeCostRequired,
+	CodeUnavailable,
 	CodeAccountFrozen, CodeAccountClosed,
 }
 

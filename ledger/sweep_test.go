@@ -36,15 +36,15 @@ func some(quantity string, cost ...string) ledger.Part {
 	q := amount(quantity)
 	p := ledger.Part{Quantity: &q}
 	if len(cost) > 0 {
-		p.Cost = amount(cost[0])
+		p.Cost = new(amount(cost[0]))
 	}
 	return p
 }
 
 func parts(of ...[2]string) ledger.Part {
-	p := ledger.Part{Postings: []events.Taken{}}
+	p := ledger.Part{Postings: []ledger.LegPart{}}
 	for _, one := range of {
-		p.Postings = append(p.Postings, events.Taken{Quantity: amount(one[0]), Cost: amount(one[1])})
+		p.Postings = append(p.Postings, ledger.LegPart{Quantity: amount(one[0]), Cost: new(amount(one[1]))})
 	}
 	return p
 }

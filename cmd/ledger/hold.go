@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/events"
 )
 
 // holdCommand is `ledger hold`.
@@ -119,7 +120,7 @@ type partFlags struct {
 
 func (p *partFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&p.cost, "cost", "", "part of a trade's cost, with QUANTITY (default: 0)")
+	f.StringVar(&p.cost, "cost", "", "part of a trade's cost, with QUANTITY; 0 gives the shares away")
 	f.StringArrayVar(&p.postings, "posting", nil,
 		"part of a posting, as `quantity[,cost]`; one for each posting")
 	cmd.MarkFlagsMutuallyExclusive("cost", "posting")
@@ -167,7 +168,8 @@ func (p *partFlags) readPostings(
 		quantity, cost, hasCost := strings.Cut(text, ",")
 		var err error
 		if taken[i].Quantity, err = env.units.Parse(ctx, "--posting", asset, quantity); err == nil && hasCost {
-			taken[i].Cost, err = env.units.ParseCost(ctx, "--posting", asset, cost)
+			taken[i].Cost = new(events.Amount)
+			*taken[i].Cost, err = env.units.ParseCost(ctx, "--posting", asset, cost)
 		}
 		if err != nil {
 			return client.Part{}, err

@@ -190,17 +190,14 @@ func (r *request) annotation(
 
 // part returns the part of a transaction that a capture or a reversal takes. The zero Part means all.
 func (r *request) part(in client.Part) ledger.Part {
-	p := ledger.Part{Quantity: in.Quantity}
-	if in.Cost != nil {
-		p.Cost = *in.Cost
-	}
+	p := ledger.Part{Quantity: in.Quantity, Cost: in.Cost}
 	if r.body.has("cost") && !r.body.has("quantity") {
 		r.body.add(fieldError{Field: "quantity", Rule: "is required with cost"})
 	}
 	if in.Postings != nil {
-		p.Postings = make([]events.Taken, len(in.Postings))
+		p.Postings = make([]ledger.LegPart, len(in.Postings))
 		for i, taken := range in.Postings {
-			p.Postings[i] = events.Taken(taken)
+			p.Postings[i] = ledger.LegPart(taken)
 		}
 	}
 	return p

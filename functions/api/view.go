@@ -170,7 +170,7 @@ func debitedByHold(l ledger.Lifecycle, i int) bool { return l.Header.Legs[i].Qua
 // hold, the planned legs count, because it may be captured before the reversal is executed.
 func debitedBy(p ledger.Part) func(ledger.Lifecycle, int) bool {
 	return func(l ledger.Lifecycle, i int) bool {
-		if i < len(p.Postings) && p.Postings[i].Quantity.IsZero() && p.Postings[i].Cost.IsZero() {
+		if i < len(p.Postings) && p.Postings[i].IsZero() {
 			return false
 		}
 		return l.Header.Legs[i].Quantity.Sign() >= 0

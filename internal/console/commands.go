@@ -91,8 +91,9 @@ func (v *visit) reversalsFor(t client.Transaction, effective time.Time) ([]clien
 	}
 	taken, rest := make([]client.Taken, len(of.Value.Postings)), t.Postings
 	for i, leg := range of.Value.Postings { // a reversal has no posting where it takes nothing back
+		taken[i].Cost = new(events.Amount)
 		if len(rest) > 0 && isReversalOf(rest[0], leg) {
-			taken[i], rest = client.Taken{Quantity: rest[0].Quantity.Neg(), Cost: rest[0].Cost.Neg()}, rest[1:]
+			taken[i], rest = client.Taken{Quantity: rest[0].Quantity.Neg(), Cost: new(rest[0].Cost.Neg())}, rest[1:]
 		}
 	}
 	whole := client.Reversal{
@@ -111,12 +112,16 @@ func isReversalOf(back, leg client.Posting) bool {
 
 // partOf returns the part that takes the given amounts of each leg, in the form that the transaction's kind requires.
 func partOf(kind string, taken []client.Taken) client.Part {
-	quantity, cost := taken[0].Quantity.Abs(), taken[0].Cost.Abs()
+	quantity := taken[0].Quantity.Abs()
+	var cost *events.Amount
+	if taken[0].Cost != nil {
+		cost = new(taken[0].Cost.Abs())
+	}
 	switch kind {
 	case string(events.KindTransfer):
 		return client.Part{Quantity: &quantity}
 	case string(events.KindTrade):
-		return client.Part{Quantity: &quantity, Cost: &cost}
+		return client.Part{Quantity: &quantity, Cost: cost}
 	}
 	return client.Part{Postings: taken}
 }
@@ -129,7 +134,7 @@ func endRequests(t client.Transaction) []client.Request {
 	case client.StatusCaptured:
 		var taken []client.Taken
 		for _, p := range t.Captured {
-			taken = append(taken, client.Taken{Quantity: p.Quantity, Cost: p.Cost})
+			taken = append(taken, client.Taken{Quantity: p.Quantity, Cost: &p.Cost})
 		}
 		whole := client.Capture{Transaction: t.ID}
 		return []client.Request{whole, client.Capture{Transaction: t.ID, Part: partOf(t.Kind, taken)}}

@@ -109,13 +109,17 @@ func (v *visit) taken(f *form) (all []client.Taken, err error) {
 			f.value("quantity-"+n)); err != nil {
 			return nil, err
 		}
-		if cost := f.value("cost-" + n); cost != "" {
-			t.Cost, err = v.units.ParseCost(v.ctx, "Cost of "+p.Account+" ("+p.Asset+")", p.Asset, cost)
+		cost := f.value("cost-" + n)
+		if cost != "" || p.Cost.IsZero() { // the form does not ask for a cost of which nothing is left
+			t.Cost = new(events.Amount)
+		}
+		if cost != "" {
+			*t.Cost, err = v.units.ParseCost(v.ctx, "Cost of "+p.Account+" ("+p.Asset+")", p.Asset, cost)
 			if err != nil {
 				return nil, err
 			}
 		}
-		isAll = isAll && t.Quantity == p.Quantity && t.Cost == p.Cost
+		isAll = isAll && t.Quantity == p.Quantity && t.Cost != nil && *t.Cost == p.Cost
 		all = append(all, t)
 	}
 	if isAll {

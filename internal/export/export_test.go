@@ -270,7 +270,7 @@ func TestTaken(t *testing.T) {
 			var legs []client.Posting
 			var want []client.Taken
 			for _, quantity := range took {
-				want = append(want, client.Taken{Quantity: events.NewAmount(quantity)})
+				want = append(want, client.Taken{Quantity: events.NewAmount(quantity), Cost: new(events.Amount)})
 				if quantity != 0 {
 					legs = append(legs, client.Posting{Account: "a", Asset: "USD", Quantity: events.NewAmount(-quantity)})
 				}

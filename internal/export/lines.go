@@ -174,7 +174,7 @@ func match(postings []client.Posting, left []client.Leg, legs []client.Posting, 
 		if p.Quantity.IsZero() && p.Cost.IsZero() || i >= len(left) {
 			continue
 		}
-		var took client.Taken
+		took := client.Taken{Cost: new(events.Amount)}
 		if len(legs) > 0 {
 			after, fits := less(left[i], legs[0])
 			if fits && preferRests && isLeft(after) {
@@ -184,7 +184,7 @@ func match(postings []client.Posting, left []client.Leg, legs []client.Posting, 
 				})
 			}
 			if fits {
-				took = client.Taken{Quantity: legs[0].Quantity.Neg(), Cost: legs[0].Cost.Neg()}
+				took = client.Taken{Quantity: legs[0].Quantity.Neg(), Cost: new(legs[0].Cost.Neg())}
 				rest[i], legs = after, legs[1:]
 			}
 		}

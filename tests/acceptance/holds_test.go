@@ -114,6 +114,11 @@ func badHolds(t *testing.T, s *caller.Caller) {
 		`"cost":"0","hold":{}}`)
 	s.Must(201, "POST", "/v1/trades", `{"id":"~trade","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"2",`+
 		`"cost":"30","settle":true,"hold":{}}`)
+	s.Must(201, "POST", "/v1/transactions", `{"id":"~priced","hold":{},"postings":[`+
+		`{"account":"~jane","asset":"~AAPL","quantity":"2","cost":"30"},`+
+		`{"account":"~market","asset":"~AAPL","quantity":"-2","cost":"-30"},`+
+		`{"account":"~jane","asset":"~USD","quantity":"-30"},{"account":"~market","asset":"~USD","quantity":"30"}]}`)
+	s.Must(200, "POST", "/v1/transactions/~gift/capture?dry_run=true", `{"quantity":"1"}`)
 	s.Must(201, "POST", "/v1/transactions", `{"id":"~posted","postings":[{"account":"~jane","asset":"~USD","quantity":"-9"},`+
 		`{"account":"~bank","asset":"~USD","quantity":"5"},{"account":"~market","asset":"~USD","quantity":"4"}]}`)
 	s.Must(200, "POST", "/v1/transactions/~captured/capture", `{"quantity":"40"}`)

@@ -125,7 +125,7 @@ func TestCommandsReplay(t *testing.T) {
 		"hold-released":    {"release", `{"description":` + text(hostile) + `}`},
 		"hold-trade":       {"capture", `{"quantity":"9","cost":"5"}`},
 		"hold-gift":        {"capture", `{"quantity":"9"}`},
-		"hold-legs":        {"capture", `{"postings":[{"quantity":"-7"},{"quantity":"-3","cost":"0"},{"quantity":"0"},{"quantity":"3"},{"quantity":"7"}]}`},
+		"hold-legs":        {"capture", `{"postings":[{"quantity":"-7"},{"quantity":"-3","cost":"0"},{"quantity":"0"},{"quantity":"3","cost":"0"},{"quantity":"7"}]}`},
 		"hold-legs-of-all": {"capture", `{}`},
 	} {
 		s.ledger.Must(http.StatusOK, "POST", "/v1/transactions/"+id+"/"+end.how, end.body)
@@ -136,7 +136,7 @@ func TestCommandsReplay(t *testing.T) {
 		"back-of-trade": {"trade-settled", `,"quantity":"1","cost":"0"`},
 		"back-of-cost":  {"trade", `,"quantity":"0","cost":"3"`},
 		"back-of-all":   {"trade-no-cash", ``},
-		"back-of-legs": {"legs-before", `,"postings":[{"quantity":"-100"},{"quantity":"0"},{"quantity":"0"},{"quantity":"0"},{"quantity":"100"}],` +
+		"back-of-legs": {"legs-before", `,"postings":[{"quantity":"-100"},{"quantity":"0","cost":"0"},{"quantity":"0"},{"quantity":"0","cost":"0"},{"quantity":"100"}],` +
 			`"effective_at":"2026-01-02T03:04:05Z"`},
 		"back-of-hold": {"hold-legs", ``},
 	} {

@@ -77,6 +77,7 @@ func TestRefusedForms(t *testing.T) {
 		{"trade", "asset=AAPL&buyer=jane&seller=market&quantity=4&cost=20&hold=soon", before, "", "must be one of"},
 		{"capture", "transaction=h-1&quantity=41", before, "quantity", "exceeds_hold*Quantity: must not exceed 40.00 USD"},
 		{"capture", "transaction=d-2&cost=3", before, "quantity", "Quantity: required with a cost"},
+		{"capture", "transaction=d-2&quantity=1", before, "cost", "cost_required*Cost: is required"},
 		{"capture", "transaction=d-2&quantity=1&cost=21", before, "cost", "Cost: must not exceed 20.00 USD"},
 		{"reverse", "transaction=h-2&quantity=40", before, "quantity", "exceeds_reversible*Quantity: must not exceed 39.00 USD"},
 		{"reverse", "transaction=legs", before, "", "exceeds_reversible"},

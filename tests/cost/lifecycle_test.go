@@ -96,7 +96,7 @@ func (b *limitedBank) end(id string, shares int64) {
 func partOf(shares int64) (p ledger.Part) {
 	if shares != 0 {
 		quantity := events.NewAmount(shares)
-		p.Quantity, p.Cost = &quantity, events.NewAmount(150*shares)
+		p.Quantity, p.Cost = &quantity, new(events.NewAmount(150*shares))
 	}
 	return p
 }

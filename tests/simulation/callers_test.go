@@ -224,6 +224,9 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 		h.count("exceeds_reversible answers")
 		h.model.checkExceeds(op, e)
 		return true, true, true
+	case ledger.CodeCostRequired:
+		h.count("cost_required answers")
+		return true, true, op.forgotCost()
 	case ledger.CodeNothingToReverse:
 		h.model.checkNothingToReverse(op, c)
 		return false, false, true

@@ -27,6 +27,8 @@ func (h *history) checkEndAnswer(op *operation, c *call, answer ledger.Posted, e
 	case e.Code == ledger.CodeTransactionNotFound:
 		h.model.checkNotFound(op, c)
 		return false
+	case e.Code == ledger.CodeCostRequired && op.forgotCost():
+		h.count("cost_required answers")
 	default:
 		h.fail("%s: answered with %w", op.name, e)
 	}
@@ -41,6 +43,9 @@ func (h *history) endAcknowledged(op *operation, answer ledger.Posted) {
 	}
 	if answer.End.Outcome != wanted || answer.Transaction.ID != op.target.name {
 		h.fail("%s: answered with %+v", op.name, answer)
+	}
+	if op.forgotCost() {
+		h.fail("%s: captured without the cost: %+v", op.name, answer.End.Legs)
 	}
 	if wanted == events.OutcomeCaptured && !isCaptured(answer, op.part) {
 		h.fail("%s: asked to capture %+v, but captured %+v", op.name, op.part, answer.End.Legs)
@@ -72,7 +77,10 @@ func partOfLeg(part ledger.Part, i int) (quantity events.Amount, ok bool) {
 	case part.Quantity != nil && i < 2:
 		return *part.Quantity, true
 	case part.Quantity != nil:
-		return part.Cost, true
+		if part.Cost == nil {
+			return events.Amount{}, true
+		}
+		return *part.Cost, true
 	}
 	return events.Amount{}, false
 }

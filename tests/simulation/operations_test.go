@@ -254,6 +254,20 @@ func (g *generator) capture(hold *operation, begin time.Duration) *operation {
 	return op
 }
 
+// forgotCost reports whether the operation takes a part of a trade without naming its cost.
+func (op *operation) forgotCost() bool {
+	return op.part.Quantity != nil && op.part.Cost == nil && op.target.isTrade()
+}
+
+// isTrade reports whether the operation posts a trade.
+func (op *operation) isTrade() bool {
+	if op.build == nil {
+		return false
+	}
+	_, ok := op.build(op.note()).(ledger.PostTrade)
+	return ok
+}
+
 // partOf draws a part of a transaction to capture or reverse, in the form that its kind needs. It is not empty, and it
 // balances.
 func (g *generator) partOf(of *operation) ledger.Part {
@@ -265,14 +279,17 @@ func (g *generator) partOf(of *operation) ledger.Part {
 		quantity := within(r.Quantity)
 		return ledger.Part{Quantity: &quantity}
 	case ledger.PostTrade:
-		quantity := within(r.Quantity)
-		return ledger.Part{Quantity: &quantity, Cost: within(r.Cost)}
+		part := ledger.Part{Quantity: new(within(r.Quantity)), Cost: new(within(r.Cost))}
+		if int64Of(*part.Quantity)%7 == 0 { // the caller forgot the price
+			part.Cost = nil
+		}
+		return part
 	}
 	gets := int64(0)
 	for _, leg := range of.legs {
 		gets += max(0, int64Of(leg.Quantity))
 	}
-	taken := make([]events.Taken, len(of.legs))
+	taken := make([]ledger.LegPart, len(of.legs))
 	gives := 1 + g.Int64N(gets)
 	gets = gives
 	for _, i := range g.Perm(len(of.legs)) {

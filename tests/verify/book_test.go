@@ -178,7 +178,7 @@ func (w writer) trade(from, n int) {
 
 // part returns a part of a transfer or of a trade.
 func part(quantity, cost int64) ledger.Part {
-	return ledger.Part{Quantity: new(amount(quantity)), Cost: amount(cost)}
+	return ledger.Part{Quantity: new(amount(quantity)), Cost: new(amount(cost))}
 }
 
 // limit returns a limit for USD.
@@ -265,8 +265,10 @@ func (w writer) postHolds(pass func(time.Duration) time.Time) {
 		{Account: "market", Asset: "AAPL", Quantity: amount(-3), Cost: amount(-300)},
 		{Account: "bank", Asset: "AAPL", Quantity: amount(-2), Cost: amount(-400)},
 	}})
-	w.reverse(about("r-5"), "x-7", ledger.Part{Postings: []events.Taken{{Quantity: amount(2), Cost: amount(300)}, {},
-		{Quantity: amount(-2), Cost: amount(-300)}}})
+	w.reverse(about("r-5"), "x-7", ledger.Part{Postings: []ledger.LegPart{
+		{Quantity: amount(2), Cost: new(amount(300))}, {Cost: new(amount(0))},
+		{Quantity: amount(-2), Cost: new(amount(-300))},
+	}})
 	w.reverse(about("r-6"), "r-1", ledger.Part{})
 
 	w.change(ledger.ChangeAccount{ID: "firm", Name: new("Firm"), Overdraft: new(limit(500))})
