@@ -93,21 +93,67 @@ func TestCachedAccountsExpire(t *testing.T) {
 	}
 }
 
-// A posting of a cost alone follows the closing of an account as a credit does.
-func TestCostOnAClosedAccount(t *testing.T) {
+// A cost that an account gives alone has no guard, so it reads the account strongly: a state that another process
+// acknowledged binds it, also with a warm cache. It spends nothing, so funds never refuse it.
+func TestCostAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		cost := ledger.PostTransaction{Annotation: ledger.Annotation{ID: "t-1", Actor: "tester"}, Postings: []ledger.LegRequest{
-			{Account: "market", Asset: "AAPL", Cost: amount("1")}, {Account: "bob", Asset: "AAPL", Cost: amount("-1")},
-		}}
-		other := r.another()
-		if _, err := other.Post(t.Context(), cost); err != nil { // caches both
-			t.Fatal(err)
+		cost := func(id, from, to string) ledger.PostTransaction {
+			return ledger.PostTransaction{Annotation: ledger.Annotation{ID: id, Actor: "tester"}, Postings: []ledger.LegRequest{
+				leg(from, "AAPL", "0", "-5"), leg(to, "AAPL", "0", "5")}}
 		}
-		r.state("bob", isClosed)
-		time.Sleep(ledger.CreditAge)
-		cost.ID = "t-2"
-		_, err := other.Post(t.Context(), cost)
+		other := func(state events.AccountState) {
+			t.Helper()
+			if _, err := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "bob", State: &state,
+				Actor: "tester"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.mustPost(cost("c-1", "bob", "jane")) // from nothing
+		r.mustPost(cost("c-2", "jane", "bob"))
+		other(isFrozen)
+		_, err := r.post(cost("c-3", "bob", "jane"))
+		if e := r.refused(err, ledger.CodeAccountFrozen); e.Account != "bob" || len(e.Fields) != 1 {
+			t.Errorf("refused with %+v", e)
+		}
+		_, err = r.post(reversal("r-1", "c-2", ledger.Part{}))
+		r.refused(err, ledger.CodeAccountFrozen)
+		r.mustPost(cost("c-4", "jane", "bob"))
+		other(isOpen)
+		r.mustPost(cost("c-5", "bob", "jane"))
+		other(isClosed)
+		_, err = r.post(cost("c-6", "bob", "jane"))
 		r.refused(err, ledger.CodeAccountClosed)
+		r.mustPost(reversal("r-2", "c-2", ledger.Part{})) // takes the cost from the closed account
+		r.restart()                                      // and a process that knows that it is closed
+		r.mustPost(reversal("r-3", "c-5", ledger.Part{}))
+		_, err = r.post(cost("c-7", "jane", "bob"))
+		r.refused(err, ledger.CodeAccountClosed)
+	})
+}
+
+// A hold with costs alone on an account would let it be closed while the hold is open.
+func TestHoldOfCostsAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		hold := func(id string, legs ...ledger.LegRequest) error {
+			_, err := r.post(ledger.PostTransaction{Postings: legs,
+				Annotation: ledger.Annotation{ID: id, Actor: "tester", Hold: &ledger.HoldRequest{}}})
+			return err
+		}
+		e := r.refused(hold("h-1", leg("jane", "AAPL", "0", "5"), leg("bob", "AAPL", "0", "-5")), ledger.CodeInvalidTransaction)
+		if got := ledger.Names(e.Fields); !slices.Equal(got, []string{"postings[0].quantity", "postings[1].quantity"}) {
+			t.Errorf("refused %q", got)
+		}
+		r.fund("market", "AAPL", "10")
+		e = r.refused(hold("h-2", leg("market", "AAPL", "-1", "-5"), leg("jane", "AAPL", "1", "0"), leg("bob", "AAPL", "0", "5")),
+			ledger.CodeInvalidTransaction)
+		if got := ledger.Names(e.Fields); !slices.Equal(got, []string{"postings[2].quantity"}) {
+			t.Errorf("refused %q", got)
+		}
+		// A cost alone in one posting of an account that has another one.
+		if err := hold("h-3", leg("market", "AAPL", "-1", "0"), leg("jane", "AAPL", "1", "0"), leg("jane", "AAPL", "0", "5"),
+			leg("market", "AAPL", "0", "-5")); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -151,10 +151,24 @@ func (d draft) rules() *Error {
 			f.check(LegField(i, ""), "must have a nonzero quantity or cost")
 		}
 	}
+	if d.Hold != nil && f == nil {
+		d.checkHeld(&f)
+	}
 	if f != nil {
 		return invalidTransaction(f)
 	}
 	return unbalanced(d.legs)
+}
+
+// checkHeld adds the quantities of the accounts to which a hold has only costs. Nothing would be pending there, so the
+// account could be closed while the hold is open, and the capture would post to a closed account.
+func (d draft) checkHeld(f *faults) {
+	for i, leg := range d.legs {
+		isHeld := func(other LegRequest) bool { return other.Account == leg.Account && !other.Quantity.IsZero() }
+		if !slices.ContainsFunc(d.legs, isHeld) {
+			f.check(LegField(i, "quantity"), "must not be 0 in all postings of the account, because a hold has no costs alone")
+		}
+	}
 }
 
 // unbalanced returns CodeUnbalanced if the quantities or the costs of any asset do not sum to zero. No sum overflows:

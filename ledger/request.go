@@ -272,40 +272,54 @@ func (r *request) inBatch(err error) *Error {
 	return &named
 }
 
-// allowsDebit reports whether an account's state allows a debit. A reversal may debit a closed account.
-func allowsDebit(a *Account, isReversal bool) bool {
+// allows reports whether an account's state allows a leg of a transaction. A frozen account is not debited: it gives
+// no quantity, and no cost alone. A closed one gets nothing, but a reversal may debit it, and correct a cost alone.
+func (a *Account) allows(leg events.Leg, isReversal bool) bool {
 	switch a.State {
 	case events.StateFrozen:
-		return false
+		return leg.Quantity.Sign() > 0 || leg.Quantity.IsZero() && leg.Cost.Sign() >= 0
 	case events.StateClosed:
-		return isReversal
+		return isReversal && leg.Quantity.Sign() <= 0
 	}
 	return true
 }
 
+// allowsDebit reports whether an account's state allows that a quantity is taken from it.
+func allowsDebit(a *Account, isReversal bool) bool {
+	return a.allows(events.Leg{Quantity: events.NewAmount(-1)}, isReversal)
+}
+
 // checkStates checks the account states that no guard checks. Errors: CodeAccountClosed for a credit; CodeAccountClosed
-// and CodeAccountFrozen for a debit of an account without a limit. It uses cached accounts, which may be as old as
-// creditAge and debitAge. It reads an account again before it refuses a debit, because a freeze may have ended. Its
-// errors refuse this request only: another request with the same id may be in flight, and be posted.
+// and CodeAccountFrozen for a debit of an account without a limit, and for a cost alone that an account gives. It uses
+// cached accounts, which may be as old as creditAge and debitAge, but reads those that give a cost alone, because no
+// guard of theirs would refuse it. It also reads an account again before it refuses a debit, because a freeze may have
+// ended. Its errors refuse this request only: another request with the same id may be in flight, and be posted.
 func (r *request) checkStates(ctx context.Context, l *Ledger) *Error {
+	hasGuard := func(leg events.Leg) bool {
+		return leg.Quantity.Sign() < 0 && !r.known.account(leg.Account).Overdraft.Unlimited
+	}
+	var anew lookupKeys
 	for _, leg := range r.header.Legs {
-		a := r.known.account(leg.Account)
-		if a.State == events.StateOpen {
-			continue
+		isCost := leg.Quantity.IsZero() && leg.Cost.Sign() < 0
+		isDebit := leg.Quantity.Sign() < 0 && !r.known.account(leg.Account).allows(leg, r.isReversal())
+		if isCost || isDebit && !hasGuard(leg) {
+			anew.accounts = append(anew.accounts, leg.Account)
 		}
-		debited := leg.Quantity.Sign() < 0
-		switch {
-		case !debited && a.State == events.StateClosed:
-			return stateError(r.draft, a)
-		case !debited, !a.Overdraft.Unlimited, allowsDebit(a, r.isReversal()):
-			continue
-		}
-		now, err := l.Account(ctx, a.ID)
-		if err != nil {
+	}
+	var found lookupResult
+	if anew.accounts != nil {
+		var err error
+		if found, err = l.lookup(ctx, anew); err != nil {
 			return asError(err)
 		}
-		if !allowsDebit(&now, r.isReversal()) {
-			return stateError(r.draft, &now)
+	}
+	for _, leg := range r.header.Legs {
+		a := r.known.account(leg.Account)
+		if now := found.account(leg.Account); now != nil {
+			a = now
+		}
+		if !hasGuard(leg) && !a.allows(leg, r.isReversal()) {
+			return stateError(r.draft, a)
 		}
 	}
 	return nil
