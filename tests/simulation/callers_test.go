@@ -262,6 +262,9 @@ func (h *history) checkTimeRefusal(op *operation, e *ledger.Error, c *call) (fin
 
 // takeAcknowledgement checks and stores an answer that acknowledges a transaction.
 func (h *history) takeAcknowledgement(op *operation, answer ledger.Posted, had bool) {
+	if op.forgotCost() {
+		h.fail("%s: reversed without the cost: %+v", op.name, op.part)
+	}
 	if answer.Replayed {
 		h.count("replayed")
 	} else {

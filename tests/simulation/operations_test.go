@@ -280,7 +280,7 @@ func (g *generator) partOf(of *operation) ledger.Part {
 		return ledger.Part{Quantity: &quantity}
 	case ledger.PostTrade:
 		part := ledger.Part{Quantity: new(within(r.Quantity)), Cost: new(within(r.Cost))}
-		if int64Of(*part.Quantity)%7 == 0 { // the caller forgot the price
+		if int64Of(*part.Quantity)%4 == 0 { // the caller forgot the price
 			part.Cost = nil
 		}
 		return part
