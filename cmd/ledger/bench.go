@@ -157,7 +157,7 @@ func (env *environment) bench(ctx context.Context, o benchOptions, workloads []s
 		stop, startErr := env.benchLocal(ctx, o, &config)
 		switch {
 		case ctx.Err() != nil && startErr != nil:
-			return errors.New("interrupted")
+			return errInterrupted
 		case startErr != nil:
 			return startErr
 		}
@@ -169,7 +169,7 @@ func (env *environment) bench(ctx context.Context, o benchOptions, workloads []s
 	p.stop()
 	switch {
 	case report == nil && ctx.Err() != nil && errors.Is(ended, context.Canceled):
-		return errors.New("interrupted")
+		return errInterrupted
 	case report == nil:
 		return ended
 	}
@@ -188,7 +188,7 @@ func (env *environment) bench(ctx context.Context, o benchOptions, workloads []s
 	case len(report.Failed) > 0:
 		return fmt.Errorf("%d checks failed", len(report.Failed))
 	case report.CutShort:
-		return errors.New("interrupted: the figures include only the requests until then")
+		return fmt.Errorf("%w: the figures include only the requests until then", errInterrupted)
 	}
 	return nil
 }

@@ -144,7 +144,13 @@ func TestBenchThatEnds(t *testing.T) {
 			done = r.Workloads[0].Figures["succeeded"]
 		}
 		isRefused := c.refused != never
-		if (code == exitFailed) != c.isCut || r.CutShort != c.isCut || r.Balances == 0 || done != c.done || !strings.Contains(problems, c.says) ||
+		want := exitDone
+		if c.interrupted != never {
+			want = exitInterrupted
+		} else if c.isCut {
+			want = exitFailed
+		}
+		if code != want || r.CutShort != c.isCut || r.Balances == 0 || done != c.done || !strings.Contains(problems, c.says) ||
 			(len(r.Failed) == 1) != isRefused ||
 			isRefused && (r.Failed[0].Check != "requests" || !strings.Contains(r.Failed[0].Found, "insufficient_funds")) {
 			t.Errorf("%s: exit %d, %v done, %s\n%+v", name, code, done, problems, r)

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"sync/atomic"
 	"time"
@@ -13,6 +16,8 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/digest"
+	"ledger.example/internal/durable"
+	"ledger.example/internal/proof"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
@@ -31,6 +36,7 @@ func (env *environment) digestCommand() *cobra.Command {
 				if err := digest.NewKey(c.Dir, originOf(o.table)); err != nil {
 					return err
 				}
+				env.forget("new-key") // it is made
 			}
 			do := env.digest
 			switch {
@@ -111,16 +117,38 @@ func (env *environment) checkDigest(ctx context.Context, c digest.Config) error 
 }
 
 func (env *environment) entries(ctx context.Context, c digest.Config, path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names it
+	var n proof.Note
+	err := newFile(path, 0o600, func(w io.Writer) (err error) {
+		n, err = digest.Entries(ctx, c, w)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(f)
-	n, err := digest.Entries(ctx, c, out)
-	if err = errors.Join(err, out.Flush(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
 	return env.printFigures("entries", n.Size, "root", n.Root.String(), "page", n.Page)
+}
+
+// unfinished is the suffix of a file that is being written.
+const unfinished = ".new"
+
+// newFile writes a file that does not exist yet. It appears when it is whole.
+func newFile(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return cmp.Or(err, error(&fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}))
+	}
+	f, err := durable.Create(path, path+unfinished, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	out := bufio.NewWriter(f)
+	if err := write(out); err != nil {
+		return err
+	}
+	if err := errors.Join(out.Flush(), f.Sync()); err != nil {
+		return err
+	}
+	return f.Name()
 }
 
 // proveCommand is `ledger prove`.
@@ -160,7 +188,7 @@ func (env *environment) prove(ctx context.Context, o operator, dir string, event
 			return err
 		}
 		if out != "" {
-			return os.WriteFile(out, p.Text(), 0o644) //nolint:gosec // a proof is to be given away
+			return durable.WriteFile(out, out+unfinished, p.Text(), 0o644) // a proof is to be given away
 		}
 		if _, err := env.out.Write(p.Text()); err != nil {
 			return err

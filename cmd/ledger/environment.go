@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +26,7 @@ type environment struct {
 	err    io.Writer     // messages for people
 	screen               // tables on out
 	getenv func(string) string
+	args   []string // the command line, without the program
 
 	// isRunning is set after the command line is validated. Errors before that are usage errors.
 	isRunning bool
@@ -49,6 +49,8 @@ type environment struct {
 	units *units.Units
 
 	progress *progress // of commands that call watch
+
+	continued []string // names and values of flags with which an interrupted command goes on
 }
 
 func newEnvironment(in io.Reader, out, errs io.Writer, getenv func(string) string) *environment {
@@ -141,18 +143,6 @@ func (env *environment) printFigures(namesAndValues ...any) error {
 		return env.printJSON(object)
 	}
 	return t.flush()
-}
-
-// resumable adds advice on how to resume a run to its error err, or to the interruption of ctx. It returns nil if there
-// was neither.
-func resumable(ctx context.Context, err error, advice string) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted: " + advice)
-	}
-	if err != nil {
-		return fmt.Errorf("%w; %s", err, advice)
-	}
-	return nil
 }
 
 // unlessDone returns err, or nil if ctx is done: the work was then stopped on purpose.

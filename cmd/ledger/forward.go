@@ -66,7 +66,7 @@ func (env *environment) forwardCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("from", "rewind")
 	env.callFlags(cmd)
 	env.jsonLogFlag(cmd)
-	return cmd
+	return endless(cmd)
 }
 
 // forward runs until ctx ends, which is success. Errors are those that no retry can help.

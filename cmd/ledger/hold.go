@@ -83,9 +83,6 @@ func assetsOfAll(transactions []client.Transaction) (assets []string) {
 	return assets
 }
 
-// retryEnd is the advice when it is unknown whether a hold ended.
-const retryEnd = "run the same command again: it is safe, because a hold ends only once"
-
 // captureCommand is `ledger capture`.
 func (env *environment) captureCommand() *cobra.Command {
 	var part partFlags
@@ -97,7 +94,7 @@ func (env *environment) captureCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return env.post(ctx, client.Capture{Transaction: args[0], Part: p}, retryEnd)
+		return env.post(ctx, client.Capture{Transaction: args[0], Part: p})
 	})
 }
 
@@ -108,7 +105,7 @@ func (env *environment) releaseCommand() *cobra.Command {
 	cmd.Flags().StringVar(&description, flagDescription, "", "why it is released")
 	env.dryRunFlag(cmd)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		return env.post(ctx, client.Release{Transaction: args[0], Description: description}, retryEnd)
+		return env.post(ctx, client.Release{Transaction: args[0], Description: description})
 	})
 }
 

@@ -100,10 +100,14 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 		return err
 	}
 	advice := "run the command again to continue"
+	cutOff := ""
 	if counts.CutOff > 0 {
-		advice = counted(counts.CutOff, "line", "lines") + " cut off without an answer; " + advice
+		cutOff = counted(counts.CutOff, "line", "lines") + " cut off without an answer"
+		advice = cutOff + "; " + advice
 	}
 	switch {
+	case ctx.Err() != nil && cutOff != "":
+		return fmt.Errorf("%w: %s", errInterrupted, cutOff)
 	case ctx.Err() == nil && errors.Is(runErr, importer.ErrFailures):
 		return fmt.Errorf("stopped after %s: correct them and run the command again, or use --max-errors 0",
 			counted(counts.Failed, "bad line", "bad lines"))

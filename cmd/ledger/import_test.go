@@ -122,8 +122,8 @@ func TestInterruptedImport(t *testing.T) {
 	defer feed.Close()
 	go func() { _, _ = io.WriteString(feed, `{"asset":{"id":"USD"}}`+"\n") }()
 	code, out, problems := ledgerIn(ctx, nil, input, "import", "-", "--json", "--url", s.URL)
-	const want = `{"code":"failed","detail":"interrupted: 1 line cut off without an answer; run the command again to continue"}` + "\n"
-	if code != exitFailed || problems != want || out != `{"cut_off":1,"failed":0,"new":0,"not_tried":0,"replayed":0}`+"\n" {
+	want := `{"code":"interrupted","continue":"ledger import - --json --url ` + s.URL + `","detail":"interrupted: 1 line cut off without an answer"}` + "\n"
+	if code != exitInterrupted || problems != want || out != `{"cut_off":1,"failed":0,"new":0,"not_tried":0,"replayed":0}`+"\n" {
 		t.Errorf("exit %d, %s, %s", code, out, problems)
 	}
 }

@@ -41,7 +41,7 @@ func (env *environment) dynamodbCommand() *cobra.Command {
 	portFlag(f, &o.port, defaultStorePort)
 	f.StringVar(&o.data, "data", "", "directory for the data (default: the data is lost on exit)")
 	tableFlag(f, &o.table)
-	return cmd
+	return endless(cmd)
 }
 
 // dynamodb runs until ctx ends, which is success, or until DynamoDB Local ends.
@@ -96,7 +96,7 @@ func (env *environment) pumpCommand() *cobra.Command {
 	indexedFlag(f, &indexed)
 	f.BoolVar(&verbose, "verbose", false, "log more")
 	env.jsonLogFlag(cmd)
-	return cmd
+	return endless(cmd)
 }
 
 // pump runs until ctx ends, which is success, or until the table or its stream is gone. It retries all other errors, so

@@ -90,17 +90,16 @@ func (p *postFlags) complete() error {
 	return err
 }
 
-// retryAdvice returns what to run when the outcome stays unknown. It names the id, and the time at which a hold expires
-// if that was given as a duration: a retry with the duration would ask for a later expiry.
-func (p *postFlags) retryAdvice() string {
-	text := "run the same command again"
+// continued returns the names and values of flags with which the same request is sent again: the id, and the time at
+// which a hold expires if that was given as a duration. With the duration, a later expiry would be asked for.
+func (p *postFlags) continued() (namesAndValues []string) {
 	if p.id != "" {
-		text += " with --id " + p.id
+		namesAndValues = append(namesAndValues, "id", p.id)
 	}
 	if p.expires.in > 0 {
-		text += " --expires " + p.expires.at.Format(time.RFC3339)
+		namesAndValues = append(namesAndValues, "expires", p.expires.at.Format(time.RFC3339))
 	}
-	return text
+	return namesAndValues
 }
 
 // postingCommand completes a command that posts the request that request builds from p and the arguments.
@@ -117,7 +116,8 @@ func (env *environment) postingCommand(
 		if err != nil {
 			return err
 		}
-		return env.post(ctx, r, p.retryAdvice())
+		env.continued = p.continued()
+		return env.post(ctx, r)
 	})
 }
 
@@ -125,9 +125,9 @@ func (env *environment) dryRunFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&env.isDryRun, "dry-run", false, "print the answer that is to be expected, and write nothing")
 }
 
-// post sends a request, or only simulates it with --dry-run, and prints the answer. retryAdvice is added to the error
-// if the outcome stays unknown.
-func (env *environment) post(ctx context.Context, request client.Request, retryAdvice string) error {
+// post sends a request, or only simulates it with --dry-run, and prints the answer. If the outcome stays unknown, the
+// error has the command that sends the same request again.
+func (env *environment) post(ctx context.Context, request client.Request) error {
 	if env.isDryRun {
 		r, err := env.api.DryRun(ctx, request)
 		if err != nil {
@@ -138,8 +138,8 @@ func (env *environment) post(ctx context.Context, request client.Request, retryA
 	}
 	t, w, err := env.api.Post(ctx, request)
 	// The client has retried until its timeout.
-	if _, ok := errors.AsType[*client.UnknownError](err); ok {
-		return fmt.Errorf("%w\n%s", err, retryAdvice)
+	if _, ok := errors.AsType[*client.UnknownError](err); ok && ctx.Err() == nil {
+		return fmt.Errorf("%w\nTo send it again, run:\n  %s", err, env.again(env.continued...))
 	}
 	if err != nil {
 		return env.units.InDecimals(ctx, err, env.legs...)

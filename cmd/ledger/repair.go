@@ -111,6 +111,7 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	figures = append(figures, figuresOf(n.Views)...)
 	if next := run.Next(); next != "" {
 		advice = "continue with --from " + next
+		env.continued = []string{"from", next}
 		figures = append(figures, "from", next)
 	}
 	if err := env.printFigures(figures...); err != nil {

@@ -19,17 +19,20 @@ import (
 
 // The exit codes.
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // as shells say it of a program that Ctrl-C ended
 )
 
 // run executes one command line and returns the exit code. Tests call it with their own streams. Standard output is
 // buffered, and a failure to write it is a failure of the command.
 //
-// An error before the command starts its work is a usage error. So are errors of usageErrorf.
+// An error before the command starts its work is a usage error. So are errors of usageErrorf. A command that has an end
+// and is interrupted says how to go on.
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errs io.Writer) int {
 	env := newEnvironment(in, out, errs, getenv)
+	env.args = args
 	root := rootCommand(env, getenv)
 	root.SetArgs(args)
 	used, err := root.ExecuteContextC(ctx)
@@ -39,9 +42,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	if flushed := env.out.Flush(); err == nil && flushed != nil {
 		err, failed = fmt.Errorf("standard output: %w", flushed), true
 	}
-	_, isUnknown := errors.AsType[*client.UnknownError](err)
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) && !isUnknown {
-		err, failed = errors.New("interrupted"), true
+	if wasInterrupted(ctx, err) {
+		if _, isEndless := used.Annotations[endlessKey]; isEndless {
+			return exitDone
+		}
+		env.sayInterrupted(err)
+		return exitInterrupted
 	}
 	switch {
 	case err == nil:
@@ -83,7 +89,10 @@ func problemOf(err error, failed bool) []byte {
 		}
 	}
 	problem := map[string]string{"code": "usage", "detail": strings.TrimSpace(err.Error())}
-	if failed {
+	switch {
+	case errors.Is(err, errInterrupted):
+		problem["code"] = "interrupted"
+	case failed:
 		problem["code"] = "failed"
 	}
 	if _, ok := errors.AsType[*client.UnreachableError](err); ok {

@@ -164,7 +164,7 @@ func (env *environment) tailCommand() *cobra.Command {
 	env.timeFlag(f, &from.From, "from", beginOf, "begin at this time")
 	f.StringVar(&from.Type, "type", "", "only events of this type")
 	cmd.MarkFlagsMutuallyExclusive("after", "from")
-	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+	return env.apiCommand(endless(cmd), func(ctx context.Context, _ []string) error {
 		if from.After == "" && from.From.IsZero() {
 			from.From = time.Now()
 		}

@@ -67,7 +67,7 @@ func (env *environment) upCommand() *cobra.Command {
 	env.jsonLogFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("memory", "data", "dynamodb-endpoint")
 	cmd.MarkFlagsMutuallyExclusive("memory", "no-pump") // no other process could reach the table to project it
-	return cmd
+	return endless(cmd)
 }
 
 // up runs until ctx ends, which is success, or a part fails.
@@ -314,7 +314,7 @@ func (env *environment) consoleCommand() *cobra.Command {
 	}
 	env.callFlags(cmd)
 	portFlag(cmd.Flags(), &port, consolePort)
-	return cmd
+	return endless(cmd)
 }
 
 // curl returns the arguments in bash or zsh with which curl sends the credentials of this command. They name

@@ -71,7 +71,7 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 		return err
 	})
 	if ctx.Err() != nil {
-		err = errors.New("interrupted")
+		err = errInterrupted
 	}
 	if err != nil {
 		n := a.Counts()
