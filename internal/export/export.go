@@ -1,6 +1,10 @@
 // Package export writes everything that a ledger has posted: as JSON lines for an import, as CSV, or as a book of
 // hledger or beancount. It reads page by page. It keeps in memory a few pages, a thousand transactions, the open holds,
 // the assets, and a few bytes for each account and transaction. For JSON lines, it also keeps groups and roles.
+//
+// In all formats but JSON lines, a file depends on the journal alone: on the first entry of each event, in their order.
+// What is read from elsewhere never changes. So a later export begins with the same bytes, and File.Continue can write
+// the rest.
 package export
 
 import (
@@ -19,6 +23,10 @@ import (
 	"ledger.example/client"
 )
 
+// fileVersion is the version of the formats and of a file's state. A file of another version is not continued, but
+// exported anew. Raise it with every change of what a format but JSON lines writes.
+const fileVersion = 1
+
 // Ledger reads the ledger to export. Errors are those of *client.Client.
 type Ledger struct {
 	Assets      iter.Seq2[client.Asset, error]
@@ -28,6 +36,8 @@ type Ledger struct {
 	Transaction func(ctx context.Context, id string) (client.Reply[client.Transaction], error)
 	// Journal reads a page of the journal after a cursor, "" for its beginning. An empty page is the end.
 	Journal func(ctx context.Context, after string) (client.JournalPage, error)
+	// Opening reads the id and the name with which an account was opened.
+	Opening func(ctx context.Context, id string) (client.Account, error)
 }
 
 // Of returns the ledger of a client.
@@ -39,28 +49,47 @@ func Of(ctx context.Context, api *client.Client) Ledger {
 			r, err := api.JournalPage(ctx, client.JournalQuery{After: after}, client.PageLimit)
 			return r.Value, err
 		},
+		Opening: func(ctx context.Context, id string) (client.Account, error) { return opening(ctx, api, id) },
 	}
+}
+
+func opening(ctx context.Context, api *client.Client, id string) (client.Account, error) {
+	r, err := api.Account(ctx, id)
+	if err != nil || r.Value.Version == 1 {
+		return r.Value, err
+	}
+	opened := client.Account{ID: id}
+	for change, err := range api.Changes(id).All(ctx) {
+		if err != nil {
+			return opened, err
+		}
+		if change.Version == 1 && change.Changed.Name != nil {
+			opened.Name = *change.Changed.Name
+		}
+	}
+	return opened, nil
 }
 
 // Config configures an export.
 type Config struct {
 	Ledger Ledger
 	Format string // a key of formats
-	From   string // a cursor of the journal; "": from its beginning; not for JSON lines
-	Out    io.Writer
 }
 
 // Result says what was written.
 type Result struct {
-	Transactions, Postings int64
-	Cursor                 string   // where another export continues; "": nothing was read
+	Transactions, Postings int64    // of the whole file
+	Added                  int64    // transactions that the file did not have before
 	Notes                  []string // what is not exported, for people
 }
 
-// format writes one kind of file. Assets are written before accounts, both before the transactions that use them, and
-// these before their reversals. An exporter has what a format does by default.
+// format writes one kind of file. Assets and accounts are written before the transactions that use them, and these
+// before their reversals. Except for JSON lines, an account has only its id and the name with which it was opened. An
+// exporter has what a format does by default.
 type format interface {
+	begin() error
 	asset(a client.Asset) error
+	written(a client.Asset) // an earlier part of the file has the asset
 	account(ctx context.Context, accounts []client.Account) error
 	transaction(ctx context.Context, t posted) error
 	hold(t client.Transaction) error   // one that posted nothing: it was released, expired, or is open
@@ -79,8 +108,9 @@ type posted struct {
 // Lines is the format of the JSON lines that an import takes.
 const Lines = "jsonl"
 
-// ErrWhole means that Config.From is given for JSON lines. Their definitions are those at the end of the export.
-var ErrWhole = errors.New("JSON lines are always exported from the beginning: they are for an empty ledger")
+// ErrWhole means that a file of JSON lines cannot be continued: its last lines are what accounts, groups and roles are
+// at the end of the export.
+var ErrWhole = errors.New("a file of JSON lines is always exported whole: it is for an empty ledger")
 
 var formats = map[string]func(e *exporter) format{
 	Lines: newLines, "csv": newCSV, "hledger": newHledger, "beancount": newBeancount,
@@ -92,16 +122,27 @@ func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 // exporter is one export.
 type exporter struct {
 	Config
-	out      *bufio.Writer
-	format   format
-	assets   map[string]client.Asset
-	defined  map[string]bool // assets that are written
-	accounts seen
-	posted   seen                          // transactions, and holds that have ended; the journal may list one twice
-	open     map[string]client.Transaction // holds, by id
-	waiting  []posted                      // to be written, in this order
-	notes    map[string]int                // number of occurrences, by text
-	result   Result
+	out       *bufio.Writer
+	format    format
+	assets    map[string]client.Asset
+	defined   map[string]bool               // assets that are written
+	definedIn []string                      // the same in their order
+	accounts  seen                          // that are written
+	posted    seen                          // transactions, and holds that have ended; the journal may list one twice
+	open      map[string]client.Transaction // holds, by id
+	waiting   []waiting                     // to be written, in this order
+	cursor    string                        // of the journal: what comes before it was read
+	notes     map[string]int                // number of occurrences, by text
+	result    Result
+	settle    func() error // is called when the journal was read, before what is waiting is written
+}
+
+// waiting is one thing to be written: a transaction, or the definition of an asset or an account. One is not nil.
+type waiting struct {
+	Transaction *client.Transaction `json:"transaction,omitempty"`
+	Asset       *client.Asset       `json:"asset,omitempty"`
+	Account     *client.Account     `json:"account,omitempty"`
+	posted      posted              // of Transaction
 }
 
 // seen is a set of ids, by hashes of 16 bytes. Collisions are practically impossible.
@@ -124,32 +165,58 @@ func hashOf(id string) [16]byte {
 	return [16]byte(h[:16])
 }
 
-// Run exports a ledger. The result is valid after an error, too.
-func Run(ctx context.Context, c Config) (Result, error) {
+// newExporter returns an exporter that writes to out. Error: the format is unknown.
+func newExporter(c Config, out io.Writer) (*exporter, error) {
 	e := &exporter{
-		Config: c, out: bufio.NewWriterSize(c.Out, 64<<10), assets: make(map[string]client.Asset),
+		Config: c, out: bufio.NewWriterSize(out, 64<<10), assets: make(map[string]client.Asset),
 		defined: make(map[string]bool), accounts: make(seen), posted: make(seen), notes: make(map[string]int),
-		open: make(map[string]client.Transaction),
+		open: make(map[string]client.Transaction), settle: func() error { return nil },
 	}
 	newFormat, ok := formats[c.Format]
 	if !ok {
-		return Result{}, fmt.Errorf("unknown format %q: must be one of %s", c.Format, strings.Join(Formats(), ", "))
-	}
-	if c.From != "" && c.Format == Lines {
-		return Result{}, ErrWhole
+		return nil, fmt.Errorf("unknown format %q: must be one of %s", c.Format, strings.Join(Formats(), ", "))
 	}
 	e.format = newFormat(e)
-	err := e.run(ctx)
+	return e, nil
+}
+
+// Run exports a ledger to a stream. The result is valid after an error, too.
+func Run(ctx context.Context, c Config, out io.Writer) (Result, error) {
+	e, err := newExporter(c, out)
+	if err != nil {
+		return Result{}, err
+	}
+	return e.whole(ctx)
+}
+
+// whole exports the ledger from the beginning of the journal.
+func (e *exporter) whole(ctx context.Context) (Result, error) {
+	err := e.format.begin()
+	if err == nil && e.Format == Lines {
+		err = e.define(ctx)
+	}
+	if err == nil {
+		err = e.run(ctx)
+	}
+	return e.finish(), errors.Join(err, e.out.Flush())
+}
+
+// finish returns the result.
+func (e *exporter) finish() Result {
 	for _, note := range slices.Sorted(maps.Keys(e.notes)) {
 		e.result.Notes = append(e.result.Notes, fmt.Sprintf("%s (%d)", note, e.notes[note]))
 	}
-	return e.result, errors.Join(err, e.out.Flush())
+	return e.result
 }
 
 // note counts something that is not exported.
 func (e *exporter) note(text string) { e.notes[text]++ }
 
+func (e *exporter) begin() error { return nil }
+
 func (e *exporter) asset(client.Asset) error { return nil }
+
+func (e *exporter) written(client.Asset) {}
 
 func (e *exporter) account(context.Context, []client.Account) error { return nil }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -23,10 +24,13 @@ type csvFormat struct {
 }
 
 func newCSV(e *exporter) format {
-	rows := csv.NewWriter(e.out)
-	_ = rows.Write([]string{"posted_at", "recorded_at", "transaction", "kind", "posting", "account", "asset",
-		"quantity", "cost", "currency", "description", "metadata"}) // end returns the error
-	return csvFormat{e, rows}
+	// The struct hides e.out from csv, which would flush it, too.
+	return csvFormat{e, csv.NewWriter(struct{ io.Writer }{e.out})}
+}
+
+func (f csvFormat) begin() error {
+	return f.rows.WriteAll([][]string{{"posted_at", "recorded_at", "transaction", "kind", "posting", "account", "asset",
+		"quantity", "cost", "currency", "description", "metadata"}})
 }
 
 func (f csvFormat) transaction(_ context.Context, t posted) error {
@@ -38,20 +42,13 @@ func (f csvFormat) transaction(_ context.Context, t posted) error {
 		}
 		metadata = string(text)
 	}
-	for _, leg := range t.legs {
+	rows := make([][]string, len(t.legs))
+	for i, leg := range t.legs {
 		cost, currency := f.cost(leg)
-		err := f.rows.Write([]string{events.FormatTime(t.at), t.RecordedAt, t.ID, t.Kind, leg.ID, leg.Account,
-			leg.Asset, f.quantity(leg), cost, currency, t.Description, metadata})
-		if err != nil {
-			return err
-		}
+		rows[i] = []string{events.FormatTime(t.at), t.RecordedAt, t.ID, t.Kind, leg.ID, leg.Account, leg.Asset,
+			f.quantity(leg), cost, currency, t.Description, metadata}
 	}
-	return nil
-}
-
-func (f csvFormat) end(context.Context) error {
-	f.rows.Flush()
-	return f.rows.Error()
+	return f.rows.WriteAll(rows)
 }
 
 // quantity formats the quantity of a leg as a decimal.
@@ -71,9 +68,11 @@ func (e *exporter) cost(leg client.Posting) (cost, currency string) {
 // hledgerFormat writes an hledger journal, in which all accounts and commodities are declared.
 type hledgerFormat struct{ *exporter }
 
-func newHledger(e *exporter) format {
-	fmt.Fprintf(e.out, "; Exported from a ledger. The code of a transaction is its id.\ndecimal-mark .\n")
-	return hledgerFormat{e}
+func newHledger(e *exporter) format { return hledgerFormat{e} }
+
+func (f hledgerFormat) begin() error {
+	_, err := fmt.Fprintln(f.out, "; Exported from a ledger. The code of a transaction is its id.\ndecimal-mark .")
+	return err
 }
 
 func (f hledgerFormat) asset(a client.Asset) error {
@@ -81,13 +80,13 @@ func (f hledgerFormat) asset(a client.Asset) error {
 	if a.Scale == 0 {
 		one += "."
 	}
-	_, err := fmt.Fprintf(f.out, "commodity %s %q\n", one, a.ID)
+	_, err := fmt.Fprintf(f.out, "\ncommodity %s %q\n", one, a.ID)
 	return err
 }
 
 func (f hledgerFormat) account(_ context.Context, accounts []client.Account) error {
 	for _, a := range accounts {
-		if _, err := fmt.Fprintf(f.out, "account %s\n", a.ID); err != nil {
+		if _, err := fmt.Fprintf(f.out, "\naccount %s\n", a.ID); err != nil {
 			return err
 		}
 	}
@@ -180,15 +179,27 @@ type beancountFormat struct {
 }
 
 func newBeancount(e *exporter) format {
-	fmt.Fprintln(e.out, "; Exported from a ledger. The metadata of an entry has its id and its time.")
 	return &beancountFormat{e, make(map[string]string), make(map[string]bool)}
+}
+
+func (f *beancountFormat) begin() error {
+	_, err := fmt.Fprintln(f.out, "; Exported from a ledger. The metadata of an entry has its id and its time.")
+	return err
 }
 
 // quoted returns s as a string literal of beancount.
 func quoted(s string) string { return `"` + beancountText.Replace(s) + `"` }
 
-// asset writes a commodity. Its name is the id of the asset, or, if that is not valid, a valid name made from it.
 func (f *beancountFormat) asset(a client.Asset) error {
+	f.written(a)
+	_, err := fmt.Fprintf(f.out, "\n%s commodity %s\n  %s: %s\n  name: %s\n", beancountDay, f.commodities[a.ID],
+		books.TagAsset, quoted(a.ID), quoted(a.Name))
+	return err
+}
+
+// written names the commodity of an asset: by its id, or, if that is not valid, by a valid name made from it. It depends
+// on the assets before.
+func (f *beancountFormat) written(a client.Asset) {
 	name := a.ID
 	if !beancountCommodity.MatchString(name) || slices.Contains(beancountWords, name) {
 		name = strings.Map(func(r rune) rune {
@@ -203,9 +214,6 @@ func (f *beancountFormat) asset(a client.Asset) error {
 		name = fmt.Sprintf("%s%d", first, n)
 	}
 	f.commodities[a.ID], f.taken[name] = name, true
-	fmt.Fprintf(f.out, "\n%s commodity %s\n  %s: %s\n  name: %s\n", beancountDay, name, books.TagAsset, quoted(a.ID),
-		quoted(a.Name))
-	return nil
 }
 
 // accountName returns the name of an account: its id if that is valid, else a valid name that is unique for the id.

@@ -14,18 +14,16 @@ import (
 	"ledger.example/events"
 )
 
-const (
-	// pagesAhead is the number of pages of the journal that are read ahead.
-	pagesAhead = 2
-	// waitingMax is how many transactions wait for earlier ones of the same instant. The requests of an atomic batch
-	// have one instant, and the journal may have them in any order, some pages apart.
-	waitingMax = 1000
-)
+// pagesAhead is the number of pages of the journal that are read ahead.
+const pagesAhead = 2
 
+// waitingMax is how many things wait for earlier transactions of the same instant. The requests of an atomic batch have
+// one instant, and the journal may have them in any order, some pages apart. Tests set it. With another value, files
+// have another fileVersion.
+var waitingMax = 1000
+
+// run reads the journal after e.cursor, and writes what it has.
 func (e *exporter) run(ctx context.Context) error {
-	if err := e.define(ctx); err != nil {
-		return err
-	}
 	for page, err := range e.pages(ctx) {
 		if err != nil {
 			return err
@@ -35,7 +33,13 @@ func (e *exporter) run(ctx context.Context) error {
 				return err
 			}
 		}
-		e.result.Cursor = page.NextCursor
+		e.cursor = page.NextCursor
+	}
+	if ctx.Err() != nil { // then the pages may have ended early
+		return ctx.Err()
+	}
+	if err := e.settle(); err != nil {
+		return err
 	}
 	if err := e.write(ctx, 0); err != nil {
 		return err
@@ -50,7 +54,7 @@ func (e *exporter) run(ctx context.Context) error {
 	return e.format.end(ctx)
 }
 
-// define writes all assets, each after its currency, and all accounts.
+// define writes all assets, each after its currency, and all accounts, as they are now. It is for JSON lines.
 func (e *exporter) define(ctx context.Context) error {
 	for a, err := range e.Ledger.Assets {
 		if err != nil {
@@ -79,13 +83,13 @@ func (e *exporter) define(ctx context.Context) error {
 	return e.format.account(ctx, page)
 }
 
-// defineAsset writes an asset after its currency, unless it is written. It reads assets that were registered after
-// define read their list.
+// defineAsset writes an asset after its currency, unless it is written. It reads assets that are not known: they were
+// registered after define read their list, or the journal lists them after their use.
 func (e *exporter) defineAsset(ctx context.Context, id string) error {
 	if e.defined[id] {
 		return nil
 	}
-	e.defined[id] = true
+	e.defined[id] = true // also while its currency is written
 	if _, known := e.assets[id]; !known {
 		r, err := e.Ledger.Asset(ctx, id)
 		if err != nil {
@@ -98,6 +102,7 @@ func (e *exporter) defineAsset(ctx context.Context, id string) error {
 			return err
 		}
 	}
+	e.definedIn = append(e.definedIn, id)
 	return e.format.asset(e.assets[id])
 }
 
@@ -113,7 +118,7 @@ func (e *exporter) pages(ctx context.Context) iter.Seq2[client.JournalPage, erro
 		pages := make(chan read, pagesAhead)
 		go func() {
 			defer close(pages)
-			for after := e.From; ; {
+			for after := e.cursor; ; {
 				page, err := e.Ledger.Journal(ctx, after)
 				select {
 				case pages <- read{page, err}:
@@ -156,28 +161,41 @@ func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 	return e.unposted(ctx, t)
 }
 
-// definition takes an entry that is of no transaction. It writes an asset or an account that did not exist when define
-// read the lists.
+// definition takes an entry that is of no transaction. An asset or an account waits as a transaction does, so that what
+// follows in the file never depends on how far the journal was read.
 func (e *exporter) definition(ctx context.Context, entry client.JournalEntry) error {
-	var made struct{ ID string }
-	if err := json.Unmarshal(entry.Data, &made); err != nil {
-		return err
-	}
 	switch entry.Type {
 	case events.TypeAssetRegistered:
-		return e.defineAsset(ctx, made.ID)
+		var a client.Asset
+		if err := json.Unmarshal(entry.Data, &a); err != nil || e.defined[a.ID] {
+			return err
+		}
+		e.assets[a.ID] = a
+		return e.wait(ctx, waiting{Asset: &a})
 	case events.TypeAccountOpened:
-		return e.defineAccount(ctx, made.ID)
+		var a client.Account
+		if err := json.Unmarshal(entry.Data, &a); err != nil || e.accounts.has(a.ID) {
+			return err
+		}
+		return e.wait(ctx, waiting{Account: &client.Account{ID: a.ID, Name: a.Name}})
 	case events.TypePeriodClosed:
 		e.note("closed periods are not exported")
 	}
 	return e.format.other(entry)
 }
 
+// wait adds something to what is waiting.
+func (e *exporter) wait(ctx context.Context, w waiting) error {
+	e.waiting = append(e.waiting, w)
+	return e.write(ctx, waitingMax)
+}
+
 // unposted writes a hold that posted nothing.
 func (e *exporter) unposted(ctx context.Context, t client.Transaction) error {
-	if err := e.defineLate(ctx, t.Postings); err != nil {
-		return err
+	if e.Format == Lines { // no other format writes it
+		if err := e.defineLate(ctx, t.Postings); err != nil {
+			return err
+		}
 	}
 	return e.format.hold(t)
 }
@@ -185,7 +203,7 @@ func (e *exporter) unposted(ctx context.Context, t client.Transaction) error {
 // take takes the postings of a transaction, or of the capture of a hold, after those of the transaction that it
 // reverses: the journal may have a reversal first.
 func (e *exporter) take(ctx context.Context, t client.Transaction) (err error) {
-	if t.Reverses != "" && e.From == "" && !e.posted.has(t.Reverses) {
+	if t.Reverses != "" && !e.posted.has(t.Reverses) {
 		r, err := e.Ledger.Transaction(ctx, t.Reverses)
 		if err == nil {
 			delete(e.open, t.Reverses)
@@ -196,23 +214,33 @@ func (e *exporter) take(ctx context.Context, t client.Transaction) (err error) {
 		}
 	}
 	e.posted.isNew(t.ID)
-	p := posted{Transaction: t}
-	at := t.PostedAt
 	if t.Status == client.StatusCaptured {
-		at = t.EndedAt
 		e.note("captured holds are exported as transactions at their capture, without the amounts held")
 	}
-	if p.at, err = time.Parse(time.RFC3339Nano, at); err != nil {
-		return fmt.Errorf("transaction %q: %w", t.ID, err)
+	p, err := postedOf(&t)
+	if err != nil {
+		return err
 	}
-	p.first, p.legs = t.AsPosted()[0].ID, movements(t.AsPosted())
 	for i := range e.waiting { // those of one instant are in the order of their KSUIDs
-		if q := &e.waiting[i]; q.at.Equal(p.at) && p.first < q.first {
+		if q := &e.waiting[i]; q.Transaction != nil && q.posted.at.Equal(p.posted.at) && p.posted.first < q.posted.first {
 			*q, p = p, *q
 		}
 	}
-	e.waiting = append(e.waiting, p)
-	return e.write(ctx, waitingMax)
+	return e.wait(ctx, p)
+}
+
+// postedOf returns a transaction, or the capture of a hold, to be written.
+func postedOf(t *client.Transaction) (waiting, error) {
+	at := t.PostedAt
+	if t.Status == client.StatusCaptured {
+		at = t.EndedAt
+	}
+	p := posted{Transaction: *t, first: t.AsPosted()[0].ID, legs: movements(t.AsPosted())}
+	var err error
+	if p.at, err = time.Parse(time.RFC3339Nano, at); err != nil {
+		err = fmt.Errorf("transaction %q: %w", t.ID, err)
+	}
+	return waiting{Transaction: t, posted: p}, err
 }
 
 // movements returns the postings that are not zero.
@@ -225,43 +253,50 @@ func movements(postings []client.Posting) (legs []client.Posting) {
 	return legs
 }
 
-// write writes waiting transactions until at most the given number is left.
-func (e *exporter) write(ctx context.Context, left int) error {
-	for ; len(e.waiting) > left; e.waiting = e.waiting[1:] {
-		p := e.waiting[0]
-		if err := e.defineLate(ctx, p.legs); err != nil {
-			return err
-		}
-		e.result.Transactions++
-		e.result.Postings += int64(len(p.legs))
-		if err := e.format.transaction(ctx, p); err != nil {
-			return err
+// write writes what is waiting until at most the given number is left.
+func (e *exporter) write(ctx context.Context, left int) (err error) {
+	for ; len(e.waiting) > left && err == nil; e.waiting = e.waiting[1:] {
+		switch w := e.waiting[0]; {
+		case w.Asset != nil:
+			err = e.defineAsset(ctx, w.Asset.ID)
+		case w.Account != nil:
+			if e.accounts.isNew(w.Account.ID) {
+				err = e.format.account(ctx, []client.Account{*w.Account})
+			}
+		default:
+			err = e.writeTransaction(ctx, w.posted)
 		}
 	}
-	return nil
+	return err
 }
 
-// defineLate writes the accounts and the assets of legs that did not exist when define read the lists.
+func (e *exporter) writeTransaction(ctx context.Context, p posted) error {
+	if err := e.defineLate(ctx, p.legs); err != nil {
+		return err
+	}
+	e.result.Transactions++
+	e.result.Added++
+	e.result.Postings += int64(len(p.legs))
+	return e.format.transaction(ctx, p)
+}
+
+// defineLate writes the accounts and the assets of legs, unless they are written: they were opened or registered after
+// define read the lists, or the journal lists them after their use.
 func (e *exporter) defineLate(ctx context.Context, legs []client.Posting) error {
 	for _, leg := range legs {
 		if err := e.defineAsset(ctx, leg.Asset); err != nil {
 			return err
 		}
-		if err := e.defineAccount(ctx, leg.Account); err != nil {
+		if !e.accounts.isNew(leg.Account) {
+			continue
+		}
+		a, err := e.Ledger.Opening(ctx, leg.Account)
+		if err != nil {
+			return err
+		}
+		if err := e.format.account(ctx, []client.Account{a}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// defineAccount writes an account, unless it is written.
-func (e *exporter) defineAccount(ctx context.Context, id string) error {
-	if !e.accounts.isNew(id) {
-		return nil
-	}
-	r, err := e.Ledger.Account(ctx, id)
-	if err != nil {
-		return err
-	}
-	return e.format.account(ctx, []client.Account{r.Value})
 }

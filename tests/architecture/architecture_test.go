@@ -80,7 +80,7 @@ var importRules = []importRule{
 	{"internal/forward", "client events internal/durable internal/store", testsImportAll},
 	{"internal/importer", "client events", pure},
 	{"internal/books", "client events", pure},
-	{"internal/export", "client events internal/books internal/units", pure},
+	{"internal/export", "client events internal/books internal/durable internal/units", pure},
 	{"internal/units", "client events", pure},
 	{"internal/trial", "client events internal/units", pure},
 	{"internal/console", "client events internal/days internal/trial internal/units", pure},

@@ -69,7 +69,7 @@ func (l *ledger) sweep(t *testing.T) {
 
 func (l *ledger) export(t *testing.T) string {
 	var out bytes.Buffer
-	result, err := export.Run(t.Context(), export.Config{Format: "jsonl", Out: &out, Ledger: export.Of(t.Context(), l.api)})
+	result, err := export.Run(t.Context(), export.Config{Format: "jsonl", Ledger: export.Of(t.Context(), l.api)}, &out)
 	if err != nil {
 		t.Fatal(result, err)
 	}

@@ -1,0 +1,224 @@
+package export
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"ledger.example/client"
+	"ledger.example/internal/durable"
+)
+
+// unfinished is the suffix of a file that is being written.
+const unfinished = ".new"
+
+// File is an exported file. Except for JSON lines, it has a state beside it, with which it can be continued.
+//
+// A crash at any point leaves the old file or the new one, each with its state: the new state is written beside the old
+// one before the file is renamed, and is renamed after it. settle finishes what a crash left.
+type File struct {
+	path  string
+	mode  fs.FileMode
+	isNew bool // there is no file
+}
+
+// Open returns the file of a path, which need not exist. Error: it is no regular file; write to it as a stream.
+func Open(path string) (*File, error) {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to // the link stays
+	}
+	f := &File{path: path, mode: 0o666}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		f.isNew = true
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: %w", path, ErrNoFile)
+	default:
+		f.mode = info.Mode().Perm()
+	}
+	return f, nil
+}
+
+// ErrNoFile means that a path is that of a device, a pipe or a directory.
+var ErrNoFile = errors.New("it is not a regular file")
+
+// Format returns the format that the state of the file has, "" if there is no state.
+func (f *File) Format() string {
+	for _, name := range []string{f.path + stateSuffix + unfinished, f.path + stateSuffix} {
+		if s, err := readState(name); err == nil {
+			return s.Format
+		}
+	}
+	return ""
+}
+
+// Write exports a ledger from the beginning. The file appears, or replaces the one that was there, when it is whole.
+func (f *File) Write(ctx context.Context, c Config) (Result, error) {
+	if err := f.settle(); err != nil {
+		return Result{}, err
+	}
+	return f.write(ctx, c, nil)
+}
+
+// Continue makes the file what Write would make it now. It copies what was settled, and adds what the journal has after
+// it. A file that is missing or of an older version is exported anew: anew says why. Errors: ErrWhole; a file without
+// state; one that is not what its state says, or that is of another ledger. The file is then unchanged.
+func (f *File) Continue(ctx context.Context, c Config) (r Result, anew string, err error) {
+	if c.Format == Lines {
+		return r, "", ErrWhole
+	}
+	if f.isNew {
+		r, err = f.write(ctx, c, nil)
+		return r, "it does not exist", err
+	}
+	if err := f.settle(); err != nil {
+		return r, "", err
+	}
+	s, err := readState(f.path + stateSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, "", fmt.Errorf("%s has no %s beside it, which says what it has: it stays as it is. Export it "+
+			"without --continue", f.path, filepath.Base(f.path)+stateSuffix)
+	}
+	if err != nil {
+		return r, "", err
+	}
+	if is, err := s.isOf(f.path); err != nil || !is {
+		return r, "", errors.Join(err, fmt.Errorf("%s is not what the last export wrote, %w: it stays as it is. Export "+
+			"to another file, or without --continue", f.path, errAltered))
+	}
+	if s.Format != c.Format {
+		return r, "", fmt.Errorf("%s has the format %s, not %s: it stays as it is", f.path, s.Format, c.Format)
+	}
+	if _, err := c.Ledger.Journal(ctx, s.Cursor); err != nil {
+		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "invalid_cursor" {
+			err = fmt.Errorf("%s is of another ledger, or of this one before it was restored to an earlier time: it "+
+				"stays as it is. Export to another file, or without --continue: %w", f.path, err)
+		}
+		return r, "", err
+	}
+	if s.Version != fileVersion {
+		r, err = f.write(ctx, c, nil)
+		return r, fmt.Sprintf("another version of this program wrote it (%d, not %d)", s.Version, fileVersion), err
+	}
+	r, err = f.write(ctx, c, s)
+	return r, "", err
+}
+
+// settle renames a new state that a crash left, if it is that of the file.
+func (f *File) settle() error {
+	left := f.path + stateSuffix + unfinished
+	s, err := readState(left)
+	if err != nil {
+		return nil //nolint:nilerr // there is none, or a part of one, which the next export overwrites
+	}
+	if is, err := s.isOf(f.path); err != nil || !is {
+		return nil //nolint:nilerr // likewise
+	}
+	return os.Rename(left, f.path+stateSuffix)
+}
+
+// write writes the file: all of it, or what comes after the state of the old one.
+func (f *File) write(ctx context.Context, c Config, old *state) (r Result, err error) {
+	out, err := durable.Create(f.path, f.path+unfinished, f.mode)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	count := &counter{Writer: out, hash: sha256.New()}
+	e, err := newExporter(c, count)
+	if err != nil {
+		return r, err
+	}
+	var next *state
+	e.settle = func() error {
+		err := e.out.Flush()
+		next = stateOf(e, count.bytes)
+		return err
+	}
+	if old == nil {
+		r, err = e.whole(ctx)
+	} else {
+		r, err = f.rest(ctx, e, old)
+	}
+	if err != nil {
+		return r, err
+	}
+	next.Bytes, next.SHA256 = count.bytes, hex.EncodeToString(count.hash.Sum(nil))
+	next.Transactions, next.Postings = r.Transactions, r.Postings
+	return r, f.replace(out, next)
+}
+
+// rest writes the settled bytes of the old file, and then what the journal has after its state.
+func (f *File) rest(ctx context.Context, e *exporter, old *state) (Result, error) {
+	settled, err := os.Open(f.path)
+	if err != nil {
+		return Result{}, err
+	}
+	_, err = io.CopyN(e.out, settled, old.Settled)
+	if err = errors.Join(err, settled.Close()); err != nil {
+		return Result{}, err
+	}
+	if err := old.restore(e); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", f.path+stateSuffix, err)
+	}
+	err = e.run(ctx)
+	return e.finish(), errors.Join(err, e.out.Flush())
+}
+
+// replace gives a new file and its state their names. JSON lines have no state.
+func (f *File) replace(out *durable.File, next *state) (err error) {
+	if !f.isNew { // else the process's mask counts
+		err = out.Chmod(f.mode)
+	}
+	if err = errors.Join(err, out.Sync()); err != nil {
+		return err
+	}
+	path := f.path + stateSuffix
+	if next.Format == Lines {
+		err := out.Name()
+		if removed := os.Remove(path); err == nil && !errors.Is(removed, fs.ErrNotExist) {
+			err = removed
+		}
+		return err
+	}
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	state, err := durable.Create(path, path+unfinished, f.mode)
+	if err != nil {
+		return err
+	}
+	_, err = state.Write(append(text, '\n'))
+	if err = errors.Join(err, state.Sync()); err == nil {
+		err = out.Name()
+	}
+	if err == nil {
+		err = state.Name()
+	}
+	return errors.Join(err, state.Close())
+}
+
+// counter counts and hashes what is written.
+type counter struct {
+	io.Writer
+	bytes int64
+	hash  hash.Hash
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.bytes += int64(n)
+	c.hash.Write(p[:n])
+	return n, err
+}
