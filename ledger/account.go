@@ -45,6 +45,13 @@ func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Acc
 	return a
 }
 
+// reopening returns the opening with which the account would be what it is now, apart from its state.
+func (a Account) reopening() events.AccountOpened {
+	o := *a.opening
+	o.Name, o.Profile, o.Overdraft = a.Name, a.Profile, a.Overdraft
+	return o
+}
+
 // Floor returns the lowest quantity of an asset that a balance of the account may have, nil without a limit. It uses
 // the highest limit that the account ever had, because a limit may be reduced below the account's debt.
 func (a Account) Floor(asset string) *events.Amount {

@@ -44,8 +44,8 @@ func (l *Ledger) RegisterAsset(
 	return define(c, l, l.assets, r.ID, events.AssetRegistered(r), CodeAssetExists, "asset was registered")
 }
 
-// OpenAccount opens an account. If it was opened before with the same body, created is false, and account is its
-// current state.
+// OpenAccount opens an account. If it exists, and the body says what it was opened with or what it is now, created is
+// false, and account is its current state.
 // Errors: CodeInvalidRequest, CodeAssetNotFound (of the overdraft), CodeAccountExists, CodeThrottled, CodeContention,
 // CodeUnavailable, CodeOutcomeUnknown, CodeInternal.
 func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Account, created bool, err error) {
@@ -71,12 +71,17 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 		l.accounts.add(&account, read)
 		return account, true, nil
 	}
-	different := differences(opening, events.AccountOpened(r))
-	if refused := definedOtherwise(CodeAccountExists, "account was opened", different); refused != nil {
-		return account, false, refused
+	if account, err = l.Account(c, r.ID); err != nil {
+		return Account{}, false, err
 	}
-	account, err = l.Account(c, r.ID)
-	return account, false, err
+	different := differences(opening, events.AccountOpened(r))
+	if len(differences(account.reopening(), events.AccountOpened(r))) == 0 {
+		different = nil
+	}
+	if refused := definedOtherwise(CodeAccountExists, "account was opened", different); refused != nil {
+		return Account{}, false, refused
+	}
+	return account, false, nil
 }
 
 // checkOverdraft returns CodeAssetNotFound for a policy that names unregistered assets.

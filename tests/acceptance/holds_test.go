@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -145,6 +146,37 @@ func badHolds(t *testing.T, s *caller.Caller) {
 	s.Must(409, "POST", "/v1/transactions/~late/release", `{}`).Shows(t, map[string]any{"hold_status": "expired"})
 }
 
+// sentBack puts ~shop as it is now, and as it was opened. Both answer what it is now, and change nothing.
+func sentBack(t *testing.T, s *caller.Caller, opening caller.Reply) {
+	t.Helper()
+	now := s.Must(200, "GET", "/v1/accounts/~shop", "")
+	for _, body := range []string{string(now.Body), string(withoutSet(t, now)), string(withoutSet(t, opening))} {
+		for range 2 {
+			again := s.Must(200, "PUT", "/v1/accounts/~shop", body)
+			if !bytes.Equal(again.Body, now.Body) {
+				t.Errorf("%s gets %s", body, again.Body)
+			}
+		}
+	}
+}
+
+// withoutSet returns the body of an account without the fields that the ledger sets.
+func withoutSet(t *testing.T, r caller.Reply) []byte {
+	t.Helper()
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(r.Body, &fields); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"id", "created_at", "actor", "version", "state"} {
+		delete(fields, name)
+	}
+	body, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
 // An account is changed, frozen, reopened and closed. Its changes are listed with their actors.
 func accountsChange(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
@@ -173,13 +205,18 @@ func accountsChange(t *testing.T, s *caller.Caller) {
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"profile":{"a":1,"b":[]}}`, "If-Match", `"7", "2"`)
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"profile":{"b":[],"a":1}}`).Shows(t, map[string]any{"version": 3.0})
 	s.Must(304, "GET", "/v1/accounts/~shop", "", "If-None-Match", `"3"`)
+	sentBack(t, s, opening)
+	s.Must(409, "PUT", "/v1/accounts/~shop", `{"name":"Corner shop","overdraft":{"~USD":"300"}}`) // version 2
+	s.Must(409, "PUT", "/v1/accounts/~shop", `{"name":"Corner shop"}`)                            // of two versions
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"state":"frozen"}`, "If-Match", `*`)
+	sentBack(t, s, opening)
 	s.Must(422, "POST", "/v1/transfers", `{"from":"~shop","to":"~bank","asset":"~GOLD","quantity":"1"}`).Shows(t,
 		map[string]any{"code": "account_frozen"})
 	s.Must(200, "POST", "/v1/transfers", `{"id":"~c-1","from":"~shop","to":"~bank","asset":"~USD","quantity":"300"}`)
 	s.Must(201, "POST", "/v1/transfers", `{"from":"~bank","to":"~shop","asset":"~USD","quantity":"300"}`)
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"state":"open"}`)
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"state":"closed"}`).Shows(t, map[string]any{"state": "closed"})
+	sentBack(t, s, opening)
 	versions := s.All("/v1/accounts/~shop/changes", 2)
 	if got := strings.Join(caller.Column(versions, "changed"), "\n"); got != `map[state:closed]
 map[state:frozen]

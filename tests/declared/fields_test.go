@@ -118,6 +118,11 @@ func TestEachFieldOfAResource(t *testing.T) {
 			if isPlain && !strings.Contains(asked, fmt.Sprintf(`name="%s"`, f.JSON)) {
 				t.Errorf("the form of a %s has no %s", form, f.JSON)
 			}
+			if form == "account" { // what a changed account shows can be sent back
+				s.Must(200, "PATCH", path("new"), jsonOf(map[string]any{f.JSON: other}))
+				s.Must(200, "PUT", path("new"), string(s.Must(200, "GET", path("new"), "").Body))
+				s.Must(200, "PATCH", path("new"), jsonOf(map[string]any{f.JSON: one}))
+			}
 		}
 	}
 }
