@@ -59,6 +59,9 @@ func (c *Client) attempt(ctx context.Context, k call) attemptResult {
 	if k.tag != "" {
 		req.Header.Set("If-Match", k.tag)
 	}
+	if c.isNew && k.method == http.MethodPut {
+		req.Header.Set("If-None-Match", "*")
+	}
 	if c.user != "" {
 		req.Header.Set("Ledger-User", c.user)
 	}

@@ -88,9 +88,10 @@ type Client struct {
 	sign    Signer
 	user    string // of the Ledger-User header; "" for none
 	timeout time.Duration
+	isNew   bool        // PUTs are for what does not exist: see IfAbsent
 	replied atomic.Bool // whether this address has ever replied
 
-	unanswered unanswered
+	unanswered *unanswered
 
 	now  func() time.Time
 	wait func(ctx context.Context, d time.Duration) error
@@ -130,8 +131,11 @@ func New(c Config) (*Client, error) {
 		sign:    c.Sign,
 		user:    c.User,
 		timeout: cmp.Or(c.Timeout, DefaultTimeout),
-		now:     time.Now,
-		wait:    retry.Sleep,
+
+		unanswered: &unanswered{},
+
+		now:  time.Now,
+		wait: retry.Sleep,
 	}, nil
 }
 
@@ -141,9 +145,26 @@ func (c *Client) WithUser(user string) (*Client, error) {
 	if !events.ValidID(user) {
 		return nil, fmt.Errorf("user %q is not an id: %w", user, ErrID)
 	}
+	of := c.copy()
+	of.user, of.unanswered = user, &unanswered{}
+	return of, nil
+}
+
+// IfAbsent returns a client whose methods that create something, or grant a role, do so only if there is nothing yet
+// (If-None-Match: *). A user whose role was revoked counts as nothing. Otherwise the error is an Error with the code
+// precondition_failed, and the call wrote nothing. After an attempt without an answer it is an UnknownError, because
+// what exists may be what that attempt wrote: read it, and compare.
+func (c *Client) IfAbsent() *Client {
+	of := c.copy()
+	of.isNew = true
+	return of
+}
+
+func (c *Client) copy() *Client {
 	return &Client{
-		base: c.base, http: c.http, sign: c.sign, user: user, timeout: c.timeout, now: c.now, wait: c.wait,
-	}, nil
+		base: c.base, http: c.http, sign: c.sign, user: c.user, timeout: c.timeout, isNew: c.isNew,
+		unanswered: c.unanswered, now: c.now, wait: c.wait,
+	}
 }
 
 // mayLackRole reports whether err may mean that the user lacks a role. Such an answer proves nothing about earlier
@@ -231,8 +252,9 @@ func (c *Client) settle(it *item, a attemptResult) {
 	it.attempts++
 	it.last, it.isPending = a, false
 	switch {
-	case a.verdict == answered && it.maybeApplied && (c.mayLackRole(a.err) || isCode(a.err, CodeVersionMismatch)):
-		// An earlier attempt may have been applied before the role was revoked, or the account was changed again.
+	case a.verdict == answered && it.maybeApplied && (c.mayLackRole(a.err) || isPrecondition(a.err)):
+		// An earlier attempt may have been applied: before the role was revoked, before the account was changed again,
+		// or it wrote what a request that must not find anything found.
 		it.end(a.err)
 	case a.verdict == answered && isRefusal(a.err) && c.unanswered.remaining(it.resources, c.now()) > 0:
 		it.isPending = true
@@ -304,10 +326,10 @@ func isRefusal(err error) bool {
 	return ok && (e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusNotFound)
 }
 
-// isCode reports whether err is an Error with the code.
-func isCode(err error, code string) bool {
+// isPrecondition reports whether err is a 412.
+func isPrecondition(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Code == code
+	return ok && e.Status == http.StatusPreconditionFailed
 }
 
 // escapeID escapes an id for a path. It escapes ":" and "@", too: they are legal in a path, but signers do not agree on

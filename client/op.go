@@ -69,6 +69,9 @@ type Common struct {
 	IdempotencyKey string `header:"Idempotency-Key" is:"ID"`
 	// The ETags of the caller's cached copies.
 	IfNoneMatch string `header:"If-None-Match"`
+	// With `*`, the request succeeds only if there is nothing yet under its path; a user whose role was revoked counts
+	// as nothing. Otherwise it gets 412, and writes nothing.
+	IfAbsent string `header:"If-None-Match" enum:"*"`
 	// A user for whom a service or an administrator acts. The request may do only what this user's roles allow. Users
 	// cannot send this header.
 	LedgerUser string `header:"Ledger-User" is:"ID"`
@@ -81,7 +84,7 @@ type Common struct {
 func (o Operation) Common() (fields []Field) {
 	has := map[string]bool{
 		"Limit": o.IsPage(), "Cursor": o.IsPage(), "DryRun": o.Dry, "IdempotencyKey": o.CreatesTransaction(),
-		"IfNoneMatch": o.Method == http.MethodGet && o.Tagged, "LedgerUser": o.ID != "", "RequestID": o.ID != "",
+		"IfNoneMatch": o.Method == http.MethodGet && o.Tagged, "IfAbsent": o.Method == http.MethodPut, "LedgerUser": o.ID != "", "RequestID": o.ID != "",
 	}
 	for _, f := range FieldsOf(reflect.TypeFor[Common]()) {
 		if has[f.Name] {

@@ -58,6 +58,58 @@ func TestVersionMismatchAfterUnansweredChangeIsUnknown(t *testing.T) {
 	}
 }
 
+// IfAbsent makes PUTs conditional, and nothing else. A 412 is an answer, unless an attempt without one came before: what
+// exists may be what that attempt wrote.
+func TestIfAbsent(t *testing.T) {
+	var sent []string
+	answers := func(first int) *Client {
+		n := 0
+		c := newFakeClient(t, func(r *http.Request) (*http.Response, error) {
+			sent = append(sent, r.Method+" "+r.Header.Get("If-None-Match"))
+			if n++; n <= first {
+				return nil, errCut
+			}
+			return response(http.StatusPreconditionFailed, `{"code":"precondition_failed","detail":"This exists."}`)
+		})
+		return c.IfAbsent()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		calls := map[string]func(*Client) error{
+			"USD": func(c *Client) error { _, _, err := c.RegisterAsset(t.Context(), Asset{ID: "USD"}); return err },
+			"ann": func(c *Client) error { _, _, err := c.OpenAccount(t.Context(), Account{ID: "ann"}); return err },
+			"g":   func(c *Client) error { _, _, err := c.RegisterGroup(t.Context(), Group{ID: "g"}); return err },
+			"a":   func(c *Client) error { _, _, err := c.PutInGroup(t.Context(), "g", "a"); return err },
+			"u":   func(c *Client) error { _, _, err := c.Grant(t.Context(), Member{User: "u", Account: "a"}); return err },
+			"v":   func(c *Client) error { _, _, err := c.Grant(t.Context(), Member{User: "v", Group: "g"}); return err },
+			"3":   func(c *Client) error { _, _, err := c.ClosePeriod(t.Context(), 3, time.Unix(0, 0), "r"); return err },
+		}
+		for id, call := range calls {
+			if err := call(answers(0)); !isCode(err, CodePreconditionFailed) {
+				t.Errorf("%s: %v", id, err)
+			}
+			err := call(answers(1))
+			if unknown, ok := errors.AsType[*UnknownError](err); !ok || unknown.ID != id ||
+				!strings.Contains(err.Error(), "read what is there") {
+				t.Errorf("%s after an attempt without an answer: %v", id, err)
+			}
+		}
+		for _, request := range sent {
+			if request != "PUT *" {
+				t.Errorf("sent %q", request)
+			}
+		}
+		sent = nil
+		c := answers(0)
+		_, _, _ = c.Revoke(t.Context(), Member{User: "u", Account: "a"})
+		_, _ = c.PatchAccount(t.Context(), "a", AccountPatch{State: StateFrozen})
+		_, _ = c.Send(t.Context(), transfer)
+		_, _ = c.Account(t.Context(), "a")
+		if want := []string{"DELETE ", "PATCH ", "POST ", "GET "}; !slices.Equal(sent, want) {
+			t.Errorf("sent %q, want %q", sent, want)
+		}
+	})
+}
+
 // A dry run writes nothing, so its failure is never an UnknownError. An answer without dry_run is rejected.
 func TestDryRunIsNoWrite(t *testing.T) {
 	client, k := newClient(t, newScript(t, problem(504, "outcome_unknown")).URL)

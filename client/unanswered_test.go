@@ -38,6 +38,12 @@ const (
 	absent    = `{"code":"transaction_not_found","detail":"There is no such transaction."}`
 )
 
+// isCode reports whether err is an Error with the code.
+func isCode(err error, code string) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
+}
+
 // newFakeClient returns a client of t that uses the fake time of the bubble.
 func newFakeClient(t testing.TB, answers transport) *Client {
 	t.Helper()

@@ -30,6 +30,7 @@ const (
 	CodeInsufficientFunds   Code = "insufficient_funds"    // Error.Funds has the amounts
 	CodeAccountFrozen       Code = "account_frozen"        // Error.Fields name the account: it cannot be debited
 	CodeAccountClosed       Code = "account_closed"        // Error.Fields name the account
+	CodePreconditionFailed  Code = "precondition_failed"   // the request is only for what does not exist
 	CodeVersionMismatch     Code = "version_mismatch"      // the account does not have the requested version
 	CodeInvalidChange       Code = "invalid_change"        // the account does not allow the change of Error.Fields
 	CodePeriodClosed        Code = "period_closed"         // the effective date is in a closed period
@@ -159,6 +160,12 @@ func GroupNotFound() *Error { return refuse(CodeGroupNotFound, "There is no such
 // TransactionNotFound is the error of a request for a transaction that does not exist.
 func TransactionNotFound() *Error {
 	return refuse(CodeTransactionNotFound, "There is no such transaction.")
+}
+
+// PreconditionFailed is the error of a request that is only for what does not exist.
+func PreconditionFailed() *Error {
+	return refuse(CodePreconditionFailed,
+		"This exists. The request wrote nothing, but an earlier one without an answer may have written it.")
 }
 
 // busy returns the error of a command that wrote nothing because of the store, and may succeed later.

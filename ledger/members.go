@@ -10,7 +10,7 @@ import (
 )
 
 // Grant records a role of a user. created is true if the user had no role there before. Errors: CodeInvalidRequest,
-// CodeAccountNotFound, CodeGroupNotFound, CodeThrottled, CodeContention (which wraps store.ErrOutdated when r.By is
+// CodeAccountNotFound, CodeGroupNotFound, CodePreconditionFailed, CodeThrottled, CodeContention (which wraps store.ErrOutdated when r.By is
 // outdated), CodeUnavailable, CodeOutcomeUnknown.
 func (l *Ledger) Grant(ctx context.Context, r GrantMember) (created bool, err error) {
 	return l.setRole(ctx, r.Shape(), r)
@@ -45,8 +45,13 @@ func (l *Ledger) setRole(ctx context.Context, shape []FieldError, r GrantMember)
 	var before events.Role
 	put, err := l.next(c, func() (addition, error) {
 		newest, err := l.newestGrant(c, r.Account, r.Group, r.User)
-		if err != nil || newest.Role == r.Role {
+		switch {
+		case err != nil:
 			return addition{}, err
+		case r.IfAbsent && newest.Role != events.NoRole:
+			return addition{}, PreconditionFailed()
+		case newest.Role == r.Role:
+			return addition{}, nil
 		}
 		before, wanted.Number = newest.Role, newest.Number+1
 		return addition{event: wanted, number: wanted.Number, unless: r.By.next(r.Account)}, nil

@@ -51,6 +51,38 @@ func TestUnknownPutThatAnotherRequestMade(t *testing.T) {
 	})
 }
 
+// A grant that is only for a user without a role decides by its write: of two at the same time, one is refused, although
+// both saw no role. After an unknown outcome it is answered as what it wrote, and a revoked user has no role.
+func TestGrantIfAbsent(t *testing.T) {
+	ask := grant("viewer")
+	ask.IfAbsent = true
+	inBubble(t, func(t *testing.T, r *rig) {
+		other := r.another()
+		r.journal.writes = map[string][]put{"Put": {func(do func() error) error {
+			if created, err := other.Grant(t.Context(), ask); err != nil || !created {
+				t.Errorf("%v, %v", created, err)
+			}
+			return do()
+		}}}
+		created, err := r.Grant(t.Context(), ask)
+		if e, ok := errors.AsType[*ledger.Error](err); !ok || e.Code != ledger.CodePreconditionFailed || created {
+			t.Errorf("%v, %v", created, err)
+		}
+		if err := r.Revoke(t.Context(), revoke); err != nil {
+			t.Fatal(err)
+		}
+		r.journal.writes = map[string][]put{"Put": {func(do func() error) error {
+			if err := do(); err != nil {
+				t.Error(err)
+			}
+			return errUnknown
+		}}}
+		if created, err := r.Grant(t.Context(), ask); err != nil || !created || r.newest() != "3 viewer" {
+			t.Errorf("%v, %v, %s", created, err, r.newest())
+		}
+	})
+}
+
 // by is the authority of ann, who owns jane by her first grant.
 var by = ledger.Authority{User: "ann", Grant: 1}
 

@@ -41,6 +41,7 @@ type GrantMember struct {
 	Role           events.Role
 	Actor          string // who sends the request, 1 to events.ActorChars characters
 	By             Authority
+	IfAbsent       bool // only if the user has no role there
 }
 
 // RevokeMember asks that a user have no role. Role is ignored.

@@ -197,6 +197,7 @@ func (env *environment) accountOpenCommand() *cobra.Command {
 	var d definition
 	cmd := &cobra.Command{Use: "open ACCOUNT"}
 	d.flags(cmd.Flags())
+	env.absentFlag(cmd)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		p, err := d.body(ctx, env.units, cmd.Flags())
 		if err != nil {

@@ -66,9 +66,17 @@ func (env *environment) apiCommand(
 			return err
 		}
 		env.units = units.New(env.api, env.minor)
+		if env.ifAbsent {
+			env.api = env.api.IfAbsent()
+		}
 		return do(cmd.Context(), args)
 	}
 	return cmd
+}
+
+// absentFlag adds the flag of commands that create something.
+func (env *environment) absentFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&env.ifAbsent, "if-absent", false, "fail if it exists, also if it is the same")
 }
 
 // strongFlag adds the flag of commands that read balances.

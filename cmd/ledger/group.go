@@ -86,7 +86,9 @@ func (env *environment) groupBalancesCommand() *cobra.Command {
 
 // memberCommand is `ledger member` with its commands.
 func (env *environment) memberCommand() *cobra.Command {
-	return parent("member", env.memberChangeCommand("grant USER ROLE", (*client.Client).Grant),
+	grant := env.memberChangeCommand("grant USER ROLE", (*client.Client).Grant)
+	env.absentFlag(grant)
+	return parent("member", grant,
 		env.memberChangeCommand("revoke USER", (*client.Client).Revoke), env.memberListCommand())
 }
 

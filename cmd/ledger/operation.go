@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -35,6 +36,9 @@ func operation[In, Out any](
 				_ = cmd.MarkFlagRequired(f.JSON) // it is defined above
 			}
 		}
+	}
+	if o.Method == http.MethodPut {
+		env.absentFlag(cmd)
 	}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		for i, id := range ids {

@@ -53,6 +53,9 @@ func (d *document) refusals(o client.Operation) map[int][]string {
 	if o.Method != http.MethodGet {
 		add("contention outcome_unknown")
 	}
+	if o.Method == http.MethodPut {
+		add("precondition_failed")
+	}
 	for _, f := range client.FieldsOf(o.In) {
 		isNew := f.IsSame() && o.Method == http.MethodPut // the path names what is created
 		if code := notFound[f.Path+f.Query]; code != "" && !isNew {

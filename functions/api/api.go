@@ -162,7 +162,8 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 	}
 	r.checkPath()
 	r.readQuery()
-	out, err = r.visible(found.handle(a, r))
+	r.readConditions()
+	out, err = r.unlessFound(r.visible(found.handle(a, r)))
 	return r.checked(out, r.refusal(err))
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ledger.example/client"
@@ -20,7 +19,6 @@ const (
 	ruleEqual   = "must be equal to the stored value"
 	rulePath    = "must be equal to the id in the path"
 	ruleVersion = "must be a whole number above zero"
-	ruleTag     = `must be ETags of the account, such as "3", or *`
 )
 
 // checkSame returns the problem of the fields that the ledger sets and that differ from the resource as it is stored.
@@ -96,34 +94,6 @@ func (a *api) change(r *request, c accountChange) (reply, error) {
 	}
 	account, err := a.config.Commands.ChangeAccount(r.ctx(), c.ChangeAccount)
 	return okIf(showAccount(account), err)
-}
-
-// ifMatch reads the If-Match header: the versions in it, and whether it allows any version. A weak tag, or a tag that
-// is not a version, matches nothing (RFC 9110, 13.1.1) and is represented by -1.
-func (r *request) ifMatch() (versions []int64, any bool) {
-	values, given := r.http.Header["If-Match"]
-	if !given {
-		return nil, true
-	}
-	for _, value := range values {
-		for one := range strings.SplitSeq(value, ",") {
-			one = strings.TrimSpace(one)
-			tag, isTag := strings.CutPrefix(strings.TrimPrefix(one, "W/"), `"`)
-			tag, closed := strings.CutSuffix(tag, `"`)
-			switch {
-			case one == "*":
-				any = true
-			case !isTag || !closed || strings.Contains(tag, `"`):
-				r.failOnce("If-Match", ruleTag)
-			case strings.HasPrefix(one, "W/") || !isNumber(tag):
-				versions = append(versions, -1)
-			default:
-				n, _ := strconv.ParseInt(tag, 10, 64) // isNumber has checked it
-				versions = append(versions, n)
-			}
-		}
-	}
-	return versions, any
 }
 
 // matching returns the version that an account must have: the only one in versions or, if there are several, the

@@ -94,7 +94,7 @@ func (out reply) send(w http.ResponseWriter, r *http.Request, tagged bool) (stat
 		}
 		h.Set("ETag", tag)
 		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
-		if isRead && noneMatch(r.Header.Values("If-None-Match"), tag) {
+		if isRead && noneMatch(r.Header.Values(headerNoneMatch), tag) {
 			w.WriteHeader(http.StatusNotModified)
 			return http.StatusNotModified, nil
 		}

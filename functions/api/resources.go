@@ -134,11 +134,15 @@ func showAccountRole(m projections.AccountRole) client.AccountRole {
 }
 
 func (r *request) grantMember(in *client.Membership) ledger.GrantMember {
-	return ledger.GrantMember{Account: in.Account, User: in.User, Role: events.Role(in.Role), Actor: r.actor}
+	return ledger.GrantMember{
+		Account: in.Account, User: in.User, Role: events.Role(in.Role), Actor: r.actor, IfAbsent: r.ifAbsent,
+	}
 }
 
 func (r *request) grantGroupMember(in *client.GroupMembership) ledger.GrantMember {
-	return ledger.GrantMember{Group: in.Group, User: in.User, Role: events.Role(in.Role), Actor: r.actor}
+	return ledger.GrantMember{
+		Group: in.Group, User: in.User, Role: events.Role(in.Role), Actor: r.actor, IfAbsent: r.ifAbsent,
+	}
 }
 
 // grant grants a role. It answers 201 for the user's first role there, otherwise 200.

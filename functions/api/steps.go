@@ -32,6 +32,7 @@ type request struct {
 	faults    []fieldError      // of path, query and headers, then those of the body
 	badCursor bool              // one of faults is a cursor that does not belong to the list
 	dry       bool              // a dry run: nothing is written
+	ifAbsent  bool              // a PUT that must not find anything
 	isBatched bool              // it is a request of a batch
 
 	rule        rule         // who may

@@ -51,6 +51,7 @@ func scenarios() []scenario {
 		{"BadHolds", badHolds},
 		{"Holds", lifeOfHolds},
 		{"Changes", accountsChange},
+		{"Conditions", conditions},
 		{"EffectiveDates", effectiveDates},
 		{"Batches", batchesOfRequests},
 		{"BatchesOfEnds", batchesOfEnds},
