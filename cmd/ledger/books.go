@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,8 +33,14 @@ func (env *environment) trialBalanceCommand() *cobra.Command {
 	idFlag(f, &o.Group, "group", "only the accounts of this group")
 	env.atFlag(f, &o.At, "balances at this time, or at the end of this day")
 	choiceFlag(f, &o.format, "format", "", "table, csv or json; --json is the last", "table", "csv", "json")
+	env.rawFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("prefix", "group")
-	env.apiCommand(cmd, func(ctx context.Context, _ []string) error { return env.trialBalance(ctx, o) })
+	env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		if env.raw && o.format != "csv" {
+			return usageErrorf("--raw needs --format csv")
+		}
+		return env.trialBalance(ctx, o)
+	})
 	cmd.MarkFlagsMutuallyExclusive("format", "json")
 	return cmd
 }
@@ -101,11 +106,7 @@ func (env *environment) printTrial(ctx context.Context, format string, t trial.B
 		}
 		lines := slices.Concat(t.Data, t.Totals)
 		if format == "csv" {
-			rows := [][]string{{"account", "asset", "debits", "credits", "balance"}}
-			for _, l := range lines {
-				rows = append(rows, cells(l))
-			}
-			return csv.NewWriter(env.out).WriteAll(rows)
+			return env.writeCSV(t.Rows(env.units))
 		}
 		table := env.newTable(words("ACCOUNT"), words("ASSET"), numbers("DEBITS"), numbers("CREDITS"),
 			numbers("BALANCE"))

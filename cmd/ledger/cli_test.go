@@ -184,9 +184,22 @@ func TestHistoryFormats(t *testing.T) {
 	}
 	_, out, _ = ledger(t, s.URL, "history", "jane", "--csv")
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	want := []string{"2026-11-21T09:06:39.123456Z", "t-1", "trade", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", "jane", "AAPL", "-10", "-1500.00", "USD", "=1+1, \"odd\"\x1b[31m", "0", "posted"}
+	want := []string{"2026-11-21T09:06:39.123456Z", "t-1", "trade", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", "jane", "AAPL", "-10", "-1500.00", "USD", "'=1+1, \"odd\"\x1b[31m", "0", "posted"}
 	if err != nil || len(rows) != 2 || !slices.Equal(rows[1], want) {
 		t.Errorf("%v: %q", err, rows)
+	}
+	_, out, _ = ledger(t, s.URL, "history", "jane", "--csv", "--raw")
+	rows, err = csv.NewReader(strings.NewReader(out)).ReadAll()
+	want[9] = want[9][1:]
+	if err != nil || len(rows) != 2 || !slices.Equal(rows[1], want) {
+		t.Errorf("%v: %q", err, rows)
+	}
+	for _, line := range []string{"history jane --raw", "find --raw", "statement jane USD --raw", "trial-balance --raw",
+		"trial-balance --raw --json"} {
+		if code, _, problems := ledger(t, s.URL, strings.Fields(line)...); code != exitUsage ||
+			!strings.Contains(problems, "--raw needs --") {
+			t.Errorf("%s: exit %d, %s", line, code, problems)
+		}
 	}
 }
 

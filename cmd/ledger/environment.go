@@ -42,6 +42,7 @@ type environment struct {
 	isDryRun      bool     // of commands that post
 	zone          string   // of days
 	ifAbsent      bool     // of commands that create something: only if there is nothing yet
+	raw           bool     // of commands that print CSV
 	legs          []string // the asset of each posting of the transaction that a part is taken of
 
 	given []setter // of the flags that were given times and days: see setDays

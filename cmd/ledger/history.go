@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/spreadsheet"
 )
 
 // historyCommand is `ledger history`. It prints each page when it arrives, so that a long history needs little memory.
@@ -45,9 +45,24 @@ func (env *environment) csvCommand(
 	cmd *cobra.Command, asCSV *bool, do func(ctx context.Context, args []string) error,
 ) *cobra.Command {
 	cmd.Flags().BoolVar(asCSV, "csv", false, "print comma-separated values")
-	env.apiCommand(cmd, do)
+	env.rawFlag(cmd)
+	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		if env.raw && !*asCSV {
+			return usageErrorf("--raw needs --csv")
+		}
+		return do(ctx, args)
+	})
 	cmd.MarkFlagsMutuallyExclusive("csv", "json")
 	return cmd
+}
+
+func (env *environment) rawFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&env.raw, "raw", false, "print texts in CSV as they were posted, also those like formulas")
+}
+
+// writeCSV prints rows. Texts that a spreadsheet would run as formulas are escaped, unless --raw is given.
+func (env *environment) writeCSV(rows [][]spreadsheet.Cell) error {
+	return spreadsheet.Write(env.out, rows, spreadsheet.Style(env.raw))
 }
 
 // printPostings prints a page of postings as a table for people. Each page is a separate table, whose columns may be
@@ -80,14 +95,7 @@ func (env *environment) printPostings(postings []client.Posting, heading bool) e
 }
 
 func (env *environment) printPostingsCSV(postings []client.Posting, heading bool) error {
-	var rows [][]string
-	if heading {
-		rows = append(rows, client.PostingColumns())
-	}
-	for _, p := range postings {
-		rows = append(rows, p.Cells(env.units))
-	}
-	return csv.NewWriter(env.out).WriteAll(rows)
+	return env.writeCSV(spreadsheet.Postings(postings, heading, env.units))
 }
 
 // statementCommand is `ledger statement`. It prints each page when it arrives, so that a long statement needs little
@@ -199,5 +207,5 @@ func change(opening, closing client.Sums) (total, credits, debits events.Amount,
 
 // printStatementCSV prints a page of a statement as comma-separated values: decimals, or minor units with --minor.
 func (env *environment) printStatementCSV(s client.Statement, isFirst bool) error {
-	return csv.NewWriter(env.out).WriteAll(s.Rows(isFirst, env.units))
+	return env.writeCSV(spreadsheet.Statement(s, isFirst, env.units))
 }

@@ -17,6 +17,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/days"
 	"ledger.example/internal/retry"
+	"ledger.example/internal/spreadsheet"
 )
 
 // transactionCommand is `ledger transaction`. It has no --strong, because every read of a transaction is strong.
@@ -91,6 +92,7 @@ func assetsOf(postings []client.Posting) []string {
 // findCommand is `ledger find`.
 func (env *environment) findCommand() *cobra.Command {
 	var by client.TransactionsQuery
+	var asCSV bool
 	cmd := &cobra.Command{Use: "find"}
 	f := cmd.Flags()
 	var metadata string
@@ -113,11 +115,17 @@ func (env *environment) findCommand() *cobra.Command {
 	env.limitFlags(cmd, "transactions")
 	cmd.MarkFlagsMutuallyExclusive("day", "from")
 	cmd.MarkFlagsMutuallyExclusive("day", "to")
-	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, _ []string) error {
 		if err := checkPeriod(by.From, by.To); err != nil {
 			return err
 		}
-		return printPages(ctx, env, env.api.Transactions(by), assetsOfAll, env.printTransactions)
+		show := env.printTransactions
+		if asCSV {
+			show = func(all []client.Transaction, heading bool) error {
+				return env.writeCSV(spreadsheet.Transactions(all, heading, env.units))
+			}
+		}
+		return printPages(ctx, env, env.api.Transactions(by), assetsOfAll, show)
 	})
 }
 

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -15,6 +14,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/spreadsheet"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -178,7 +178,7 @@ func (a *api) csv(r *request, s statement, query url.Values, isFirst bool) (repl
 		out.link = "<?" + query.Encode() + `>; rel="next"`
 	}
 	var b bytes.Buffer
-	err = csv.NewWriter(&b).WriteAll(page.Rows(isFirst, d))
+	err = spreadsheet.Write(&b, spreadsheet.Statement(page, isFirst, d), spreadsheet.Safe)
 	out.body = raw{csvType + "; charset=utf-8", b.Bytes()}
 	return out, err
 }
@@ -194,7 +194,7 @@ func (a *api) decimalsOf(ctx context.Context, id string) (d decimals, err error)
 	return d, err
 }
 
-// Quantity and Cost implement client.Decimals.
+// Quantity and Cost implement spreadsheet.Decimals.
 func (d decimals) Quantity(_ string, a events.Amount) string { return a.Decimal(d.asset.Scale) }
 func (d decimals) Cost(_ string, a events.Amount) (string, string) {
 	return a.Decimal(d.currency.Scale), d.currency.ID

@@ -2,12 +2,12 @@ package console
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"ledger.example/client"
+	"ledger.example/internal/spreadsheet"
 )
 
 // download answers with a statement as a file. It calls write for each page. If it fails halfway, it aborts the
@@ -48,7 +48,7 @@ func (v *visit) statement() (client.StatementQuery, error) {
 // statementCSV answers with a statement as CSV, with decimal amounts.
 func (v *visit) statementCSV() (page, error) {
 	return v.download(".csv", "text/csv; charset=utf-8", func(s client.Statement, isFirst bool) error {
-		return csv.NewWriter(v.w).WriteAll(s.Rows(isFirst, v.units))
+		return spreadsheet.Write(v.w, spreadsheet.Statement(s, isFirst, v.units), spreadsheet.Safe)
 	})
 }
 

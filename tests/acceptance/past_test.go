@@ -19,7 +19,7 @@ func past(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	for i := range 5 {
 		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(
-			`{"id":"~p-%d","from":"~jane","to":"~shop","asset":"~USD","quantity":"%d","description":"No. %[1]d, \"paid\""}`,
+			`{"id":"~p-%d","from":"~jane","to":"~shop","asset":"~USD","quantity":"%d","description":"=No. %[1]d, \"paid\""}`,
 			i, 100*(i+1)))
 	}
 	s.Must(201, "POST", "/v1/transfers",
@@ -74,7 +74,7 @@ func past(t *testing.T, s *caller.Caller) {
 		rows := []string{"line posted_at transaction quantity description balance_after",
 			"opening " + times[2] + "    3500.00"}
 		for i, line := range lines {
-			rows = append(rows, fmt.Sprintf(`posting %s ~p-%d -%d.00 No. %d, "paid" %s`, line["posted_at"], i, i+1, i,
+			rows = append(rows, fmt.Sprintf(`posting %s ~p-%d -%d.00 '=No. %d, "paid" %s`, line["posted_at"], i, i+1, i,
 				decimal(line["balance_after"].(string))))
 		}
 		rows = append(rows, "closing "+times[7]+"    3485.00")

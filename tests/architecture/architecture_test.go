@@ -44,7 +44,7 @@ const (
 
 // backend has the packages that run in Lambda, and everything has all packages of this module.
 const (
-	backend    = "events ledger projections projections/* functions/* internal/access internal/store internal/retry client internal/forward"
+	backend    = "events ledger projections projections/* functions/* internal/access internal/spreadsheet internal/store internal/retry client internal/forward"
 	everything = ". client client/* internal/* cmd/* tests/* " + backend
 )
 
@@ -62,7 +62,7 @@ var importRules = []importRule{
 	{"projections/repair/*", "events projections projections/repair internal/store internal/retry", pure},
 	{"functions/*", "functions/api functions/app", sdk}, // main packages
 	{"functions/forwarder", "client functions/api functions/app internal/forward", sdk | testsImportAll},
-	{"functions/api", "client events ledger projections internal/access internal/store", sdk | testsImportAll},
+	{"functions/api", "client events ledger projections internal/access internal/spreadsheet internal/store", sdk | testsImportAll},
 	{"functions/api/*", "", sdk},
 	{"functions/stream", "events projections internal/store", sdk},
 	{"functions/stream/*", "functions/stream internal/store", sdk},
@@ -82,8 +82,9 @@ var importRules = []importRule{
 	{"internal/books", "client events", pure},
 	{"internal/export", "client events internal/books internal/durable internal/units", pure},
 	{"internal/units", "client events", pure},
-	{"internal/trial", "client events internal/units", pure},
-	{"internal/console", "client events internal/days internal/trial internal/units", pure},
+	{"internal/trial", "client events internal/spreadsheet internal/units", pure},
+	{"internal/spreadsheet", "client events", pure},
+	{"internal/console", "client events internal/days internal/spreadsheet internal/trial internal/units", pure},
 	{"internal/days", "", pure},
 	{"internal/bench", everything, sdk},
 	{"internal/meter", "internal/store", sdk | testsImportAll},
@@ -367,4 +368,18 @@ func TestFullSwitch(t *testing.T) {
 		}
 	}()
 	full.Count(1, 2)
+}
+
+// Only package spreadsheet writes CSV, so that no text becomes a formula. An export has what is stored.
+func TestOneWriterOfCSV(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.test || f.folder() == "internal/spreadsheet" || f.folder() == "internal/export" || f.folder() == "internal/books" {
+			continue
+		}
+		for _, i := range f.ast.Imports {
+			if i.Path.Value == `"encoding/csv"` {
+				t.Errorf("%s imports encoding/csv: write CSV with internal/spreadsheet", f.at(i))
+			}
+		}
+	}
 }

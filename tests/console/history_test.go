@@ -53,7 +53,10 @@ func TestHistoryByDays(t *testing.T) {
 		s.backdate(id, "USD", at)
 		s.backdate(id+"-gold", "GOLD", at)
 	}
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"formula","from":"bank","to":"shop","asset":"USD",`+
+		`"quantity":"1","description":"=1+1","effective_at":"2026-01-02T00:00:00Z"}`)
 	s.ledger.Project()
+	s.has(s.get("accounts/shop/statement.csv?asset=USD&from=2026-01-02", http.StatusOK), ",0.01,0,,'=1+1,0.00,posted,0.01")
 	for query, want := range map[string]string{
 		"from=2026-01-02&to=2026-01-02&asset=USD": "last noon first",
 		"from=2026-01-02&to=2026-01-02":           "last last-gold noon noon-gold first first-gold",
