@@ -196,25 +196,6 @@ func (b Balance) share() share {
 	return s
 }
 
-// summarize returns the account's new summary after a balance changed from was to is, nil if it need not be written.
-func summarize(ctx context.Context, views *Views, was, is Balance) (*Summary, error) {
-	before, after := was.share(), is.share()
-	if before == after {
-		return nil, nil
-	}
-	stored, err := views.Summary(ctx, is.Account)
-	if err != nil {
-		return nil, fmt.Errorf("read summary: %w", err)
-	}
-	s := stored.with(before, after)
-	// If a count moves, the summary is written even if the result equals the stored one. Transactions become visible
-	// item by item, so the summary that was read may be older than the balance. Then this write must fail.
-	if s == stored && before.assets == after.assets && before.holdings == after.holdings {
-		return nil, nil
-	}
-	return &s, nil
-}
-
 // With returns s after one balance of the account changed from was to is.
 func (s Summary) With(was, is Balance) Summary { return s.with(was.share(), is.share()) }
 

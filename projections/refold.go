@@ -311,23 +311,30 @@ func (r *refold) worthSealing() bool {
 	return settled > r.projector.tuning.Unsealed || r.settled.Time().Sub(r.entry.above[0].ID.Time()) > unsealedFor
 }
 
-// mayBeLost reports whether a balance without an item may have been stored before. A new balance is not in doubt if its
-// first posting is the one that triggered this refold.
-func (r *refold) mayBeLost() bool {
+// countedAssets is the maximum number of assets of an account whose balances are counted when one is created. They are
+// about 10 read units.
+const countedAssets = 100
+
+// mayBeCounted reports whether the stored summary may count a balance already that is to be created: its item may have
+// been lost. The summary then counts more balances than are stored. It makes one request, none if the summary counts no
+// balance, or more than countedAssets. Of these accounts, a new balance is in doubt unless its first posting is the one
+// that triggered this refold: a lost one whose first posting is delivered again is counted twice until a rebuild.
+func (r *refold) mayBeCounted(ctx context.Context, stored Summary) (bool, error) {
 	isNew := r.stored.Head.Count == 0 && r.balance.Head.Count > 0
-	return isNew && r.projector.repairer != nil && (len(r.dirty) == 0 || r.dirty[0].id != r.balance.First)
+	switch {
+	case !isNew || r.projector.repairer == nil || stored.Assets == 0:
+		return false, nil
+	case stored.Assets > countedAssets:
+		return len(r.dirty) == 0 || r.dirty[0].id != r.balance.First, nil
+	}
+	visible, err := r.views.countBalances(ctx, r.balance.Account)
+	return visible != stored.Assets, err
 }
 
 // save writes the balance and the segments so far, and the summary if the balance changes it.
 func (r *refold) save(ctx context.Context) error {
 	change := Change{Balance: r.balance, Segments: r.segments, Revision: r.revision}
-	var err error
-	if r.mayBeLost() {
-		err = r.projector.repairer.CountSummary(ctx, &change)
-	} else {
-		change.Summary, err = summarize(ctx, r.views, r.stored, r.balance)
-	}
-	if err != nil {
+	if err := r.summarize(ctx, &change); err != nil {
 		return err
 	}
 	if err := r.alarmLateCredit(ctx); err != nil {
@@ -339,5 +346,30 @@ func (r *refold) save(ctx context.Context) error {
 	r.effort.written = true
 	r.balance.Version++
 	r.stored, r.segments, r.revision = r.balance, nil, nil
+	return nil
+}
+
+// summarize adds the account's new summary to c, if it must be written.
+func (r *refold) summarize(ctx context.Context, c *Change) error {
+	before, after := r.stored.share(), r.balance.share()
+	if before == after {
+		return nil
+	}
+	stored, err := r.views.Summary(ctx, r.balance.Account)
+	if err != nil {
+		return fmt.Errorf("read summary: %w", err)
+	}
+	switch isCounted, err := r.mayBeCounted(ctx, stored); {
+	case err != nil:
+		return fmt.Errorf("count balances: %w", err)
+	case isCounted:
+		return r.projector.repairer.CountSummary(ctx, c)
+	}
+	s := stored.with(before, after)
+	// If a count moves, the summary is written even if the result equals the stored one. Transactions become visible
+	// item by item, so the summary that was read may be older than the balance. Then this write must fail.
+	if s != stored || before.assets != after.assets || before.holdings != after.holdings {
+		c.Summary = &s
+	}
 	return nil
 }

@@ -38,8 +38,8 @@ type Repairer interface {
 	IsLost(ctx context.Context, b Balance) (bool, error)
 	// RebuildLost rebuilds the lost balance of k.
 	RebuildLost(ctx context.Context, k events.Pair) error
-	// CountSummary recomputes the account's summary and adds it to c. It is for a c that creates a balance whose item
-	// may have been lost: the stored summary may count that balance already.
+	// CountSummary recomputes the account's summary and adds it to c. It is for a c that creates a balance, if the
+	// stored summary does not count as many balances as are stored: the item of this one may have been lost.
 	CountSummary(ctx context.Context, c *Change) error
 }
 
@@ -71,6 +71,24 @@ func (f Form[T]) decodeOr(k store.Key, item store.Item) (T, error) {
 		return f.Bare(k, 0), nil
 	}
 	return f.Decode(item)
+}
+
+// countBalances returns the number of an account's balances that count a posting. It decodes nothing else of them.
+func (v *Views) countBalances(ctx context.Context, account string) (n int64, err error) {
+	q := v.within(account, store.Balance.All())
+	q.Attributes = append([]string{store.AttrHead}, keysOnly...)
+	counts := func(item store.Item) (bool, error) { return item[store.AttrHead] != nil, nil }
+	for p, err := range readPages(ctx, v.table, q, counts) {
+		if err != nil {
+			return 0, err
+		}
+		for _, counts := range p.found {
+			if counts {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 // IsClosed reports whether account is closed. It decodes only the state: a fault of the rest is left to the audit.
