@@ -207,7 +207,7 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 		return h.checkTimeRefusal(op, e, c), false, true
 	case ledger.CodeAccountFrozen, ledger.CodeAccountClosed:
 		h.model.checkStateRefusal(op, e, c)
-		return true, e.Code == ledger.CodeAccountFrozen, true
+		return true, e.Code == ledger.CodeAccountFrozen && !op.takesCostAlone(), true
 	case ledger.CodePeriodClosed:
 		h.count("period_closed answers")
 		h.model.checkPeriodClosed(op, e, c)

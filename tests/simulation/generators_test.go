@@ -129,6 +129,23 @@ func (g *generator) mixed() {
 	if g.chance(.15) {
 		g.closeAccount(pick(g.dice, jane, joe), g.seconds(40))
 	}
+	for range g.IntN(3) {
+		g.costAlone(pick(g.dice, jane, joe), pick(g.dice, bank, shop), g.seconds(35))
+	}
+}
+
+// costAlone adds transactions of a cost without a quantity: one that gives it to an account and, perhaps, its reversal;
+// and one that takes it from the account.
+func (g *generator) costAlone(account, other string, begin time.Duration) {
+	cost := g.amount(1, 40)
+	legs := func(from, to string) []ledger.LegRequest {
+		return []ledger.LegRequest{{Account: from, Asset: aapl, Cost: cost.Neg()}, {Account: to, Asset: aapl, Cost: cost}}
+	}
+	given := g.transaction(begin, legs(other, account)...)
+	if g.chance(.5) {
+		g.reverse(given, ledger.Part{}, begin+g.seconds(12))
+	}
+	g.transaction(begin+g.seconds(8), legs(account, other)...)
 }
 
 // releasing adds holds of everything that an account has. They are released or captured in part, and the first caller
@@ -255,6 +272,9 @@ func (g *generator) changing() {
 	for range 2 + g.IntN(6) {
 		g.changeAny(jane, g.seconds(30))
 	}
+	for range g.IntN(6) {
+		g.costAlone(pick(g.dice, jane, jane, joe), bank, g.seconds(30))
+	}
 }
 
 func (g *generator) raising() {
@@ -295,6 +315,9 @@ func (g *generator) closing() {
 	}
 	if g.chance(.3) {
 		g.changeAny(jane, at+g.seconds(8))
+	}
+	for range g.IntN(4) {
+		g.costAlone(jane, joe, at+g.seconds(12))
 	}
 }
 

@@ -34,7 +34,7 @@ var (
 		PostsOnly: {"backdated shown", string(Memberships)},
 		Mixed: {"holds placed", "holds captured", "holds released", "holds expired", "holds swept", "reversals",
 			"hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
-			"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches",
+			"changes acknowledged", "account_frozen answers", "costs alone refused", "accounts closed", "atomic batches",
 			"requests in batches", "written together", "not written together", "ends in batches",
 			"ends in atomic batches"},
 		Books: {"periods closed", "periods opened again", "closings replayed", "period_exists answers",

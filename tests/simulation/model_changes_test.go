@@ -106,6 +106,9 @@ func (m *model) checkStateRefusal(op *operation, e *ledger.Error, c *call) {
 	} else {
 		wanted = events.StateClosed
 	}
+	if op.takesCostAlone() {
+		m.count("costs alone refused")
+	}
 	for _, account := range []string{jane, joe} {
 		if slices.ContainsFunc(m.inForce(account, c), func(v version) bool { return v.state == wanted }) {
 			return

@@ -140,13 +140,13 @@ func (m *model) fund(k pair, id events.KSUID, quantity int64) {
 	}
 }
 
-// checkDebit checks the debits of a transaction. The account was open, and the debit was covered by the limit, in one
-// version that was in force since the call began. All credits that the debit relied on are visible, but maybe not all
+// checkDebit checks the debits of a transaction, and the costs alone that it takes. The account was open, and the debit
+// was covered by the limit, in one version that was in force since the call began. All credits that the debit relied on are visible, but maybe not all
 // earlier debits.
 func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]int64) {
 	for _, account := range []string{jane, joe} {
 		if !slices.ContainsFunc(t.Legs, func(leg events.Leg) bool {
-			return leg.Account == account && leg.Quantity.Sign() < 0
+			return leg.Account == account && (leg.Quantity.Sign() < 0 || leg.Quantity.IsZero() && leg.Cost.Sign() < 0)
 		}) {
 			continue
 		}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"ledger.example/events"
@@ -257,6 +258,15 @@ func (g *generator) capture(hold *operation, begin time.Duration) *operation {
 // forgotCost reports whether the operation takes a part of a trade without naming its cost.
 func (op *operation) forgotCost() bool {
 	return op.part.Quantity != nil && op.part.Cost == nil && op.target.isTrade()
+}
+
+// takesCostAlone reports whether the operation may take a cost without a quantity from an account. No guard refuses it,
+// so a refusal says nothing about an earlier attempt.
+func (op *operation) takesCostAlone() bool {
+	if op.kind == kindReverse {
+		return op.target.takesCostAlone() || op.part.Quantity != nil && op.part.Quantity.IsZero()
+	}
+	return slices.ContainsFunc(op.legs, func(leg ledger.LegRequest) bool { return leg.Quantity.IsZero() })
 }
 
 // isTrade reports whether the operation posts a trade.
