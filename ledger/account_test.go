@@ -124,7 +124,7 @@ func TestCostAlone(t *testing.T) {
 		_, err = r.post(cost("c-6", "bob", "jane"))
 		r.refused(err, ledger.CodeAccountClosed)
 		r.mustPost(reversal("r-2", "c-2", ledger.Part{})) // takes the cost from the closed account
-		r.restart()                                      // and a process that knows that it is closed
+		r.restart()                                       // and a process that knows that it is closed
 		r.mustPost(reversal("r-3", "c-5", ledger.Part{}))
 		_, err = r.post(cost("c-7", "jane", "bob"))
 		r.refused(err, ledger.CodeAccountClosed)

@@ -132,7 +132,7 @@ func TestClosing(t *testing.T) {
 	} {
 		of := closingOf(account{ID: "jane", known: true, unlimited: c.unlimited, closedAt: at}, "USD")
 		for _, e := range c.entries {
-			of.count(posting{leg: leg{ID: "k", amounts: amounts{Quantity: big.NewInt(e.quantity)}},
+			of.count(posting{leg: leg{ID: "k", amounts: amounts{Quantity: big.NewInt(e.quantity), Cost: new(big.Int)}},
 				marks: marks{Pending: big.NewInt(e.pending), Phase: e.phase}, Kind: e.kind}, at.Add(e.after))
 		}
 		got := Code("")
@@ -141,6 +141,33 @@ func TestClosing(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, not %q", name, got, c.want)
+		}
+	}
+}
+
+// A closed account gives no cost alone, except by a reversal. It has no guard, so a command that read the account before
+// the close may be a little late.
+func TestCostAloneAfterClosing(t *testing.T) {
+	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		after time.Duration // the close
+		cost  int64
+		phase string
+		kind  string
+		want  int
+	}{
+		"before":       {-time.Minute, -5, "", transfer, 0},
+		"at that time": {time.Minute, -5, "", transfer, 0},
+		"afterwards":   {2 * time.Minute, -5, "", transfer, 1},
+		"received":     {2 * time.Minute, 5, "", transfer, 0},
+		"reversed":     {2 * time.Minute, -5, "", reversal, 0},
+		"captured":     {2 * time.Minute, -5, captured, transfer, 0},
+	} {
+		of := closingOf(account{ID: "jane", known: true, closedAt: at}, "AAPL")
+		of.count(posting{leg: leg{ID: "k", amounts: amounts{Quantity: new(big.Int), Cost: big.NewInt(c.cost)}},
+			marks: marks{Pending: new(big.Int), Phase: c.phase}, Kind: c.kind}, at.Add(c.after))
+		if found := of.judge(); len(found) != c.want || c.want > 0 && found[0].Code != DebitAfterClose {
+			t.Errorf("%s: %+v", name, found)
 		}
 	}
 }

@@ -20,7 +20,8 @@ const (
 	accountCacheAge = time.Minute
 )
 
-// closing checks one asset of a closed account: the account was empty when it was closed, and was not debited later.
+// closing checks one asset of a closed account: the account was empty when it was closed, and was not debited later,
+// neither by a quantity nor by a cost alone.
 // Credits that arrive while the account is being closed, or later, stay on it, and a reversal may take them back. The
 // methods of a nil closing do nothing.
 //
@@ -33,15 +34,16 @@ type closing struct {
 	// Credits, and debits, from then on may have been committed after the account was closed.
 	creditsFrom, debitsFrom time.Time
 	to                      time.Time // later debits were begun after the account was closed
+	costsTo                 time.Time // likewise, of costs alone
 
 	quantity   big.Int
 	credited   big.Int // credits at creditsFrom or later
 	takenBack  big.Int // reversals at debitsFrom or later; of an unlimited account all debits
 	debit      big.Int // pending debits placed before debitsFrom and not ended until to
 	credit     big.Int // pending credits placed before creditsFrom and not ended until to
-	late       int     // number of debits after to
+	late       int     // number of debits after to, and of costs alone after costsTo
 	lateKSUID  string  // of the first one
-	lateAmount *big.Int
+	lateAmount string
 }
 
 // closingOf returns nil if the account is not closed or not known.
@@ -55,6 +57,7 @@ func closingOf(acct account, asset string) *closing {
 	if acct.unlimited {
 		c.debitsFrom, c.to = c.creditsFrom, c.to.Add(accountCacheAge)
 	}
+	c.costsTo = c.to.Add(accountCacheAge)
 	return c
 }
 
@@ -86,10 +89,19 @@ func (c *closing) count(p posting, at time.Time) {
 			sum.Add(sum, p.Pending)
 		}
 	}
-	if isAfter && moved.Sign() < 0 && p.Kind != reversal && !p.endsHold() {
-		if c.late++; c.late == 1 {
-			c.lateKSUID, c.lateAmount = p.ID, moved
-		}
+	amount := ""
+	switch {
+	case p.Kind == reversal, p.endsHold():
+	case moved.Sign() < 0 && isAfter:
+		amount = moved.String()
+	case moved.Sign() == 0 && p.Cost.Sign() < 0 && at.After(c.costsTo):
+		amount = "cost " + p.Cost.String()
+	}
+	if amount == "" {
+		return
+	}
+	if c.late++; c.late == 1 {
+		c.lateKSUID, c.lateAmount = p.ID, amount
 	}
 }
 
