@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -72,6 +77,40 @@ func TestInterrupted(t *testing.T) {
 		}
 		if code != exitInterrupted || out != "" || !regexp.MustCompile(pattern+`\n$`).MatchString(problems) {
 			t.Errorf("%s: exit %d, %s%s", args, code, out, problems)
+		}
+	}
+}
+
+// Commands on the table say how to go on, wherever the signal meets them. A key that was made is not made again.
+func TestInterruptedOperator(t *testing.T) {
+	for args, want := range map[string]string{
+		"verify": "", "rebuild": "", "rebuild --lists --dry-run": "", "digest DIR --new-key": "digest DIR", "trial-balance": "", "find --day 2026-11-22": "",
+		"export": "",
+	} {
+		for _, answers := range []int64{0, 1} { // until the signal
+			ctx, interrupt := context.WithCancelCause(t.Context())
+			var asked atomic.Int64
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation == "DescribeTable" && asked.Add(1) <= answers {
+					w.WriteHeader(http.StatusBadRequest) // which is no error: the table may be read
+					io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException"}`)
+					return
+				}
+				interrupt(errors.New("signal")) // as signal.NotifyContext does
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			}))
+			dir := filepath.Join(t.TempDir(), "digest")
+			rest := " --url " + s.URL
+			if words := strings.Fields(args); !slices.Contains([]string{"trial-balance", "find", "export"}, words[0]) {
+				rest = " --dynamodb-endpoint " + s.URL
+			}
+			code, out, problems := ledgerIn(ctx, nil, nil, strings.Fields(strings.ReplaceAll(args, "DIR", dir)+rest)...)
+			s.Close()
+			again := "To go on, run:\n  ledger " + strings.ReplaceAll(cmp.Or(want, args), "DIR", dir) + rest + "\n"
+			if code != exitInterrupted || !strings.HasSuffix(problems, again) {
+				t.Errorf("%s: exit %d, %s%s, want %s", args, code, out, problems, again)
+			}
 		}
 	}
 }

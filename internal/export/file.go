@@ -93,8 +93,8 @@ func (f *File) Continue(ctx context.Context, c Config) (r Result, anew string, e
 		return r, "", err
 	}
 	if is, err := s.isOf(f.path); err != nil || !is {
-		return r, "", errors.Join(err, fmt.Errorf("%s is not what the last export wrote, %w: it stays as it is. Export "+
-			"to another file, or without --continue", f.path, errAltered))
+		return r, "", errors.Join(err, fmt.Errorf("%s is not what the last export wrote, %w: it stays as it is. "+
+			"Export to another file, or without --continue", f.path, errAltered))
 	}
 	if s.Format != c.Format {
 		return r, "", fmt.Errorf("%s has the format %s, not %s: it stays as it is", f.path, s.Format, c.Format)

@@ -197,8 +197,8 @@ func (f *beancountFormat) asset(a client.Asset) error {
 	return err
 }
 
-// written names the commodity of an asset: by its id, or, if that is not valid, by a valid name made from it. It depends
-// on the assets before.
+// written names the commodity of an asset: by its id, or, if that is not valid, by a valid name made from it. The name
+// depends on the assets before.
 func (f *beancountFormat) written(a client.Asset) {
 	name := a.ID
 	if !beancountCommodity.MatchString(name) || slices.Contains(beancountWords, name) {

@@ -222,7 +222,8 @@ func (e *exporter) take(ctx context.Context, t client.Transaction) (err error) {
 		return err
 	}
 	for i := range e.waiting { // those of one instant are in the order of their KSUIDs
-		if q := &e.waiting[i]; q.Transaction != nil && q.posted.at.Equal(p.posted.at) && p.posted.first < q.posted.first {
+		q := &e.waiting[i]
+		if q.Transaction != nil && q.posted.at.Equal(p.posted.at) && p.posted.first < q.posted.first {
 			*q, p = p, *q
 		}
 	}

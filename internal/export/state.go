@@ -25,8 +25,8 @@ type state struct {
 
 	Bytes  int64  `json:"bytes"`  // length of the file
 	SHA256 string `json:"sha256"` // of the file, in hex
-	// Settled is how many bytes at the beginning of the file never change. The rest is of Waiting: a transaction may yet
-	// be listed that has the instant of one of them, and comes before it.
+	// Settled is how many bytes at the beginning of the file never change. The rest is of Waiting: a transaction may
+	// yet be listed that has the instant of one of them, and comes before it.
 	Settled int64     `json:"settled"`
 	Waiting []waiting `json:"waiting"`
 

@@ -26,6 +26,7 @@ type history struct {
 	ids   []string // of all transactions that were posted
 	holds []string
 	n     int
+	now   func(t *testing.T) // is called now and then
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
@@ -245,8 +246,11 @@ func (h *history) live(t *testing.T, steps int) {
 			}
 		}
 	}
-	for range steps {
+	for n := range steps {
 		h.step(t)
+		if n%20 == 19 {
+			h.now(t)
+		}
 	}
 	time.Sleep(time.Minute) // some holds expire
 	h.sweep(t)

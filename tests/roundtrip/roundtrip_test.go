@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +78,29 @@ func (l *ledger) export(t *testing.T) string {
 	return out.String()
 }
 
+// continues continues a file of each format but JSON lines. It is then what a whole export writes.
+func (l *ledger) continues(t *testing.T, dir string) {
+	for _, format := range []string{"csv", "hledger", "beancount"} {
+		c, path := export.Config{Format: format, Ledger: export.Of(t.Context(), l.api)}, filepath.Join(dir, format)
+		f, err := export.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := f.Continue(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole bytes.Buffer
+		if _, err := export.Run(t.Context(), c, &whole); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "the continued "+format, strings.Split(string(got), "\n"), strings.Split(whole.String(), "\n"))
+	}
+}
+
 // imports imports a file, with bad lines or none.
 func (l *ledger) imports(t *testing.T, file string, isBad bool) importer.Counts {
 	i := importer.New(importer.Config{Ledger: l.api, Batches: l.api, Clients: 4, OnFailure: func(f importer.Failure) {
@@ -93,7 +118,8 @@ func (l *ledger) imports(t *testing.T, file string, isBad bool) importer.Counts 
 }
 
 // A ledger that imports an export is the same, but for what is its own. Importing the file again changes nothing, and
-// an import that was cut off, or that had bad lines, goes on. The export of the second ledger has the same lines.
+// an import that was cut off, or that had bad lines, goes on. The export of the second ledger has the same lines. Files
+// that are continued while the first ledger lives are whole exports.
 func TestAnImportedExportIsTheSameLedger(t *testing.T) {
 	for seed := range full.Count(1, 20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -111,8 +137,11 @@ func TestAnImportedExportIsTheSameLedger(t *testing.T) {
 					return ours, nil
 				}
 				first, second := network.start(t, "first"), network.start(t, "second")
+				dir := t.TempDir()
 				h := &history{ledger: first, Rand: rand.New(rand.NewPCG(uint64(seed), 1))}
+				h.now = func(t *testing.T) { first.continues(t, dir) }
 				h.live(t, 120)
+				first.continues(t, dir)
 				file := first.export(t)
 				lines := strings.SplitAfter(file, "\n")
 				changes := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, `{"change"`) })
