@@ -106,6 +106,20 @@ func journalItem(p JournalPage) store.Item {
 }
 
 func decodeJournal(item store.Item) (JournalPage, error) {
+	p, r := readJournal(item)
+	if r.Text(store.AttrChecksum) != p.Checksum() {
+		r.Fail(store.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
+	}
+	return decoded(p, item, r)
+}
+
+// AlteredJournal decodes a page whose checksum may be wrong. ok is false if its entries cannot be decoded.
+func AlteredJournal(item store.Item) (p JournalPage, ok bool) {
+	p, r := readJournal(item)
+	return p, r.Err() == nil
+}
+
+func readJournal(item store.Item) (JournalPage, *store.Reader) {
 	id, ok := store.Journal.Parse(store.ItemKey(item))
 	_, err := events.ParseKSUID(id)
 	r := open(item, store.Journal.Type, ok && err == nil)
@@ -119,10 +133,7 @@ func decodeJournal(item store.Item) (JournalPage, error) {
 		}
 		p.Entries[i] = entry
 	}
-	if r.Text(store.AttrChecksum) != p.Checksum() {
-		r.Fail(store.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
-	}
-	return decoded(p, item, r)
+	return p, r
 }
 
 func decodeJournalEntry(element store.Item) (e JournalEntry, err error) {

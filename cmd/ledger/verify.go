@@ -164,8 +164,11 @@ func (o *operator) nextStep(r audit.Report, f audit.Finding) string {
 	if !r.Rebuildable() {
 		return "see docs/operations.md#audit, and do not rebuild before: events may have been altered or deleted"
 	}
-	if strings.HasPrefix(string(f.Code), "list") || strings.HasPrefix(string(f.Code), "journal") {
-		return "ledger rebuild --lists" + o.arguments()
+	switch lists := "ledger rebuild --lists" + o.arguments(); {
+	case strings.HasPrefix(string(f.Code), "list"):
+		return lists
+	case strings.HasPrefix(string(f.Code), "journal"):
+		return lists + "; if an auditor keeps a digest, see docs/proof.md#before-a-rebuild first"
 	}
 	account, ok := store.Account.Owner(f.Key)
 	if !ok { // an entry of the list of holds by expiry, which has no account

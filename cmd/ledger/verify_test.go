@@ -108,6 +108,7 @@ func TestVerifySuggestsTheNextStep(t *testing.T) {
 		{audit.SummaryIncomplete, store.Summary.Key("jane"), "ledger rebuild --account jane"},
 		{"grouped_behind", store.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
 		{audit.HoldEntryBehind, store.OpenHold.Key("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
+		{audit.ListEntryBehind, store.Listed.Key("ksuid", "t-1"), "ledger rebuild --lists"},
 		{audit.JournalAltered, store.Journal.Key("page"), "ledger rebuild --lists"},
 		{audit.BalanceCountsMore, store.Balance.Key("jane", "USD"), look},
 		{audit.HoldEntryWrong, store.Hold.Key("jane", "ksuid"), look},
@@ -116,6 +117,9 @@ func TestVerifySuggestsTheNextStep(t *testing.T) {
 		report := audit.Report{ByCode: map[audit.Code]int64{c.code: 1}}
 		if c.want != look {
 			c.want += " --table books --region eu-central-1"
+		}
+		if c.code == audit.JournalAltered {
+			c.want += "; if an auditor keeps a digest, see docs/proof.md#before-a-rebuild first"
 		}
 		if got := o.nextStep(report, f); got != c.want {
 			t.Errorf("%s: %q, want %q", c.code, got, c.want)

@@ -63,7 +63,7 @@ func (r *Run) lists(ctx context.Context) error {
 	if err := l.append(ctx, 1); err != nil {
 		return err
 	}
-	return l.voidPages(ctx)
+	return l.mendPages(ctx)
 }
 
 // page compares a page of the table with the lists and the journal.

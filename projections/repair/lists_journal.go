@@ -21,10 +21,11 @@ const (
 	journalOverlap = 30 * time.Second
 )
 
-// Faults of an event that the journal lacks, and of a page that becomes void.
+// Faults of an event that the journal lacks, of a page that becomes void, and of one that stays in its place.
 const (
 	faultUnlisted = "is not in the journal"
 	faultPage     = "was altered or has entries without an event: void, and its correct entries in another page"
+	faultAltered  = "was altered, but each of its entries has an event: it stays in its place"
 )
 
 // hashOf returns a hash of an entry. The probability of a collision among 100 million entries is about 1 in 3,000.
@@ -145,11 +146,12 @@ func (l *lists) repair(ctx context.Context, found Report, write func() error) er
 	return nil
 }
 
-// voidPages voids altered pages, whose entries were missing and have been written to other pages. It also voids pages
-// that have entries without an event, after it has written their correct entries to other pages.
-func (l *lists) voidPages(ctx context.Context) error {
+// mendPages mends altered pages in their place, or voids them. Their entries were missing, and have been written to other
+// pages: somebody may have moved them to a place that readers have passed. It also voids pages that have entries
+// without an event, after it has written their correct entries to other pages.
+func (l *lists) mendPages(ctx context.Context) error {
 	for _, id := range l.altered {
-		if err := l.void(ctx, id); err != nil {
+		if err := l.mendOrVoid(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -164,6 +166,51 @@ func (l *lists) voidPages(ctx context.Context) error {
 	})
 }
 
+// mendOrVoid writes an altered page as it must be, if each of its entries has an event. So a digest that has sealed the
+// page still finds them there. Any other altered page becomes void.
+func (l *lists) mendOrVoid(ctx context.Context, id events.KSUID) error {
+	var item store.Item
+	err := l.retry(ctx, func() (err error) {
+		item, _, err = l.table.Get(ctx, store.Journal.Key(string(id)), store.Strong)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p, isReadable := projections.AlteredJournal(item)
+	if !isReadable || p.Void || len(p.Entries) == 0 || p.Misplaced(l.now()) {
+		return l.void(ctx, id)
+	}
+	for _, e := range p.Entries {
+		switch isRight, err := l.hasEvent(ctx, e); {
+		case err != nil:
+			return err
+		case !isRight:
+			return l.void(ctx, id)
+		}
+	}
+	return l.rewrite(ctx, p, faultAltered)
+}
+
+// hasEvent reports whether an entry's event is stored, with the entry's time. An event that cannot be decoded proves
+// nothing: it is reported, and counts as the entry's.
+func (l *lists) hasEvent(ctx context.Context, e projections.JournalEntry) (bool, error) {
+	var item store.Item
+	err := l.retry(ctx, func() (err error) {
+		item, _, err = l.table.Get(ctx, e.Event, store.Strong)
+		return err
+	})
+	if err != nil || item == nil {
+		return false, err
+	}
+	stored, err := store.DecodeEvent(item)
+	if err != nil {
+		l.run.report(Report{Err: fmt.Errorf("event %s of the journal: %w", e.Event.ID(), err)})
+		return true, nil
+	}
+	return projections.EntryOf(stored) == e, nil
+}
+
 // voidIfWrong voids a page that has entries without an event. The scan may have missed events that were written during
 // it, so it reads these events again.
 func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) error {
@@ -171,20 +218,10 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 	for _, e := range p.Entries {
 		isRight := l.journal[l.hashOf(e)]
 		if !isRight {
-			var item store.Item
-			err := l.retry(ctx, func() (err error) {
-				item, _, err = l.table.Get(ctx, e.Event, store.Strong)
-				return err
-			})
-			if err != nil {
+			var err error
+			if isRight, err = l.hasEvent(ctx, e); err != nil {
 				return err
 			}
-			stored, err := store.DecodeEvent(item)
-			if item != nil && err != nil {
-				l.run.report(Report{Err: fmt.Errorf("page %s of the journal: event %s: %w", p.ID, e.Event.ID(), err)})
-				return nil // nothing proves that the entry is wrong
-			}
-			isRight = err == nil && projections.EntryOf(stored) == e
 		}
 		if isRight {
 			right = append(right, e)
@@ -202,8 +239,13 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 }
 
 func (l *lists) void(ctx context.Context, id events.KSUID) error {
-	d := Difference{Key: store.Journal.Key(string(id)), Fault: faultPage}
-	item := projections.JournalForm.Item(projections.JournalPage{ID: id, Void: true})
+	return l.rewrite(ctx, projections.JournalPage{ID: id, Void: true}, faultPage)
+}
+
+// rewrite reports a page, and overwrites it unless this is a dry run.
+func (l *lists) rewrite(ctx context.Context, p projections.JournalPage, fault string) error {
+	d := Difference{Key: store.Journal.Key(string(p.ID)), Fault: fault}
+	item := projections.JournalForm.Item(p)
 	return l.repair(ctx, Report{Differences: []Difference{d}}, func() error {
 		_, err := l.table.Write(ctx, store.Write{Item: item})
 		return err

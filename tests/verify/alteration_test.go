@@ -104,10 +104,11 @@ func TestSeveralAlterationsAtOnceAreReported(t *testing.T) {
 				default:
 					alter(r, item, true)
 				}
-				name := changed(sound[k], b[k])
-				kind := store.Read(sound[k]).Text(store.AttrType)
-				isChanged = isChanged || name != "" && unjudged[kind+"."+name] == ""
 			}
+		}
+		for k, item := range b {
+			name, kind := changed(sound[k], item), store.Read(sound[k]).Text(store.AttrType)
+			isChanged = isChanged || name != "" && unjudged[kind+"."+name] == ""
 		}
 		if rapid.Bool().Draw(r, "checksums") {
 			b.recomputeChecksums()
