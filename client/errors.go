@@ -49,7 +49,7 @@ const (
 	CodeForbidden           = "forbidden" // the user's role is too weak
 	CodeVersionMismatch     = "version_mismatch"
 	CodePreconditionFailed  = "precondition_failed" // it exists: see Client.IfAbsent
-	CodeInvalidChange       = "invalid_change" // the account does not allow the change
+	CodeInvalidChange       = "invalid_change"      // the account does not allow the change
 )
 
 // FieldError names a field of the request and the rule that it breaks.

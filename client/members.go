@@ -34,6 +34,26 @@ type Membership struct {
 	Role    string `json:"role" is:"Role" in:"required" example:"viewer"`
 }
 
+// Granted is who granted a role, and when. Only owners and administrators see it.
+type Granted struct {
+	// The actor of the newest grant. Granting the same role again changes nothing.
+	GrantedBy string `json:"granted_by,omitempty" is:"Actor" label:"Granted by"`
+	// The time of that grant.
+	GrantedAt string `json:"granted_at,omitempty" is:"Time" label:"Granted at"`
+}
+
+// AccountMember is a user with a role on an account.
+type AccountMember struct {
+	Membership
+	Granted
+}
+
+// GroupMember is a user with a role in a group.
+type GroupMember struct {
+	GroupMembership
+	Granted
+}
+
 // RevokedMembership is the answer to the revocation of a role on an account.
 type RevokedMembership struct {
 	Account string `path:"account" json:"account" is:"ID" example:"jane"`
@@ -75,8 +95,8 @@ const (
 var (
 	// Services and administrators may do everything. Users may do what their roles allow.
 	GetMe = Op[struct{}, Me]{ID: "getMe", Path: "/v1/me", Summary: "Get the caller's identity", May: everyone}
-	// The users who have a role on the account, by user.
-	ListMembers = Op[AccountID, List[Membership]]{
+	// The users who have a role on the account, by user. Owners and administrators also see who granted it, and when.
+	ListMembers = Op[AccountID, List[AccountMember]]{
 		ID: "listMembers", Path: accountPath + "/members", Summary: "List an account's members", May: viewers,
 	}
 	// The role replaces the user's earlier role immediately. Users need the role owner, and cannot change their own
@@ -107,8 +127,8 @@ var (
 		ID: "revokeGroupMember", Method: http.MethodDelete, Path: groupMemberPath,
 		Summary: "Revoke a user's role in a group", May: groupOwners, OK: "The user has no role.",
 	}
-	// The users who have a role in the group, by user.
-	ListGroupMembers = Op[GroupID, List[GroupMembership]]{
+	// The users who have a role in the group, by user. Owners and administrators also see who granted it, and when.
+	ListGroupMembers = Op[GroupID, List[GroupMember]]{
 		ID: "listGroupMembers", Path: groupPath + "/members", Summary: "List a group's members", May: groupViewers,
 	}
 	// By group. The list is empty for a user without groups.
@@ -123,6 +143,12 @@ type Member struct {
 	Role    string `json:"role" none:"none"` // "" after a revocation
 	Account string `json:"account,omitempty"`
 	Group   string `json:"group,omitempty"`
+}
+
+// GrantedMember is a Member with who granted the role, and when; "" for callers who may not know it.
+type GrantedMember struct {
+	Member
+	Granted
 }
 
 // Me returns the identity of the caller, as the API sees it.
@@ -151,13 +177,13 @@ func (c *Client) Revoke(ctx context.Context, m Member) (Member, Written, error) 
 }
 
 // GroupMembers lists the members of a group, by user.
-func (c *Client) GroupMembers(group string) Listing[Member] {
-	return Listing[Member]{c, ListGroupMembers.request(GroupID{group})}
+func (c *Client) GroupMembers(group string) Listing[GrantedMember] {
+	return Listing[GrantedMember]{c, ListGroupMembers.request(GroupID{group})}
 }
 
 // Members lists the members of an account, by user.
-func (c *Client) Members(account string) Listing[Member] {
-	return Listing[Member]{c, ListMembers.request(AccountID{account})}
+func (c *Client) Members(account string) Listing[GrantedMember] {
+	return Listing[GrantedMember]{c, ListMembers.request(AccountID{account})}
 }
 
 // UserGroups lists the groups of a user, by id.

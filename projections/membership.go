@@ -16,6 +16,9 @@ type Membership struct {
 	User           string
 	Role           events.Role // "" after a revocation
 	Number         int64       // of the grant or revocation it shows
+
+	// Who granted or revoked, and when, as events.FormatTime. They are "" if the membership is from the inverse index.
+	GrantedBy, GrantedAt string
 }
 
 // GroupedAccount is the projection of one account's place in one group.
@@ -40,7 +43,10 @@ var Members = declare(&View{
 			pk = store.Group.PK(t.Group)
 		}
 		newest, err := newest[events.MemberGranted](ctx, v, pk, store.Grant.All(t.User))
-		m := Membership{Account: t.Account, Group: t.Group, User: t.User, Role: newest.Role, Number: newest.Number}
+		m := Membership{
+			Account: t.Account, Group: t.Group, User: t.User, Role: newest.Role, Number: newest.Number,
+			GrantedBy: newest.Actor, GrantedAt: events.FormatTime(newest.At),
+		}
 		return []Row{{t, m, newest.At}}, err
 	},
 	Items: store.Membership.All(), OfGroups: true,
@@ -107,19 +113,23 @@ func membershipItem(m Membership) store.Item {
 	item[store.AttrUser] = store.String(m.User)
 	item[store.AttrNumber] = store.Integer(m.Number)
 	putText(item, store.AttrRole, string(m.Role))
+	putText(item, store.AttrGrantedBy, m.GrantedBy)
+	putText(item, store.AttrGrantedAt, m.GrantedAt)
 	if m.Role != "" {
 		item[store.AttrPK2] = store.String(store.Membership.PK2(m.User))
 	}
 	return item
 }
 
-// decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number.
+// decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number, nor
+// who granted it.
 func decodeMembership(item store.Item) (Membership, error) {
 	account, group, user, ok := membershipKey(item)
 	r := open(item, store.Membership.Type, ok)
 	return decoded(Membership{
 		Account: account, Group: group, User: user,
 		Role: events.Role(r.OptionalText(store.AttrRole)), Number: NumberOf(item, store.AttrNumber),
+		GrantedBy: r.OptionalText(store.AttrGrantedBy), GrantedAt: r.OptionalText(store.AttrGrantedAt),
 	}, item, r)
 }
 

@@ -16,8 +16,9 @@ func (env *environment) groupCommand() *cobra.Command {
 		print: printItems[client.GroupedAccount](env),
 		of:    func(args []string) client.Listing[client.GroupedAccount] { return env.api.GroupAccounts(args[0]) },
 	}
-	members := list[client.Member]{use: "members GROUP", items: "members", print: printItems[client.Member](env),
-		of: func(args []string) client.Listing[client.Member] { return env.api.GroupMembers(args[0]) },
+	members := list[client.GrantedMember]{use: "members GROUP", items: "members",
+		print: printItems[client.GrantedMember](env),
+		of:    func(args []string) client.Listing[client.GrantedMember] { return env.api.GroupMembers(args[0]) },
 	}
 	return parent("group", operation(env, client.RegisterGroup, "register GROUP", printFields[client.Group](env)),
 		env.groupListCommand(), operation(env, client.GetGroup, "show GROUP", printFields[client.Group](env)),

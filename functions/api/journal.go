@@ -80,7 +80,7 @@ func showEvent(entry projections.ResolvedEntry) any {
 	case events.PeriodClosed:
 		return showPeriod(e)
 	case events.MemberGranted:
-		return showMember(e.Account, e.Group, e.User, e.Role)
+		return showRole(e.Account, e.Group, e.User, e.Role)
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (r *request) checkRole(ctx context.Context) (err error) {
 	defer recoverTo(&err)
 	name, where, absent := r.ids["account"], "on the account", ledger.AccountNotFound
 	rights := func() (map[string]access.Right, error) {
-		return r.accountRights(ctx, map[string]access.Role{name: r.rule.role})
+		return r.accountRights(ctx, map[string]access.Role{name: max(r.rule.role, r.route.tells)})
 	}
 	if r.rule.of == client.OnGroup {
 		name, where, absent = r.ids["group"], "in the group", ledger.GroupNotFound

@@ -10,6 +10,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/access"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
@@ -121,12 +122,38 @@ func isBalance(text string) bool {
 
 // Members of accounts and of groups.
 
-func showMembership(m projections.Membership) client.Membership {
-	return client.Membership{Account: m.Account, User: m.User, Role: string(m.Role)}
+func showMember(m projections.Membership) client.AccountMember {
+	is := client.Membership{Account: m.Account, User: m.User, Role: string(m.Role)}
+	return client.AccountMember{Membership: is, Granted: showGranted(m)}
+}
+
+func showGroupMember(m projections.Membership) client.GroupMember {
+	return client.GroupMember{GroupMembership: showGroupMembership(m), Granted: showGranted(m)}
 }
 
 func showGroupMembership(m projections.Membership) client.GroupMembership {
 	return client.GroupMembership{Group: m.Group, User: m.User, Role: string(m.Role)}
+}
+
+func showGranted(m projections.Membership) client.Granted {
+	return client.Granted{GrantedBy: m.GrantedBy, GrantedAt: m.GrantedAt}
+}
+
+// grantedToOwners returns the route of a list of members that shows only owners and administrators who granted a role,
+// and when. granted returns where an item has it.
+func grantedToOwners[T any](r route, granted func(*T) *client.Granted) route {
+	pages := r.handle
+	r.tells = access.Owner
+	r.handle = func(a *api, r *request) (reply, error) {
+		out, err := pages(a, r)
+		if members, ok := out.body.(client.List[T]); ok && !r.caller.Admin && r.right.Role < access.Owner {
+			for i := range members.Data {
+				*granted(&members.Data[i]) = client.Granted{}
+			}
+		}
+		return out, err
+	}
+	return r
 }
 
 func showAccountRole(m projections.AccountRole) client.AccountRole {
@@ -153,7 +180,7 @@ func (a *api) grant(r *request, c ledger.GrantMember) (reply, error) {
 		created, err = a.config.Commands.Grant(r.ctx(), c)
 		return err
 	})
-	return written(created, "", showMember(c.Account, c.Group, c.User, c.Role)), err
+	return written(created, "", showRole(c.Account, c.Group, c.User, c.Role)), err
 }
 
 func (r *request) revokeMember(in *client.RevokedMembership) ledger.RevokeMember {
@@ -170,11 +197,11 @@ func (a *api) revoke(r *request, c ledger.RevokeMember) (reply, error) {
 		c.By = by
 		return a.config.Commands.Revoke(r.ctx(), c)
 	})
-	return written(false, "", showMember(c.Account, c.Group, c.User, "")), err
+	return written(false, "", showRole(c.Account, c.Group, c.User, "")), err
 }
 
-// showMember shows a role on an account or in a group. It is null after a revocation.
-func showMember(account, group, user string, role events.Role) any {
+// showRole shows a role on an account or in a group. It is null after a revocation.
+func showRole(account, group, user string, role events.Role) any {
 	if group != "" {
 		return client.RevokedGroupMembership{Group: group, User: user, Role: orNull(string(role))}
 	}

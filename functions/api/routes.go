@@ -18,6 +18,7 @@ type route struct {
 	client.Operation // a public one has only a method, a path and a summary
 
 	may    rule                                // who may use it
+	tells  access.Role                         // the role from which on a read shows more, if it is stronger
 	query  []string                            // names of the query parameters
 	handle func(*api, *request) (reply, error) // the reply is valid only if the error is nil
 }
@@ -51,7 +52,8 @@ func routes() []route {
 		paged(client.GetStatement, isMark, paramCursor, (*api).statement),
 		list(client.ListPostings, isKSUID, (*api).postings, showPosting),
 		list(client.ListHolds, isKSUID, (*api).holds, showHold),
-		list(client.ListMembers, isID, those[client.AccountID]((*lists).Members), showMembership),
+		grantedToOwners(list(client.ListMembers, isID, those[client.AccountID]((*lists).Members), showMember),
+			func(m *client.AccountMember) *client.Granted { return &m.Granted }),
 		write(client.GrantMember, (*request).grantMember, (*api).grant),
 		write(client.RevokeMember, (*request).revokeMember, (*api).revoke),
 		list(client.ListAccountGroups, isID, visibleOf(
@@ -74,8 +76,9 @@ func routes() []route {
 			func(g projections.GroupedAccount) string { return g.Account }), showGrouped),
 		write(client.GrantGroupMember, (*request).grantGroupMember, (*api).grant),
 		write(client.RevokeGroupMember, (*request).revokeGroupMember, (*api).revoke),
-		list(client.ListGroupMembers, isID,
-			those[client.GroupID]((*lists).GroupMembers), showGroupMembership),
+		grantedToOwners(list(client.ListGroupMembers, isID,
+			those[client.GroupID]((*lists).GroupMembers), showGroupMember),
+			func(m *client.GroupMember) *client.Granted { return &m.Granted }),
 		ofGroup(list(client.GetGroupTotals, isBalance,
 			those[client.GroupID]((*lists).GroupTotals), showTotal)),
 

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -33,7 +34,7 @@ var numberedKinds = []*numberedKind{
 		event: store.Grant.Pattern, byID: true, codes: newNumbered("membership", "grant", "a membership"),
 		of: func(event any) (string, numbered) {
 			g := event.(grant)
-			return g.User, numbered{g.Number, g.Role, g.At}
+			return g.User, numbered{g.Number, g.Role, grantedBy(g.Actor, g.At), g.At}
 		},
 		follows: func(before, event any, key store.Key) []Finding {
 			was, _ := before.(grant)
@@ -46,9 +47,9 @@ var numberedKinds = []*numberedKind{
 		of: func(event any) (string, numbered) {
 			g := event.(grouping)
 			if g.Added == "" {
-				return g.Removed, numbered{g.Number, "", g.At}
+				return g.Removed, numbered{g.Number, "", "", g.At}
 			}
-			return g.Added, numbered{g.Number, inGroup, g.At}
+			return g.Added, numbered{g.Number, inGroup, "", g.At}
 		},
 		follows: func(before, event any, key store.Key) []Finding {
 			was, _ := before.(grouping)
@@ -67,6 +68,7 @@ var numberedKinds = []*numberedKind{
 type numbered struct {
 	Number int64     `is:"shown"` // of the event; 0: there is none
 	state  string    // for example a role; "": none
+	by     string    // who set it, and when; "" if items do not show it
 	at     time.Time // of an event
 }
 
@@ -75,22 +77,35 @@ func (n numbered) shown() numbered { return n }
 const inGroup = "in the group"
 
 func (n numbered) String() string {
-	if n.state == "" {
-		return fmt.Sprintf("none, by number %d", n.Number)
+	text := fmt.Sprintf("%s, by number %d", cmp.Or(n.state, "none"), n.Number)
+	if n.by != "" {
+		text += ", " + n.by
 	}
-	return fmt.Sprintf("%s, by number %d", n.state, n.Number)
+	return text
 }
 
-// membership has the number and the role of a user's newest grant. The role is "" after a revocation. One of a group
-// does not name the group. It has an index key while it has a role.
+// grantedBy returns who granted a role, and when.
+func grantedBy(actor string, at time.Time) string {
+	return actor + " at " + at.UTC().Format(instantForm)
+}
+
+// membership has the number and the role of a user's newest grant, with its actor and its time. The role is "" after a
+// revocation. One of a group does not name the group. It has an index key while it has a role.
 type membership struct {
 	Account string `is:"+id"`
 	User    string `is:"id"`
 	Role    string `is:"role?"`
+
+	GrantedBy string    `is:"actor?"`
+	GrantedAt time.Time `is:"instant?"`
 	numbered
 }
 
-func (m *membership) check(*reader) { m.state = m.Role }
+func (m *membership) check(r *reader) {
+	if m.state = m.Role; r.has(store.AttrGrantedBy) || r.has(store.AttrGrantedAt) {
+		m.by = grantedBy(m.GrantedBy, m.GrantedAt)
+	}
+}
 
 func (m *membership) index(r *reader) (sk2, pk2 string) {
 	if r.has(store.AttrRole) {
@@ -168,8 +183,10 @@ func (a *Audit) judgeNumbered(c numberedCheck, codes numberedCodes, key store.Ke
 	switch {
 	case c.stored.Number != c.shown.Number, c.stored.Number == 0 && c.stored.state != "":
 		code = codes.withoutEvent
-	case c.stored.state != c.shown.state:
+	case c.stored.state != c.shown.state, c.stored.by != c.shown.by && c.stored.by != "":
 		code, ought = codes.differs, c.shown.String()
+	case c.stored.by != c.shown.by && !a.isYoung(c.shown.at): // a projector wrote it that does not know of it
+		ought = c.shown.String()
 	case c.stored.Number == c.newest.Number, a.isYoung(c.later.at):
 		return nil
 	}

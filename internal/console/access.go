@@ -43,9 +43,9 @@ func roleChange(
 			list, path = v.api.GroupMembers(is.Group), pathOf("groups", is.Group)
 		}
 		if err == nil {
-			awaitListed(v.ctx, list, func(all []client.Member) bool {
-				at := slices.IndexFunc(all, func(other client.Member) bool { return other.User == is.User })
-				return at < 0 && is.Role == "" || at >= 0 && all[at] == is
+			awaitListed(v.ctx, list, func(all []client.GrantedMember) bool {
+				at := slices.IndexFunc(all, func(other client.GrantedMember) bool { return other.User == is.User })
+				return at < 0 && is.Role == "" || at >= 0 && all[at].Member == is
 			})
 		}
 		return path + "#members-title", err

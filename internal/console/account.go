@@ -25,7 +25,7 @@ const (
 
 // members is a page of the users with a role on an account or in a group.
 type members struct {
-	client.List[client.Member]
+	client.List[client.GrantedMember]
 	Page pageURL
 	Of   string // "account" or "group"
 	ID   string

@@ -62,6 +62,9 @@ const (
 
 	AttrRole   = "Role"   // of a membership
 	AttrNumber = "Number" // of a membership: the number of the grant that it shows; of a place in a group likewise
+
+	AttrGrantedBy = "GrantedBy" // of a membership: the actor of the grant that it shows
+	AttrGrantedAt = "GrantedAt" // of a membership: the time of that grant, as events store times
 )
 
 // StreamView is the view type of the table's stream. Old images are not needed, because events never change.

@@ -61,7 +61,8 @@ func newDamaged(t *rapid.T) *damaged {
 		user := rapid.SampledFrom([]string{"ann", "ann.b", "bob"}).Draw(t, "user")
 		m := projections.Membership{
 			Account: "jane", User: user, Number: int64(number + 1),
-			Role: rapid.SampledFrom([]events.Role{"", events.RoleViewer, events.RoleOwner}).Draw(t, "role"),
+			Role:      rapid.SampledFrom([]events.Role{"", events.RoleViewer, events.RoleOwner}).Draw(t, "role"),
+			GrantedBy: "test", GrantedAt: "2026-11-21T09:00:00.000000Z",
 		}
 		d.must(d.store.Grant(t.Context(), m))
 		d.members[user] = m

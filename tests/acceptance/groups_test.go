@@ -173,3 +173,65 @@ func actorsAndTimes(t *testing.T, s *caller.Caller) {
 		t.Errorf("first posted at %v: %s", first, page.Body)
 	}
 }
+
+// Members show who granted their role, and when, to owners and administrators only: those of the account, directly or
+// through a group, or of the group. The same role again changes neither.
+func grantedToOwners(t *testing.T, s *caller.Caller) {
+	s.OpenRegister()
+	const ofJane, ofDesk = "/v1/accounts/~jane/members", "/v1/groups/~desk/members"
+	as := func(user string) []string { return []string{"Ledger-User", s.Prefix + user} }
+	grant := func(status int, list, user, role string, by ...string) {
+		s.Must(status, "PUT", list+"/~"+user, `{"role":"`+role+`"}`, by...)
+	}
+	s.Must(201, "PUT", "/v1/groups/~desk", `{}`)
+	s.Must(201, "PUT", "/v1/groups/~desk/accounts/~jane", "")
+	for user, role := range map[string]string{"ann": "owner", "cid": "viewer"} {
+		grant(201, ofJane, user, role)
+		grant(201, ofDesk, user+"-desk", role)
+	}
+	grant(201, ofJane, "bob", "viewer", as("ann")...)
+	grant(201, ofDesk, "bob", "viewer", as("ann-desk")...)
+	member := func(list, user string, by ...string) map[string]any {
+		for _, m := range s.Must(200, "GET", list, "", by...).Value("data").([]any) {
+			if is := m.(map[string]any); is["user"] == "~"+user {
+				return is
+			}
+		}
+		return nil
+	}
+	shows := func(list, user, by, role string) (at any) {
+		t.Helper()
+		caller.Eventually(t, timeToProject, user+" is "+role, func() bool { return member(list, user)["role"] == role })
+		m := member(list, user)
+		if text, _ := m["granted_at"].(string); m["granted_by"] != by || text == "" {
+			t.Errorf("%s shows %v, granted by %s", list, m, by)
+		}
+		return m["granted_at"]
+	}
+	admin := s.Must(200, "GET", "/v1/me", "").Text("actor")
+	for list, owners := range map[string][]string{ofJane: {"ann", "ann-desk"}, ofDesk: {"ann-desk"}} {
+		owner := s.Must(200, "GET", "/v1/me", "", as(owners[0])...).Text("actor")
+		first := shows(list, "bob", owner, "viewer")
+		grant(200, list, "bob", "viewer") // by an administrator, and the same role
+		grant(201, list, "dan", "viewer")
+		shows(list, "dan", admin, "viewer") // so what came before is projected
+		if again := shows(list, "bob", owner, "viewer"); again != first {
+			t.Errorf("granted again at %v, first at %v", again, first)
+		}
+		for _, user := range owners {
+			if m := member(list, "bob", as(user)...); m["granted_by"] != owner || m["granted_at"] != first {
+				t.Errorf("%s reads %v in %s", user, m, list)
+			}
+		}
+		grant(200, list, "bob", "operator")
+		if last := shows(list, "bob", admin, "operator"); last == first {
+			t.Errorf("another role was also granted at %v", last)
+		}
+		for _, user := range []string{"bob", "cid-desk"} {
+			m := member(list, "bob", as(user)...)
+			if _, by := m["granted_by"]; by || m["granted_at"] != nil || m["role"] != "operator" {
+				t.Errorf("%s reads %v in %s", user, m, list)
+			}
+		}
+	}
+}

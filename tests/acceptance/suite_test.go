@@ -75,6 +75,7 @@ func scenarios() []scenario {
 		{"Replays", replaysByMeaning},
 		{"Callers", callersAndRoles},
 		{"Groups", groupsBothWays},
+		{"Granted", grantedToOwners},
 		{"ActorsAndTimes", actorsAndTimes},
 		{"Holders", holders},
 		{"Transactions", badTransactions},

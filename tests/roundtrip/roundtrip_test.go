@@ -195,13 +195,13 @@ func (l *ledger) state(t *testing.T, ids []string) (all []string) {
 		r, err := l.api.Group(ctx, g.ID)
 		must(err)
 		say(text(client.Line[client.Group]{Request: r.Value}))
-		list(t, l.api.GroupMembers(g.ID).All(ctx), func(m client.Member) { say(" ", m) })
+		list(t, l.api.GroupMembers(g.ID).All(ctx), func(m client.GrantedMember) { say(" ", m.Member) })
 	})
 	list(t, l.api.Accounts("").All(ctx), func(a client.Account) {
 		r, err := l.api.Account(ctx, a.ID)
 		must(err)
 		say(text(client.Line[client.Account]{Request: r.Value}), r.Value.State)
-		list(t, l.api.Members(a.ID).All(ctx), func(m client.Member) { say(" ", m) })
+		list(t, l.api.Members(a.ID).All(ctx), func(m client.GrantedMember) { say(" ", m.Member) })
 		list(t, l.api.AccountGroups(a.ID).All(ctx), func(g client.GroupedAccount) { say(" ", g) })
 		for _, asset := range assets {
 			b, err := l.api.Balance(ctx, a.ID, asset, true)
