@@ -71,7 +71,8 @@ var (
 	}
 	// Posts what is held, in whole or in part. The rest becomes available again. A capture needs no funds, because
 	// they are reserved. It needs no id, because a hold ends once; the same capture again gets the first answer. After
-	// `expires_at`, the answer is 504 for 5 seconds: send the same capture again. Later, a capture is refused.
+	// `expires_at`, the answer is 503 `unavailable` for 5 seconds, or 504 if an attempt was made before: send the same
+	// capture again. Later, a capture is refused.
 	CaptureHold = Op[Capture, Transaction]{
 		ID: "captureHold", Method: http.MethodPost, Path: oneTransactionPath + "/capture", Summary: "Capture a hold",
 		May: Permission{OnHold, RoleOperator, "the hold must have been placed by a user"}, Dry: true,

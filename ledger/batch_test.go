@@ -144,17 +144,19 @@ func TestAtomicBatchWithALateCapture(t *testing.T) {
 		all := ledger.Part{}
 		batch := []ledger.Request{transfer("t-1", "bank", "jane", "1"), capture("h-0", all), transfer("t-2", "jane", "fees", "1"), capture("h-1", all)}
 		time.Sleep(time.Minute + time.Second)
-		_, err := r.batch(true, batch...)
-		r.refused(err, ledger.CodeOutcomeUnknown)
-		_, err = r.batch(true, dryAll(batch)...)
-		r.refused(err, ledger.CodeOutcomeUnknown)
+		for _, requests := range [][]ledger.Request{batch, dryAll(batch)} {
+			_, err := r.batch(true, requests...)
+			if e := r.refused(err, ledger.CodeUnavailable); e.Request != 2 {
+				t.Errorf("%+v", e)
+			}
+		}
 		if len(r.journal.sent) != 0 {
 			t.Errorf("sent %+v", r.journal.sent)
 		}
 		time.Sleep(5 * time.Second)
 		for range 2 {
 			for _, requests := range [][]ledger.Request{dryAll(batch), batch} {
-				_, err = r.batch(true, requests...)
+				_, err := r.batch(true, requests...)
 				if e := r.refused(err, ledger.CodeHoldExpired); e.Request != 2 {
 					t.Errorf("%+v", e)
 				}

@@ -108,16 +108,17 @@ func (r *request) isLate(now time.Time, ids []events.KSUID) bool {
 }
 
 // buildEnd returns the end of an open hold. ids are newly minted, one for each leg, or empty in a dry run. A capture
-// after the time of expiry becomes an expiry. Error: CodeOutcomeUnknown if an expiry is less than clockTolerance after
-// the time of expiry.
+// after the time of expiry becomes an expiry. Error: CodeUnavailable if an expiry is less than clockTolerance after the
+// time of expiry.
 func (r *request) buildEnd(now time.Time, ids []events.KSUID) (end events.HoldEnded, _ error) {
 	hold := r.header
 	end = events.HoldEnded{Transaction: hold.ID, Outcome: r.outcome, Description: r.Description, Actor: r.Actor}
 	if r.isLate(now, ids) {
 		end.Outcome, end.Actor = events.OutcomeExpired, expiryActor
 	}
-	if end.Outcome == events.OutcomeExpired && now.Before(hold.ExpiresAt.Add(clockTolerance)) {
-		return end, unknownError(hold.ID, errNearExpiry)
+	if wait := hold.ExpiresAt.Add(clockTolerance).Sub(now); end.Outcome == events.OutcomeExpired && wait > 0 {
+		return end, &Error{Code: CodeUnavailable, RetryAfter: wait, Err: errNearExpiry,
+			Detail: "It is too close to the hold's time of expiry to end the hold. Nothing was written."}
 	}
 	end.Legs = slices.Clone(hold.Legs)
 	for i := range end.Legs {
@@ -130,7 +131,7 @@ func (r *request) buildEnd(now time.Time, ids []events.KSUID) (end events.HoldEn
 	return end, nil
 }
 
-// errNearExpiry is the cause of CodeOutcomeUnknown within clockTolerance of the time of expiry: a process with another
+// errNearExpiry is the cause of CodeUnavailable within clockTolerance after the time of expiry: a process with another
 // clock may still capture the hold.
 var errNearExpiry = errors.New("too close to the time of expiry")
 

@@ -24,22 +24,34 @@ func (r *rig) placed(after time.Duration) ledger.Posted {
 }
 
 // A capture before the time of expiry succeeds, and is replayed at any later time. Within the clock tolerance after
-// that time the outcome is unknown. After it, the capture writes the expiry before it is refused.
+// that time nothing is sent, and the caller is to ask again. After it, the capture writes the expiry before it is
+// refused.
 func TestCaptureAndExpiry(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Minute)
+		dry := capture("h-1", ledger.Part{})
+		dry.DryRun = true
 		_, err := r.Expire(t.Context(), "h-1")
-		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.refused(err, ledger.CodeUnavailable)
 		time.Sleep(time.Minute)
-		for range 2 {
-			_, err = r.Post(t.Context(), capture("h-1", ledger.Part{}))
-			if e := r.refused(err, ledger.CodeOutcomeUnknown); e.Transaction != "h-1" {
-				t.Errorf("ask again with %q", e.Transaction)
+		for _, left := range []time.Duration{5 * time.Second, 2 * time.Millisecond} {
+			for _, request := range []ledger.Request{capture("h-1", ledger.Part{}), dry} {
+				_, err = r.Post(t.Context(), request)
+				if e := r.refused(err, ledger.CodeUnavailable); e.RetryAfter != left {
+					t.Errorf("ask again after %v, not after %v", left, e.RetryAfter)
+				}
+			}
+			if batch, err := r.batch(false, transfer("t-"+left.String(), "bank", "bob", "1"),
+				capture("h-1", ledger.Part{})); err != nil || batch[0].Err != nil || batch[1].Err == nil ||
+				batch[1].Err.Code != ledger.CodeUnavailable {
+				t.Errorf("%+v, %v", batch, err)
 			}
 			_, err = r.Expire(t.Context(), "h-1")
-			r.refused(err, ledger.CodeOutcomeUnknown)
-			time.Sleep(5*time.Second - 2*time.Millisecond)
+			r.refused(err, ledger.CodeUnavailable)
+			r.journal.forget()
+			time.Sleep(left - 2*time.Millisecond)
 		}
+		time.Sleep(2 * time.Millisecond)
 		if len(r.journal.sent) != 0 {
 			t.Error("the end of a hold was sent while nobody knew")
 		}

@@ -206,10 +206,11 @@ func (a *attempts) answerFound(c *command, r *request, stored events.Event) (err
 			return unknownError(r.ID, err)
 		}
 	}
-	if refused := r.same(stored); refused != nil {
+	refused := r.same(stored)
+	switch {
+	case refused != nil && (r.DryRun || refused.Code != CodeHoldExpired): // acknowledge refuses after an expiry
 		return refused
-	}
-	if r.DryRun {
+	case r.DryRun:
 		r.answerWith(stored, true)
 		return nil
 	}
@@ -288,17 +289,18 @@ func (a *attempts) acknowledgeAll(c *command, sent *commit, at time.Time) error 
 
 // acknowledge answers a request when strong reads will include the postings of its event, which was committed by the
 // store's time at. Those of a backdated transaction need no EnsureVisible: reads include them once they are projected.
+// A capture that is too late is refused then: whoever is told so finds the money that the expiry gave back.
 func (a *attempts) acknowledge(
 	ctx context.Context, r *request, e events.Event, postings []events.PostingRecorded, at time.Time,
 ) error {
-	if r.endsHold() {
-		if refused := r.same(e); refused != nil { // a late capture wrote an expiry
-			return refused
-		}
-	}
 	if !r.DryRun && !postings[0].Backdated {
 		if err := a.ensureVisible(ctx, postings, at); err != nil {
 			return unknownError(r.ID, err)
+		}
+	}
+	if r.endsHold() {
+		if refused := r.same(e); refused != nil {
+			return refused
 		}
 	}
 	r.answerWith(e, !r.DryRun && a.writer(postings[0].ID) == nil)

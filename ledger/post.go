@@ -18,10 +18,12 @@ import (
 // CodeTransactionIDReused, CodeAccountFrozen, CodeAccountClosed, CodeInsufficientFunds. Of a reversal also
 // CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible, CodeCostRequired. Of the end of a hold:
 // CodeTransactionNotFound, CodeNotAHold, CodeHoldEnded; of a capture also CodeNothingCaptured, CodeExceedsHold,
-// CodeCostRequired, CodeHoldExpired, and CodeOutcomeUnknown within clockTolerance after the time of expiry.
+// CodeCostRequired, CodeHoldExpired. A capture within clockTolerance after the time of expiry is CodeUnavailable if no
+// attempt was made before that, else CodeOutcomeUnknown.
 func (l *Ledger) Post(ctx context.Context, r Request) (Posted, error) { return l.post(ctx, r.expand()) }
 
-// Expire ends a hold after its time of expiry. Errors: those of a release; before that time, CodeOutcomeUnknown.
+// Expire ends a hold after its time of expiry. Errors: those of a release. Until clockTolerance after that time:
+// CodeUnavailable.
 func (l *Ledger) Expire(ctx context.Context, hold string) (Posted, error) {
 	return l.post(ctx, draft{
 		Annotation: Annotation{ID: hold, Actor: expiryActor}, outcome: events.OutcomeExpired,
@@ -104,6 +106,8 @@ func (a *attempts) run(c *command) error {
 				return err
 			}
 			continue
+		case errors.Is(err, errNearExpiry) && len(a.sent) > 0:
+			return a.fail(c, unknownError(a.pending[0].ID, err))
 		case err != nil:
 			return a.fail(c, err)
 		}

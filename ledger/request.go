@@ -168,10 +168,11 @@ func (r *request) ksuidsNeeded() (n int) {
 func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, now time.Time, ids []events.KSUID) error {
 	if r.endsHold() {
 		end, err := r.buildEnd(now, ids)
-		if err == nil {
-			c.add(end, end.Postings(r.header))
+		if err != nil {
+			return r.inBatch(err)
 		}
-		return err
+		c.add(end, end.Postings(r.header))
+		return nil
 	}
 	if r.ID == "" {
 		r.ID, ids = string(ids[0]), ids[1:]
