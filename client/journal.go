@@ -43,7 +43,7 @@ type JournalPage struct {
 // JournalQuery selects entries of the journal. The zero value begins with its first entry.
 type JournalQuery struct {
 	// A cursor of an entry, or the `next_cursor` of a page. The entries after it follow. Without it, the journal begins
-	// with its first entry.
+	// with its first entry. One of another ledger, or of a ledger that was restored to before the cursor, is refused.
 	After string `query:"after" is:"Cursor" filter:"-"`
 	// Begin with the entries that were listed at this time. It must not be in the future. It cannot be given together
 	// with `after`.

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -33,11 +34,14 @@ type ResolvedEntry struct {
 	Position string       // of this entry; reading continues after it
 }
 
+// ErrNotInJournal means that the journal does not have the page that a position names: the position is of another
+// ledger, or the table was restored to a time before it.
+var ErrNotInJournal = errors.New("the journal does not have the page of the position")
+
 // JournalReader reads the journal in the order in which it was written. It is safe for concurrent use.
 //
-// A position is the KSUID of a page. It may be followed by a # and the number of entries of the page that have been
-// read. It only moves to entries that were read, so a consumer that resumes at its last position misses nothing. It may
-// see an entry twice, because a retry writes an entry again under another KSUID.
+// A position only moves to entries that were read, so a consumer that resumes at its last position misses nothing. It
+// may see an entry twice, because a retry writes an entry again under another KSUID.
 type JournalReader struct {
 	table store.Table
 	now   func() time.Time
@@ -51,54 +55,81 @@ func NewJournalReader(t store.Table, now func() time.Time) *JournalReader {
 	return &JournalReader{table: t, now: now}
 }
 
-// JournalFrom returns a position before all entries at t or later. t is truncated to microseconds.
-func JournalFrom(t time.Time) string { return string(events.FirstKSUID(t.Add(-time.Microsecond))) }
+// JournalPosition is where reading continues. The zero value is the beginning of the journal.
+type JournalPosition struct {
+	KSUID events.KSUID // reading continues after it
+	// IsPage means that KSUID is that of a page, which the journal must have: this shows that the position is of the
+	// journal. Void pages count. Otherwise nothing was read yet since a time.
+	IsPage bool
+	Read   int // how many entries of the page were read; 0: all
+}
 
-// JournalPosition parses a position: a page, and how many of its entries have been read, -1 for all. "" is the
-// beginning.
-func JournalPosition(text string) (page events.KSUID, read int, ok bool) {
-	id, number, cut := strings.Cut(text, "#")
-	read = -1
-	if cut {
-		var err error
-		if read, err = strconv.Atoi(number); err != nil || read < 1 || strconv.Itoa(read) != number {
-			return "", 0, false
-		}
+// timeMark begins the text of a position that is no page.
+const timeMark = ">"
+
+// JournalFrom returns the position before all entries at t or later. t is truncated to microseconds.
+func JournalFrom(t time.Time) JournalPosition {
+	return JournalPosition{KSUID: events.FirstKSUID(t.Add(-time.Microsecond))}
+}
+
+// String returns the text of p: "" for the beginning, else a KSUID. A # and a number after it count what was read of
+// the page, and timeMark before it says that it is no page.
+func (p JournalPosition) String() string {
+	switch {
+	case p.KSUID == "":
+		return ""
+	case !p.IsPage:
+		return timeMark + string(p.KSUID)
+	case p.Read > 0:
+		return string(p.KSUID) + "#" + strconv.Itoa(p.Read)
 	}
-	page, err := events.ParseKSUID(id)
-	return page, read, err == nil || text == ""
+	return string(p.KSUID)
+}
+
+// ParseJournalPosition parses the text of a position.
+func ParseJournalPosition(text string) (p JournalPosition, ok bool) {
+	if text == "" {
+		return p, true
+	}
+	id, isTime := strings.CutPrefix(text, timeMark)
+	id, number, isCut := strings.Cut(id, "#")
+	var err error
+	if isCut {
+		p.Read, err = strconv.Atoi(number)
+	}
+	if p.KSUID, err = events.ParseKSUID(id); err != nil {
+		return JournalPosition{}, false
+	}
+	p.IsPage = !isTime
+	return p, p.String() == text
 }
 
 // After returns at most s.Limit entries after the position s.After. It trails the clocks by JournalTrail. Next is set
 // even at the end. A result may be short before the end. After makes one request when nothing is new, and else
 // two. It makes a third when the first pages have too few entries: it estimates from their mean size how many more
 // pages to read. If kind is not "", it leaves out the events of other types. Errors: those of store.Table and of
-// store.DecodeEvent; one for a malformed position.
+// store.DecodeEvent; ErrNotInJournal; one for a malformed position.
 func (r *JournalReader) After(ctx context.Context, s Slice, kind string) (Page[ResolvedEntry], error) {
 	listed := Page[ResolvedEntry]{Next: s.After}
-	page, read, ok := JournalPosition(s.After)
+	from, ok := ParseJournalPosition(s.After)
 	if !ok {
 		return listed, fmt.Errorf("%q is not a position in the journal", s.After)
 	}
-	begun, after := r.now(), string(page)
-	if read > 0 {
-		after = after[:len(after)-1] // sorts before this page, and after nearly every other
-	}
-	asked := min(s.Limit, journalFirst)
-	pages, storeTime, err := r.pages(ctx, after, asked)
+	begun, asked := r.now(), min(s.Limit, journalFirst)
+	pages, storeTime, err := r.pages(ctx, from, asked)
 	if err != nil {
 		return listed, fmt.Errorf("read journal: %w", err)
 	}
 	bound := trailingKSUID(begun, storeTime, JournalTrail)
-	entries := takeEntries(pages, page, read, bound, s.Limit, &listed.Next)
+	entries := takeEntries(pages, from, bound, s.Limit, &listed.Next)
 	if missing := s.Limit - len(entries); missing > 0 && len(pages) == asked && pages[asked-1].ID < bound {
 		mean := max(1, len(entries)/asked)
-		after = string(pages[asked-1].ID)
-		pages, _, err = r.pages(ctx, after, min((missing+mean-1)/mean, journalPages))
+		last := JournalPosition{KSUID: pages[asked-1].ID} // it was just read
+		pages, _, err = r.pages(ctx, last, min((missing+mean-1)/mean, journalPages))
 		if err != nil {
 			return listed, fmt.Errorf("read more of the journal: %w", err)
 		}
-		entries = append(entries, takeEntries(pages, "", -1, bound, missing, &listed.Next)...)
+		entries = append(entries, takeEntries(pages, last, bound, missing, &listed.Next)...)
 	}
 	if len(entries) == 0 {
 		return listed, nil
@@ -155,13 +186,35 @@ func before(event store.Key) (k store.Key, ok bool) {
 	return k, false
 }
 
-// pages reads at most limit pages of the journal in the order of their KSUIDs. It begins after `after`, which may be
-// any text; "" begins with the first page. It also returns the store's clock.
-func (r *JournalReader) pages(ctx context.Context, after string, limit int) ([]JournalPage, time.Time, error) {
+// pages reads at most limit pages of the journal in the order of their KSUIDs, after a position. It also returns the
+// store's clock. The page of the position is among them if some of its entries are to be read; else it is read with
+// them to see that it exists. Error: also ErrNotInJournal.
+func (r *JournalReader) pages(ctx context.Context, after JournalPosition, limit int) ([]JournalPage, time.Time, error) {
+	within, isPassed := store.Journal.All(), false
+	if after.IsPage {
+		within, isPassed = within.Since(string(after.KSUID)), after.Read == 0
+	} else {
+		within = within.After(string(after.KSUID))
+	}
+	if isPassed {
+		limit++
+	}
+	decode := func(item store.Item) (JournalPage, error) {
+		if id, ok := store.Journal.Parse(store.ItemKey(item)); ok && isPassed && id == string(after.KSUID) {
+			return JournalPage{ID: after.KSUID}, nil // whatever it has now
+		}
+		return decodeJournal(item)
+	}
 	p, err := readPage(ctx, r.table, store.Query{
-		Partition: store.Journal.PK(), Within: store.Journal.All().After(after), Limit: limit,
-		Consistency: store.Strong,
-	}, decodeJournal)
+		Partition: store.Journal.PK(), Within: within, Limit: limit, Consistency: store.Strong,
+	}, decode)
+	switch {
+	case err != nil || !after.IsPage:
+	case len(p.found) == 0 || p.found[0].ID != after.KSUID:
+		err = ErrNotInJournal
+	case isPassed:
+		p.found = p.found[1:]
+	}
 	return p.found, p.at, err
 }
 
@@ -171,35 +224,30 @@ type placedEntry struct {
 	position string
 }
 
-// takeEntries returns the first limit entries of the pages below bound. It skips pages before `at`, and the first
-// `read` entries of `at`, all if -1. It sets next to the position of the last entry or page that it has passed.
+// takeEntries returns the first limit entries of the pages below bound. Of the page of the position `from` it skips the
+// entries that were read. It sets next to the position of the last entry or page that it has passed.
 func takeEntries(
-	pages []JournalPage, at events.KSUID, read int, bound events.KSUID, limit int, next *string,
+	pages []JournalPage, from JournalPosition, bound events.KSUID, limit int, next *string,
 ) (entries []placedEntry) {
 	for _, page := range pages {
 		if page.ID >= bound {
 			break
 		}
-		first := 0
-		if page.ID <= at {
-			if first = read; page.ID < at || read < 0 {
-				continue
-			}
-		}
 		for i, entry := range page.Entries {
 			switch {
-			case i < first || page.Void:
+			case page.Void || page.ID == from.KSUID && i < from.Read:
 				continue
 			case len(entries) == limit:
 				return entries
 			}
-			*next = string(page.ID) + "#" + strconv.Itoa(i+1)
-			if i == len(page.Entries)-1 {
-				*next = string(page.ID)
+			at := JournalPosition{KSUID: page.ID, IsPage: true}
+			if i < len(page.Entries)-1 {
+				at.Read = i + 1
 			}
+			*next = at.String()
 			entries = append(entries, placedEntry{entry, *next})
 		}
-		*next = string(page.ID)
+		*next = JournalPosition{KSUID: page.ID, IsPage: true}.String()
 	}
 	return entries
 }
@@ -210,7 +258,7 @@ func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2
 	return func(yield func(JournalPage, error) bool) {
 		for {
 			begun := r.now()
-			pages, at, err := r.pages(ctx, string(after), journalPages)
+			pages, at, err := r.pages(ctx, JournalPosition{KSUID: after}, journalPages)
 			if err != nil {
 				yield(JournalPage{}, fmt.Errorf("read the journal after page %q: %w", after, err))
 				return

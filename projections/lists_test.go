@@ -1,6 +1,7 @@
 package projections_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -119,4 +120,82 @@ func TestJournalCursorContinuesWithinAPage(t *testing.T) {
 			viewstest.Same(t, "after "+ids[i], fmt.Sprint(rest), fmt.Sprint(wanted[i+1:]))
 		}
 	}
+}
+
+// A position names its page, which must exist: one of another journal is refused, in the request that continues. Whether
+// the page was made void or altered since does not matter to who has read it.
+func TestPositionNamesItsPage(t *testing.T) {
+	b := newBook(t)
+	asked := 0
+	reader := projections.NewJournalReader(counted{b.Table, &asked}, b.Clock)
+	after := func(position string) (ids []string, next string, err error) {
+		asked = 0
+		page, err := reader.After(t.Context(), projections.Slice{After: position, Limit: 100}, "")
+		for _, e := range page.Items {
+			ids = append(ids, store.FirstID(e.Event.SK))
+		}
+		return ids, page.Next, err
+	}
+	_, empty, err := after("")
+	b.Must(err)
+	_, early, err := after(projections.JournalFrom(b.Time.Add(-time.Hour)).String())
+	b.Must(err)
+	pages := make([]projections.JournalPage, 3)
+	for i := range pages {
+		h := viewstest.Held(fmt.Sprint("h-", i), i)
+		other := viewstest.Held(fmt.Sprint("i-", i), i)
+		b.Must(b.Put(t.Context(), h, other))
+		pages[i] = projections.JournalPage{ID: ksuid(10 * (i + 1)),
+			Entries: []projections.JournalEntry{projections.EntryOf(h), projections.EntryOf(other)}}
+	}
+	write := func(item store.Item) {
+		t.Helper()
+		_, err := b.Table.Write(t.Context(), store.Write{Item: item})
+		b.Must(err)
+	}
+	write(projections.JournalForm.Item(pages[1]))
+	write(projections.JournalForm.Item(pages[2]))
+	b.Time = b.Time.Add(time.Minute)
+	for position, want := range map[string]string{ // ids, and queries: two pages may have others behind them
+		empty: "[h-1 i-1 h-2 i-2] 2", early: "[h-1 i-1 h-2 i-2] 2", string(pages[1].ID): "[h-2 i-2] 1",
+		string(pages[2].ID): "[] 1", string(pages[1].ID) + "#1": "[i-1 h-2 i-2] 2", string(pages[2].ID) + "#1": "[i-2] 1",
+	} {
+		got, _, err := after(position)
+		if is := fmt.Sprint(got, asked); err != nil || is != want {
+			t.Errorf("after %s: %s, want %s, %v", position, is, want, err)
+		}
+	}
+	foreign := string(pages[0].ID)
+	for _, position := range []string{foreign, foreign + "#1", string(ksuid(100)), string(ksuid(100)) + "#1"} {
+		if got, next, err := after(position); !errors.Is(err, projections.ErrNotInJournal) || len(got) > 0 || next != position {
+			t.Errorf("after %s of another journal: %q, %q, %v", position, got, next, err)
+		}
+	}
+	pages[1].Void = true
+	write(projections.JournalForm.Item(pages[1]))
+	for _, position := range []string{string(pages[1].ID), string(pages[1].ID) + "#1"} {
+		if got, _, err := after(position); err != nil || fmt.Sprint(got) != "[h-2 i-2]" {
+			t.Errorf("after %s, which is void: %q, %v", position, got, err)
+		}
+	}
+	altered := projections.JournalForm.Item(pages[1])
+	altered[store.AttrChecksum] = store.String("x")
+	write(altered)
+	if got, _, err := after(string(pages[1].ID)); err != nil || fmt.Sprint(got) != "[h-2 i-2]" {
+		t.Errorf("after a page that was altered since: %q, %v", got, err)
+	}
+	if _, _, err := after(string(pages[1].ID) + "#1"); !errors.Is(err, store.ErrMalformedItem) {
+		t.Errorf("within a page that was altered: %v", err)
+	}
+}
+
+// counted counts the queries of a table.
+type counted struct {
+	store.Table
+	queries *int
+}
+
+func (c counted) Query(ctx context.Context, q store.Query) (store.Page, error) {
+	*c.queries++
+	return c.Table.Query(ctx, q)
 }

@@ -332,12 +332,14 @@ func TestForwardErrors(t *testing.T) {
 	t.Parallel()
 	o, other := newOutbox(t), newOutbox(t)
 	o.transfers(3)
+	other.now = other.now.Add(time.Second)
 	other.transfers(3)
 	o.must(o.forwarding())
 	before, _ := os.ReadFile(o.cursor)
 	flags := other.forwarding()
 	flags.cursor = o.cursor
 	other.refused(flags, "is not a cursor of the ledger at")
+	other.refused(flags, "--rewind")
 	flags.filter.Type = "transaction.past"
 	flags.cursor = filepath.Join(t.TempDir(), "new")
 	other.refused(flags, "type")

@@ -70,8 +70,6 @@ type Config struct {
 	Strong  Strong
 	Past    *projections.Past
 	Journal *projections.JournalReader
-	// Ledger identifies this ledger. Cursors of lists of all transactions are valid only for the same ledger.
-	Ledger string
 	// IndexedMetadata has the metadata keys by which transactions can be found.
 	IndexedMetadata []string
 	// Caller returns the caller of a request, the zero Caller if it is not authenticated. Routes under /v1 refuse that.

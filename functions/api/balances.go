@@ -242,14 +242,14 @@ func (a *api) getSummary(r *request, in *client.AccountPageQuery) (reply, error)
 	}}
 	account := strings.TrimSuffix(r.path(), "summary")
 	show := func(b projections.Balance) client.Balance { return showBalance(holder, b, false) }
-	out.Balances = pageOf(r.listAt(account+"balances", isID), held.Balances, show)
+	out.Balances = pageOf(listed{account + "balances", isID}, held.Balances, show)
 	if totals.First != "" {
 		out.Summary.LastPostingAt = out.Summary.FirstPostingAt // until the index has one
 		if len(postings.Items) > 0 {
 			out.Summary.LastPostingAt = timeOf(postings.Items[0].ID)
 		}
 	}
-	history := r.listAt(account+"postings", isKSUID)
+	history := listed{account + "postings", isKSUID}
 	out.Postings = pageOf(history, postings, showPosting)
 	if newest == 0 {
 		out.Postings = client.List[posting]{Data: []posting{}}

@@ -113,9 +113,9 @@ func unprojected(t testing.TB) *fixture {
 	f.config = Config{ // two ledgers, so that reads have an empty cache
 		Commands: f.commands, Resources: ledger.New(c), Lists: projections.NewLists(v), Strong: reader,
 		Past: projections.NewPast(v, now), Now: now,
-		Grants:  ledger.New(c),
-		Caller:  LocalCaller,
-		Journal: projections.NewJournalReader(v, now), Ledger: name,
+		Grants:          ledger.New(c),
+		Caller:          LocalCaller,
+		Journal:         projections.NewJournalReader(v, now),
 		IndexedMetadata: []string{"order", "customer"},
 		Version:         "v1.2.3", Log: slog.New(slog.NewJSONHandler(f.log, nil)),
 	}

@@ -121,8 +121,7 @@ func (a *api) statement(r *request, in *client.StatementQuery, l listed, s proje
 	}
 	page, err := a.config.Past.Statement(r.ctx(), k, span, from, s.Limit)
 	if from != nil && errors.Is(err, events.ErrOverflow) { // the cursor was forged: no statement has such sums
-		r.fail(paramCursor, errCursorAltered.Error())
-		r.badCursor = true
+		r.failCursor(paramCursor, errCursorAltered)
 		return reply{}, r.check()
 	}
 	if err == nil && page.Closing.Count == 0 {

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -28,9 +29,13 @@ type journalPage struct {
 // journal shows entries of the journal: after a cursor, from a time on, or from the beginning.
 func (a *api) journal(r *request, in *client.JournalQuery, l listed, s projections.Slice) (reply, error) {
 	if !in.From.IsZero() {
-		s.After = projections.JournalFrom(in.From)
+		s.After = projections.JournalFrom(in.From).String()
 	}
 	listed, err := a.config.Journal.After(r.ctx(), s, in.Type)
+	if errors.Is(err, projections.ErrNotInJournal) {
+		r.failCursor(paramAfter, errCursorElsewhere)
+		return reply{}, r.check()
+	}
 	if err != nil {
 		return reply{}, err
 	}
@@ -87,6 +92,6 @@ func showEvent(entry projections.ResolvedEntry) any {
 
 // isJournalPosition reports whether text can be a position in the journal.
 func isJournalPosition(text string) bool {
-	_, _, ok := projections.JournalPosition(text)
+	_, ok := projections.ParseJournalPosition(text)
 	return ok
 }

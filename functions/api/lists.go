@@ -110,7 +110,7 @@ func (a *api) exist(ctx context.Context, ids map[string]string) (err error) {
 
 // listOf returns the list that a request asks for: its path and its filters.
 func (r *request) listOf(in any, valid func(position string) bool) listed {
-	l, v := r.listAt(r.path(), valid), reflect.ValueOf(in).Elem()
+	l, v := listed{r.path(), valid}, reflect.ValueOf(in).Elem()
 	for _, f := range client.FieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.Index)
 		if f.Query == "" || f.Tag.Get("filter") == "-" || value.IsZero() {
@@ -125,11 +125,6 @@ func (r *request) listOf(in any, valid func(position string) bool) listed {
 		}
 	}
 	return l
-}
-
-// listAt returns the list at a path, without filters. It is a list of this ledger only.
-func (r *request) listAt(path string, valid func(position string) bool) listed {
-	return listed{r.config.Ledger + path, valid}
 }
 
 // slice returns the part of l that the parameters limit and cursor select. name is the parameter of the cursor.
@@ -147,12 +142,17 @@ func (r *request) slice(name string, l listed) projections.Slice {
 	position, err := l.position(cursor)
 	// If a filter is invalid, the cursor may belong to the list with the correct filter.
 	if err != nil && (err != errCursorForeign || len(r.faults) == 0) {
-		before := len(r.faults)
-		r.failOnce(name, err.Error())
-		r.badCursor = len(r.faults) > before // false if the parameter already has a fault
+		r.failCursor(name, err)
 	}
 	s.After = position
 	return s
+}
+
+// failCursor records a fault of the cursor in a parameter.
+func (r *request) failCursor(name string, reason error) {
+	before := len(r.faults)
+	r.failOnce(name, reason.Error())
+	r.badCursor = len(r.faults) > before // false if the parameter already has a fault
 }
 
 // A cursor is base64url of a version, a hash of its list, the position after which the next page begins, and a checksum
@@ -168,6 +168,8 @@ const (
 var (
 	errCursorAltered = errors.New("was altered, or was not issued by this API")
 	errCursorForeign = errors.New("belongs to another list or to other filters")
+	// errCursorElsewhere is for positions in the journal.
+	errCursorElsewhere = errors.New("is of another ledger, or of a ledger restored to before this position")
 )
 
 // listed identifies a list of the API. Cursors are valid for one list only.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"ledger.example/client"
@@ -83,12 +82,12 @@ func rewind(ctx context.Context, k forward.Keeper, to time.Time) error {
 	if err != nil {
 		return err
 	}
-	page, _, _ := strings.Cut(c.After, "#")
+	at, _ := projections.ParseJournalPosition(c.After)
 	from := projections.JournalFrom(to.Add(-forward.Margin))
-	if page != "" && from > page || to.After(time.Now()) {
+	if at.KSUID != "" && from.KSUID > at.KSUID || to.After(time.Now()) {
 		return fmt.Errorf("rewind %s: events that are not delivered yet would be skipped", to.Format(time.RFC3339))
 	}
-	return k.Store(ctx, forward.Cursor{After: from})
+	return k.Store(ctx, forward.Cursor{After: from.String()})
 }
 
 // readJournal reads a page of the journal. Its cursors are positions in the table, so that they outlive a restore.

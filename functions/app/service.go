@@ -95,8 +95,8 @@ func (s *Service) Queries() http.Handler { return s.serve(false, true) }
 func (s *Service) serve(writes, reads bool) http.Handler {
 	c := api.Config{
 		Caller: s.config.Caller, Resources: s.ledger, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log,
-		Console: s.config.Console,
-		Ledger:  s.config.Table, IndexedMetadata: s.config.Indexed,
+		Console:         s.config.Console,
+		IndexedMetadata: s.config.Indexed,
 	}
 	if writes {
 		c.Commands = s.ledger

@@ -154,12 +154,14 @@ func isProfile(s string) bool {
 		json.Unmarshal([]byte(s), &content) == nil && len(content.Addresses) <= mostAddresses
 }
 
-// isPosition reports whether s is a page of the journal, and how many of its entries were read if not all.
+// isPosition reports whether s is a page of the journal, and how many of its entries were read if not all; or > and the
+// KSUID of a time.
 func isPosition(s string) bool {
-	page, read, isCut := strings.Cut(s, "#")
+	id, isTime := strings.CutPrefix(s, ">")
+	page, read, isCut := strings.Cut(id, "#")
 	_, isKSUID := instantOf(page)
 	n, err := strconv.Atoi(read)
-	return isKSUID && (!isCut || err == nil && 1 <= n && n < entriesMax)
+	return isKSUID && (!isCut || !isTime && err == nil && 1 <= n && n < entriesMax)
 }
 
 // Limits from docs/api.md.

@@ -188,11 +188,12 @@ func (h *history) rewind() {
 	c, err := keep.Load(h.ctx)
 	h.must(err)
 	to := projections.JournalFrom(h.now.Add(-h.seconds(0, 5*time.Minute)))
-	if c.After == "" || to > c.After {
+	at, _ := projections.ParseJournalPosition(c.After)
+	if c.After == "" || to.KSUID > at.KSUID {
 		return
 	}
-	h.must(keep.Store(h.ctx, forward.Cursor{After: to}))
-	h.replayed = h.entries(to)
+	h.must(keep.Store(h.ctx, forward.Cursor{After: to.String()}))
+	h.replayed = h.entries(to.String())
 }
 
 var errEnd = errors.New("end")
