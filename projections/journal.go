@@ -253,12 +253,16 @@ func takeEntries(
 }
 
 // Final yields the pages after a page that no page can come before any more: those that the trail leaves behind. It
-// yields void ones, too. After an error it ends.
+// yields void ones, too. After an error it ends. Error: also a clock that differs from the store's by more than
+// store.ClockTolerance, in any reply. With a slow one, pages would seem to be missing.
 func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2[JournalPage, error] {
 	return func(yield func(JournalPage, error) bool) {
 		for {
-			begun := r.now()
+			begun, sent := r.now(), time.Now()
 			pages, at, err := r.pages(ctx, JournalPosition{KSUID: after}, journalPages)
+			if err == nil {
+				err = r.compareClock(at, sent)
+			}
 			if err != nil {
 				yield(JournalPage{}, fmt.Errorf("read the journal after page %q: %w", after, err))
 				return
@@ -275,4 +279,18 @@ func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2
 			}
 		}
 	}
+}
+
+// compareClock compares the process's clock with the store's in a reply to a request that was sent at a monotonic time.
+func (r *JournalReader) compareClock(at, sent time.Time) error {
+	var clock store.Clock
+	clock.Observe(at, sent, time.Now())
+	switch off, db := clock.Off(r.now(), time.Now()); {
+	case at.IsZero():
+		return errors.New("the store did not tell its time, so this machine's clock could not be compared with it")
+	case off:
+		return fmt.Errorf("this machine's clock says %s and the store's %s: they may differ by %v. Nothing was judged by "+
+			"it. Set the clock, and run again", events.FormatTime(r.now()), events.FormatTime(db), store.ClockTolerance)
+	}
+	return nil
 }

@@ -83,9 +83,9 @@ func (env *environment) digest(ctx context.Context, c digest.Config) error {
 	if err != nil {
 		return err
 	}
-	for _, size := range r.Lost {
-		env.say(fmt.Sprintf("The note of %s does not hold any more: it is kept as %d.lost.",
-			counted(size, "entry", "entries"), size))
+	for _, lost := range r.Lost {
+		env.say(fmt.Sprintf("The note of %s does not hold any more: it is kept as %s.",
+			counted(lost.Size, "entry", "entries"), lost.File))
 	}
 	if r.Note.Size == 0 {
 		env.say(fmt.Sprintf("The journal has no entry yet that is older than %v.", projections.JournalTrail))

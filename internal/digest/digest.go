@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -39,7 +40,13 @@ type Config struct {
 type Result struct {
 	Note proof.Note // the newest
 	New  int64      // entries since the note before
-	Lost []int64    // sizes of the notes that Resume gave up
+	Lost []Lost     // notes that Resume gave up
+}
+
+// Lost is a note that the table does not fulfill any more.
+type Lost struct {
+	Size int64
+	File string // its name in the folder of the notes
 }
 
 // whatToDo ends the errors of a journal that is not the one of the notes.
@@ -150,7 +157,7 @@ func (d *dir) agrees(before int64, tree *proof.Tree, page string) error {
 }
 
 // resume reads the journal anew, and sets the notes aside that it does not fulfill.
-func (d *dir) resume(ctx context.Context, c Config) (lost []int64, err error) {
+func (d *dir) resume(ctx context.Context, c Config) (lost []Lost, err error) {
 	holds, err := d.judge(ctx, c, &Report{})
 	if err != nil {
 		return nil, err
@@ -161,10 +168,14 @@ func (d *dir) resume(ctx context.Context, c Config) (lost []int64, err error) {
 			keep = append(keep, n)
 			continue
 		}
-		lost = append(lost, n.Size)
-		if err := os.Rename(d.noteFile(n.Size), d.noteFile(n.Size)+lostSuffix); err != nil {
+		path, err := d.lostFile(n.Size)
+		if err != nil {
 			return nil, err
 		}
+		if err := os.Rename(d.noteFile(n.Size), path); err != nil {
+			return nil, err
+		}
+		lost = append(lost, Lost{n.Size, filepath.Base(path)})
 	}
 	d.notes = keep
 	return lost, d.load()

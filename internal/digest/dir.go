@@ -208,6 +208,20 @@ func (d *dir) noteFile(size int64) string {
 	return filepath.Join(d.path, folder, strconv.FormatInt(size, 10))
 }
 
+// lostFile returns a path for a lost note that no earlier one has: SIZE.lost, SIZE.2.lost and so on.
+func (d *dir) lostFile(size int64) (string, error) {
+	path := d.noteFile(size) + lostSuffix
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+			return path, err
+		}
+		path = d.noteFile(size) + "." + strconv.Itoa(n) + lostSuffix
+	}
+}
+
 // note signs and writes a note of a tree, up to a page of the journal. The hashes are on the disk before it is.
 func (d *dir) note(tree *proof.Tree, page string) error {
 	n := proof.Note{Origin: d.signer.Name(), Size: tree.Size, Root: tree.Root(), Page: page}

@@ -224,7 +224,7 @@ func TestResumeAfterARestore(t *testing.T) {
 	c := b.config()
 	c.Resume = true
 	r, err := digest.Run(t.Context(), c)
-	if err != nil || r.Note.Size != 8 || !slices.Equal(r.Lost, []int64{8}) {
+	if err != nil || r.Note.Size != 8 || !slices.Equal(r.Lost, []digest.Lost{{Size: 8, File: "8.lost"}}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if found := b.findings(); !strings.Contains(found, "8.lost") || strings.Count(found, "\n") > 0 {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -18,8 +17,7 @@ import (
 // sealed makes a digest of a table. check compares it with a table later, and returns the findings.
 func sealed(t *testing.T, client *dynamodb.Client) (check func(*dynamodb.Client) string) {
 	t.Helper()
-	c := digest.Config{Table: store.NewTable(client, books), Origin: "ledger-journal/" + books, Dir: t.TempDir(),
-		Now: func() time.Time { return time.Now().Add(time.Minute) }}
+	c := digest.Config{Table: store.NewTable(client, books), Origin: "ledger-journal/" + books, Dir: t.TempDir()}
 	if err := digest.NewKey(c.Dir, c.Origin); err != nil {
 		t.Fatal(err)
 	}
