@@ -59,7 +59,7 @@ func (env *environment) digestCommand() *cobra.Command {
 	return cmd
 }
 
-// originOf is the name of a ledger in its notes.
+// originOf is the name of a ledger in the notes of a new key. It stays, whatever its table is called later.
 func originOf(table string) string { return "ledger-journal/" + table }
 
 // digesting opens the table, and shows the progress of do.
@@ -71,7 +71,7 @@ func (env *environment) digesting(
 		return err
 	}
 	var read atomic.Int64
-	c.Table, c.Origin, c.Progress = store.NewTable(client, o.table), originOf(o.table), read.Store
+	c.Table, c.Progress = store.NewTable(client, o.table), read.Store
 	status := func(time.Duration) (string, int64) {
 		return counted(read.Load(), "entry", "entries") + " read", read.Load()
 	}

@@ -46,6 +46,9 @@ func Check(ctx context.Context, c Config) (r Report, err error) {
 	if len(d.notes) == 0 {
 		return r, d.errNoNote()
 	}
+	if _, err := d.identify(ctx, c); err != nil {
+		return r, err
+	}
 	for _, path := range d.lost {
 		r.find("%s: its journal was lost by a restore", path)
 	}
@@ -170,6 +173,9 @@ func Entries(ctx context.Context, c Config, to io.Writer) (n proof.Note, err err
 	if n.Size == 0 {
 		return n, d.errNoNote()
 	}
+	if _, err := d.identify(ctx, c); err != nil {
+		return n, err
+	}
 	var tree proof.Tree
 	lines := json.NewEncoder(to)
 	lines.SetEscapeHTML(false)
@@ -215,6 +221,9 @@ func Prove(ctx context.Context, c Config, event store.Key) (p proof.Inclusion, e
 		return p, d.errNoNote()
 	case d.stored < n.Size:
 		return p, fmt.Errorf("%s lacks hashes: run `ledger digest` again, which reads the whole journal", d.file.Name())
+	}
+	if _, err := d.identify(ctx, c); err != nil {
+		return p, err
 	}
 	if p.Index, err = c.indexOf(ctx, event, n.Size); err != nil {
 		return p, err

@@ -29,7 +29,6 @@ const notesEvery = 10_000
 // Config says which ledger is digested, and where.
 type Config struct {
 	Table    store.Table
-	Origin   string // names the ledger
 	Dir      string
 	Resume   bool             // after a restore of the table: go on from the newest note that still holds
 	Now      func() time.Time // nil: time.Now
@@ -67,7 +66,12 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 	if err := d.openKey(); err != nil {
 		return r, err
 	}
+	hasNewest, err := d.identify(ctx, c)
+	if err != nil {
+		return r, err
+	}
 	if c.Resume {
+		hasNewest = true // resume keeps only such notes
 		if r.Lost, err = d.resume(ctx, c); err != nil {
 			return r, err
 		}
@@ -79,7 +83,7 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 	before, page := d.newest(), ""
 	if tree.Size == before.Size && before.Size > 0 {
 		page = before.Page
-		if err := d.stands(ctx, c); err != nil {
+		if err := d.stands(ctx, c, hasNewest); err != nil {
 			return r, err
 		}
 	}
@@ -120,27 +124,16 @@ func Run(ctx context.Context, c Config) (r Result, err error) {
 }
 
 // stands returns an error unless the journal still has the page of the newest note, and begins with what was sealed.
-func (d *dir) stands(ctx context.Context, c Config) error {
-	newest, first := d.newest(), tlog.Hash{}
-	page, _, err := c.Table.Get(ctx, store.Journal.Key(newest.Page), store.Strong)
-	if err != nil {
-		return err
+func (d *dir) stands(ctx context.Context, c Config, hasPage bool) error {
+	if !hasPage {
+		return fmt.Errorf("page %s of the journal, the last one of the note of %d entries, is missing: %s",
+			d.newest().Page, d.newest().Size, whatToDo)
 	}
-	if page == nil {
-		return fmt.Errorf("page %s of the journal, the last one of the note of %d entries, is missing: %s", newest.Page,
-			newest.Size, whatToDo)
+	is, err := d.beginsAsSealed(ctx, c)
+	if err == nil && !is {
+		err = fmt.Errorf("the journal does not begin with what was sealed: %s", whatToDo)
 	}
-	err = c.walk(ctx, "", func(_ store.Key, canonical []byte, _ error) error {
-		first = tlog.RecordHash(canonical)
-		return errEnd
-	}, func(events.KSUID) error { return nil })
-	if err != nil && !errors.Is(err, errEnd) {
-		return err
-	}
-	if sealed, err := d.leaf(0); err != nil || first != sealed {
-		return errors.Join(err, fmt.Errorf("the journal does not begin with what was sealed: %s", whatToDo))
-	}
-	return nil
+	return err
 }
 
 // agrees compares the tree, which has the journal up to a page, with the notes of its size and of that page. before is

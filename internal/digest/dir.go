@@ -50,7 +50,8 @@ type kept struct {
 	signed []byte
 }
 
-// NewKey makes a key in a directory, which it creates. origin names the ledger. Error: the directory has a key.
+// NewKey makes a key in a directory, which it creates. origin names the ledger in all notes of the directory, also when
+// its table has another name since a restore. Error: the directory has a key.
 func NewKey(path, origin string) error {
 	private, public, err := note.GenerateKey(rand.Reader, origin)
 	if err != nil {
@@ -80,17 +81,17 @@ func open(c Config) (*dir, error) {
 		return nil, err
 	}
 	d := &dir{path: c.Dir, lock: lock}
-	if err := d.read(c.Origin); err != nil {
+	if err := d.read(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
 
-func (d *dir) read(origin string) (err error) {
+func (d *dir) read() (err error) {
 	if err := syscall.Flock(int(d.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("another digest uses %s: wait until it ends", d.path)
 	}
-	if err := d.readKey(origin); err != nil {
+	if err := d.readKey(); err != nil {
 		return err
 	}
 	if err := d.readNotes(); err != nil {
@@ -110,8 +111,8 @@ func (d *dir) close() error {
 	return errors.Join(d.file.Close(), d.lock.Close())
 }
 
-// readKey reads the public key, which must be that of the ledger.
-func (d *dir) readKey(origin string) error {
+// readKey reads the public key.
+func (d *dir) readKey() error {
 	public, err := io.ReadAll(d.lock)
 	if err != nil {
 		return err
@@ -119,10 +120,6 @@ func (d *dir) readKey(origin string) error {
 	d.public = strings.TrimSpace(string(public))
 	if d.verifier, err = note.NewVerifier(d.public); err != nil {
 		return fmt.Errorf("%s: %w: take it from a copy", d.lock.Name(), err)
-	}
-	if name := d.verifier.Name(); name != origin {
-		return fmt.Errorf("%s is the directory of %q, and the table is that of %q: give its own directory", d.path,
-			name, origin)
 	}
 	return nil
 }

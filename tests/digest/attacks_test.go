@@ -128,6 +128,9 @@ func TestEventMissingBehindTheNote(t *testing.T) {
 // it lacks the hashes, does not pass over the note.
 func TestNoteIsNotPassedOver(t *testing.T) {
 	b := newBook(t)
+	b.drop(store.Journal.Key(string(b.pages[2].ID)))
+	b.run()
+	b.write(b.pages[2])
 	b.run()
 	b.list(posted("t-4", 6)) // the entries of both pages are now on this one
 	last := b.pages[2:]
@@ -187,15 +190,17 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	with := func(text string) func(string) string { return func(string) string { return text } }
-	other := newBook(t)
+	other := newTheirs(t)
 	other.run()
 	theirs := func(name string) string { return other.files()[name] }
 	for name, c := range map[string]struct {
 		damage func(*book, *digest.Config)
 		want   [4]string // errors of a run, a check, a proof and of entries
 	}{
-		"another ledger": {func(_ *book, c *digest.Config) { c.Origin = "ledger-journal/others" },
-			all("give its own directory")},
+		"another ledger": {func(_ *book, c *digest.Config) { c.Table = newTheirs(t).Table },
+			all("is the directory of another ledger")},
+		"an empty ledger": {func(b *book, c *digest.Config) { c.Table = newEmptyBook(t, b.now).Table },
+			all("is the directory of another ledger")},
 		"no directory": {func(b *book, c *digest.Config) { c.Dir = b.TempDir() }, all("make one with --new-key")},
 		"no key": {func(b *book, _ *digest.Config) { b.must(os.Remove(filepath.Join(b.dir, "key"))) },
 			[4]string{"no such file", fine, fine, fine}},

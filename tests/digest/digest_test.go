@@ -37,6 +37,8 @@ type book struct {
 	now   time.Time
 	dir   string
 	pages []projections.JournalPage
+
+	tables int // copies of the table
 }
 
 // newEmptyBook returns a book without entries at a time.
@@ -108,7 +110,7 @@ func (b *book) put(item store.Item) {
 }
 
 func (b *book) config() digest.Config {
-	return digest.Config{Table: b.Table, Origin: origin, Dir: b.dir, Now: func() time.Time { return b.now }}
+	return digest.Config{Table: b.Table, Dir: b.dir, Now: func() time.Time { return b.now }}
 }
 
 func (b *book) run() digest.Result {
@@ -140,6 +142,9 @@ func (b *book) files() map[string]string {
 	}))
 	return all
 }
+
+// truncateHashes loses the cache of the tree.
+func (b *book) truncateHashes() { b.must(os.Truncate(filepath.Join(b.dir, "hashes"), 0)) }
 
 func (b *book) key() string {
 	return b.files()["key.pub"]

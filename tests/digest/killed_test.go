@@ -27,7 +27,7 @@ func killedJournal() *largeTable {
 }
 
 func (l *largeTable) config(dir string) digest.Config {
-	return digest.Config{Table: l, Origin: origin, Dir: dir, Now: l.now}
+	return digest.Config{Table: l, Dir: dir, Now: l.now}
 }
 
 // runToBeKilled makes a digest. It writes a byte to the standard output after each request.

@@ -17,8 +17,8 @@ import (
 // sealed makes a digest of a table. check compares it with a table later, and returns the findings.
 func sealed(t *testing.T, client *dynamodb.Client) (check func(*dynamodb.Client) string) {
 	t.Helper()
-	c := digest.Config{Table: store.NewTable(client, books), Origin: "ledger-journal/" + books, Dir: t.TempDir()}
-	if err := digest.NewKey(c.Dir, c.Origin); err != nil {
+	c := digest.Config{Table: store.NewTable(client, books), Dir: t.TempDir()}
+	if err := digest.NewKey(c.Dir, "ledger-journal/"+books); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := digest.Run(t.Context(), c); err != nil {
