@@ -79,7 +79,7 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 	if !before.Sound() {
 		t.Fatal(some(before.Findings))
 	}
-	check := sealed(t, client)
+	check := sealed(t, client, now)
 	if found := check(client); found != "" {
 		t.Fatal(found)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -14,10 +15,10 @@ import (
 	"ledger.example/internal/store"
 )
 
-// sealed makes a digest of a table. check compares it with a table later, and returns the findings.
-func sealed(t *testing.T, client *dynamodb.Client) (check func(*dynamodb.Client) string) {
+// sealed makes a digest of a table, whose clock is now. check compares it with a table later, and returns the findings.
+func sealed(t *testing.T, client *dynamodb.Client, now func() time.Time) (check func(*dynamodb.Client) string) {
 	t.Helper()
-	c := digest.Config{Table: store.NewTable(client, books), Dir: t.TempDir()}
+	c := digest.Config{Table: store.NewTable(client, books), Dir: t.TempDir(), Now: now}
 	if err := digest.NewKey(c.Dir, "ledger-journal/"+books); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func sealed(t *testing.T, client *dynamodb.Client) (check func(*dynamodb.Client)
 // What leaves no trace in the table, if the checksums are computed anew, is named by a check of an earlier digest.
 func TestDigestNamesWhatLeavesNoTrace(t *testing.T) {
 	sound := copyOfBook(t)
-	check := sealed(t, sound.client(t))
+	check := sealed(t, sound.client(t), time.Now)
 	all := slices.DeleteFunc(corruptions(t), func(c corruption) bool { return c.section != "checksums" })
 	tryEach(t, all, func(b book, wanted wants) string {
 		b.recomputeChecksums()
@@ -60,7 +61,7 @@ func TestDigestNamesWhatLeavesNoTrace(t *testing.T) {
 // gone or void, or its entries are no longer in their order: then the page must be copied back before the rebuild.
 func TestRebuildKeepsDigests(t *testing.T) {
 	sound := copyOfBook(t)
-	check := sealed(t, sound.client(t))
+	check := sealed(t, sound.client(t), time.Now)
 	all := slices.DeleteFunc(corruptions(t), func(c corruption) bool {
 		isOfEvents := func(w want) bool { return !repairs(w.code) }
 		return c.altersEvents() || slices.ContainsFunc(c.wanted, isOfEvents)
