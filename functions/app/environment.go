@@ -40,6 +40,9 @@ const (
 	VariableIndexed = "LEDGER_INDEXED_METADATA"
 	// VariableBus names the EventBridge bus of the forwarder.
 	VariableBus = "LEDGER_EVENT_BUS"
+	// VariableSource is the source of the events that the forwarder sends. By default, it is ledger/ and the name of the
+	// table.
+	VariableSource = "LEDGER_EVENT_SOURCE"
 )
 
 // Open returns the service that the environment describes. getenv is os.Getenv; a nil log is slog.Default(). The error

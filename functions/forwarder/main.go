@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -15,7 +16,7 @@ func main() {
 		name := os.Getenv(app.VariableBus)
 		b := bus{
 			client: eventbridge.NewFromConfig(app.BusConfig(os.Getenv)),
-			name:   name, source: "ledger/" + os.Getenv(app.VariableTable),
+			name:   name, source: cmp.Or(os.Getenv(app.VariableSource), "ledger/"+os.Getenv(app.VariableTable)),
 		}
 		app.Start(s.Forward(name, b.deliver))
 	}, app.VariableBus)

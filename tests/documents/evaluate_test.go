@@ -235,6 +235,7 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 		"KmsKeyArn":         {key + " arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-0a", "alias/aws/dynamodb arn:aws:kms:eu-central-1:123456789012:alias/x 0a1b"},
 		"IndexedMetadata":   {"order order,customer.id,A_b,c-d,5", "order, , a,, a,b,c,d,e,f a#b é " + strings.Repeat("a", 41)},
 		"EventBus":          {"default ledger.events-1", "arn:aws:events:eu-central-1:123456789012:event-bus/x a/b _a " + strings.Repeat("a", 65)},
+		"EventSource":       {"ledger/books com.example.ledger urn:ledger:books", "/books é a,b _a " + strings.Repeat("a", 129)},
 		"BreakGlassRoleArn": {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass", "break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
 		"OperatorRoleArn":   {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass", "break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
 	}
