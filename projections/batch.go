@@ -27,6 +27,9 @@ type Record struct {
 	PK, SK         string
 	Removed        bool            // a REMOVE record; the ledger never deletes an item
 	Altered        bool            // a MODIFY record; the ledger never alters an event
+
+	// Current is an account's newest change as its copy shows it, from the record: see Copied. nil: it must be read.
+	Current *events.AccountChanged
 	Figures        *events.Figures // of a posting, from the record; nil: they must be read
 	Written        time.Time       // about when the item changed; zero: unknown
 	Event          events.Event    // of the journal, from the record; nil: it must be read
@@ -60,6 +63,7 @@ type job struct {
 	effort  effort         // of a balance
 	seen    Seen           // of a view
 	event   events.Event   // of the lists; nil: it must be read from the table
+	copied  *Record        // of the copy of an account's newest change; nil: the job is another one
 	err     error
 }
 
@@ -77,7 +81,8 @@ type job struct {
 // with an event that cannot be decoded. That projection stays stale until the event is repaired and a rebuild, or
 // usually the next posting, updates it. An event of a newer version does fail: a deployment makes it readable.
 //
-// A record of an altered or deleted event is logged and counted, and changes nothing.
+// A record of an altered or deleted event is logged and counted, and changes nothing. So is one of an altered copy of an
+// account's newest change.
 func (p *Projector) Project(ctx context.Context, batch []Record) (failed string, err error) {
 	ctx, cancel := untilReport(ctx)
 	defer cancel()
@@ -167,6 +172,12 @@ func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
 			alarm(ctx, p.log, "item was deleted", r, "ItemsDeleted")
 		case r.Altered && store.IsEvent(r.SK):
 			alarm(ctx, p.log, "event was altered", r, "EventsAltered")
+		case IsWatched(r.SK):
+			if account, ok := store.Current.Parse(r.Key()); ok {
+				jobs = append(jobs, &job{Target: Target{Account: account}, first: i, records: 1, copied: &r})
+			} else {
+				alarm(ctx, p.log, "key is malformed", r, "RecordsMalformed")
+			}
 		case !eachTarget(r, touch):
 			alarm(ctx, p.log, "key is malformed", r, "RecordsMalformed")
 		}
@@ -182,6 +193,9 @@ func alarm(ctx context.Context, log *slog.Logger, what string, r Record, metric 
 func (p *Projector) apply(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if j.copied != nil {
+		return p.compareCurrent(ctx, *j.copied, j.Account)
 	}
 	if j.View != nil {
 		return p.Refresh(ctx, j.Target, j.seen)

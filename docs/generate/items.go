@@ -54,11 +54,11 @@ func numberedCodes(behind bool) string {
 	return strings.Join(codes, ", ")
 }
 
-// prefixes are the conditions on the SK of a record that some kinds of events meet, each once.
+// prefixes are the conditions on the SK of a record that some kinds of items meet, each once.
 func prefixes(suits func(sk string) bool) (all []string) {
 	for _, p := range store.ItemTypes() {
 		is := `{"prefix":"` + p.Prefix() + `"}`
-		if store.IsEvent(p.Prefix()) && suits(p.Prefix()) && !slices.Contains(all, is) {
+		if suits(p.Prefix()) && !slices.Contains(all, is) {
 			all = append(all, is)
 		}
 	}
@@ -72,11 +72,11 @@ func filtered(prefixes ...string) string {
 
 // projectorFilters are the filters of the projector's event source. Postings, the most of all, are the first.
 func projectorFilters() []string {
-	projected := prefixes(projections.IsProjected)
-	others := prefixes(func(sk string) bool { return !projections.IsProjected(sk) })
+	projected, watched := prefixes(projections.IsProjected), prefixes(projections.IsWatched)
+	others := prefixes(func(sk string) bool { return store.IsEvent(sk) && !projections.IsProjected(sk) })
 	return []string{
 		`{` + filtered(projected[0]),
-		`{` + filtered(projected[1:]...),
+		`{` + filtered(slices.Concat(projected[1:], watched)...),
 		`{"dynamodb":{"NewImage":{"` + store.AttrPK + `":{"S":[{"exists":false}]}}}}`,
 		`{"eventName":["MODIFY"],` + filtered(others...),
 	}

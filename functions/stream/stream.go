@@ -35,6 +35,7 @@ func Handler(consume Consumer) Function {
 				Figures:        figures(r),
 				Written:        r.Change.ApproximateCreationDateTime.Time,
 				Event:          event(r),
+				Current:        current(r),
 			}
 		}
 		failed, err := consume(ctx, batch)
@@ -64,6 +65,19 @@ func event(r lambdaevents.DynamoDBEventRecord) events.Event {
 		return nil
 	}
 	return e
+}
+
+// current decodes the image of a copy of an account's newest change. It returns nil for any other record, for one without
+// an image, and for a copy of a newer version.
+func current(r lambdaevents.DynamoDBEventRecord) *events.AccountChanged {
+	if !projections.IsWatched(text(r.Change.Keys, store.AttrSK)) || len(r.Change.NewImage) == 0 {
+		return nil
+	}
+	c, err := projections.Copied(attributes(r.Change.NewImage))
+	if err != nil {
+		return nil
+	}
+	return c
 }
 
 // figures decodes the figures of a new posting from its image. It returns nil for any other record.

@@ -2,7 +2,7 @@ package store
 
 import (
 	"fmt"
-	"maps"
+	"strconv"
 
 	"ledger.example/events"
 )
@@ -18,19 +18,30 @@ func (e *ItemEncoder) Current(c events.AccountChanged) Item {
 }
 
 // DecodeCurrent decodes an item of Current. Errors: those of DecodeEvent.
-func DecodeCurrent(i Item) (events.AccountChanged, error) {
-	r := Open(i, Current.Type)
-	key := Key{PK: r.Text(AttrPK), SK: r.Text(AttrSK)}
-	number := r.Integer("Number")
+func DecodeCurrent(i Item) (events.AccountChanged, error) { return DecodeCurrentAttributes(attributes(i)) }
+
+// DecodeCurrentAttributes is DecodeCurrent of all attributes of an item, in any order. It takes over the slice.
+func DecodeCurrentAttributes(all events.Fields) (events.AccountChanged, error) {
+	var key Key
+	var number int64
+	var kind, sk *events.Field
+	for i := range all {
+		switch f := &all[i]; f.Name {
+		case AttrPK:
+			key.PK = f.Text
+		case AttrSK:
+			key.SK, sk = f.Text, f
+		case AttrType:
+			kind = f
+		case "Number":
+			number, _ = strconv.ParseInt(f.Text, 10, 64)
+		}
+	}
 	account, ok := Current.Parse(key)
-	if !ok {
-		r.Fail(AttrSK, "is not that of an account's newest change")
+	if !ok || number < 1 || kind == nil || kind.Type != events.TextField || kind.Text != Current.Type {
+		return events.AccountChanged{}, fmt.Errorf("%w: item %s %s is no %s", ErrMalformedItem, key.PK, key.SK,
+			Current.Type)
 	}
-	if r.Err() != nil {
-		return events.AccountChanged{}, fmt.Errorf("item %s %s: %w", key.PK, key.SK, r.Err())
-	}
-	change := maps.Clone(i)
-	change[AttrSK] = String(Change.Key(account, number).SK)
-	change[AttrType] = String(events.AccountChanged{}.EventName())
-	return Only[events.AccountChanged](DecodeEvent(change))
+	sk.Text, kind.Text = Change.Key(account, number).SK, events.AccountChanged{}.EventName()
+	return Only[events.AccountChanged](DecodeAttributes(all))
 }

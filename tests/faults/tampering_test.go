@@ -113,6 +113,62 @@ func TestTamperingIsReported(t *testing.T) {
 	})
 }
 
+// The projector compares each copy of an account's newest change with the change. A forged one, with a checksum or
+// without, that shows other values, a change that does not exist, or an older change, raises the alarm of altered events
+// once. Changes through the API raise none, in whatever order their records come.
+func TestForgedCopiesOfAccountsAreReported(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := tampered(t, system.Pumped)
+		s.Must(201, "PUT", "/v1/accounts/joe", `{"overdraft":{"USD":"900"}}`)
+		k, older := store.Current.Key("joe"), store.Item(nil)
+		for i, state := range []string{"frozen", "open", "frozen"} {
+			s.Must(200, "PATCH", "/v1/accounts/joe", fmt.Sprintf(`{"state":%q,"name":"Joe %d"}`, state, i))
+			if state == "open" {
+				older = s.Contents()[k]
+			}
+		}
+		project(s)
+		wanted := map[store.Key]int{}
+		check := func(what string) {
+			t.Helper()
+			project(s)
+			if got := counts(s, "EventsAltered"); !maps.Equal(got, wanted) {
+				t.Errorf("%s: %v, wanted %v", what, got, wanted)
+			}
+		}
+		check("changes of the account")
+		right := s.Contents()[k]
+		genuine, err := store.DecodeCurrent(right)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, forge := range map[string]func(*events.AccountChanged){
+			"a thawed account":       func(c *events.AccountChanged) { c.State = events.StateOpen },
+			"an overdraft of more":   func(c *events.AccountChanged) { c.Overdraft = events.Overdraft{Limits: map[string]events.Amount{"USD": events.NewAmount(99_999_999)}} },
+			"a change that is not":   func(c *events.AccountChanged) { c.Number++ },
+			"another name, no state": func(c *events.AccountChanged) { c.Name, c.State = "Jim", events.StateClosed },
+		} {
+			forged := genuine
+			forge(&forged)
+			s.Put(store.NewItemEncoder(1).Current(forged))
+			wanted[k]++
+			check(what)
+		}
+		altered := maps.Clone(right)
+		altered["State"] = store.String("open") // its checksum is wrong
+		s.Put(altered)
+		wanted[k]++
+		check("a copy without its checksum")
+		s.Put(older)
+		wanted[k]++
+		check("an older change")
+		s.Put(right)
+		check("the right copy again")
+		s.Must(200, "PATCH", "/v1/accounts/joe", `{"state":"open"}`)
+		check("a later change")
+	})
+}
+
 // granted returns the first grant to ann on an account.
 func granted(account string) events.MemberGranted {
 	at := time.Now().UTC().Truncate(time.Microsecond)

@@ -149,6 +149,8 @@ func (w logWatcher) Handle(_ context.Context, r slog.Record) error {
 		case a.Key == "error" && strings.Contains(a.Value.String(), projections.ErrPostingsMissing.Error()) &&
 			!w.damaged:
 			w.fail("%s: %s: %v", w.process.name, r.Message, a.Value)
+		case a.Key == "EventsAltered":
+			w.fail("%s: %s: a false alarm", w.process.name, r.Message)
 		case a.Key == "RecordsMalformed":
 			malformed = true
 		case a.Key == "sequence_number":

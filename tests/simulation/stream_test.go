@@ -9,9 +9,6 @@ import (
 	"sync"
 	"time"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"ledger.example/functions/stream"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
@@ -195,12 +192,17 @@ func (h *history) consume(ctx context.Context, s *shard) {
 	}
 }
 
+// isFiltered reports whether the event source's filters pass a record to the projector.
+func isFiltered(r record) bool {
+	return projections.IsProjected(r.key.SK) || projections.IsWatched(r.key.SK)
+}
+
 // deliver delivers a batch to a projector until all of it succeeds, as Lambda does: it retries from the first record
 // that failed, and bisects the batch if the function returned an error.
 func (h *history) deliver(ctx context.Context, batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if projections.IsProjected(r.key.SK) || h.occurs(Unfiltered, true) {
+		if isFiltered(r) || h.occurs(Unfiltered, true) {
 			wanted = append(wanted, r)
 		}
 	}
@@ -214,7 +216,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 		cancel()
 		h.observe()
 		if n := h.add(ctx, "requests", 0) - sent; n > 0 &&
-			!slices.ContainsFunc(wanted, func(r record) bool { return projections.IsProjected(r.key.SK) }) {
+			!slices.ContainsFunc(wanted, isFiltered) {
 			h.fail("the projector sends %d requests for records of projections only, such as %v", n, wanted[0].key)
 		}
 		done := wanted
@@ -297,41 +299,6 @@ func (h *history) checkLogged(done []record) {
 			h.fail("record %v has a malformed key, but succeeded without a log entry", r.key)
 		}
 	}
-}
-
-// event is a batch as Lambda delivers it.
-func event(batch []record) lambdaevents.DynamoDBEvent {
-	e := lambdaevents.DynamoDBEvent{Records: make([]lambdaevents.DynamoDBEventRecord, len(batch))}
-	for i, r := range batch {
-		e.Records[i] = lambdaevents.DynamoDBEventRecord{
-			EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
-			Change: lambdaevents.DynamoDBStreamRecord{
-				SequenceNumber: strconv.Itoa(r.number),
-				Keys: map[string]lambdaevents.DynamoDBAttributeValue{
-					store.AttrPK: lambdaevents.NewStringAttribute(r.key.PK),
-					store.AttrSK: lambdaevents.NewStringAttribute(r.key.SK),
-				},
-				NewImage: imageOf(r.image),
-			},
-		}
-	}
-	return e
-}
-
-// imageOf converts the strings, numbers and flags of an item to the form in which Lambda delivers them.
-func imageOf(item store.Item) map[string]lambdaevents.DynamoDBAttributeValue {
-	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
-	for name, value := range item {
-		switch v := value.(type) {
-		case *types.AttributeValueMemberS:
-			image[name] = lambdaevents.NewStringAttribute(v.Value)
-		case *types.AttributeValueMemberN:
-			image[name] = lambdaevents.NewNumberAttribute(v.Value)
-		case *types.AttributeValueMemberBOOL:
-			image[name] = lambdaevents.NewBooleanAttribute(v.Value)
-		}
-	}
-	return image
 }
 
 // projectorProcess picks one of three projector processes, and starts it if it is not running.
