@@ -67,8 +67,15 @@ type Transaction struct {
 
 	Reverses string `json:"reverses"` // the id of the transaction that this one reverses, "" for none
 	Reversed []Leg  `json:"reversed"` // how much of each posting was reversed, with its sign; nil for nothing
-	DryRun   bool   `json:"dry_run"`  // nothing was written
+
+	// Reversals are the ids of the newest ReversalsShown reversals, newest first: of those that Reversals lists. It is
+	// empty if there are none, and nil in lists and in answers to writes.
+	Reversals []string `json:"reversals"`
+	DryRun    bool     `json:"dry_run"` // nothing was written
 }
+
+// ReversalsShown is the maximum number of reversals that a transaction names.
+const ReversalsShown = 10
 
 // AsPosted returns Captured if t is a captured hold, otherwise Postings.
 func (t Transaction) AsPosted() []Posting {

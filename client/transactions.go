@@ -129,13 +129,13 @@ var (
 		ID: "listTransactions", Path: transactionsPath, Summary: "List transactions by time, all or by metadata",
 		May: admins,
 	}
-	// Strongly consistent. The transaction is shown with its status, its end if it is a hold, and what was reversed of
-	// it.
+	// Strongly consistent. The transaction is shown with its status, its end if it is a hold, what was reversed of it, and
+	// its newest reversals.
 	GetTransaction = Op[TransactionID, Transaction]{
 		ID: "getTransaction", Path: oneTransactionPath, Summary: "Get a transaction with all its postings",
 		May: legViewers, Tagged: true,
 	}
-	// Oldest first. Strongly consistent.
+	// Oldest first. Strongly consistent. Users do not see a reversal of which they may see no posting.
 	ListReversals = Op[TransactionID, List[Transaction]]{
 		ID: "listReversals", Path: oneTransactionPath + "/reversals", Summary: "List the reversals of a transaction",
 		May: legViewers,

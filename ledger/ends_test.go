@@ -82,6 +82,51 @@ func TestCaptureAndExpiry(t *testing.T) {
 	})
 }
 
+// A capture that was sent before the time of expiry, and would be sent again after it, has an unknown outcome.
+func TestCaptureThatIsSentAcrossTheExpiry(t *testing.T) {
+	for name, first := range map[string]appended{
+		"conflict":                 cancelled(head(0, store.CauseConflict)),
+		"unanswered, never stored": answers(errUnknown),
+	} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.placed(time.Minute)
+			time.Sleep(time.Minute - time.Millisecond)
+			r.journal.steps = []appended{first}
+			_, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
+			if e := r.refused(err, ledger.CodeOutcomeUnknown); e.Transaction != "h-1" || len(r.journal.sent) != 1 {
+				t.Errorf("%s: %+v after %d attempts", name, e, len(r.journal.sent))
+			}
+		})
+	}
+}
+
+// G7: whoever is told that a hold expired finds the money that it gave back in every strong read, also if the expiry
+// was committed late, or by a request that got no answer.
+func TestExpiryIsVisibleBeforeItIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		legs := len(r.placed(time.Minute).Transaction.Legs)
+		time.Sleep(time.Minute + 6*time.Second)
+		r.journal.steps = []appended{func(ctx context.Context, c commit) error {
+			time.Sleep(5 * time.Second)
+			return c.apply(context.WithoutCancel(ctx))
+		}}
+		r.journal.fail = failing("EnsureVisible", store.ErrConflict)
+		for range 2 { // the first one writes the expiry
+			_, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
+			r.refused(err, ledger.CodeOutcomeUnknown)
+			time.Sleep(time.Minute)
+		}
+		r.status("h-1", ledger.StatusExpired)
+		r.journal.fail = nil
+		r.journal.forget()
+		_, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
+		r.refused(err, ledger.CodeHoldExpired)
+		if len(r.journal.visible) != legs || r.journal.count("VerifyComplete") != 1 || len(r.journal.sent) != 0 {
+			t.Errorf("visible %v, %v", r.journal.visible, r.journal.calls)
+		}
+	})
+}
+
 // A replay is answered after the outcome and its postings were read together, and are visible.
 func TestReplayOfAnEndIsVerified(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

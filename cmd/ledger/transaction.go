@@ -51,6 +51,9 @@ func (env *environment) printTransaction(ctx context.Context, t client.Transacti
 				head.row(f[0], f[1])
 			}
 		}
+		for _, id := range t.Reversals {
+			head.row("Reversed by", id)
+		}
 		for _, k := range slices.Sorted(maps.Keys(t.Metadata)) {
 			head.row("Metadata", k+" = "+t.Metadata[k])
 		}

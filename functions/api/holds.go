@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,7 @@ func isListed(text string) bool {
 	return isKSUID(ksuid) && events.ValidID(id)
 }
 
-// reversals reads the reversals of a transaction, oldest first.
+// reversals reads the reversals of a transaction, oldest first. Those whose legs a user may not see are left out.
 func (a *api) reversals(
 	r *request, in *client.TransactionID, s projections.Slice,
 ) (page projections.Page[projections.Reversal], err error) {
@@ -59,9 +60,13 @@ func (a *api) reversals(
 	if err == nil && len(page.Items) == 0 && of.Header.ID == "" {
 		_, err = a.config.Resources.Lifecycle(r.ctx(), in.ID) // is there a transaction?
 	}
-	return cutPage(page, func(v projections.Reversal) (string, int) {
+	page = cutPage(page, func(v projections.Reversal) (string, int) {
 		return strconv.FormatInt(v.Number, 10), maxBytes(projections.Hold{Header: v.Header})
-	}), err
+	})
+	page.Items = slices.DeleteFunc(page.Items, func(v projections.Reversal) bool {
+		return !r.caller.Admin && !r.seen.any(v.Header.Legs)
+	})
+	return page, err
 }
 
 // holds reads the holds that debit or credit an account, newest first.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"ledger.example/client"
@@ -30,8 +31,9 @@ type transaction struct {
 	EndDescription string `json:"end_description,omitempty"` // of a release
 	Captured       []leg  `json:"captured,omitzero"`         // the legs of the capture; nil while the hold is open
 
-	Reversed []client.Leg `json:"reversed,omitempty"` // what was reversed of each posted leg
-	DryRun   bool         `json:"dry_run,omitempty"`  // nothing was written
+	Reversed  []client.Leg `json:"reversed,omitempty"` // what was reversed of each posted leg
+	Reversals []string     `json:"reversals,omitzero"` // ids of the newest; only where the transaction is read by its id
+	DryRun    bool         `json:"dry_run,omitempty"`  // nothing was written
 }
 
 // leg is a posting of a transaction.
@@ -115,7 +117,28 @@ func (a *api) getTransaction(r *request, in *client.TransactionID) (reply, error
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{status: http.StatusOK, body: showLifecycle(lifecycle), transaction: in.ID}, nil
+	shown := showLifecycle(lifecycle)
+	shown.Reversals = r.newestReversals(lifecycle)
+	return reply{status: http.StatusOK, body: shown, transaction: in.ID}, nil
+}
+
+// newestReversals returns the ids of the newest reversals of a transaction, newest first, of those whose legs the caller
+// may see. It is not nil.
+func (r *request) newestReversals(of ledger.Lifecycle) []string {
+	ids, posted := []string{}, of.Posted()
+	for _, reversal := range slices.Backward(of.Reversals) {
+		isShown := r.caller.Admin
+		for i, taken := range reversal.Taken {
+			isShown = isShown || taken != events.Taken{} && i < len(posted) && r.seen.sees(posted[i].Account)
+		}
+		if isShown {
+			ids = append(ids, reversal.By)
+		}
+		if len(ids) == client.ReversalsShown {
+			break
+		}
+	}
+	return ids
 }
 
 // transaction asks for any number of legs. The ledger checks that they balance.

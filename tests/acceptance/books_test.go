@@ -65,6 +65,9 @@ func unicodeTexts(t *testing.T, s *caller.Caller) {
 	for path, made := range map[string]caller.Reply{"/v1/assets/~X": asset, "/v1/accounts/~x": account,
 		"/v1/transactions/~x-1": transaction} {
 		read := s.Must(200, "GET", path, "")
+		if strings.Contains(path, "transactions") {
+			read.Body = unreversed(t, read)
+		}
 		if !reflect.DeepEqual(read.Value(), made.Value()) {
 			t.Errorf("%s is read as %s, was answered as %s", path, read.Body, made.Body)
 		}

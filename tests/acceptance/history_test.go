@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"slices"
@@ -195,9 +196,9 @@ func finding(t *testing.T, s *caller.Caller) {
 		caller.Eventually(t, timeToProject, path+" lists "+want, func() bool { return ours(path, 2) == want })
 	}
 	found := s.Must(200, "GET", "/v1/transactions?metadata.order=~1&limit=1", "")
-	if one := s.Must(200, "GET", "/v1/transactions/~o-3", ""); !strings.Contains(string(found.Body),
-		strings.TrimSpace(string(one.Body))) {
-		t.Errorf("listed as %s, read as %s", found.Body, one.Body)
+	if one := unreversed(t, s.Must(200, "GET", "/v1/transactions/~o-3", "")); !bytes.Contains(found.Body,
+		bytes.TrimSpace(one)) {
+		t.Errorf("listed as %s, read as %s", found.Body, one)
 	}
 }
 

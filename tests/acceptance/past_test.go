@@ -167,8 +167,8 @@ func effectiveDates(t *testing.T, s *caller.Caller) {
 	if !bytes.Equal(again.Body, first.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the replay is %s", again.Body)
 	}
-	if read := s.Must(200, "GET", "/v1/transactions/~e-1", ""); !bytes.Equal(read.Body, first.Body) {
-		t.Errorf("read as %s", read.Body)
+	if read := unreversed(t, s.Must(200, "GET", "/v1/transactions/~e-1", "")); !bytes.Equal(read, first.Body) {
+		t.Errorf("read as %s", read)
 	}
 	s.Must(409, "POST", "/v1/transfers", transfer("~e-1", ""))
 	young := time.Now().Add(-10 * time.Second).UTC().Format(time.RFC3339Nano)

@@ -1,9 +1,11 @@
 package access
 
 import (
+	"bytes"
 	"fmt"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,6 +158,74 @@ func TestHiddenPostings(t *testing.T) {
 		t.Errorf("refused with %s", left.Body)
 	}
 	s.Must(200, "GET", "/v1/transactions/t-1", "").Shows(t, map[string]any{"hidden_postings": nil})
+}
+
+// A transaction names its newest reversals, as its list of reversals has them: a user sees no reversal of which all
+// postings are hidden. Its ETag changes with what is shown. Replays of its posting stay as they were.
+func TestReversalsThatAUserSees(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	const body = `{"id":"two","postings":[{"account":"bank","asset":"USD","quantity":"-30"},` +
+		`{"account":"jane","asset":"USD","quantity":"30"},{"account":"bank","asset":"USD","quantity":"-1"},` +
+		`{"account":"shop","asset":"USD","quantity":"1"}]}`
+	first := s.Must(201, "POST", "/v1/transactions", body)
+	names := func(r caller.Reply) (ids []string) {
+		t.Helper()
+		all, ok := r.Value("reversals").([]any)
+		if !ok {
+			t.Errorf("no reversals: %s", r.Body)
+		}
+		for _, id := range all {
+			ids = append(ids, id.(string))
+		}
+		return ids
+	}
+	get := func(headers ...string) caller.Reply {
+		return s.Must(200, "GET", "/v1/transactions/two", "", headers...)
+	}
+	before := get()
+	if ids := names(before); ids != nil {
+		t.Errorf("reversed by %v", ids)
+	}
+	var jane []string // the reversals that jane's users see
+	for i := range 13 {
+		id, part := fmt.Sprintf("back-%d", i), `"-1","1","0","0"`
+		if i == 11 {
+			part = `"0","0","-1","1"`
+		} else {
+			jane = append(jane, id)
+		}
+		var taken []string
+		for _, quantity := range strings.Split(part, ",") {
+			taken = append(taken, `{"quantity":`+quantity+`,"cost":"0"}`)
+		}
+		s.Must(201, "POST", "/v1/transactions/two/reversals", `{"id":"`+id+`","postings":[`+strings.Join(taken, ",")+`]}`)
+	}
+	slices.Reverse(jane)
+	want := slices.Insert(slices.Clone(jane), 1, "back-11")
+	for _, c := range []struct {
+		user string // "" for a service
+		want []string
+	}{{"", want}, {"operator", jane}, {"via-viewer", jane}} {
+		var as []string
+		if c.user != "" {
+			as = []string{"Ledger-User", c.user}
+		}
+		if ids := names(get(as...)); !slices.Equal(ids, c.want[:10]) {
+			t.Errorf("%q sees %v, want %v", c.user, ids, c.want[:10])
+		}
+		page := s.Must(200, "GET", "/v1/transactions/two/reversals?limit=100", "", as...)
+		for i, id := range c.want {
+			page.Shows(t, map[string]any{fmt.Sprintf("data %d id", len(c.want)-1-i): id})
+		}
+		page.Shows(t, map[string]any{fmt.Sprintf("data %d", len(c.want)): nil, "data 0 reversals": nil})
+	}
+	if again := s.Must(200, "POST", "/v1/transactions", body); !bytes.Equal(again.Body, first.Body) {
+		t.Errorf("the replay is %s", again.Body)
+	}
+	if after := get(); before.Header.Get("ETag") == after.Header.Get("ETag") {
+		t.Error("the ETag did not change")
+	}
 }
 
 // Users may not post backdated transactions, and not change their own role. Nor may they end holds of a service, which
