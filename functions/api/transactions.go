@@ -32,7 +32,7 @@ type transaction struct {
 	Captured       []leg  `json:"captured,omitzero"`         // the legs of the capture; nil while the hold is open
 
 	Reversed  []client.Leg `json:"reversed,omitempty"` // what was reversed of each posted leg
-	Reversals []string     `json:"reversals,omitzero"` // ids of the newest; only where the transaction is read by its id
+	Reversals []string     `json:"reversals,omitzero"` // ids of the newest; not nil where it is read by its id
 	DryRun    bool         `json:"dry_run,omitempty"`  // nothing was written
 }
 
@@ -122,8 +122,8 @@ func (a *api) getTransaction(r *request, in *client.TransactionID) (reply, error
 	return reply{status: http.StatusOK, body: shown, transaction: in.ID}, nil
 }
 
-// newestReversals returns the ids of the newest reversals of a transaction, newest first, of those whose legs the caller
-// may see. It is not nil.
+// newestReversals returns the ids of the newest reversals of a transaction, newest first: of those of which the caller
+// may see a leg. It is not nil.
 func (r *request) newestReversals(of ledger.Lifecycle) []string {
 	ids, posted := []string{}, of.Posted()
 	for _, reversal := range slices.Backward(of.Reversals) {

@@ -230,7 +230,7 @@ func TestTextsOfSomeStates(t *testing.T) {
 	s.has(s.get("transactions/t-1", http.StatusOK), "do/reverse?transaction=t-1", "transactions/t-2")
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-3"}`)
 	reversed := s.get("transactions/t-1", http.StatusOK)
-	s.has(reversed, "The newest first", "transactions/t-2", "transactions/t-3")
+	s.has(reversed, "The newest first", "transactions/t-3", "transactions/t-2")
 	s.lacks(reversed, "do/reverse") // fully reversed
 	s.has(s.get("accounts/jane?asset=USD&from=9000-01-01", http.StatusOK), "No statement yet")
 }
