@@ -14,6 +14,7 @@ import (
 const (
 	definitionsBytes  = 16 << 20 // of accounts, and as many of assets: about 50,000 of each
 	groupsBytes       = 2 << 20
+	reversedBytes     = 8 << 20 // of transactions with their reversals
 	creditsPairs      = 100_000 // about 20 MB
 	definitionMinimum = 256     // estimated bytes of a definition without its texts
 	limitBytes        = 128     // estimated bytes of one overdraft limit

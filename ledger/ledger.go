@@ -33,11 +33,13 @@ type Ledger struct {
 	now         func() time.Time // the process's clock; durations are measured with time.Now
 	log         *slog.Logger
 
-	clock    store.Clock
-	accounts *knownAccounts
-	assets   *cache[string, *events.AssetRegistered]
-	groups   *cache[string, *events.GroupRegistered]
-	credits  *knownCredits
+	clock     store.Clock
+	accounts  *knownAccounts
+	assets    *cache[string, *events.AssetRegistered]
+	groups    *cache[string, *events.GroupRegistered]
+	credits   *knownCredits
+	reversed  *cache[string, Lifecycle] // see remember
+	reversing queues                    // of reversals, by the transaction that they reverse
 }
 
 // Config configures a Ledger.
@@ -63,6 +65,7 @@ func New(c Config) *Ledger {
 		accounts:    newKnownAccounts(c.Now),
 		assets:      newCache[string](definitionsBytes, definitionBytes[events.AssetRegistered]),
 		groups:      newCache[string](groupsBytes, definitionBytes[events.GroupRegistered]),
+		reversed:    newCache[string](reversedBytes, lifecycleBytes),
 		credits:     newKnownCredits(c.Now),
 	}
 }

@@ -98,18 +98,57 @@ func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle,
 	q := store.Query{
 		Partition: store.Transaction.PK(id), Within: store.LifecycleRange(), Consistency: store.Strong,
 	}
-	for item, err := range l.items(ctx, q) {
-		if err == nil {
-			err = lifecycle.add(item)
-		}
-		if err != nil {
-			return Lifecycle{}, asError(fmt.Errorf("read transaction: %w", err))
-		}
+	if err := l.addTo(ctx, &lifecycle, q); err != nil {
+		return Lifecycle{}, err
 	}
 	if lifecycle.Header.ID == "" { // the end and the reversals may be visible before the header
 		return Lifecycle{}, TransactionNotFound()
 	}
 	return lifecycle, nil
+}
+
+// remember keeps a transaction that was reversed before, with its reversals. Its next reversal reads only those that were
+// written since. Of two readings the one with more reversals is kept.
+func (l *Ledger) remember(read Lifecycle) {
+	if len(read.Reversals) == 0 {
+		return
+	}
+	read.Reversals = slices.Clip(read.Reversals) // whoever adds to it makes a copy
+	l.reversed.change(read.Header.ID, func(known Lifecycle, ok bool) Lifecycle {
+		if ok && len(known.Reversals) > len(read.Reversals) {
+			return known
+		}
+		return read
+	})
+}
+
+// lifecycleBytes estimates the size of a transaction with its reversals.
+func lifecycleBytes(l Lifecycle) int {
+	return definitionMinimum + limitBytes*len(l.Header.Legs)*(1+len(l.Reversals))
+}
+
+// addReversals adds the reversals that have been written since a transaction was read. Their numbers have no gaps. Errors:
+// those of Lifecycle.
+func (l *Ledger) addReversals(ctx context.Context, to *Lifecycle) error {
+	within := store.Reversal.All()
+	if n := len(to.Reversals); n > 0 {
+		within = within.After(store.Number(to.Reversals[n-1].Number))
+	}
+	return l.addTo(ctx, to, store.Query{
+		Partition: store.Transaction.PK(to.Header.ID), Within: within, Consistency: store.Strong,
+	})
+}
+
+func (l *Ledger) addTo(ctx context.Context, lifecycle *Lifecycle, q store.Query) error {
+	for item, err := range l.items(ctx, q) {
+		if err == nil {
+			err = lifecycle.add(item)
+		}
+		if err != nil {
+			return asError(fmt.Errorf("read transaction: %w", err))
+		}
+	}
+	return nil
 }
 
 // add adds an item of the transaction's partition.

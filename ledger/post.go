@@ -37,6 +37,13 @@ func (l *Ledger) post(ctx context.Context, d draft) (Posted, error) {
 		return Posted{}, err
 	}
 	defer cancel()
+	if d.isReversal() { // those of one transaction need its next number, one after the other
+		leave, ok := l.reversing.enter(c, d.reverses)
+		if !ok {
+			return Posted{}, busy(CodeContention, "Other reversals of the transaction came first.", context.Cause(c))
+		}
+		defer leave()
+	}
 	r := &request{draft: d}
 	err = l.carryOut(c, r)
 	return r.answer, err

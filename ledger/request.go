@@ -20,16 +20,38 @@ type request struct {
 	answer  Posted
 	refused *Error     // in a batch that is not atomic: the error, if there is no answer
 	ahead   *Lifecycle // of the other transaction, if it was read before the request was planned
+	last    *Lifecycle // of the other transaction, as it was planned from; nil before that
 	order   []any      // in a batch that is not atomic: see setOrder
 }
 
-// readOther reads the transaction that the request ends or reverses.
+// readOther reads the transaction that the request ends or reverses. Of one that it has read before, or that this process
+// has reversed before, it reads only the reversals since: nothing else changes of a transaction that has posted its
+// legs.
 func (r *request) readOther(ctx context.Context, l *Ledger) (Lifecycle, error) {
-	if ahead := r.ahead; ahead != nil {
-		r.ahead = nil
-		return *ahead, nil
+	if r.last == nil && r.ahead == nil && r.isReversal() {
+		if known, ok := l.reversed.get(r.reverses); ok {
+			r.last = &known
+		}
 	}
-	return l.Lifecycle(ctx, r.other())
+	var err error
+	switch {
+	case r.ahead != nil:
+		r.last, r.ahead = r.ahead, nil
+	case r.last != nil && r.last.Posted() != nil:
+		err = l.addReversals(ctx, r.last)
+	default:
+		var read Lifecycle
+		read, err = l.Lifecycle(ctx, r.other())
+		r.last = &read
+	}
+	if err != nil {
+		r.last = nil
+		return Lifecycle{}, err
+	}
+	if r.isReversal() {
+		l.remember(*r.last)
+	}
+	return *r.last, nil
 }
 
 // plan is what a request writes, as decided from what was read: a transaction, or the end of a hold. Each attempt mints
