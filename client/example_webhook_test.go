@@ -88,8 +88,8 @@ func Example_receiver() {
 
 	sent := []client.JournalEntry{{ID: "TXN#t-1/TXN#t-1", Type: events.TypePosted, At: "2026-11-21T09:00:00.000000Z"}}
 	deliver := func(secret string) {
-		delivered, err := webhookTo(server.URL, secret, sent)
-		fmt.Println(delivered, err)
+		taken, err := webhookTo(server.URL, secret, sent)
+		fmt.Println(taken, err)
 	}
 	deliver("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") // a stranger
 	deliver(secret)
@@ -97,27 +97,27 @@ func Example_receiver() {
 	deliver(secret)
 	deliver(secret) // the ledger was rewound
 	// Output:
-	// 0 event TXN#t-1/TXN#t-1: the receiver answered 401 Unauthorized
-	// 0 event TXN#t-1/TXN#t-1: the receiver answered 500 Internal Server Error
+	// [false] event TXN#t-1/TXN#t-1: the receiver answered 401 Unauthorized
+	// [false] event TXN#t-1/TXN#t-1: the receiver answered 500 Internal Server Error
 	// transaction.posted TXN#t-1/TXN#t-1
-	// 1 <nil>
-	// 1 <nil>
+	// [true] <nil>
+	// [true] <nil>
 }
 
 // webhookTo sends events as `ledger forward` does.
-func webhookTo(url, secret string, all []client.JournalEntry) (int, error) {
+func webhookTo(url, secret string, all []client.JournalEntry) (taken []bool, err error) {
 	dir, err := os.MkdirTemp("", "webhook-")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "secret")
 	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
-		return 0, err
+		return nil, err
 	}
 	w, err := forward.NewWebhook(url, file)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	return w.Deliver(context.Background(), all)
 }

@@ -92,15 +92,13 @@ func ParseJournalPosition(text string) (p JournalPosition, ok bool) {
 		return p, true
 	}
 	id, isTime := strings.CutPrefix(text, timeMark)
-	id, number, isCut := strings.Cut(id, "#")
+	id, read, _ := strings.Cut(id, "#")
 	var err error
-	if isCut {
-		p.Read, err = strconv.Atoi(number)
-	}
 	if p.KSUID, err = events.ParseKSUID(id); err != nil {
 		return JournalPosition{}, false
 	}
 	p.IsPage = !isTime
+	p.Read, _ = strconv.Atoi(read) // what is no number has another text
 	return p, p.String() == text
 }
 

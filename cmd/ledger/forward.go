@@ -27,17 +27,29 @@ type forwarding struct {
 	rewind             time.Time
 
 	// pause and failure are the waits after the newest event, and after a failure.
-	pause, failure func(ctx context.Context, failed int) error
+	pause   func(ctx context.Context) error
+	failure func(ctx context.Context, r forward.Round) error
 }
 
 // forwardBackoff is the wait after failures in a row.
-var forwardBackoff = retry.Backoff{First: 2 * time.Second, Max: time.Minute, Jitter: retry.Half}
+var forwardBackoff = retry.Backoff{First: time.Second, Max: time.Minute, Jitter: retry.Half}
+
+// forwardWait is the wait after a round that failed: what the receiver asks for, if that is longer.
+func forwardWait(r forward.Round) time.Duration {
+	wait := forwardBackoff.Delay(r.Failed)
+	if asked, ok := errors.AsType[*forward.PauseError](r.Err); ok {
+		wait = max(wait, asked.For)
+	}
+	return wait
+}
 
 // forwardCommand is `ledger forward`. Package internal/forward implements it.
 func (env *environment) forwardCommand() *cobra.Command {
 	o := forwarding{
-		pause:   func(ctx context.Context, _ int) error { return retry.Sleep(ctx, tailPause) },
-		failure: forwardBackoff.Sleep,
+		pause: func(ctx context.Context) error { return retry.Sleep(ctx, tailPause) },
+		failure: func(ctx context.Context, r forward.Round) error {
+			return retry.Sleep(ctx, forwardWait(r))
+		},
 	}
 	cmd := &cobra.Command{
 		Use:  "forward",
@@ -95,7 +107,10 @@ func (env *environment) forward(ctx context.Context, o forwarding) (err error) {
 				client.PageLimit)
 			return r.Value, err
 		},
-		Deliver: only(o.filter.Account, target.Deliver),
+		Deliver: target.Deliver,
+	}
+	if o.filter.Account != "" {
+		f.Wants = func(e client.JournalEntry) (bool, error) { return isOf(e, o.filter.Account) }
 	}
 	err = f.Run(ctx, func(ctx context.Context, r forward.Round) error {
 		refused, _ := errors.AsType[*client.Error](r.Err)
@@ -103,16 +118,16 @@ func (env *environment) forward(ctx context.Context, o forwarding) (err error) {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case refused != nil && refused.Code == "invalid_cursor":
-			return fmt.Errorf("%s is not a cursor of the ledger at %s: give its own file. If the ledger was restored, go on "+
-				"with --rewind and a time before that of the backup: %w", o.cursor, env.url, r.Err)
+			return fmt.Errorf("%s is not a cursor of the ledger at %s: give its own file. If the ledger was restored, go "+
+				"on with --rewind and a time before that of the backup: %w", o.cursor, env.url, r.Err)
 		case isFinal(r.Err):
 			return r.Err
 		case r.Err != nil:
-			return o.failure(ctx, r.Failed)
+			return o.failure(ctx, r)
 		case r.More:
 			return nil
 		}
-		return o.pause(ctx, 0)
+		return o.pause(ctx)
 	})
 	return unlessDone(ctx, err)
 }
@@ -138,31 +153,6 @@ func (o *forwarding) place(ctx context.Context, k forward.Keeper) error {
 	}
 	// What was sent before does not count, or a later time could skip what is now to be sent again.
 	return k.Store(ctx, forward.Cursor{From: o.rewind.Add(-forward.Margin), At: o.rewind})
-}
-
-// only delivers the events of an account, and passes over all others. "" means all events.
-func only(account string, deliver forward.Target) forward.Target {
-	if account == "" {
-		return deliver
-	}
-	return func(ctx context.Context, all []client.JournalEntry) (int, error) {
-		var wanted []client.JournalEntry
-		var places []int
-		for i, e := range all {
-			is, err := isOf(e, account)
-			if err != nil {
-				return 0, err
-			}
-			if is {
-				wanted, places = append(wanted, e), append(places, i)
-			}
-		}
-		n, err := deliver(ctx, wanted)
-		if n < len(wanted) {
-			return places[n], err
-		}
-		return len(all), err
-	}
 }
 
 // isOf reports whether an event is one of an account: it names it, or posts to it.

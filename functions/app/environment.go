@@ -40,8 +40,8 @@ const (
 	VariableIndexed = "LEDGER_INDEXED_METADATA"
 	// VariableBus names the EventBridge bus of the forwarder.
 	VariableBus = "LEDGER_EVENT_BUS"
-	// VariableSource is the source of the events that the forwarder sends. By default, it is ledger/ and the name of the
-	// table.
+	// VariableSource is the source of the events that the forwarder sends. By default, it is ledger/ and the name of
+	// the table.
 	VariableSource = "LEDGER_EVENT_SOURCE"
 )
 

@@ -9,6 +9,7 @@ import (
 	"ledger.example/client"
 	"ledger.example/functions/api"
 	"ledger.example/internal/forward"
+	"ledger.example/internal/retry"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
 )
@@ -29,6 +30,12 @@ type Forwarded struct {
 	Delivered int `json:"delivered"`
 }
 
+// forwardTries is the number of rounds in a row without a move of the cursor after which a run ends. It goes on after a
+// failure, because the next run does not know what the target took behind the cursor, and sends it again.
+const forwardTries = 3
+
+var forwardBackoff = retry.Backoff{First: 200 * time.Millisecond, Max: 2 * time.Second, Jitter: retry.Half}
+
 // errEnough ends a run that did all it could.
 var errEnough = errors.New("enough")
 
@@ -41,20 +48,28 @@ func (s *Service) Forward(target string, deliver forward.Target) func(context.Co
 		defer end()
 		f := forward.Forwarder{
 			Read: s.readJournal, Log: s.config.Log,
-			Deliver: func(_ context.Context, all []client.JournalEntry) (int, error) { return deliver(begins, all) },
+			Deliver: func(_ context.Context, all []client.JournalEntry) ([]bool, error) { return deliver(begins, all) },
 			Keep:    forward.NewItem(store.NewTable(s.config.Client, s.config.Table), target),
 		}
 		if err = rewind(ctx, f.Keep, in.Rewind); err != nil {
 			return all, err
 		}
-		lag := time.Duration(0)
-		err = f.Run(ctx, func(_ context.Context, r forward.Round) error {
+		lag, stuck := time.Duration(0), 0
+		err = f.Run(ctx, func(ctx context.Context, r forward.Round) error {
 			all.Delivered += r.Delivered
 			lag = r.Lag
-			if r.Err == nil && (!r.More || begins.Err() != nil) {
-				return errEnough
+			if stuck++; r.More {
+				stuck = 0
 			}
-			return r.Err
+			switch isOver := begins.Err() != nil; {
+			case r.Err == nil && (!r.More || isOver):
+				return errEnough
+			case r.Err == nil:
+				return nil
+			case isOver || stuck == forwardTries || errors.Is(r.Err, projections.ErrNotInJournal):
+				return r.Err
+			}
+			return forwardBackoff.Sleep(ctx, stuck)
 		})
 		switch {
 		case errors.Is(err, forward.ErrMoved):

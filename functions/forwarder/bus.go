@@ -42,51 +42,53 @@ type detail struct {
 	Data    json.RawMessage `json:"data"` // the entry of the journal
 }
 
-// deliver is a forward.Target. It sends the events in requests of as many as fit, one after another.
-func (b bus) deliver(ctx context.Context, all []client.JournalEntry) (delivered int, err error) {
+// deliver is a forward.Target. It sends the events in requests of as many as fit, one after another, until the bus does
+// not take all of one.
+func (b bus) deliver(ctx context.Context, all []client.JournalEntry) (taken []bool, err error) {
 	var request []types.PutEventsRequestEntry
 	size := 0
 	for _, e := range all {
 		one, bytes, err := b.entry(e)
 		if err != nil {
-			return delivered, err
+			return taken, err
 		}
 		if len(request) == requestEntries || len(request) > 0 && size+bytes > requestBytes {
-			n, err := b.put(ctx, request)
-			if delivered += n; n < len(request) {
-				return delivered, err
+			some, err := b.put(ctx, request)
+			if taken = append(taken, some...); err != nil || ctx.Err() != nil {
+				return taken, err
 			}
 			request, size = nil, 0
 		}
 		request, size = append(request, one), size+bytes
 	}
-	n, err := b.put(ctx, request)
-	return delivered + n, err
+	some, err := b.put(ctx, request)
+	return append(taken, some...), err
 }
 
-// put sends a request, and returns how many of its first entries the bus took. It may also have taken later ones. After
-// the end of ctx it sends nothing, and returns no error.
-func (b bus) put(ctx context.Context, entries []types.PutEventsRequestEntry) (taken int, err error) {
+// put sends a request, and returns which of its entries the bus took. After the end of ctx it sends nothing, and
+// returns no error.
+func (b bus) put(ctx context.Context, entries []types.PutEventsRequestEntry) (taken []bool, err error) {
 	if ctx.Err() != nil {
-		return 0, nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	out, err := b.client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: entries})
 	if err != nil {
-		return 0, fmt.Errorf("put events: %w", err)
+		return nil, fmt.Errorf("put events: %w", err)
 	}
-	for _, result := range out.Entries {
-		if result.ErrorCode != nil || result.EventId == nil {
-			return taken, fmt.Errorf("the bus %s refused an event: %s: %s", b.name, aws.ToString(result.ErrorCode),
+	if len(out.Entries) != len(entries) {
+		return nil, fmt.Errorf("the bus %s answered for %d of %d events", b.name, len(out.Entries), len(entries))
+	}
+	taken = make([]bool, len(entries))
+	for i, result := range out.Entries {
+		taken[i] = result.ErrorCode == nil && result.EventId != nil
+		if !taken[i] && err == nil {
+			err = fmt.Errorf("the bus %s refused an event: %s: %s", b.name, aws.ToString(result.ErrorCode),
 				aws.ToString(result.ErrorMessage))
 		}
-		taken++
 	}
-	if taken < len(entries) {
-		return taken, fmt.Errorf("the bus %s answered for %d of %d events", b.name, taken, len(entries))
-	}
-	return taken, nil
+	return taken, err
 }
 
 // entry returns an event as the bus takes it, and its size there.

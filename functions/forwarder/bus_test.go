@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,9 @@ import (
 // fake is a bus. It refuses an entry whose detail contains refuse, and takes the others of the request.
 type fake struct {
 	refuse   string
+	every    int // it also refuses each entry of this number; 0: none
+	seen     int // entries
+	took     int
 	takes    time.Duration // until it answers
 	err      error
 	requests [][]types.PutEventsRequestEntry
@@ -42,13 +46,28 @@ func (f *fake) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput, _ 
 	out := &eventbridge.PutEventsOutput{}
 	for i, e := range in.Entries {
 		one := types.PutEventsResultEntry{EventId: aws.String(fmt.Sprint(i))}
-		if f.refuse != "" && strings.Contains(*e.Detail, f.refuse) {
+		f.seen++
+		if f.refuse != "" && strings.Contains(*e.Detail, f.refuse) || f.every > 0 && f.seen%f.every == 0 {
 			one = types.PutEventsResultEntry{ErrorCode: aws.String("ThrottlingException"), ErrorMessage: aws.String("slow down")}
 			out.FailedEntryCount++
+		} else {
+			f.took++
 		}
 		out.Entries = append(out.Entries, one)
 	}
 	return out, f.err
+}
+
+// send delivers events to a bus, and returns how many the bus took.
+func send(t *testing.T, b bus, all []client.JournalEntry) (n int, err error) {
+	t.Helper()
+	taken, err := b.deliver(t.Context(), all)
+	for _, is := range taken {
+		if is {
+			n++
+		}
+	}
+	return n, err
 }
 
 func entries(n, bytes int) (all []client.JournalEntry) {
@@ -65,7 +84,7 @@ func TestEntry(t *testing.T) {
 	f := &fake{}
 	b := bus{client: f, name: "events", source: "ledger/books"}
 	e := entries(1, 1)[0]
-	if n, err := b.deliver(t.Context(), []client.JournalEntry{e}); n != 1 || err != nil {
+	if n, err := send(t, b, []client.JournalEntry{e}); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	got := f.requests[0][0]
@@ -84,7 +103,7 @@ func TestRequestsFit(t *testing.T) {
 		f := &fake{}
 		b := bus{client: f, name: "events", source: "ledger/books"}
 		all := entries(c.n, c.bytes)
-		n, err := b.deliver(t.Context(), all)
+		n, err := send(t, b, all)
 		if n != c.n || err != nil {
 			t.Errorf("%+v: %d, %v", c, n, err)
 		}
@@ -108,18 +127,44 @@ func TestRequestsFit(t *testing.T) {
 	}
 }
 
-// What stands before the first refused entry was delivered, although the bus took later ones too.
+// The bus may take later entries of a request than one that it refuses. A request without an answer may have been taken,
+// and counts as refused.
 func TestPartialFailures(t *testing.T) {
 	f := &fake{refuse: "t-013/"}
 	b := bus{client: f, name: "events"}
-	n, err := b.deliver(t.Context(), entries(30, 1))
-	if n != 13 || err == nil || !strings.Contains(err.Error(), "ThrottlingException: slow down") || len(f.requests) != 2 {
-		t.Errorf("%d delivered in %d requests, %v", n, len(f.requests), err)
+	taken, err := b.deliver(t.Context(), entries(30, 1))
+	want := slices.Repeat([]bool{true}, 20)
+	want[13] = false
+	if !slices.Equal(taken, want) || err == nil || !strings.Contains(err.Error(), "ThrottlingException: slow down") ||
+		len(f.requests) != 2 {
+		t.Errorf("took %v in %d requests, %v", taken, len(f.requests), err)
 	}
 	f.err = errors.New("no answer")
-	if n, err := b.deliver(t.Context(), entries(30, 1)); n != 0 || !errors.Is(err, f.err) {
+	if n, err := send(t, b, entries(30, 1)); n != 0 || !errors.Is(err, f.err) {
 		t.Errorf("%d delivered, %v", n, err)
 	}
+}
+
+// A bus that refuses some entries of each request gets the others once, in one run of the function.
+func TestBusThatRefusesNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)))
+		s := system.New(t, system.Direct)
+		const events = 400
+		accounts := make([]string, events)
+		for i := range accounts {
+			accounts[i] = fmt.Sprint("a-", i)
+		}
+		setup.Listed(t, s.Plain, s.Table, time.Hour, accounts...)
+		f := &fake{every: 25}
+		all, err := s.Service.Forward("events", bus{client: f, name: "events"}.deliver)(t.Context(), app.Forwarding{})
+		if err != nil || all.Delivered != events {
+			t.Errorf("%d delivered, %v", all.Delivered, err)
+		}
+		if f.took != events {
+			t.Errorf("the bus took %d entries of %d events", f.took, events)
+		}
+	})
 }
 
 // A slow bus does not keep a run from storing how far it got well before Lambda ends it, after a minute. The next run

@@ -1,10 +1,10 @@
 // Package forward delivers the events of the journal to a receiver outside the ledger. Each event is delivered at least
 // once, and none is lost.
 //
-// A Forwarder reads the journal after its cursor, delivers, and only then stores the cursor. It stops at the first
-// event that is not delivered, and tries again: the journal is the queue, and there is no dead letter. A crash between
-// the delivery and the cursor, and a cursor that is set back, deliver events again, with the same id. The end of a hold
-// may arrive before its hold.
+// A Forwarder reads the journal after its cursor, delivers, and only then stores the cursor, which passes no event that
+// is not delivered: the journal is the queue, and there is no dead letter. What the receiver took behind such an event
+// is remembered, so that the next round does not send it again. A crash between the delivery and the cursor, and a
+// cursor that is set back, deliver events again, with the same id. The end of a hold may arrive before its hold.
 package forward
 
 import (
@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -50,36 +51,45 @@ type Keeper interface {
 	Store(ctx context.Context, c Cursor) error
 }
 
-// Target delivers events to a receiver, in order, and returns how many of the first ones were delivered. err says why
-// not all were. It ends early, without an error, when ctx ends, but it does not break off a delivery that it began.
-type Target func(ctx context.Context, all []client.JournalEntry) (delivered int, err error)
+// Target delivers events to a receiver, and returns for each whether the receiver took it. Those that taken does not
+// reach were not taken. err says why not all were. It ends early, without an error, when ctx ends, but it does not
+// break off a delivery that it began.
+type Target func(ctx context.Context, all []client.JournalEntry) (taken []bool, err error)
 
-// Forwarder delivers the journal to one receiver.
+// Forwarder delivers the journal to one receiver. It runs once.
 type Forwarder struct {
 	Read    func(ctx context.Context, c Cursor) (client.JournalPage, error) // the next page after a cursor
 	Keep    Keeper
 	Deliver Target
+	Wants   func(client.JournalEntry) (bool, error) // which events are delivered; nil: all
 	Log     *slog.Logger
+
+	// done has the ids of the events behind the cursor that need no delivery, at most those of one page: the receiver
+	// took them, or they are not wanted.
+	done map[string]bool
 }
 
 // Round is the result of one page.
 type Round struct {
-	Delivered int
-	More      bool          // the next page may have events
+	Delivered int           // events that the receiver took
+	More      bool          // the cursor moved, and the next page may have events
 	Lag       time.Duration // how long ago the oldest event was recorded that is not delivered; 0: all are
-	Failed    int           // rounds in a row that failed, with this one
+	Failed    int           // rounds in a row that failed, with this one, since the receiver took an event
 	Err       error         // why it failed
 }
 
 // Run delivers until pause returns an error, which it returns. pause is called after each round: it waits, or ends the
 // run. Error: also ErrMoved, and one of loading the cursor.
 func (f *Forwarder) Run(ctx context.Context, pause func(ctx context.Context, r Round) error) error {
+	f.done = make(map[string]bool)
 	c, err := f.Keep.Load(ctx)
 	for failed := 0; err == nil; {
 		var r Round
-		if c, r = f.round(ctx, c); r.Err == nil {
+		c, r = f.round(ctx, c)
+		if r.Err == nil || r.Delivered > 0 {
 			failed = 0
-		} else {
+		}
+		if r.Err != nil {
 			failed++
 		}
 		r.Failed = failed
@@ -97,37 +107,84 @@ func (f *Forwarder) Run(ctx context.Context, pause func(ctx context.Context, r R
 	return err
 }
 
-// round reads a page, delivers it, and stores the cursor after the delivered events. It returns the cursor to go on
-// with.
+// round reads a page, delivers it, and stores the cursor before the first event that is not delivered. It returns the
+// cursor to go on with.
 func (f *Forwarder) round(ctx context.Context, c Cursor) (Cursor, Round) {
 	page, err := f.Read(ctx, c)
 	if err != nil {
 		return c, Round{Err: err}
 	}
 	r, next := Round{}, c
-	if len(page.Data) > 0 {
-		r.Delivered, r.Err = f.Deliver(ctx, page.Data)
+	r.Delivered, r.Err = f.deliver(ctx, page.Data)
+	passed := slices.IndexFunc(page.Data, func(e client.JournalEntry) bool { return !f.done[e.ID] })
+	if passed < 0 {
+		passed = len(page.Data)
 	}
-	if r.Delivered > 0 {
-		last := page.Data[r.Delivered-1]
+	if passed > 0 {
+		last := page.Data[passed-1]
 		next = Cursor{After: last.Cursor, At: c.At}
 		if at := timeOf(last); at.After(next.At) {
 			next.At = at // the last one may be old: a rebuild lists what was missing
 		}
 		r.Lag = time.Since(timeOf(last))
 	}
-	if r.Delivered < len(page.Data) {
-		r.Lag = time.Since(timeOf(page.Data[r.Delivered]))
+	if passed < len(page.Data) {
+		r.Lag = time.Since(timeOf(page.Data[passed]))
 	} else if next.After = page.NextCursor; next.After == c.After {
 		r.Lag = 0
 	}
 	if r.More = next.After != c.After; r.More {
 		if err := f.Keep.Store(context.WithoutCancel(ctx), next); err != nil {
-			r.Err = errors.Join(r.Err, err)
+			r.More, r.Err = false, errors.Join(r.Err, err)
 			return c, r
 		}
+		f.forget(page.Data[passed:])
 	}
 	return next, r
+}
+
+// deliver delivers the events of a page that are wanted and not done, and returns how many the receiver took.
+func (f *Forwarder) deliver(ctx context.Context, page []client.JournalEntry) (delivered int, err error) {
+	var wanted []client.JournalEntry
+	asked := make(map[string]bool) // the journal may list an event twice
+	for _, e := range page {
+		if f.done[e.ID] || asked[e.ID] {
+			continue
+		}
+		is := true
+		if f.Wants != nil {
+			if is, err = f.Wants(e); err != nil {
+				return 0, err
+			}
+		}
+		if is {
+			wanted, asked[e.ID] = append(wanted, e), true
+		} else {
+			f.done[e.ID] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return 0, nil
+	}
+	taken, err := f.Deliver(ctx, wanted)
+	for i, is := range taken {
+		if is {
+			f.done[wanted[i].ID] = true
+			delivered++
+		}
+	}
+	return delivered, err
+}
+
+// forget keeps of what is done only the events that are still behind the cursor.
+func (f *Forwarder) forget(behind []client.JournalEntry) {
+	still := make(map[string]bool)
+	for _, e := range behind {
+		if f.done[e.ID] {
+			still[e.ID] = true
+		}
+	}
+	f.done = still
 }
 
 func timeOf(e client.JournalEntry) time.Time {

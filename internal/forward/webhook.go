@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -24,6 +25,8 @@ import (
 const (
 	// deliveryTimeout is how long a receiver may take to answer.
 	deliveryTimeout = 15 * time.Second
+	// longestPause bounds what a receiver can ask for by Retry-After.
+	longestPause = 5 * time.Minute
 	// lanes is how many requests are sent at a time.
 	lanes = 8
 	// secretPrefix and secretBytes are the form of a secret (Standard Webhooks, "signature scheme").
@@ -74,8 +77,19 @@ func NewWebhook(url, secretFile string) (*Webhook, error) {
 	return w, nil
 }
 
-// Deliver is a Target. After a failure, it begins no delivery of a later event.
-func (w *Webhook) Deliver(ctx context.Context, all []client.JournalEntry) (delivered int, err error) {
+// PauseError is a failure after which the receiver asks for a pause.
+type PauseError struct {
+	error
+	For time.Duration // at most longestPause
+}
+
+// Unwrap returns the failure.
+func (e *PauseError) Unwrap() error { return e.error }
+
+// Deliver is a Target. After a failure, later events of the same partition wait for the next round. A receiver that
+// asks for a pause gets no further event in this round, nor does one after as many failures as there are lanes: it is
+// down. The error is that of the first event that was not taken.
+func (w *Webhook) Deliver(ctx context.Context, all []client.JournalEntry) (taken []bool, err error) {
 	var order []string
 	lane := make(map[string][]int) // by partition: the indexes of its events
 	for i, e := range all {
@@ -85,42 +99,47 @@ func (w *Webhook) Deliver(ctx context.Context, all []client.JournalEntry) (deliv
 		}
 		lane[partition] = append(lane[partition], i)
 	}
+	taken = make([]bool, len(all))
 	var mu sync.Mutex
-	delivered = len(all) // the first event that is not delivered
-	end := func(i int, failure error) {
+	failures, first, pause := 0, len(all), time.Duration(0)
+	begins := func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if i < delivered {
-			delivered, err = i, failure
-		}
+		return failures < lanes && pause == 0 && ctx.Err() == nil
 	}
-	begins := func(i int) bool {
+	fail := func(i int, failure error) {
 		mu.Lock()
 		defer mu.Unlock()
-		return i < delivered
+		failures++
+		if asked, ok := errors.AsType[*PauseError](failure); ok {
+			pause = max(pause, asked.For)
+		}
+		if i < first {
+			first, err = i, fmt.Errorf("event %s: %w", all[i].ID, failure)
+		}
 	}
 	var running errgroup.Group
 	running.SetLimit(lanes)
 	for _, partition := range order {
 		running.Go(func() error {
 			for _, i := range lane[partition] {
-				switch {
-				case !begins(i):
-					return nil
-				case ctx.Err() != nil:
-					end(i, nil)
+				if !begins() {
 					return nil
 				}
 				if failure := w.send(ctx, all[i]); failure != nil {
-					end(i, fmt.Errorf("event %s: %w", all[i].ID, failure))
+					fail(i, failure)
 					return nil
 				}
+				taken[i] = true
 			}
 			return nil
 		})
 	}
 	_ = running.Wait() // the first error is err
-	return delivered, err
+	if pause > 0 {
+		err = &PauseError{err, pause}
+	}
+	return taken, err
 }
 
 // send sends one event.
@@ -146,10 +165,26 @@ func (w *Webhook) send(ctx context.Context, e client.JournalEntry) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode/100 != 2 {
-		return fmt.Errorf("the receiver answered %s", answer.Status)
+		refused := fmt.Errorf("the receiver answered %s", answer.Status)
+		if asked := retryAfter(answer.Header); asked > 0 {
+			return &PauseError{refused, asked}
+		}
+		return refused
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // only so that the connection is used again
 	return nil
+}
+
+// retryAfter returns for how long an answer asks to wait (RFC 9110, 10.2.3: seconds or a date), 0 if it does not.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return time.Duration(min(seconds, uint64(longestPause/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(time.Until(at), 0), longestPause)
+	}
+	return 0
 }
 
 // signatures returns the value of the header webhook-signature.

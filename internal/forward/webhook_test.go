@@ -99,7 +99,7 @@ func TestDelivery(t *testing.T) {
 	other := one
 	other.Cursor = "elsewhere" // the journal lists it twice
 	for _, e := range []client.JournalEntry{one, other} {
-		if n, err := w.Deliver(t.Context(), []client.JournalEntry{e}); n != 1 || err != nil {
+		if n, err := deliver(t.Context(), w, []client.JournalEntry{e}); n != 1 || err != nil {
 			t.Error(n, err)
 		}
 	}
@@ -136,9 +136,19 @@ func webhook(t *testing.T, receive func(w http.ResponseWriter, r *http.Request, 
 	return w
 }
 
-// Only 2xx is an acknowledgement. What was delivered before the first failure counts, and nothing behind it. A redirect
-// is not followed.
-func TestDeliveryStopsAtTheFirstFailure(t *testing.T) {
+// deliver delivers events, and returns how many the receiver took.
+func deliver(ctx context.Context, w *forward.Webhook, all []client.JournalEntry) (n int, err error) {
+	taken, err := w.Deliver(ctx, all)
+	for _, is := range taken {
+		if is {
+			n++
+		}
+	}
+	return n, err
+}
+
+// Only 2xx is an acknowledgement. All events but the one that was not taken are delivered. A redirect is not followed.
+func TestDeliveryReportsWhatWasTaken(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusNotFound, http.StatusInternalServerError} {
 		w := webhook(t, func(answer http.ResponseWriter, r *http.Request, body string) {
 			answer.Header().Set("Location", "/elsewhere")
@@ -150,9 +160,57 @@ func TestDeliveryStopsAtTheFirstFailure(t *testing.T) {
 		for i := range 100 {
 			all = append(all, entry(fmt.Sprintf("TXN#%d/TXN#%[1]d", i)))
 		}
-		n, err := w.Deliver(t.Context(), all)
-		if n != 3 || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("TXN#3/TXN#3: the receiver answered %d", status)) {
-			t.Errorf("%d: %d delivered, %v", status, n, err)
+		taken, err := w.Deliver(t.Context(), all)
+		want := slices.Repeat([]bool{true}, 100)
+		want[3] = false
+		if !slices.Equal(taken, want) || err == nil ||
+			!strings.Contains(err.Error(), fmt.Sprintf("TXN#3/TXN#3: the receiver answered %d", status)) {
+			t.Errorf("%d: %v, %v", status, taken, err)
+		}
+	}
+}
+
+// A receiver that refuses everything gets few events in a round.
+func TestReceiverThatIsDown(t *testing.T) {
+	asked := 0
+	w := webhook(t, func(answer http.ResponseWriter, _ *http.Request, _ string) {
+		asked++
+		answer.WriteHeader(http.StatusBadGateway)
+	})
+	var all []client.JournalEntry
+	for i := range 100 {
+		all = append(all, entry(fmt.Sprintf("TXN#%d/TXN#%[1]d", i)))
+	}
+	if n, err := deliver(t.Context(), w, all); n != 0 || err == nil || asked < 8 || asked > 16 {
+		t.Errorf("%d delivered, %d asked, %v", n, asked, err)
+	}
+}
+
+// A receiver that asks for a pause gets no further event before it, within bounds. The failure is that of the event.
+func TestRetryAfter(t *testing.T) {
+	date := func(in time.Duration) string { return time.Now().Add(in).UTC().Format(http.TimeFormat) }
+	for text, want := range map[string][2]time.Duration{
+		"7": {7 * time.Second, 7 * time.Second}, "99999999999": {5 * time.Minute, 5 * time.Minute}, "86400": {5 * time.Minute, 5 * time.Minute},
+		date(time.Minute): {55 * time.Second, time.Minute}, date(time.Hour): {5 * time.Minute, 5 * time.Minute},
+		date(-time.Hour): {}, "0": {}, "-1": {}, "soon": {}, "": {},
+	} {
+		asked := 0
+		w := webhook(t, func(answer http.ResponseWriter, _ *http.Request, _ string) {
+			asked++
+			answer.Header().Set("Retry-After", text)
+			if asked == 1 {
+				answer.WriteHeader(http.StatusTooManyRequests)
+			}
+		})
+		var all []client.JournalEntry
+		for i := range 100 {
+			all = append(all, entry(fmt.Sprintf("TXN#%d/TXN#%[1]d", i)))
+		}
+		n, err := deliver(t.Context(), w, all)
+		pause, is := errors.AsType[*forward.PauseError](err)
+		if is != (want[1] > 0) || is && (pause.For < want[0] || pause.For > want[1] || n > 15) || !is && n != 99 ||
+			!strings.Contains(fmt.Sprint(err), "the receiver answered 429") {
+			t.Errorf("%q: %d delivered, %+v", text, n, err)
 		}
 	}
 }
@@ -177,8 +235,8 @@ func TestOrderWithinATransaction(t *testing.T) {
 			all = append(all, entry(fmt.Sprintf("ACCOUNT#%d/CHANGE#%d", account, i)))
 		}
 	}
-	n, err := w.Deliver(t.Context(), all)
-	if n > 51 || err == nil {
+	n, err := deliver(t.Context(), w, all)
+	if n != 95 || err == nil {
 		t.Error(n, err)
 	}
 	next := make(map[string]int)
@@ -199,7 +257,7 @@ func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &forward.Webhook{URL: "http://receiver", Client: &http.Client{Transport: silent{}}}
 		began := time.Now()
-		n, err := w.Deliver(t.Context(), []client.JournalEntry{entry("TXN#1/TXN#1")})
+		n, err := deliver(t.Context(), w, []client.JournalEntry{entry("TXN#1/TXN#1")})
 		if n != 0 || !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 15*time.Second {
 			t.Error(n, err, time.Since(began))
 		}
@@ -211,7 +269,7 @@ func TestTimeouts(t *testing.T) {
 			return &http.Response{StatusCode: 200, Body: http.NoBody}, r.Context().Err()
 		})
 		all := []client.JournalEntry{entry("TXN#1/TXN#1"), entry("TXN#1/OUTCOME")}
-		if n, err := w.Deliver(ctx, all); n != 1 || err != nil || asked != 1 {
+		if n, err := deliver(ctx, w, all); n != 1 || err != nil || asked != 1 {
 			t.Error(n, err, asked)
 		}
 	})
@@ -290,7 +348,7 @@ func TestAnswerThatBreaksOff(t *testing.T) {
 		answer.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(answer, "ok")
 	})
-	if n, err := w.Deliver(t.Context(), []client.JournalEntry{entry("TXN#1/TXN#1")}); n != 1 || err != nil {
+	if n, err := deliver(t.Context(), w, []client.JournalEntry{entry("TXN#1/TXN#1")}); n != 1 || err != nil {
 		t.Error(n, err)
 	}
 }

@@ -108,9 +108,9 @@ func forwardOne(t *testing.T, c *dynamodb.Client, name string, forwarder *app.Se
 	t.Helper()
 	for _, account := range []string{"told-1", "told-2"} {
 		id, isTold := setup.Listed(t, c, name, time.Minute, account)[0], false
-		run := forwarder.Forward("events", func(_ context.Context, all []client.JournalEntry) (int, error) {
+		run := forwarder.Forward("events", func(_ context.Context, all []client.JournalEntry) ([]bool, error) {
 			isTold = isTold || slices.ContainsFunc(all, func(e client.JournalEntry) bool { return e.ID == id })
-			return len(all), nil
+			return slices.Repeat([]bool{true}, len(all)), nil
 		})
 		if _, err := run(t.Context(), app.Forwarding{Rewind: time.Now().Add(-time.Hour)}); err != nil || !isTold {
 			t.Errorf("%s is forwarded: %t, %v", id, isTold, err)

@@ -126,11 +126,11 @@ func (b bank) sweep() {
 // forward invokes the forwarder, whose bus fails or takes everything.
 func (b bank) forward(failure error) {
 	b.T.Helper()
-	_, err := b.Service.Forward("events", func(_ context.Context, all []client.JournalEntry) (int, error) {
+	_, err := b.Service.Forward("events", func(_ context.Context, all []client.JournalEntry) ([]bool, error) {
 		if failure != nil {
-			return 0, failure
+			return nil, failure
 		}
-		return len(all), nil
+		return slices.Repeat([]bool{true}, len(all)), nil
 	})(b.T.Context(), app.Forwarding{})
 	if !errors.Is(err, failure) {
 		b.T.Error(err)

@@ -27,17 +27,16 @@ type target struct {
 	before func(e client.JournalEntry) error // of taking an event; nil: nothing
 }
 
-func (b *target) deliver(_ context.Context, all []client.JournalEntry) (n int, err error) {
+func (b *target) deliver(_ context.Context, all []client.JournalEntry) (taken []bool, err error) {
 	for _, e := range all {
 		if b.before != nil {
 			if err := b.before(e); err != nil {
-				return n, err
+				return taken, err
 			}
 		}
-		b.got = append(b.got, e.ID)
-		n++
+		b.got, taken = append(b.got, e.ID), append(taken, true)
 	}
-	return n, nil
+	return taken, nil
 }
 
 // The function delivers everything since its cursor, logs how far it is behind, and continues where it stopped.
@@ -245,7 +244,7 @@ func TestTheLargestEventFits(t *testing.T) {
 	}
 	s.Put(projections.JournalForm.Item(page))
 	largest := 0
-	if _, err := s.Service.Forward("events", func(_ context.Context, all []client.JournalEntry) (int, error) {
+	if _, err := s.Service.Forward("events", func(_ context.Context, all []client.JournalEntry) ([]bool, error) {
 		for _, e := range all {
 			body, err := forward.Body(e)
 			if err != nil {
@@ -253,7 +252,7 @@ func TestTheLargestEventFits(t *testing.T) {
 			}
 			largest = max(largest, len(body))
 		}
-		return len(all), nil
+		return make([]bool, len(all)), nil
 	})(t.Context(), app.Forwarding{}); err != nil {
 		t.Fatal(err)
 	}

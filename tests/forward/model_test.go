@@ -203,29 +203,37 @@ var errEnd = errors.New("end")
 func (h *history) forward(pages int) {
 	h.depth++
 	defer func() { h.depth-- }()
+	mine := make(map[string]bool) // places in the journal whose events this process knows to be taken
 	f := forward.Forwarder{
 		Keep: mortal{forward.NewItem(h.table, "events"), h}, Read: h.read, Log: slog.New(slog.DiscardHandler),
-		Deliver: func(_ context.Context, all []client.JournalEntry) (n int, err error) {
+		Deliver: func(_ context.Context, all []client.JournalEntry) (taken []bool, err error) {
 			for _, e := range all {
 				if h.depth < 3 && h.down > 0 && h.one(6) {
 					h.anything()
 				}
+				if mine[e.Cursor] {
+					h.Fatalf("%s was taken, and is sent again by the same process", e.ID)
+				}
 				failure := rapid.IntRange(0, 9).Draw(h.T, "delivery")
-				if failure < h.down && failure > 0 { // taken, and not answered if it is 0
-					return n, errors.New("down")
+				isDown := failure < h.down // taken, and not answered if it is 0
+				if taken = append(taken, !isDown); isDown {
+					err = errors.Join(err, errors.New("down"))
 				}
-				h.receive(e)
-				if failure < h.down {
-					return n, errors.New("no answer")
+				if !isDown || failure == 0 {
+					h.receive(e)
 				}
-				delete(h.replayed, e.ID)
-				n++
+				if !isDown {
+					delete(h.replayed, e.ID)
+					mine[e.Cursor] = true
+				} else if h.one(2) {
+					break
+				}
 			}
-			return n, nil
+			return taken, err
 		},
 	}
 	err := f.Run(h.ctx, func(_ context.Context, r forward.Round) error {
-		if pages--; pages == 0 || r.Err != nil || !r.More {
+		if pages--; pages == 0 || errors.Is(r.Err, errEnd) || r.Err == nil && !r.More {
 			return errEnd
 		}
 		return nil
