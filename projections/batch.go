@@ -25,14 +25,14 @@ const (
 type Record struct {
 	SequenceNumber string // identifies the record in partial batch failures
 	PK, SK         string
-	Removed        bool            // a REMOVE record; the ledger never deletes an item
-	Altered        bool            // a MODIFY record; the ledger never alters an event
+	Removed        bool // a REMOVE record; the ledger never deletes an item
+	Altered        bool // a MODIFY record; the ledger never alters an event
 
 	// Current is an account's newest change as its copy shows it, from the record: see Copied. nil: it must be read.
 	Current *events.AccountChanged
-	Figures        *events.Figures // of a posting, from the record; nil: they must be read
-	Written        time.Time       // about when the item changed; zero: unknown
-	Event          events.Event    // of the journal, from the record; nil: it must be read
+	Figures *events.Figures // of a posting, from the record; nil: they must be read
+	Written time.Time       // about when the item changed; zero: unknown
+	Event   events.Event    // of the journal, from the record; nil: it must be read
 }
 
 // Key is the key of the item.
@@ -81,8 +81,8 @@ type job struct {
 // with an event that cannot be decoded. That projection stays stale until the event is repaired and a rebuild, or
 // usually the next posting, updates it. An event of a newer version does fail: a deployment makes it readable.
 //
-// A record of an altered or deleted event is logged and counted, and changes nothing. So is one of an altered copy of an
-// account's newest change.
+// A record of an altered or deleted event is logged and counted, and changes nothing. So is one of an altered copy of
+// an account's newest change.
 func (p *Projector) Project(ctx context.Context, batch []Record) (failed string, err error) {
 	ctx, cancel := untilReport(ctx)
 	defer cancel()

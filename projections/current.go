@@ -9,9 +9,9 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Commands decide by the copy of an account's newest change: who may write to the table can thaw an account or raise its
-// limit there. The copy is overwritten by each change, so it is no event, and a record of it proves nothing by itself.
-// The projector compares it with the change.
+// Commands decide by the copy of an account's newest change: whoever may write to the table can thaw an account or
+// raise its limit there. Each change overwrites the copy, so it is no event, and a record of it proves nothing by
+// itself. The projector compares it with the change.
 
 // IsWatched reports whether the projector reads records of new and altered items with this SK only to compare them.
 func IsWatched(sk string) bool { return store.Current.Is(sk) }
@@ -51,8 +51,8 @@ func (p *Projector) compareCurrent(ctx context.Context, r Record, account string
 	return nil
 }
 
-// Copied decodes the copy of an account's newest change from all its attributes. One that no command can have written is
-// the zero change. Error: it is of a newer version.
+// Copied decodes the copy of an account's newest change from all its attributes. One that no command can have written
+// is the zero change. Error: it is of a newer version.
 func Copied(all events.Fields) (*events.AccountChanged, error) {
 	return copied(store.DecodeCurrentAttributes(all))
 }

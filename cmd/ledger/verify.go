@@ -161,8 +161,13 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 
 // nextStep returns the command that repairs a finding, or where to read what to do.
 func (o *operator) nextStep(r audit.Report, f audit.Finding) string {
+	known := maps.Clone(r.ByCode)
+	delete(known, audit.EventUnseen)
+	if f.Code == audit.EventUnseen && (audit.Report{ByCode: known}).Rebuildable() {
+		return "look before you rebuild: see docs/operations.md#audit. Somebody may have added this event"
+	}
 	if !r.Rebuildable() {
-		return "see docs/operations.md#audit, and do not rebuild before: events may have been altered or deleted"
+		return "see docs/operations.md#audit, and do not rebuild before: events may have been altered, added or deleted"
 	}
 	switch lists := "ledger rebuild --lists" + o.arguments(); {
 	case strings.HasPrefix(string(f.Code), "list"):

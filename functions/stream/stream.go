@@ -67,8 +67,8 @@ func event(r lambdaevents.DynamoDBEventRecord) events.Event {
 	return e
 }
 
-// current decodes the image of a copy of an account's newest change. It returns nil for any other record, for one without
-// an image, and for a copy of a newer version.
+// current decodes the image of a copy of an account's newest change. It returns nil for any other record, for one
+// without an image, and for a copy of a newer version.
 func current(r lambdaevents.DynamoDBEventRecord) *events.AccountChanged {
 	if !projections.IsWatched(text(r.Change.Keys, store.AttrSK)) || len(r.Change.NewImage) == 0 {
 		return nil

@@ -134,6 +134,7 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 			continue
 		}
 		a.report(ctx, read.closing.judge()...)
+		a.progress.project(read.balance, a.started)
 		ofBalances.add(read.balance.Head, read.balance.First)
 		ofPostings.add(c.all.fold, c.all.first)
 		switch {

@@ -12,6 +12,7 @@
 //     compare headers and ends with the postings, the lists of holds, the lists of transactions and the journal. These
 //     do not fit into memory. The audit therefore adds the hashes of the expected items of each transaction and
 //     subtracts the hashes of the stored items.
+//     unseen.go tells events that were lost on the way to the journal from those that somebody may have added.
 //   - account.go reads each account in the order of its keys. balance.go, fold.go, examine.go, closed.go and
 //     numbered.go compare balances, segments, guards, the summary, memberships and places in groups with the events of
 //     the account: postings, changes, changes of groups, grants; and the memberships of each group with its grants.
@@ -95,6 +96,7 @@ type Audit struct {
 	definitions      definitions
 	periods          periods
 	reconciler       *reconciler
+	progress         progress
 	accounts         chan account // to be checked
 	checkedReversals recentIDs    // transactions whose reversals were checked
 
@@ -116,6 +118,7 @@ func New(o Options) *Audit {
 	}
 	a := &Audit{Options: o, accounts: make(chan account, o.Segments),
 		draft: Report{ByCode: make(map[Code]int64), ByKind: make(map[string]int64)}}
+	a.progress.behind = make(map[store.Key]bool)
 	a.limiter = limiter{rate: o.Rate, now: o.Now, pause: a.sleep}
 	a.definitions = definitions{cache: make(map[store.Key]definition), missing: make(map[store.Key]bool)}
 	return a

@@ -41,6 +41,9 @@ func (a *Audit) examine(ctx context.Context, acct account, asset string, lost bo
 			isSure := i.state != unsettled && seen[k] >= min(last, i.looks)
 			if isUnsettled = isUnsettled || !isSure; isSure && round == last {
 				a.report(ctx, i.Finding)
+				if i.Code == BalanceBehind || i.Code == BalanceLost {
+					a.progress.lacks(i.Key)
+				}
 			}
 		}
 		if done = len(c.issues) == 0; isUnsettled && (done || round == last) {

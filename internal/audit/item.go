@@ -89,6 +89,7 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	case listEntry:
 		a.checkUnindexed(ctx, v, key)
 	case journalPage:
+		a.progress.list(v)
 		a.checkPage(ctx, v, key)
 	case asset:
 		if v.Currency != "" {

@@ -239,10 +239,7 @@ func (c *reconciler) searchJournal(ctx context.Context) {
 		}
 		from = began
 		if done = len(c.missingFromJournal) == 0; !done && round == last {
-			var found []Finding
-			for e := range maps.Values(c.missingFromJournal) {
-				found = append(found, Finding{JournalBehind, e.Event, "", absent, e.String()})
-			}
+			found := c.audit.nameMissing(ctx, slices.Collect(maps.Values(c.missingFromJournal)))
 			c.audit.report(ctx, c.unreported(found)...)
 		}
 		return done

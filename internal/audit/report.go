@@ -136,7 +136,9 @@ var (
 		"an entry in a list of transactions that shows a hold as none, or the reverse")
 	ListEntryWithoutTransaction = newCode("list_entry_without_transaction",
 		"an entry in a list of transactions whose transaction does not exist, or belongs in another list")
-	JournalBehind  = newBehind("journal_behind", "an event that is missing from the journal")
+	JournalBehind = newBehind("journal_behind", "an event that is missing from the journal")
+	EventUnseen   = newCode("event_unseen", "an event that neither the journal nor a projection shows, although both "+
+		"show later ones: somebody may have added it, so look before you rebuild")
 	JournalWrong   = newCode("journal_wrong", "an entry in the journal whose event does not exist or has another time")
 	JournalAltered = newBehind("journal_altered",
 		"a page of the journal that does not match its checksum, or whose key is no possible time of its writing")

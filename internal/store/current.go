@@ -18,7 +18,9 @@ func (e *ItemEncoder) Current(c events.AccountChanged) Item {
 }
 
 // DecodeCurrent decodes an item of Current. Errors: those of DecodeEvent.
-func DecodeCurrent(i Item) (events.AccountChanged, error) { return DecodeCurrentAttributes(attributes(i)) }
+func DecodeCurrent(i Item) (events.AccountChanged, error) {
+	return DecodeCurrentAttributes(attributes(i))
+}
 
 // DecodeCurrentAttributes is DecodeCurrent of all attributes of an item, in any order. It takes over the slice.
 func DecodeCurrentAttributes(all events.Fields) (events.AccountChanged, error) {

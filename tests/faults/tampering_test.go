@@ -143,8 +143,10 @@ func TestForgedCopiesOfAccountsAreReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, forge := range map[string]func(*events.AccountChanged){
-			"a thawed account":       func(c *events.AccountChanged) { c.State = events.StateOpen },
-			"an overdraft of more":   func(c *events.AccountChanged) { c.Overdraft = events.Overdraft{Limits: map[string]events.Amount{"USD": events.NewAmount(99_999_999)}} },
+			"a thawed account": func(c *events.AccountChanged) { c.State = events.StateOpen },
+			"an overdraft of more": func(c *events.AccountChanged) {
+				c.Overdraft = events.Overdraft{Limits: map[string]events.Amount{"USD": events.NewAmount(99_999_999)}}
+			},
 			"a change that is not":   func(c *events.AccountChanged) { c.Number++ },
 			"another name, no state": func(c *events.AccountChanged) { c.Name, c.State = "Jim", events.StateClosed },
 		} {

@@ -161,7 +161,7 @@ func TestDeletedCopyOfAnAccount(t *testing.T) {
 // listCodes are the codes of findings about lists of transactions and about the journal.
 var listCodes = []audit.Code{
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
-	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered,
+	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered, audit.EventUnseen,
 }
 
 // Void entries and pages, duplicate entries in the journal, and entries of metadata keys that are no longer indexed are
