@@ -35,12 +35,14 @@ type PastBalance struct {
 	Account string `json:"account"`
 	Asset   string `json:"asset"`
 	Sums
-	AsOf        *string `json:"as_of"`       // KSUID of the newest posting included; nil for none
-	AsOfTime    *string `json:"as_of_time"`  // RFC 3339; the time of that posting
-	At          string  `json:"at"`          // RFC 3339; the requested time
-	Settled     bool    `json:"settled"`     // At is ten seconds past: only postings with an effective date change it
-	Revision    int64   `json:"revision"`    // equal revisions mean equal balances
-	Consistency string  `json:"consistency"` // "strong" or "eventual"
+	AsOf     *string `json:"as_of"`      // KSUID of the newest posting included; nil for none
+	AsOfTime *string `json:"as_of_time"` // RFC 3339; the time of that posting
+	At       string  `json:"at"`         // RFC 3339; the requested time
+	// At is at least ten seconds ago, and no closing of the books that covers it awaits its final_at: only postings with
+	// an effective date that is not in a closed period can change the balance.
+	Settled     bool   `json:"settled"`
+	Revision    int64  `json:"revision"`    // equal revisions mean equal balances
+	Consistency string `json:"consistency"` // "strong" or "eventual"
 }
 
 // Summary counts an account's balances.

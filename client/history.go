@@ -47,14 +47,16 @@ func Legs(postings []Posting) []Leg {
 // closing balance. Opening and Closing are those of the whole statement, on every page. Closing is final on the last
 // page; on earlier pages it is as of the read of the first page.
 type Statement struct {
-	Account    string          `json:"account"`
-	Asset      string          `json:"asset"`
-	From       string          `json:"from"` // included
-	To         string          `json:"to"`   // excluded
-	Opening    Sums            `json:"opening"`
-	Closing    Sums            `json:"closing"`
-	Settled    bool            `json:"settled"` // see PastBalance
-	Data       []StatementLine `json:"data"`    // oldest first
+	Account string `json:"account"`
+	Asset   string `json:"asset"`
+	From    string `json:"from"` // included
+	To      string `json:"to"`   // excluded
+	Opening Sums   `json:"opening"`
+	Closing Sums   `json:"closing"`
+	// To is at least ten seconds ago, and no closing of the books that covers a part of the statement awaits its
+	// final_at. The whole statement has the value of its first page.
+	Settled    bool            `json:"settled"`
+	Data       []StatementLine `json:"data"` // oldest first
 	NextCursor *string         `json:"next_cursor" is:"NextCursor"`
 }
 

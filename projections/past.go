@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"ledger.example/events"
@@ -33,10 +34,39 @@ type PastBalance struct {
 	events.Pair
 	Fold
 	At time.Time // the time, or the present if it is in the future
-	// Settled reports that the time is further in the past than a command can take. From then on, only a posting that
-	// is not projected yet, or one with an effective date, can change the balance.
-	Settled bool
+	Settled bool      // see isSettled
 }
+
+// isSettled reports whether no command in progress can post from first through `through` any more: that is at least
+// store.SettleWindow ago, and no closing of the books that covers it, or a part of it, awaits its FinalAt. Postings with
+// an effective date outside closed periods may still come. It makes one request, none if `through` is not that long ago.
+// What is read after the call is settled if it returns true. Errors: those of Views.
+func (p *Past) isSettled(ctx context.Context, first, through events.KSUID) (bool, error) {
+	begun := p.now()
+	if through >= SettledBefore(begun, begun) {
+		return false, nil
+	}
+	q := store.Query{
+		Partition: store.Period.PK(), Within: store.Period.All(), Descending: true, Consistency: store.Strong,
+		Limit: closingsRead,
+	}
+	closings, err := readPage(ctx, p.strong.table, q, decodeAs[events.PeriodClosed])
+	if err != nil {
+		return false, fmt.Errorf("read closed periods: %w", err)
+	}
+	if through >= SettledBefore(begun, closings.at) {
+		return false, nil
+	}
+	if closings.at.Before(begun) {
+		begun = closings.at
+	}
+	return !slices.ContainsFunc(closings.found, func(c events.PeriodClosed) bool {
+		return first < events.FirstKSUID(c.Before) && begun.Before(c.FinalAt())
+	}), nil
+}
+
+// closingsRead is the number of newest closings that may await their FinalAt. More in 5 minutes would be a mistake.
+const closingsRead = 20
 
 func (p *Past) views(strong bool) *Views {
 	if strong {
@@ -47,15 +77,25 @@ func (p *Past) views(strong bool) *Views {
 
 // Balance returns the balance of k as of at, in whole microseconds. If strong, it includes every transaction
 // acknowledged before the call. One with an effective date may be missing, or disappear again, until it is projected.
-// It makes one request for each megabyte of segments (about 4,000), and one for the postings after the last segment.
-// Errors: those of Views; events.ErrOverflow.
+// It makes one request for each megabyte of segments (about 4,000), one for the postings after the last segment, and one
+// for the closings of the books. Errors: those of Views; events.ErrOverflow.
 func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
-	views, through, begun := p.views(strong), lastThrough(at), p.now()
+	isSettled, err := p.isSettled(ctx, lastThrough(at), lastThrough(at))
+	if err != nil {
+		return PastBalance{}, err
+	}
+	b, err := p.sum(ctx, k, at, strong)
+	b.Settled = isSettled
+	return b, err
+}
+
+// sum is Balance without Settled.
+func (p *Past) sum(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
+	views, through := p.views(strong), lastThrough(at)
 	b := PastBalance{Pair: k}
 	for s, err := range views.Segments(ctx, k, through) {
 		if err == nil {
-			b.Settled = through < SettledBefore(begun, s.at)
-			b.Fold, err = views.extend(ctx, b.Fold, s.Segment)
+			b.Fold, err = views.extend(ctx, b.Fold, s)
 		}
 		if err != nil {
 			return PastBalance{}, err
@@ -84,10 +124,14 @@ func lastThrough(t time.Time) events.KSUID { return events.LastKSUIDBefore(t.Add
 
 // Balances is Balance for a page of an account's assets, by asset. It leaves out assets without a posting at that time,
 // so a page may be short. It finds the assets in one request, or if strong in one for each. Each asset then takes the
-// requests of Balance.
+// requests of Balance; the closings are read once.
 func (p *Past) Balances(ctx context.Context, account string, at time.Time, strong bool, s Slice) (
 	listed Page[PastBalance], err error,
 ) {
+	isSettled, err := p.isSettled(ctx, lastThrough(at), lastThrough(at))
+	if err != nil {
+		return listed, err
+	}
 	var assets []string
 	if strong {
 		assets, listed.Next, err = assetsOf(ctx, p.strong, account, s)
@@ -98,13 +142,13 @@ func (p *Past) Balances(ctx context.Context, account string, at time.Time, stron
 		return listed, err
 	}
 	found, err := readEach(ctx, assets, func(ctx context.Context, asset string) (PastBalance, error) {
-		return p.Balance(ctx, events.Pair{Account: account, Asset: asset}, at, strong)
+		return p.sum(ctx, events.Pair{Account: account, Asset: asset}, at, strong)
 	})
 	if err != nil {
 		return Page[PastBalance]{}, err
 	}
 	for _, b := range found {
-		if b.Count > 0 {
+		if b.Settled = isSettled; b.Count > 0 {
 			listed.Items = append(listed.Items, b)
 		}
 	}
@@ -123,31 +167,20 @@ func (p *Past) projectedAssets(ctx context.Context, account string, at time.Time
 	return assets, balances.Next, err
 }
 
-// timedSegment is a segment with the store's clock when it was read.
-type timedSegment struct {
-	Segment
-	at time.Time
-}
-
 // Segments yields the segments of k that end at through or before ("": all), in order. It holds at most one page of
-// them in memory. The first error ends it. If there are no segments, it yields an empty one for the store's clock.
-func (v *Views) Segments(ctx context.Context, k events.Pair, through events.KSUID) iter.Seq2[timedSegment, error] {
+// them in memory. The first error ends it.
+func (v *Views) Segments(ctx context.Context, k events.Pair, through events.KSUID) iter.Seq2[Segment, error] {
 	q := v.within(k.Account, store.Segment.All(k.Asset).Through(string(through)))
-	return func(yield func(timedSegment, error) bool) {
-		last := Segment{Pair: k}
+	return func(yield func(Segment, error) bool) {
 		for p, err := range readPages(ctx, v.table, q, decodeSegment) {
 			if err != nil {
-				yield(timedSegment{}, fmt.Errorf("read segments: %w", err))
+				yield(Segment{}, fmt.Errorf("read segments: %w", err))
 				return
 			}
-			if len(p.found) == 0 {
-				p.found = append(p.found, last)
-			}
 			for _, s := range p.found {
-				if !yield(timedSegment{s, p.at}, nil) {
+				if !yield(s, nil) {
 					return
 				}
-				last = Segment{Pair: k, After: s.Through, Fold: Fold{Through: s.Through}}
 			}
 		}
 	}
@@ -183,7 +216,7 @@ type StatementPage struct {
 	Opening, Closing Fold
 	Lines            []StatementLine
 	To               time.Time      // the end of the span, or the present if that is in the future
-	Settled          bool           // of Closing, since the first page was read; see PastBalance
+	Settled          bool           // of Closing, when the first page was read; see isSettled
 	Next             *StatementMark // where the next page begins; nil: the end
 }
 
@@ -196,21 +229,28 @@ type StatementMark struct {
 }
 
 // Statement returns a page of at most limit postings of k in span. Both ends of span are set. A nil from begins the
-// statement. Reads are eventually consistent. The first page takes one request for each megabyte of segments, and one
-// for the page and the postings before it in its segment. If there are more pages, one more request computes Closing.
-// Each later page takes one request. Errors: those of Balance.
+// statement. Reads are eventually consistent. The first page takes one request for the closings of the books, one for
+// each megabyte of segments, and one for the page and the postings before it in its segment. If there are more pages,
+// one more request computes Closing. Each later page takes one request. Errors: those of Balance.
 func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *StatementMark, limit int) (
 	page StatementPage, err error,
 ) {
 	if from != nil && from.To.Before(span.To) {
 		span.To = from.To
 	}
-	before, through, begun := events.LastKSUIDBefore(span.From), events.LastKSUIDBefore(span.To), p.now()
+	before, through := events.LastKSUIDBefore(span.From), events.LastKSUIDBefore(span.To)
 	mark, skip := StatementMark{}, 0
 	if from != nil {
 		mark = *from
-	} else if mark, skip, err = p.open(ctx, k, before, through); err != nil {
-		return page, err
+	} else {
+		isSettled, err := p.isSettled(ctx, events.FirstKSUID(span.From), through)
+		if err == nil {
+			mark, skip, err = p.open(ctx, k, before, through)
+		}
+		if err != nil {
+			return page, err
+		}
+		mark.Settled = isSettled
 	}
 	for after, more := mark.Balance.Through, true; more && page.Next == nil; skip = 0 {
 		q := p.eventual.postings(k, after, through)
@@ -219,7 +259,7 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 		if err != nil {
 			return page, fmt.Errorf("read postings: %w", err)
 		}
-		more, page.Settled = read.next != nil, through < SettledBefore(begun, read.at)
+		more = read.next != nil
 		for _, e := range read.found {
 			if len(page.Lines) == limit {
 				page.Next = &mark
@@ -243,10 +283,8 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 	}
 	if from == nil {
 		mark.To = p.until(span.To, mark.Closing.Through.Time().Add(time.Microsecond))
-		mark.Settled = page.Settled
 	}
-	page.Opening, page.Closing, page.To = mark.Opening, mark.Closing, mark.To
-	page.Settled = page.Settled && mark.Settled
+	page.Opening, page.Closing, page.To, page.Settled = mark.Opening, mark.Closing, mark.To, mark.Settled
 	return page, err
 }
 
@@ -258,7 +296,7 @@ func (p *Past) open(ctx context.Context, k events.Pair, before, through events.K
 	next := int64(StretchPostings)
 	for s, err := range p.eventual.Segments(ctx, k, through) {
 		if err == nil {
-			mark.Closing, err = p.eventual.extend(ctx, mark.Closing, s.Segment)
+			mark.Closing, err = p.eventual.extend(ctx, mark.Closing, s)
 		}
 		switch {
 		case err != nil:

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -270,6 +271,51 @@ func TestPastSettles(t *testing.T) {
 			projections.Span{From: now.Add(-time.Hour), To: now.Add(-c.age)}, nil, 1)
 		if b.Settled != c.settled || page.Settled != c.settled || errors.Join(err, err2) != nil {
 			t.Errorf("%+v: %t, %t", c, b.Settled, page.Settled)
+		}
+	}
+}
+
+// A past balance or a statement is settled once it is ten seconds old, by the earlier of both clocks, and once no closing
+// that covers it awaits its FinalAt. The age of what was posted and the projections are not asked.
+func TestSettled(t *testing.T) {
+	closed := func(number int64, at, before time.Time) events.PeriodClosed {
+		return events.PeriodClosed{Number: number, Before: before, Reason: "audited", Actor: "ann", At: at}
+	}
+	for _, c := range []struct {
+		name     string
+		now, at  time.Duration // of the own clock, and the time asked for: since the morning
+		closings []events.PeriodClosed
+		balance  bool
+		whole    bool // a statement from the beginning
+	}{
+		{"young", time.Hour, time.Hour - 10*time.Second, nil, false, false},
+		{"old", time.Hour, time.Hour - 10*time.Second - 2*time.Microsecond, nil, true, true},
+		{"own clock ahead", 2 * time.Hour, time.Hour - 5*time.Second, nil, false, false},
+		{"own clock behind", 30 * time.Minute, 40 * time.Minute, nil, false, false},
+		{"closing", time.Hour, time.Minute, []events.PeriodClosed{closed(1, at(3_500_000), at(70_000))}, false, false},
+		{"closing up to the time", time.Hour, time.Minute,
+			[]events.PeriodClosed{closed(1, at(3_500_000), at(60_000))}, true, false},
+		{"final", time.Hour, time.Minute, []events.PeriodClosed{closed(1, at(3_300_000), at(70_000))}, true, true},
+		{"not final by the own clock", 59 * time.Minute, time.Minute,
+			[]events.PeriodClosed{closed(1, at(3_300_000), at(70_000))}, false, false},
+		{"an older closing", time.Hour, time.Minute, []events.PeriodClosed{closed(1, at(3_500_000), at(70_000)),
+			closed(2, at(3_550_000), at(1_000))}, false, false},
+	} {
+		p := newPast(t)
+		for _, e := range c.closings {
+			if _, err := p.Table.Write(t.Context(), store.Write{Item: store.EventItem(e)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		past := projections.NewPast(p.Table, func() time.Time { return morning.Add(c.now) })
+		b, err := past.Balance(t.Context(), jane, morning.Add(c.at), true)
+		if err != nil || b.Settled != c.balance {
+			t.Errorf("%s: balance settled %t, %v", c.name, b.Settled, err)
+		}
+		span := projections.Span{From: morning.Add(-time.Hour), To: morning.Add(c.at + time.Microsecond)}
+		page, err := past.Statement(t.Context(), jane, span, nil, 10)
+		if err != nil || page.Settled != c.whole {
+			t.Errorf("%s: statement settled %t, %v", c.name, page.Settled, err)
 		}
 	}
 }

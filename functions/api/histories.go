@@ -130,14 +130,6 @@ func (a *api) statement(r *request, in *client.StatementQuery, l listed, s proje
 	if err != nil {
 		return reply{}, err
 	}
-	if page.Settled && from == nil { // the cursor says it to later pages
-		if page.Settled, err = a.isFinal(r.ctx(), span); err != nil {
-			return reply{}, err
-		}
-		if page.Next != nil {
-			page.Next.Settled = page.Settled
-		}
-	}
 	out := statement{
 		Account: k.Account, Asset: k.Asset, From: events.FormatTime(span.From), To: events.FormatTime(page.To),
 		Opening: showSums(page.Opening), Closing: showSums(page.Closing), Settled: page.Settled,

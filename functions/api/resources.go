@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -261,15 +260,4 @@ func (a *api) close(r *request, c ledger.ClosePeriod) (reply, error) {
 // periods reads a page of the closings of the books.
 func (a *api) periods(r *request, _ *struct{}, s projections.Slice) (projections.Page[events.PeriodClosed], error) {
 	return a.config.Lists.Periods(r.ctx(), s)
-}
-
-// isFinal reports whether nothing can be posted into a statement by a request that was decided before its period was
-// closed. A period that is open has no such requests.
-func (a *api) isFinal(ctx context.Context, s projections.Span) (bool, error) {
-	newest, err := a.config.Lists.Periods(ctx, projections.Slice{Limit: 1})
-	if err != nil || len(newest.Items) == 0 {
-		return true, err
-	}
-	closed := newest.Items[0]
-	return !s.From.Before(closed.Before) || !a.config.Now().Before(closed.FinalAt()), nil
 }

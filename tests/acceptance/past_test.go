@@ -269,6 +269,13 @@ func closedPeriods(t *testing.T, s *caller.Caller, transfer func(id, more string
 		s.Must(200, "GET", "/v1/accounts/~jane/statement?asset=~USD&to=2019-01-01T00:00:00Z&"+to, "").Shows(t,
 			map[string]any{"settled": settled})
 	}
+	for at, settled := range map[string]bool{
+		"2014-05-13T16:59:59.999999Z": false, hour: true, "2014-05-14T00:00:00Z": true,
+	} {
+		for _, more := range []string{"", "&consistency=strong"} {
+			s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?at="+at+more, "").Shows(t, map[string]any{"settled": settled})
+		}
+	}
 	s.Must(201, "PUT", path(1), closing("2014-05-13T16:53:20Z"), "If-None-Match", "*")
 	s.Must(201, "POST", "/v1/transfers", transfer("~p-1", date))
 	s.Must(200, "GET", "/v1/periods?limit=2", "").Shows(t,
