@@ -287,8 +287,9 @@ func (r *JournalReader) compareClock(at, sent time.Time) error {
 	case at.IsZero():
 		return errors.New("the store did not tell its time, so this machine's clock could not be compared with it")
 	case off:
-		return fmt.Errorf("this machine's clock says %s and the store's %s: they may differ by %v. Nothing was judged by "+
-			"it. Set the clock, and run again", events.FormatTime(r.now()), events.FormatTime(db), store.ClockTolerance)
+		return fmt.Errorf("this machine's clock says %s, and the store's says %s: they may differ by %v. Nothing was "+
+			"judged. Set the clock, and run again", events.FormatTime(r.now()), events.FormatTime(db),
+			store.ClockTolerance)
 	}
 	return nil
 }

@@ -275,7 +275,7 @@ func (c *comparison) compareSegment() {
 	switch {
 	case s.After == c.previousEnd.all.Through:
 		c.judgeSegment(key, s, sums)
-	case s.After < c.previousEnd.all.Through, c.segmentStart == nil, s.fold.sameSums(sums.all): // nil: After is not before Through
+	case s.After < c.previousEnd.all.Through, s.After >= s.Through, s.fold.sameSums(sums.all):
 		c.isSegmentWrong = true
 		c.addIssue(SegmentWrong, key, store.AttrAfter, quoted(s.After), quoted(c.previousEnd.all.Through), wrong,
 			lasting)

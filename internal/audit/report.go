@@ -115,8 +115,9 @@ var (
 		"a change of a closed account, or a change between an unlimited and a limited account")
 	AccountCurrentWrong = newCode("account_current_wrong",
 		"a copy of an account's newest change that differs from that change")
-	DebitAfterClose = newCode("debit_after_close", "a debit of an account, or a cost alone taken from it, after it was closed")
-	ClosedNotEmpty  = newCode("closed_not_empty", "an account that was closed with a balance or an open hold")
+	DebitAfterClose = newCode("debit_after_close",
+		"a debit of an account, or a cost alone taken from it, after it was closed")
+	ClosedNotEmpty = newCode("closed_not_empty", "an account that was closed with a balance or an open hold")
 
 	HoldEntryWrong  = newCode("hold_entry_wrong", "an entry in a list of holds that differs from its hold")
 	HoldEntryBehind = newBehind("hold_entry_behind",

@@ -146,8 +146,8 @@ func (l *lists) repair(ctx context.Context, found Report, write func() error) er
 	return nil
 }
 
-// mendPages mends altered pages in their place, or voids them. Their entries were missing, and have been written to other
-// pages: somebody may have moved them to a place that readers have passed. It also voids pages that have entries
+// mendPages mends altered pages in their place, or voids them. Their entries were missing, and have been written to
+// other pages: somebody may have moved them to a place that readers have passed. It also voids pages that have entries
 // without an event, after it has written their correct entries to other pages.
 func (l *lists) mendPages(ctx context.Context) error {
 	for _, id := range l.altered {
