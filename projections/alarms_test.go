@@ -191,6 +191,7 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 		{"the batch's first", assets{"A": errBroken}, keys{a1, b1}, "", errBroken, 0, "", "B"},
 
 		{"a key too short", nil, keys{{PK: "ACCOUNT#jane", SK: "POSTING#"}, b1}, "", nil, 1, "sk=POSTING#", "B"},
+		{"no key", nil, keys{{}, b1}, "", nil, 1, "sequence_number=1000", "B"},
 		{"no KSUID", nil, keys{a1, store.Posting.Key("jane", "A", "x"), b1}, "", nil, 1, "sk=POSTING#A#x", "A B"},
 		{"no grant", nil, keys{a1, badGrant}, "", nil, 1, "sk=GRANT#ann#x", "A"},
 		{"in no account", nil, keys{a1, {PK: "TXN#1", SK: a1.SK}}, "", nil, 1, "pk=TXN#1", "A"},

@@ -166,6 +166,8 @@ func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
 			}
 		}
 		switch {
+		case r.PK == "" || r.SK == "":
+			alarm(ctx, p.log, "key is missing", r, "RecordsMalformed")
 		case r.Removed && store.IsEvent(r.SK):
 			alarm(ctx, p.log, "event was deleted", r, "EventsDeleted")
 		case r.Removed:

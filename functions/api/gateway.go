@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -47,8 +48,12 @@ func Gateway(h http.Handler) GatewayFunction {
 	}
 }
 
-// gatewayRequest returns the HTTP request of an event. It fails if the body is not base64 although the event says so.
+// gatewayRequest returns the HTTP request of an event. It fails if the event is of another kind, such as a record of a
+// queue or a request in the format of a REST API, and if the body is not base64 although the event says so.
 func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest) (*http.Request, error) {
+	if e.RequestContext.HTTP.Method == "" {
+		return nil, errors.New("the invocation is not a request of an HTTP API in the payload format 2.0")
+	}
 	body := []byte(e.Body)
 	if e.IsBase64Encoded {
 		var err error

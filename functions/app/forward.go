@@ -25,6 +25,12 @@ type Forwarding struct {
 	Rewind time.Time `json:"rewind"`
 }
 
+// UnmarshalJSON implements json.Unmarshaler: see readScheduled.
+func (f *Forwarding) UnmarshalJSON(payload []byte) error {
+	type plain Forwarding
+	return readScheduled(payload, (*plain)(f))
+}
+
 // Forwarded is the result of one run.
 type Forwarded struct {
 	Delivered int `json:"delivered"`

@@ -117,8 +117,11 @@ func (s *Service) Stream() stream.Function { return stream.Handler(s.projector.P
 // List returns the lister's Lambda function for the table's stream.
 func (s *Service) List() stream.Function { return stream.Handler(s.lister.List) }
 
-// Sweep is the Lambda function that a schedule invokes. It ends the holds that are due.
-func (s *Service) Sweep(ctx context.Context, _ json.RawMessage) (ledger.Swept, error) {
+// Sweep is the Lambda function that a schedule invokes. It ends the holds that are due. It has no input.
+func (s *Service) Sweep(ctx context.Context, payload json.RawMessage) (ledger.Swept, error) {
+	if err := readScheduled(payload, nil); err != nil {
+		return ledger.Swept{}, err
+	}
 	return s.ledger.Sweep(ctx)
 }
 

@@ -3,6 +3,7 @@ package stream
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
@@ -20,10 +21,14 @@ type Consumer = func(ctx context.Context, batch []projections.Record) (failed st
 type Function = func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error)
 
 // Handler returns a Lambda function for the stream of the table. Its event source mapping must have
-// ReportBatchItemFailures. The keys of a record say what to project. The image of a record saves a read of the event;
-// an image that cannot be decoded is ignored.
+// ReportBatchItemFailures. It fails if it is invoked with anything else: a success would lose it in silence. The keys
+// of a record say what to project. The image of a record saves a read of the event; an image that cannot be decoded is
+// ignored.
 func Handler(consume Consumer) Function {
 	return func(ctx context.Context, e lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error) {
+		if err := check(e); err != nil {
+			return lambdaevents.DynamoDBEventResponse{}, err
+		}
 		batch := make([]projections.Record, len(e.Records))
 		for i, r := range e.Records {
 			batch[i] = projections.Record{
@@ -48,6 +53,23 @@ func Handler(consume Consumer) Function {
 		}
 		return lambdaevents.DynamoDBEventResponse{BatchItemFailures: failures}, nil
 	}
+}
+
+// check returns an error if no record is of the stream of a ledger's table. Records of a queue, of a bucket or of
+// another stream have no sequence number or no such keys. A single one among others does not hold them up: it is passed
+// on, and the projector counts it as malformed.
+func check(e lambdaevents.DynamoDBEvent) error {
+	for _, r := range e.Records {
+		switch lambdaevents.DynamoDBOperationType(r.EventName) {
+		case lambdaevents.DynamoDBOperationTypeInsert, lambdaevents.DynamoDBOperationTypeModify,
+			lambdaevents.DynamoDBOperationTypeRemove:
+			keys := r.Change.Keys
+			if r.Change.SequenceNumber != "" && text(keys, store.AttrPK) != "" && text(keys, store.AttrSK) != "" {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("none of %d records is of the table's stream: check what invokes this function", len(e.Records))
 }
 
 func inserted(r lambdaevents.DynamoDBEventRecord) bool {
