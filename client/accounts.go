@@ -72,10 +72,11 @@ const accountPath = "/v1/accounts/{account}"
 var (
 	// A body that says what the account was opened with, or what it is now, gets 200 and the current account. Another
 	// body gets 409. So an answer of `GET` can be sent back: `id`, `created_at`, `actor`, `version` and `state` are
-	// accepted if they are equal to the stored values. Store personal data elsewhere: old profiles stay in the account's changes.
+	// accepted if they are equal to the stored values. Store personal data elsewhere: old profiles stay in the
+	// account's changes.
 	OpenAccount = Op[Account, Account]{
 		ID: "openAccount", Method: http.MethodPut, Path: accountPath, Summary: "Open an account", May: admins,
-		Tagged: true, OK: "The account exists, as the body says. The answer is the current account.", Created: "Opened.",
+		Tagged: true, OK: "The account exists, as the body says. It is shown as it is now.", Created: "Opened.",
 		Refusals: "account_exists asset_not_found",
 	}
 	// Replaces the fields that are given. A request that changes nothing creates no version. With `If-Match`, only

@@ -12,7 +12,9 @@ type Balance struct {
 	Account string `json:"account"`
 	Asset   string `json:"asset"`
 	Sums
-	Available   *events.Amount `json:"available"`   // what can be spent, overdraft included; nil for no limit
+	// What can be spent, overdraft included; nil for no limit. A debit with an effective date counts once it is
+	// projected.
+	Available   *events.Amount `json:"available"`
 	AsOf        *string        `json:"as_of"`       // KSUID of the newest posting included; nil for none
 	AsOfTime    *string        `json:"as_of_time"`  // RFC 3339; the time of that posting
 	Consistency string         `json:"consistency"` // "strong" or "eventual"

@@ -146,8 +146,8 @@ type UnknownError struct {
 // Error says how to find out the outcome, and includes the error of the last attempt.
 func (e *UnknownError) Error() string {
 	if isPrecondition(e.Err) {
-		return fmt.Sprintf("it is not known whether %q was written by an attempt without an answer: read what is there "+
-			"(after %d attempts: %v)", e.ID, e.Attempts, e.Err)
+		return fmt.Sprintf("it is not known whether %q was written by an attempt without an answer: read what is "+
+			"there (after %d attempts: %v)", e.ID, e.Attempts, e.Err)
 	}
 	return fmt.Sprintf("it is not known whether %q was written; the same request with the same id can be sent again "+
 		"safely, and a refusal is final once %s have passed (after %d attempts: %v)", e.ID, commandTimeout,

@@ -84,7 +84,8 @@ type Common struct {
 func (o Operation) Common() (fields []Field) {
 	has := map[string]bool{
 		"Limit": o.IsPage(), "Cursor": o.IsPage(), "DryRun": o.Dry, "IdempotencyKey": o.CreatesTransaction(),
-		"IfNoneMatch": o.Method == http.MethodGet && o.Tagged, "IfAbsent": o.Method == http.MethodPut, "LedgerUser": o.ID != "", "RequestID": o.ID != "",
+		"IfNoneMatch": o.Method == http.MethodGet && o.Tagged, "IfAbsent": o.Method == http.MethodPut,
+		"LedgerUser": o.ID != "", "RequestID": o.ID != "",
 	}
 	for _, f := range FieldsOf(reflect.TypeFor[Common]()) {
 		if has[f.Name] {

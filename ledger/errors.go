@@ -13,7 +13,8 @@ import (
 type Code string
 
 // The codes of a command's errors. With CodeOutcomeUnknown and CodeInternal, the request may have been carried out.
-// With any other code it wrote nothing.
+// With any other code it wrote nothing, except that a closing refused with CodeInvalidChange may have frozen the
+// account and opened it again.
 const (
 	CodeInvalidRequest      Code = "invalid_request"       // single fields are invalid
 	CodeInvalidTransaction  Code = "invalid_transaction"   // fields contradict each other

@@ -10,8 +10,8 @@ import (
 )
 
 // Grant records a role of a user. created is true if the user had no role there before. Errors: CodeInvalidRequest,
-// CodeAccountNotFound, CodeGroupNotFound, CodePreconditionFailed, CodeThrottled, CodeContention (which wraps store.ErrOutdated when r.By is
-// outdated), CodeUnavailable, CodeOutcomeUnknown.
+// CodeAccountNotFound, CodeGroupNotFound, CodePreconditionFailed, CodeThrottled, CodeContention (which wraps
+// store.ErrOutdated when r.By is outdated), CodeUnavailable, CodeOutcomeUnknown.
 func (l *Ledger) Grant(ctx context.Context, r GrantMember) (created bool, err error) {
 	return l.setRole(ctx, r.Shape(), r)
 }

@@ -121,8 +121,8 @@ func membershipItem(m Membership) store.Item {
 	return item
 }
 
-// decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number, nor
-// who granted it.
+// decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number,
+// nor who granted it.
 func decodeMembership(item store.Item) (Membership, error) {
 	account, group, user, ok := membershipKey(item)
 	r := open(item, store.Membership.Type, ok)

@@ -82,8 +82,8 @@ func (c Callers) bearer(claims map[string]string) access.Caller {
 	return access.Caller{}
 }
 
-// hasScope reports whether a token has a scope, in the claim scope (RFC 8693, 4.2) or scp. A claim is a text with spaces
-// between the scopes, or a list, which the gateway formats as "[one two]".
+// hasScope reports whether a token has a scope, in the claim scope (RFC 8693, 4.2) or scp. A claim is a text with
+// spaces between the scopes, or a list, which the gateway formats as "[one two]".
 func hasScope(claims map[string]string, scope string) bool {
 	return slices.ContainsFunc([]string{"scope", "scp"}, func(claim string) bool {
 		words := strings.TrimSuffix(strings.TrimPrefix(claims[claim], "["), "]")

@@ -49,8 +49,8 @@ func (r *route) takesHeader(name string) bool {
 }
 
 // unlessFound returns the answer of a handler, or the problem of a PUT that must not find anything, and did. A PUT
-// creates with a conditional write. So if it answers that there was something, the same or not, it wrote nothing. Only a
-// grant replaces what it finds: the ledger refuses it.
+// creates with a conditional write. So if it answers that there was something, the same or not, it wrote nothing. Only
+// a grant replaces what it finds: the ledger refuses it.
 func (r *request) unlessFound(out reply, err error) (reply, error) {
 	isFound := err == nil && out.status == http.StatusOK ||
 		err != nil && problemOf(err, true).Status == http.StatusConflict

@@ -108,8 +108,8 @@ func (r *request) permitRead(do func() (reply, error)) (reply, error) {
 	return do()
 }
 
-// whilePermitted reads the caller's role concurrently with the data. A denial cancels the reads of the data, so that
-// the response time does not reveal what exists.
+// whilePermitted reads the caller's role concurrently with the data. A denial cancels the reads of the data. Their
+// errors are not shown, but the time of an answer may still depend on what exists.
 func (r *request) whilePermitted(do func() (reply, error)) (reply, error) {
 	ctx, asked := r.ctx(), r.http
 	data, end := context.WithCancel(ctx)
