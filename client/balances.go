@@ -40,8 +40,8 @@ type PastBalance struct {
 	AsOf     *string `json:"as_of"`      // KSUID of the newest posting included; nil for none
 	AsOfTime *string `json:"as_of_time"` // RFC 3339; the time of that posting
 	At       string  `json:"at"`         // RFC 3339; the requested time
-	// At is at least ten seconds ago, and no closing of the books that covers it awaits its final_at: only postings with
-	// an effective date that is not in a closed period can change the balance.
+	// At is at least ten seconds ago, and no closing of the books that covers it awaits its final_at: only postings
+	// with an effective date that is not in a closed period can change the balance.
 	Settled     bool   `json:"settled"`
 	Revision    int64  `json:"revision"`    // equal revisions mean equal balances
 	Consistency string `json:"consistency"` // "strong" or "eventual"

@@ -76,8 +76,9 @@ var (
 	CaptureHold = Op[Capture, Transaction]{
 		ID: "captureHold", Method: http.MethodPost, Path: oneTransactionPath + "/capture", Summary: "Capture a hold",
 		May: Permission{OnHold, RoleOperator, "the hold must have been placed by a user"}, Dry: true,
-		OK:       "The hold was captured, by this request or an earlier one. " + dryNote,
-		Refusals: "hold_ended invalid_transaction unbalanced not_a_hold hold_expired exceeds_hold cost_required nothing_captured",
+		OK: "The hold was captured, by this request or an earlier one. " + dryNote,
+		Refusals: "hold_ended invalid_transaction unbalanced not_a_hold hold_expired exceeds_hold cost_required " +
+			"nothing_captured",
 	}
 	// Ends the hold without posting anything, even after its expiry. What it reserves becomes available again. A
 	// second release gets the first answer.
@@ -129,8 +130,8 @@ var (
 		ID: "listTransactions", Path: transactionsPath, Summary: "List transactions by time, all or by metadata",
 		May: admins,
 	}
-	// Strongly consistent. The transaction is shown with its status, its end if it is a hold, what was reversed of it, and
-	// its newest reversals.
+	// Strongly consistent. The transaction is shown with its status, its end if it is a hold, what was reversed of it,
+	// and its newest reversals.
 	GetTransaction = Op[TransactionID, Transaction]{
 		ID: "getTransaction", Path: oneTransactionPath, Summary: "Get a transaction with all its postings",
 		May: legViewers, Tagged: true,

@@ -166,7 +166,8 @@ func (d draft) checkHeld(f *faults) {
 	for i, leg := range d.legs {
 		isHeld := func(other LegRequest) bool { return other.Account == leg.Account && !other.Quantity.IsZero() }
 		if !slices.ContainsFunc(d.legs, isHeld) {
-			f.check(LegField(i, "quantity"), "must not be 0 in all postings of the account, because a hold has no costs alone")
+			f.check(LegField(i, "quantity"),
+				"must not be 0 in all postings of the account, because a hold has no costs alone")
 		}
 	}
 }

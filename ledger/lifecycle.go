@@ -107,8 +107,8 @@ func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle,
 	return lifecycle, nil
 }
 
-// remember keeps a transaction that was reversed before, with its reversals. Its next reversal reads only those that were
-// written since. Of two readings the one with more reversals is kept.
+// remember keeps a transaction that was reversed before, with its reversals. Its next reversal reads only those that
+// were written since. Of two readings the one with more reversals is kept.
 func (l *Ledger) remember(read Lifecycle) {
 	if len(read.Reversals) == 0 {
 		return
@@ -127,8 +127,8 @@ func lifecycleBytes(l Lifecycle) int {
 	return definitionMinimum + limitBytes*len(l.Header.Legs)*(1+len(l.Reversals))
 }
 
-// addReversals adds the reversals that have been written since a transaction was read. Their numbers have no gaps. Errors:
-// those of Lifecycle.
+// addReversals adds the reversals that have been written since a transaction was read. Their numbers have no gaps.
+// Errors: those of Lifecycle.
 func (l *Ledger) addReversals(ctx context.Context, to *Lifecycle) error {
 	within := store.Reversal.All()
 	if n := len(to.Reversals); n > 0 {

@@ -24,9 +24,9 @@ type request struct {
 	order   []any      // in a batch that is not atomic: see setOrder
 }
 
-// readOther reads the transaction that the request ends or reverses. Of one that it has read before, or that this process
-// has reversed before, it reads only the reversals since: nothing else changes of a transaction that has posted its
-// legs.
+// readOther reads the transaction that the request ends or reverses. Of one that it has read before, or that this
+// process has reversed before, it reads only the reversals since: nothing else changes of a transaction that has posted
+// its legs.
 func (r *request) readOther(ctx context.Context, l *Ledger) (Lifecycle, error) {
 	if r.last == nil && r.ahead == nil && r.isReversal() {
 		if known, ok := l.reversed.get(r.reverses); ok {

@@ -33,14 +33,14 @@ func NewPast(t store.Table, now func() time.Time) *Past {
 type PastBalance struct {
 	events.Pair
 	Fold
-	At time.Time // the time, or the present if it is in the future
+	At      time.Time // the time, or the present if it is in the future
 	Settled bool      // see isSettled
 }
 
 // isSettled reports whether no command in progress can post from first through `through` any more: that is at least
-// store.SettleWindow ago, and no closing of the books that covers it, or a part of it, awaits its FinalAt. Postings with
-// an effective date outside closed periods may still come. It makes one request, none if `through` is not that long ago.
-// What is read after the call is settled if it returns true. Errors: those of Views.
+// store.SettleWindow ago, and no closing of the books that covers it, or a part of it, awaits its FinalAt. Postings
+// with an effective date outside closed periods may still come. It makes one request, none if `through` is not that
+// long ago. What is read after the call is settled if it returns true. Errors: those of Views.
 func (p *Past) isSettled(ctx context.Context, first, through events.KSUID) (bool, error) {
 	begun := p.now()
 	if through >= SettledBefore(begun, begun) {
@@ -77,8 +77,8 @@ func (p *Past) views(strong bool) *Views {
 
 // Balance returns the balance of k as of at, in whole microseconds. If strong, it includes every transaction
 // acknowledged before the call. One with an effective date may be missing, or disappear again, until it is projected.
-// It makes one request for each megabyte of segments (about 4,000), one for the postings after the last segment, and one
-// for the closings of the books. Errors: those of Views; events.ErrOverflow.
+// It makes one request for each megabyte of segments (about 4,000), one for the postings after the last segment, and
+// one for the closings of the books. Errors: those of Views; events.ErrOverflow.
 func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
 	isSettled, err := p.isSettled(ctx, lastThrough(at), lastThrough(at))
 	if err != nil {

@@ -118,8 +118,8 @@ func (env *environment) forward(ctx context.Context, o forwarding) (err error) {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case refused != nil && refused.Code == "invalid_cursor":
-			return fmt.Errorf("%s is not a cursor of the ledger at %s: give its own file. If the ledger was restored, go "+
-				"on with --rewind and a time before that of the backup: %w", o.cursor, env.url, r.Err)
+			return fmt.Errorf("%s is not a cursor of the ledger at %s: give its own file. If the ledger was restored, "+
+				"go on with --rewind and a time before that of the backup: %w", o.cursor, env.url, r.Err)
 		case isFinal(r.Err):
 			return r.Err
 		case r.Err != nil:

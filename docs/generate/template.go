@@ -133,7 +133,8 @@ func code(v any) string {
 
 // notRestored are the properties of the table and its indexes that a restore does not keep.
 var notRestored = []string{
-	"OnDemandThroughput", "WarmThroughput", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "KMSMasterKeyId",
+	"OnDemandThroughput", "WarmThroughput", "DeletionProtectionEnabled",
+	"PointInTimeRecoverySpecification", "KMSMasterKeyId",
 	"ContributorInsightsSpecification", "ResourcePolicy", "Tags", "StreamSpecification",
 }
 

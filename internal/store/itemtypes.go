@@ -44,7 +44,8 @@ var (
 	Transaction = one(ItemType{What: "transaction posted or held, its *header*", Class: event,
 		Type: "TransactionPosted TransactionHeld", By: command, PK: "TXN#{transaction}", SK: "TXN#{transaction}"})
 	Posting = three[string](ItemType{What: "posting recorded", Class: event, Type: "PostingRecorded",
-		By: command + ", sweeper", PK: "ACCOUNT#{account}", SK: "POSTING#{asset}#{ksuid}", SK2: "POSTING#{ksuid}", Implied: true})
+		By: command + ", sweeper", PK: "ACCOUNT#{account}", SK: "POSTING#{asset}#{ksuid}",
+		SK2: "POSTING#{ksuid}", Implied: true})
 	Outcome = one(ItemType{What: "end of a hold, its *outcome*", Class: event,
 		Type: "HoldCaptured HoldReleased HoldExpired", By: command + ", sweeper",
 		PK: "TXN#{transaction}", SK: "OUTCOME"})
