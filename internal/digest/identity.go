@@ -35,8 +35,8 @@ func (d *dir) identify(ctx context.Context, c Config) (hasNewest bool, err error
 	pages, _, err := c.Table.BatchGet(ctx, keys, store.Strong)
 	if err == nil && len(pages) == 0 {
 		err = fmt.Errorf("%s is the directory of another ledger: the table has neither its first entry nor the page "+
-			"of a note. Give its own directory. If it is this one, its journal was deleted or replaced, or restored to "+
-			"before the first note: keep it, and begin in another one", d.path)
+			"of a note. Give its own directory. If it is this one, its journal was deleted or replaced, or restored "+
+			"to before the first note: keep it, and begin in another one", d.path)
 	}
 	return false, err
 }
