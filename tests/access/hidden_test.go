@@ -157,6 +157,25 @@ func TestHiddenPostings(t *testing.T) {
 		strings.Contains(string(left.Body), "bank") {
 		t.Errorf("refused with %s", left.Body)
 	}
+	// A forgotten cost of a posting is named only to those who see that posting.
+	s.Must(201, "POST", "/v1/transactions", `{"id":"c-1","postings":[{"account":"jane","asset":"USD","quantity":"30"},`+
+		`{"account":"bank","asset":"USD","quantity":"-30"},{"account":"shop","asset":"AAPL","quantity":"2","cost":"30"},`+
+		`{"account":"market","asset":"AAPL","quantity":"-2","cost":"-30"}]}`)
+	const unpriced = `"postings":[{"quantity":"3"},{"quantity":"-3"},{"quantity":"0"},{"quantity":"0"}]}`
+	all := s.Must(422, "POST", "/v1/transactions/c-1/reversals", `{"id":"r-4",`+unpriced)
+	if all.Code() != "cost_required" || fmt.Sprint(all.Fields()) != "[postings[2].cost postings[3].cost]" {
+		t.Errorf("refused with %s", all.Body)
+	}
+	for _, forgot := range []caller.Reply{
+		s.Must(422, "POST", "/v1/transactions/c-1/reversals", `{"id":"r-4",`+unpriced, as...),
+		s.Must(422, "POST", "/v1/transactions/c-1/reversals?dry_run=true", `{"id":"r-4",`+unpriced, as...),
+		s.Must(422, "POST", "/v1/batches", `{"atomic":true,"requests":[{"reversal":{"transaction":"c-1","id":"r-4",`+unpriced+`}]}`,
+			as...),
+	} {
+		if forgot.Code() != "cost_required" || strings.Contains(string(forgot.Body), "postings[") {
+			t.Errorf("refused with %s", forgot.Body)
+		}
+	}
 	s.Must(200, "GET", "/v1/transactions/t-1", "").Shows(t, map[string]any{"hidden_postings": nil})
 }
 
