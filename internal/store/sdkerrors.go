@@ -160,9 +160,9 @@ func reasonsOf(cancelled *types.TransactionCanceledException) (all []Reason, err
 		case cause != CauseNone && !isUnknown:
 			err = nil
 		}
-		why := code
-		if message := aws.ToString(reason.Message); message != "" {
-			why += ": " + message
+		why := ""
+		if cause != CauseNone {
+			why = strings.TrimSuffix(code+": "+aws.ToString(reason.Message), ": ")
 		}
 		all = append(all, Reason{Is: cause, Old: present(reason.Item), Why: why})
 	}

@@ -238,6 +238,12 @@ func (s *tableSuite) transactions() {
 		s.Fatalf("error %v", err)
 	}
 	s.clock(at)
+	for i, r := range cancelled.Reasons { // their texts are the store's
+		if (r.Why == "") != (r.Is == store.CauseNone) {
+			s.Errorf("reason %d is %v, %q", i, r.Is, r.Why)
+		}
+		cancelled.Reasons[i].Why = ""
+	}
 	s.same(*cancelled, store.Cancelled{At: at, Reasons: []store.Reason{{}, {Is: store.CauseCondition, Old: item(1)},
 		{Is: store.CauseCondition}, {Is: store.CauseCondition}, {}}})
 	s.same(s.get(3), store.Item(nil))
