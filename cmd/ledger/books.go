@@ -22,6 +22,7 @@ import (
 type trialOptions struct {
 	trial.Query
 	format string
+	noWait bool
 }
 
 // trialBalanceCommand is `ledger trial-balance`.
@@ -32,6 +33,7 @@ func (env *environment) trialBalanceCommand() *cobra.Command {
 	f.StringVar(&o.Prefix, "prefix", "", "only accounts whose ids begin with this")
 	idFlag(f, &o.Group, "group", "only the accounts of this group")
 	env.atFlag(f, &o.At, "balances at this time, or at the end of this day")
+	f.BoolVar(&o.noWait, "no-wait", false, "without --at: do not wait until postings of this moment are settled")
 	choiceFlag(f, &o.format, "format", "", "table, csv or json; --json is the last", "table", "csv", "json")
 	env.rawFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("prefix", "group")
@@ -46,10 +48,15 @@ func (env *environment) trialBalanceCommand() *cobra.Command {
 }
 
 func (env *environment) trialBalance(ctx context.Context, o trialOptions) error {
-	if now := time.Now(); o.At.IsZero() || o.At.After(now) {
-		o.At, o.Strong = now, true // what was just posted is included
+	if o.At.IsZero() || o.At.After(time.Now()) {
+		if err := env.settle(ctx, &o); err != nil {
+			return err
+		}
 	}
 	t, err := env.readTrial(ctx, o.Query)
+	if _, isUnbalanced := t.Unbalanced(o.Query); err == nil && isUnbalanced { // postings may have come in between
+		t, err = env.readTrial(ctx, o.Query)
+	}
 	if err != nil {
 		return err
 	}
@@ -66,6 +73,34 @@ func (env *environment) trialBalance(ctx context.Context, o trialOptions) error 
 	}
 	return nil
 }
+
+// settleWait is how long settle waits: until no posting of the time can come any more, and a bit. Books that are being
+// closed take minutes: it does not wait for that.
+const settleWait = 15 * time.Second
+
+// settle makes a trial balance one of now, by the ledger's clock, that includes what was just posted. It waits until
+// that time is settled, unless o.noWait.
+func (env *environment) settle(ctx context.Context, o *trialOptions) (err error) {
+	o.Strong, o.At = true, farFuture
+	isSettled := false
+	if o.At, _, err = trial.Probe(ctx, env.api, o.Query); err != nil || o.noWait {
+		return err
+	}
+	for end := time.Now().Add(settleWait); !isSettled && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+		if _, isSettled, err = trial.Probe(ctx, env.api, o.Query); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// farFuture is later than now for every clock. The ledger takes it as now.
+var farFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // readTrial reads a trial balance, and shows progress on long ones.
 func (env *environment) readTrial(ctx context.Context, q trial.Query) (t trial.Balance, err error) {

@@ -60,15 +60,52 @@ func ids[T any](all iter.Seq2[T, error], id func(T) string) iter.Seq2[string, er
 	}
 }
 
-// Read reads the balances of accounts, several at once, and adds them up. It calls done, from any goroutine, after each
-// account. Errors: those of reads, and events.ErrOverflow.
-func Read(ctx context.Context, api *client.Client, q Query, accounts []string, done func()) (Balance, error) {
-	type read struct {
-		lines     []Line
-		unsettled bool
+// unsettledFor is how long postings of a time may still be committed.
+const unsettledFor = 10 * time.Second
+
+// Probe returns a time as the ledger takes it, which is now by the ledger's clock if it is later than that, and whether
+// the past is settled then: see client.PastBalance. It asks for one balance. A ledger without accounts or assets has
+// none: then the own clock decides. Errors: those of reads.
+func Probe(ctx context.Context, api *client.Client, q Query) (at time.Time, isSettled bool, err error) {
+	var account, asset string
+	for id, err := range Accounts(ctx, api, q) {
+		if err != nil {
+			return q.At, false, err
+		}
+		account = id
+		break
 	}
-	t := Balance{At: events.FormatTime(q.At), Settled: true, Data: []Line{}}
-	all := make([]read, len(accounts))
+	for a, err := range api.Assets("").All(ctx) {
+		if err != nil {
+			return q.At, false, err
+		}
+		asset = a.ID
+		break
+	}
+	if account == "" || asset == "" {
+		if now := time.Now(); q.At.After(now) {
+			q.At = now
+		}
+		return q.At, time.Since(q.At) > unsettledFor, nil
+	}
+	b, err := api.BalanceAt(ctx, account, asset, q.At, false)
+	if err != nil {
+		return q.At, false, err
+	}
+	at, err = events.ParseTime(b.Value.At)
+	return at, b.Value.Settled, err
+}
+
+// Read reads the balances of accounts, several at once, and adds them up. It calls done, from any goroutine, after each
+// account. Whether it is settled does not hang on there being a balance. Errors: those of reads, and
+// events.ErrOverflow.
+func Read(ctx context.Context, api *client.Client, q Query, accounts []string, done func()) (Balance, error) {
+	t := Balance{At: events.FormatTime(q.At), Data: []Line{}}
+	var err error
+	if _, t.Settled, err = Probe(ctx, api, q); err != nil { // what is read after it is settled
+		return t, err
+	}
+	all := make([][]Line, len(accounts))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(units.LoadingAtOnce)
 	for i, account := range accounts {
@@ -77,8 +114,7 @@ func Read(ctx context.Context, api *client.Client, q Query, accounts []string, d
 				if err != nil {
 					return err
 				}
-				all[i].lines = append(all[i].lines, Line{account, b.Asset, b.Debits, b.Credits, b.Quantity})
-				all[i].unsettled = all[i].unsettled || !b.Settled
+				all[i] = append(all[i], Line{account, b.Asset, b.Debits, b.Credits, b.Quantity})
 			}
 			done()
 			return nil
@@ -87,11 +123,7 @@ func Read(ctx context.Context, api *client.Client, q Query, accounts []string, d
 	if err := g.Wait(); err != nil {
 		return t, err
 	}
-	for _, r := range all {
-		t.Data = append(t.Data, r.lines...)
-		t.Settled = t.Settled && !r.unsettled
-	}
-	var err error
+	t.Data = slices.Concat(append([][]Line{t.Data}, all...)...)
 	t.Totals, err = totals(t.Data)
 	return t, err
 }
@@ -114,11 +146,11 @@ func totals(lines []Line) ([]Line, error) {
 	return slices.SortedFunc(maps.Values(sums), func(a, b Line) int { return cmp.Compare(a.Asset, b.Asset) }), nil
 }
 
-// Unbalanced returns the first sum of all accounts that is not zero, which must not be unless a transaction with an
-// effective date before At was posted meanwhile: the accounts are read one by one. ok is false if there is none, or if
-// the trial balance is of some accounts only or may still change.
+// Unbalanced returns the first sum of all accounts that is not zero. It may be that for a moment, because the accounts
+// are read one by one: if postings of the time are still being committed, or if a transaction with an effective date
+// before At is posted meanwhile. ok is false if there is none, or if the trial balance is of some accounts only.
 func (t Balance) Unbalanced(q Query) (sum Line, ok bool) {
-	if q.Prefix+q.Group != "" || !t.Settled {
+	if q.Prefix+q.Group != "" {
 		return Line{}, false
 	}
 	i := slices.IndexFunc(t.Totals, func(l Line) bool { return !l.Balance.IsZero() })
