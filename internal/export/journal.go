@@ -221,13 +221,38 @@ func (e *exporter) take(ctx context.Context, t client.Transaction) (err error) {
 	if err != nil {
 		return err
 	}
-	for i := range e.waiting { // those of one instant are in the order of their KSUIDs
-		q := &e.waiting[i]
-		if q.Transaction != nil && q.posted.at.Equal(p.posted.at) && p.posted.first < q.posted.first {
-			*q, p = p, *q
+	e.waiting = inOrder(e.waiting, p)
+	return e.write(ctx, waitingMax)
+}
+
+// inOrder adds a transaction to those that wait. Those of one instant are in the order of their KSUIDs: each takes the
+// place of the next one. But a reversal stays behind what it reverses. Then those of its instant that are before that
+// move behind it, with what reverses them.
+func inOrder(all []waiting, p waiting) []waiting {
+	follows := func(w waiting) bool {
+		return w.Transaction != nil && w.posted.at.Equal(p.posted.at) && p.posted.first < w.posted.first
+	}
+	reversed := slices.IndexFunc(all, func(w waiting) bool {
+		return w.Transaction != nil && w.Transaction.ID == p.Transaction.Reverses
+	})
+	if !slices.ContainsFunc(all[:reversed+1], follows) {
+		for i, w := range all {
+			if follows(w) {
+				all[i], p = p, w
+			}
+		}
+		return append(all, p)
+	}
+	moved, before, after := make(map[string]bool), []waiting{}, []waiting{p}
+	for _, w := range all {
+		if follows(w) || w.Transaction != nil && moved[w.Transaction.Reverses] {
+			moved[w.Transaction.ID] = true
+			after = append(after, w)
+		} else {
+			before = append(before, w)
 		}
 	}
-	return e.wait(ctx, p)
+	return append(before, after...)
 }
 
 // postedOf returns a transaction, or the capture of a hold, to be written.
