@@ -72,10 +72,13 @@ def items(kind=""):
 
 
 def succeeds(function, kind="none"):
-    """Whether a function succeeds with the stream's records of all items of a kind, without their images."""
+    """Whether a function succeeds with the stream's records of all items of a kind, without their images. The sweeper
+    gets the event of its schedule."""
     records = [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": str(10 ** 21 + n), "Keys": keys}}
                for n, item in enumerate(items(kind)) for keys in [{"PK": item["PK"], "SK": item["SK"]}]]
     name, event = out[function + "Function"] + ":live", json.dumps({"Records": records})
+    if function == "Sweeper":
+        event = open("events/sweeper-minute.json").read()
     answer = lambdas.invoke(FunctionName=name, Payload=event)
     result = json.load(answer["Payload"])
     return "FunctionError" not in answer and not result.get("batchItemFailures") and not result.get("Failed")
