@@ -97,7 +97,10 @@ func (v view) of(t transaction) transaction {
 	t.Postings = slices.DeleteFunc(t.Postings, hidden)
 	t.Captured = slices.DeleteFunc(t.Captured, hidden)
 	t.Reversed = slices.DeleteFunc(t.Reversed, func(l client.Leg) bool { return !v.sees(l.Account) })
-	t.Hidden = all - len(t.Postings)
+	isTaken := func(l client.Leg) bool { return !l.Quantity.IsZero() || !l.Cost.IsZero() }
+	if t.Hidden = all - len(t.Postings); t.Hidden > 0 && !slices.ContainsFunc(t.Reversed, isTaken) {
+		t.Reversed = nil // as before a reversal of hidden postings alone
+	}
 	return t
 }
 

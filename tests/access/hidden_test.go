@@ -206,7 +206,15 @@ func TestReversalsThatAUserSees(t *testing.T) {
 	if ids := names(before); ids != nil {
 		t.Errorf("reversed by %v", ids)
 	}
-	var jane []string // the reversals that jane's users see
+	s.Must(201, "PUT", "/v1/accounts/shop/members/packer", `{"role":"viewer"}`)
+	packer := get("Ledger-User", "packer")
+	s.Must(201, "POST", "/v1/transactions/two/reversals", `{"id":"hidden","postings":[{"quantity":"-1"},{"quantity":"1"},`+
+		`{"quantity":"0"},{"quantity":"0"}]}`)
+	if after := get("Ledger-User", "packer"); !bytes.Equal(after.Body, packer.Body) ||
+		after.Header.Get("ETag") != packer.Header.Get("ETag") {
+		t.Errorf("a hidden reversal shows: %s, before %s", after.Body, packer.Body)
+	}
+	jane := []string{"hidden"} // the reversals that jane's users see
 	for i := range 13 {
 		id, part := fmt.Sprintf("back-%d", i), `"-1","1","0","0"`
 		if i == 11 {
