@@ -19,7 +19,8 @@ func TestTrialBalanceOfNow(t *testing.T) {
 		case path == "/v1/accounts", path == "/v1/assets":
 			fmt.Fprint(w, `{"data":[{"id":"one","scale":2}],"next_cursor":null}`)
 		case strings.HasSuffix(path, "/balances"):
-			if reads++; q.Get("consistency") != "strong" || q.Get("at") != at.Format("2006-01-02T15:04:05.000000Z") {
+			of, err := time.Parse(time.RFC3339, q.Get("at"))
+			if reads++; q.Get("consistency") != "strong" || err != nil || !of.Equal(at) {
 				t.Errorf("read with %v", q)
 			}
 			fmt.Fprintf(w, `{"data":[{"account":"one","asset":"one","quantity":"5","credits":"5","debits":"0",`+
