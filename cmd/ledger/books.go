@@ -48,13 +48,12 @@ func (env *environment) trialBalanceCommand() *cobra.Command {
 }
 
 func (env *environment) trialBalance(ctx context.Context, o trialOptions) error {
-	if o.At.IsZero() || o.At.After(time.Now()) {
-		if err := env.settle(ctx, &o); err != nil {
-			return err
-		}
+	if err := env.settle(ctx, &o); err != nil {
+		return err
 	}
 	t, err := env.readTrial(ctx, o.Query)
 	if _, isUnbalanced := t.Unbalanced(o.Query); err == nil && isUnbalanced { // postings may have come in between
+		o.Strong = true
 		t, err = env.readTrial(ctx, o.Query)
 	}
 	if err != nil {
@@ -78,29 +77,29 @@ func (env *environment) trialBalance(ctx context.Context, o trialOptions) error 
 // closed take minutes: it does not wait for that.
 const settleWait = 15 * time.Second
 
-// settle makes a trial balance one of now, by the ledger's clock, that includes what was just posted. It waits until
-// that time is settled, unless o.noWait.
-func (env *environment) settle(ctx context.Context, o *trialOptions) (err error) {
-	o.Strong, o.At = true, farFuture
-	isSettled := false
-	if o.At, _, err = trial.Probe(ctx, env.api, o.Query); err != nil || o.noWait {
+// settle sets the time of a trial balance as the ledger takes it. One of now includes what was just posted, and settle
+// waits until that time is settled, unless o.noWait.
+func (env *environment) settle(ctx context.Context, o *trialOptions) error {
+	clock, err := trial.NewClock(ctx, env.api, o.Query)
+	var m trial.Moment
+	if err == nil {
+		m, err = clock.Take(ctx, o.At)
+	}
+	if o.At, o.Strong = m.At, m.IsNow; err != nil || !m.IsNow || o.noWait {
 		return err
 	}
-	for end := time.Now().Add(settleWait); !isSettled && time.Now().Before(end); {
+	for end := time.Now().Add(settleWait); !m.Settled && time.Now().Before(end); {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(time.Second):
 		}
-		if _, isSettled, err = trial.Probe(ctx, env.api, o.Query); err != nil {
+		if m, err = clock.Take(ctx, o.At); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// farFuture is later than now for every clock. The ledger takes it as now.
-var farFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // readTrial reads a trial balance, and shows progress on long ones.
 func (env *environment) readTrial(ctx context.Context, q trial.Query) (t trial.Balance, err error) {

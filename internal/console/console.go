@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,11 +190,13 @@ func pathOf(kind, id string) string { return Path + kind + "/" + url.PathEscape(
 // pageURL is the URL of the current page.
 type pageURL struct{ *url.URL }
 
-// With returns the URL with one query parameter set, or removed if value is "".
-func (h pageURL) With(name, value string) template.URL {
+// With returns the URL with query parameters set, given as pairs of name and value, or removed if their value is "".
+func (h pageURL) With(pairs ...string) template.URL {
 	q := h.Query()
-	if q.Set(name, value); value == "" {
-		q.Del(name)
+	for pair := range slices.Chunk(pairs, 2) {
+		if q.Set(pair[0], pair[1]); pair[1] == "" {
+			q.Del(pair[0])
+		}
 	}
 	return template.URL(h.EscapedPath() + "?" + q.Encode()) // every part of it is escaped
 }

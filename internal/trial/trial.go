@@ -63,37 +63,81 @@ func ids[T any](all iter.Seq2[T, error], id func(T) string) iter.Seq2[string, er
 // unsettledFor is how long postings of a time may still be committed.
 const unsettledFor = 10 * time.Second
 
-// Probe returns a time as the ledger takes it, which is now by the ledger's clock if it is later than that, and whether
-// the past is settled then: see client.PastBalance. It asks for one balance. A ledger without accounts or assets has
-// none: then the own clock decides. Errors: those of reads.
-func Probe(ctx context.Context, api *client.Client, q Query) (at time.Time, isSettled bool, err error) {
-	var account, asset string
-	for id, err := range Accounts(ctx, api, q) {
+// farFuture is later than now for every clock. The ledger takes it as now.
+var farFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// Clock tells the ledger's time, and what of the past is settled. Each question reads one balance. A ledger without
+// accounts or assets has none: then the own clock decides.
+type Clock struct {
+	api            *client.Client
+	account, asset string
+}
+
+// NewClock finds the balance to ask for, of any account that a query may be about. Errors: those of reads.
+func NewClock(ctx context.Context, api *client.Client, q Query) (Clock, error) {
+	c := Clock{api: api}
+	for id, err := range Accounts(ctx, api, Query{Group: q.Group}) {
 		if err != nil {
-			return q.At, false, err
+			return c, err
 		}
-		account = id
+		c.account = id
 		break
 	}
 	for a, err := range api.Assets("").All(ctx) {
 		if err != nil {
-			return q.At, false, err
+			return c, err
 		}
-		asset = a.ID
+		c.asset = a.ID
 		break
 	}
-	if account == "" || asset == "" {
-		if now := time.Now(); q.At.After(now) {
-			q.At = now
+	return c, nil
+}
+
+// Moment is a time as the ledger takes it.
+type Moment struct {
+	At      time.Time
+	IsNow   bool // it is the present, because no time or a later one was asked for
+	Settled bool // see client.PastBalance
+}
+
+// Take returns what the ledger takes a time as, the zero time for now. Errors: those of reads.
+func (c Clock) Take(ctx context.Context, at time.Time) (Moment, error) {
+	if at.IsZero() {
+		at = farFuture
+	}
+	if c.account == "" || c.asset == "" {
+		m := Moment{At: at, Settled: time.Since(at) > unsettledFor}
+		if now := time.Now(); at.After(now) {
+			m.At, m.IsNow = now, true
 		}
-		return q.At, time.Since(q.At) > unsettledFor, nil
+		return m, nil
 	}
-	b, err := api.BalanceAt(ctx, account, asset, q.At, false)
+	b, err := c.api.BalanceAt(ctx, c.account, c.asset, at, false)
 	if err != nil {
-		return q.At, false, err
+		return Moment{At: at}, err
 	}
-	at, err = events.ParseTime(b.Value.At)
-	return at, b.Value.Settled, err
+	taken, err := events.ParseTime(b.Value.At)
+	return Moment{taken, taken.Before(at.Truncate(time.Microsecond)), b.Value.Settled}, err
+}
+
+// settledSteps is how many seconds NewestSettled goes back at most: the table's clock may be behind the service's.
+const settledSteps = 20
+
+// NewestSettled returns the newest time at which the past is settled, to the second. Errors: those of reads.
+func (c Clock) NewestSettled(ctx context.Context) (time.Time, error) {
+	now, err := c.Take(ctx, time.Time{})
+	at := now.At.Add(-unsettledFor)
+	for range settledSteps {
+		var m Moment
+		if err == nil {
+			m, err = c.Take(ctx, at)
+		}
+		if m.Settled || err != nil {
+			break
+		}
+		at = at.Add(-time.Second)
+	}
+	return at, err
 }
 
 // Read reads the balances of accounts, several at once, and adds them up. It calls done, from any goroutine, after each
@@ -101,8 +145,12 @@ func Probe(ctx context.Context, api *client.Client, q Query) (at time.Time, isSe
 // events.ErrOverflow.
 func Read(ctx context.Context, api *client.Client, q Query, accounts []string, done func()) (Balance, error) {
 	t := Balance{At: events.FormatTime(q.At), Data: []Line{}}
-	var err error
-	if _, t.Settled, err = Probe(ctx, api, q); err != nil { // what is read after it is settled
+	c, err := NewClock(ctx, api, q)
+	var m Moment
+	if err == nil {
+		m, err = c.Take(ctx, q.At) // what is read after it is settled
+	}
+	if t.Settled = m.Settled; err != nil {
 		return t, err
 	}
 	all := make([][]Line, len(accounts))

@@ -150,6 +150,7 @@ func (b *browser) everyPage(visit func(name string)) {
 	open("transactions", "transactions?to=2026-13-01")
 	open("holds", "holds")
 	open("trial-balance", "trial-balance")
+	open("trial-balance-now", "trial-balance?at=now")
 	open("group", "groups/desk")
 	open("search", "search?q=ja")
 	open("search-metadata", "search?q=order%3D1001")

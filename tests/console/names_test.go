@@ -164,7 +164,8 @@ func TestFieldsOfForms(t *testing.T) {
 	}
 }
 
-// The trial balance has all accounts, now or at the end of a day, with sums of zero.
+// The trial balance has all accounts, now or at the end of a day, with sums of zero. What is not settled is not shown
+// unless asked for.
 func TestTrialBalance(t *testing.T) {
 	s := newSite(t)
 	s.people()
@@ -173,23 +174,26 @@ func TestTrialBalance(t *testing.T) {
 	sum := regexp.MustCompile(`(?s)<td>Total</td><td data-label="Asset"><a href="/console/assets/USD">USD</a></td>\s*<td class="number" data-label="Debits">([0-9.,]+)</td>` +
 		`<td class="number" data-label="Credits">([0-9.,]+)</td>\s*<td class="number" data-label="Balance"><strong>0.00</strong>`)
 	page := s.get("trial-balance", http.StatusOK)
-	s.has(page, "bank", "users:<wbr>1:<wbr>main", "Ann Poe", "-50.00", "users:<wbr>2", "50.00")
+	s.has(page, "newest settled time", "bank", "-0.01", "jane")
+	s.lacks(page, "users:", "not settled") // posted just now
+	page = s.get("trial-balance?at=now", http.StatusOK)
+	s.has(page, "not settled", "bank", "users:<wbr>1:<wbr>main", "Ann Poe", "-50.00", "users:<wbr>2", "50.00")
 	if found := sum.FindStringSubmatch(page); found == nil || found[1] != found[2] || found[1] == "0.00" {
 		t.Errorf("%q: %s", found, page)
 	}
 	page = s.get("trial-balance?to=2026-01-02", http.StatusOK)
 	s.has(page, "bank", "-0.01", "jane", "0.01", "Total", "0.01", "0.01", "0.00")
-	s.lacks(page, "users:")
+	s.lacks(page, "users:", "not settled")
 	s.has(s.get("trial-balance?to=2026-01-01", http.StatusOK), "No postings")
 	page = s.get("trial-balance?to=2026-01-02&zone=America/New_York", http.StatusOK) // ends at 5:00 UTC
 	s.has(page, `name="zone" value="America/New_York"`, "Days are in America/New_York.", "As of", "2026-01-03 04:59:59", "Total")
 	s.has(s.get("trial-balance?to=2026-01-02&zone=Asia/Tokyo", http.StatusOK), "No postings")
 	s.get("trial-balance?to=2026-01-02&zone=Local", http.StatusBadRequest)
-	page = s.get("trial-balance?prefix=users:", http.StatusOK)
+	page = s.get("trial-balance?at=now&prefix=users:", http.StatusOK)
 	s.has(page, "need not be zero", "Ann Poe")
 	s.lacks(page, `accounts/bank"`, `role="alert"`)
 	s.get("trial-balance?to=x", http.StatusBadRequest)
-	if strings.Contains(s.get("trial-balance?group=desk", http.StatusOK), "accounts/bank") {
+	if strings.Contains(s.get("trial-balance?at=now&group=desk", http.StatusOK), "accounts/bank") {
 		t.Error("the group has an account that is not in it")
 	}
 }
