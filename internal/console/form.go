@@ -119,9 +119,6 @@ func (f *form) address() string {
 	if f.Rows > 0 {
 		values.Set("rows", strconv.Itoa(f.Rows))
 	}
-	if f.Zone() != "" {
-		values.Set(zoneParam, f.Zone())
-	}
 	return pathOf("do", f.Name) + "?" + values.Encode()
 }
 

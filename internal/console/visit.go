@@ -55,7 +55,7 @@ func (v *visit) render(p page, err error) {
 		status := statusOf(err)
 		p = page{name: "problem", Title: http.StatusText(status), status: status, Data: v.errorText(err)}
 	case p.location != "":
-		http.Redirect(v.w, v.r, p.location, http.StatusSeeOther)
+		http.Redirect(v.w, v.r, v.chosen().with(p.location), http.StatusSeeOther)
 		return
 	case p.name == "":
 		return
@@ -73,7 +73,7 @@ func (v *visit) render(p page, err error) {
 	if p.status != 0 {
 		v.w.WriteHeader(p.status)
 	}
-	_, _ = text.WriteTo(v.w) // the only error is a closed connection
+	_, _ = v.w.Write(v.chosen().carry(text.Bytes())) // the only error is a closed connection
 }
 
 // problem is an error of a request to the console.

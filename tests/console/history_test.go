@@ -21,7 +21,7 @@ func (s *site) backdate(id, asset, at string) {
 		`{"id":"`+id+`","from":"bank","to":"jane","asset":"`+asset+`","quantity":"1","effective_at":"`+at+`"}`)
 }
 
-var transactionLink = regexp.MustCompile(`<a href="/console/transactions/([^"]*)">`)
+var transactionLink = regexp.MustCompile(`<a href="/console/transactions/([^"?]*)(?:\?zone=[^"]*)?">`)
 
 // entries returns the ids of the transactions in the history of a page, in order.
 func entries(page string) (ids []string) {

@@ -1,0 +1,83 @@
+package console
+
+import (
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	linkTo = regexp.MustCompile(`<a [^>]*href="([^"]*)"`)
+	aForm  = regexp.MustCompile(`(?s)<form.*?</form>`)
+)
+
+// The zone of days that was chosen goes with each link, each form and each redirect, until another is chosen.
+func TestZoneGoesAlong(t *testing.T) {
+	s := newSite(t)
+	s.people()
+	s.backdate("old", "USD", "2026-01-02T23:00:00Z")
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/desk/accounts/jane", "")
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"held","from":"bank","to":"jane","asset":"USD","quantity":"1","hold":{}}`)
+	s.ledger.Project()
+	const zone, hidden = "zone=Asia%2FTokyo", `<input type="hidden" name="zone" value="Asia/Tokyo">`
+	for _, path := range []string{"", "?q=x", "accounts/jane", "accounts/jane?asset=USD&from=2026-01-03", "accounts/none", "assets/USD", "groups/desk",
+		"transactions/old", "transactions/held", "transactions", "accounts", "assets", "holds", "groups", "trial-balance", "trial-balance?at=now", "search?q=poe",
+		"search?q=00", "do/transfer", "do/transfer?from=x", "do/legs", "nowhere"} {
+		at := path + "?" + zone
+		if strings.Contains(path, "?") {
+			at = path + "&" + zone
+		}
+		r, err := s.browser.Get(s.url + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := s.read(r, r.StatusCode)
+		for _, found := range linkTo.FindAllStringSubmatch(page, -1) {
+			link := html.UnescapeString(found[1])
+			if isOfPage := strings.HasPrefix(link, "#"); !isOfPage && strings.Count(link, zone) != 1 {
+				t.Errorf("%s links to %s", at, link)
+			}
+		}
+		for _, form := range aForm.FindAllString(page, -1) {
+			if strings.Count(form, hidden) != 1 || strings.Count(form, `name="zone"`) != 1 {
+				t.Errorf("%s has the form %s", at, form)
+			}
+		}
+		if without := s.url + path; !strings.Contains(path, "nowhere") && !strings.Contains(path, "none") {
+			r, err := s.browser.Get(without)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.lacks(s.read(r, http.StatusOK), "zone=", `name="zone"`)
+		}
+	}
+	noon := s.get("accounts/jane?"+zone, http.StatusOK) // the days of a link's page are of the zone
+	s.has(noon, "Days are in Asia/Tokyo")
+	for path, want := range map[string]string{"search?q=jane&" + zone: "/console/accounts/jane?" + zone, "search?q=old&" + zone: "/console/transactions/old?" + zone} {
+		if is := s.redirect(path); is != want {
+			t.Errorf("%s redirects to %s, want %s", path, is, want)
+		}
+	}
+	preview := s.preview("transfer?"+zone, values("from", "bank", "to", "jane", "asset", "USD", "quantity", "1"))
+	s.has(s.send("transfer", preview, nil, http.StatusOK), "Movements", `href="/console/accounts/jane?`+zone+`"`)
+	viewed := s.submit("user", s.get("?"+zone, http.StatusOK), values("user", "u-17"))
+	defer viewed.Body.Close()
+	if viewed.Request.URL.RawQuery != zone {
+		t.Errorf("after the choice of a user, the page is %s", viewed.Request.URL)
+	}
+}
+
+// redirect returns the address that a page redirects to.
+func (s *site) redirect(path string) string {
+	s.Helper()
+	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := browser.Get(s.url + path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer r.Body.Close()
+	return r.Header.Get("Location")
+}
