@@ -34,13 +34,8 @@ func (env *environment) exportCommand() *cobra.Command {
 					return err
 				}
 			}
-			if isContinued {
-				if !cmd.Flags().Changed("format") && file.Format() != "" {
-					format = file.Format()
-				}
-				if format == export.Lines {
-					return usageErrorf("--continue: %w", export.ErrWhole)
-				}
+			if isContinued && !cmd.Flags().Changed("format") {
+				format = "" // that of the file
 			}
 			api, err := env.dial(0, units.LoadingAtOnce)
 			if err != nil {
@@ -97,6 +92,9 @@ func (env *environment) exportFile(
 		result, err = file.Write(ctx, c)
 	}
 	env.printNotes(result)
+	if errors.Is(err, export.ErrWhole) {
+		return usageErrorf("--continue: %w", err)
+	}
 	if err != nil {
 		return err
 	}

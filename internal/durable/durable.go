@@ -40,8 +40,12 @@ func Create(path, unfinished string, mode fs.FileMode) (*File, error) {
 
 // lock fails if another process has f locked, or has renamed it meanwhile.
 func lock(f *os.File) error {
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return fmt.Errorf("%w: %s is locked", ErrInUse, f.Name())
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	opened, err := f.Stat()
 	if err != nil {

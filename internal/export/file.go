@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -52,53 +51,39 @@ func Open(path string) (*File, error) {
 // ErrNoFile means that a path is that of a device, a pipe or a directory.
 var ErrNoFile = errors.New("it is not a regular file")
 
-// Format returns the format that the state of the file has, "" if there is no state.
-func (f *File) Format() string {
-	for _, name := range []string{f.path + stateSuffix + unfinished, f.path + stateSuffix} {
-		if s, err := readState(name); err == nil {
-			return s.Format
-		}
-	}
-	return ""
-}
-
 // Write exports a ledger from the beginning. The file appears, or replaces the one that was there, when it is whole.
-func (f *File) Write(ctx context.Context, c Config) (Result, error) {
-	if err := f.settle(); err != nil {
-		return Result{}, err
+// Error: also durable.ErrInUse.
+func (f *File) Write(ctx context.Context, c Config) (r Result, err error) {
+	out, err := f.begin()
+	if err != nil {
+		return r, err
 	}
-	return f.write(ctx, c, nil)
+	defer func() { err = errors.Join(err, out.Close()) }()
+	return f.write(ctx, c, out, nil)
 }
 
 // Continue makes the file what Write would make it now. It copies what was settled, and adds what the journal has after
-// it. A file that is missing or of an older version is exported anew: anew says why. Errors: ErrWhole; a file without
-// state; one that is not what its state says, or that is of another ledger. The file is then unchanged.
+// it. Without a format in c, it is that of the state. A file that is missing or of an older version is exported anew:
+// anew says why. Bytes after those of the state are left out, with a note. Errors: ErrWhole; a file without state; one
+// that is not what its state says, or that is of another ledger; durable.ErrInUse. The file is then unchanged.
 func (f *File) Continue(ctx context.Context, c Config) (r Result, anew string, err error) {
-	if c.Format == Lines {
+	if c.Format == Lines || f.isNew && c.Format == "" {
 		return r, "", ErrWhole
 	}
-	if f.isNew {
-		r, err = f.write(ctx, c, nil)
-		return r, "it does not exist", err
-	}
-	if err := f.settle(); err != nil {
-		return r, "", err
-	}
-	s, err := readState(f.path + stateSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, "", fmt.Errorf("%s has no %s beside it, which says what it has: it stays as it is. Export it "+
-			"without --continue", f.path, filepath.Base(f.path)+stateSuffix)
-	}
+	out, err := f.begin() // first: another export must not replace the file after it was compared with its state
 	if err != nil {
 		return r, "", err
 	}
-	if is, err := s.isOf(f.path); err != nil || !is {
-		return r, "", errors.Join(err, fmt.Errorf("%s is not what the last export wrote, %w: it stays as it is. "+
-			"Export to another file, or without --continue", f.path, errAltered))
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if f.isNew {
+		r, err = f.write(ctx, c, out, nil)
+		return r, "it does not exist", err
 	}
-	if s.Format != c.Format {
-		return r, "", fmt.Errorf("%s has the format %s, not %s: it stays as it is", f.path, s.Format, c.Format)
+	s, added, err := f.compared(c.Format)
+	if err != nil {
+		return r, "", err
 	}
+	c.Format = s.Format
 	if _, err := c.Ledger.Journal(ctx, s.Cursor); err != nil {
 		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "invalid_cursor" {
 			err = fmt.Errorf("%s is of another ledger, or of this one before it was restored to an earlier time: it "+
@@ -107,11 +92,55 @@ func (f *File) Continue(ctx context.Context, c Config) (r Result, anew string, e
 		return r, "", err
 	}
 	if s.Version != fileVersion {
-		r, err = f.write(ctx, c, nil)
-		return r, fmt.Sprintf("another version of this program wrote it (%d, not %d)", s.Version, fileVersion), err
+		anew = fmt.Sprintf("another version of this program wrote it (%d, not %d)", s.Version, fileVersion)
+		s = nil
 	}
-	r, err = f.write(ctx, c, s)
-	return r, "", err
+	if r, err = f.write(ctx, c, out, s); err == nil && added > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d bytes at the end of %s, which no export wrote, were removed", added,
+			f.path))
+	}
+	return r, anew, err
+}
+
+// begin begins the new file, as the only process that does, and finishes what a crash left of the old one.
+func (f *File) begin() (*durable.File, error) {
+	out, err := durable.Create(f.path, f.path+unfinished, f.mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.settle(); err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return out, nil
+}
+
+// compared returns the state of the file, and how many bytes the file has beside. The file must have a format, unless
+// that is "". Errors say what to do.
+func (f *File) compared(format string) (s *state, added int64, err error) {
+	s, err = readState(f.path + stateSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s has no %s beside it, which says what it has: it stays as it is. Export it without "+
+			"--continue", f.path, filepath.Base(f.path)+stateSuffix)
+		if format == "" {
+			err = fmt.Errorf("%w. %w", err, ErrWhole)
+		}
+		return nil, 0, err
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if is, err := s.isOf(f.path); err != nil || !is {
+		return nil, 0, errors.Join(err, fmt.Errorf("%s is not what the last export wrote, %w: it stays as it is. "+
+			"Export to another file, or without --continue", f.path, errAltered))
+	}
+	if format != "" && s.Format != format {
+		return nil, 0, fmt.Errorf("%s has the format %s, not %s: it stays as it is", f.path, s.Format, format)
+	}
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return nil, 0, err
+	}
+	return s, info.Size() - s.Bytes, nil
 }
 
 // settle renames a new state that a crash left, if it is that of the file.
@@ -127,13 +156,8 @@ func (f *File) settle() error {
 	return os.Rename(left, f.path+stateSuffix)
 }
 
-// write writes the file: all of it, or what comes after the state of the old one.
-func (f *File) write(ctx context.Context, c Config, old *state) (r Result, err error) {
-	out, err := durable.Create(f.path, f.path+unfinished, f.mode)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
+// write writes the file to out: all of it, or what comes after the state of the old one.
+func (f *File) write(ctx context.Context, c Config, out *durable.File, old *state) (r Result, err error) {
 	count := &counter{Writer: out, hash: sha256.New()}
 	e, err := newExporter(c, count)
 	if err != nil {
@@ -191,7 +215,7 @@ func (f *File) replace(out *durable.File, next *state) (err error) {
 		}
 		return err
 	}
-	text, err := json.Marshal(next)
+	text, err := next.text()
 	if err != nil {
 		return err
 	}
@@ -199,7 +223,7 @@ func (f *File) replace(out *durable.File, next *state) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = state.Write(append(text, '\n'))
+	_, err = state.Write(text)
 	if err = errors.Join(err, state.Sync()); err == nil {
 		err = out.Name()
 	}

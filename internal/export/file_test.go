@@ -21,6 +21,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/durable"
 )
 
 // growing is a ledger whose journal is visible up to an entry. Its cursors are its name and a number of entries.
@@ -255,22 +256,29 @@ func crash(t *rapid.T, c Config, g *growing, path string) (isDone bool) {
 		case 1: // before the state is renamed
 			put(stateSuffix, old)
 			put(stateSuffix+unfinished, newState)
-		case 2: // something was appended
+		case 2: // somebody appended something
 			put("", newFile+"half a row")
 		}
 	}
 	return isDone
 }
 
+// ofVersion0 returns a state as another version of the program would have written it.
+func ofVersion0(t *testing.T, text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	s := read[state](t, line)
+	s.Version--
+	other, err := s.text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(other)
+}
+
 // A file that was cut or altered, that is of another ledger, or that has another format stays as it is. One of another
 // version, and one that is gone, are exported anew. JSON lines are whole only.
 func TestRefusedFiles(t *testing.T) {
-	g := &growing{name: "a", fails: -1, page: func() int { return 100 }, assets: map[string]client.Asset{"USD": {ID: "USD", Name: "Dollar", Scale: 2}},
-		accounts: map[string]client.Account{"a": {ID: "a"}, "b": {ID: "b"}}}
-	g.journal = []client.JournalEntry{read[client.JournalEntry](t, `{"type":"transaction.posted","data":{"id":"t","kind":"transfer","status":"posted",
-		"posted_at":"2026-11-21T00:00:00.000000Z","postings":[{"id":"k1","account":"a","asset":"USD","quantity":"1","cost":"0"},
-		{"id":"k2","account":"b","asset":"USD","quantity":"-1","cost":"0"}]}}`)}
-	g.visible = 1
+	g := one(t)
 	other := &growing{name: "b", fails: -1, page: g.page, journal: g.journal, visible: 1, assets: g.assets, accounts: g.accounts}
 	for name, c := range map[string]struct {
 		alter        func(file, state string) (string, string)
@@ -286,11 +294,11 @@ func TestRefusedFiles(t *testing.T) {
 		"without state":     {func(f, _ string) (string, string) { return f, "" }, g, "csv", "has no books.csv.state", ""},
 		"in another format": {func(f, s string) (string, string) { return f, s }, g, "hledger", "has the format csv", ""},
 		"JSON lines":        {func(f, s string) (string, string) { return f, s }, g, "jsonl", "always exported whole", ""},
-		"of another version": {func(f, s string) (string, string) { return f, strings.Replace(s, `"version":1`, `"version":0`, 1) }, g, "csv", "",
+		"of another version": {func(f, s string) (string, string) { return f, ofVersion0(t, s) }, g, "csv", "",
 			"another version"},
-		"of another ledger and version": {func(f, s string) (string, string) { return f, strings.Replace(s, `"version":1`, `"version":0`, 1) }, other, "csv",
-			"of another ledger", ""},
-		"gone": {func(string, string) (string, string) { return "", "" }, g, "csv", "", "does not exist"},
+		"of another ledger and version": {func(f, s string) (string, string) { return f, ofVersion0(t, s) }, other, "csv", "of another ledger", ""},
+		"without state or format":       {func(f, _ string) (string, string) { return f, "" }, g, "", "has no books.csv.state", ""},
+		"gone":                          {func(string, string) (string, string) { return "", "" }, g, "csv", "", "does not exist"},
 	} {
 		path := filepath.Join(t.TempDir(), "books.csv")
 		export := func(g *growing, format string, isContinued bool) (anew string, err error) {
@@ -328,6 +336,122 @@ func TestRefusedFiles(t *testing.T) {
 		}
 		if err != nil || content(t, path) != whole || !strings.Contains(anew, c.anew) || anew == "" {
 			t.Errorf("%s: %q, %v", name, anew, err)
+		}
+	}
+}
+
+// one is a ledger with one transaction.
+func one(t *testing.T) *growing {
+	g := &growing{name: "a", fails: -1, page: func() int { return 100 }, assets: map[string]client.Asset{"USD": {ID: "USD", Name: "Dollar", Scale: 2}},
+		accounts: map[string]client.Account{"a": {ID: "a"}, "b": {ID: "b"}}, visible: 1}
+	g.journal = []client.JournalEntry{read[client.JournalEntry](t, `{"type":"transaction.posted","data":{"id":"t","kind":"transfer","status":"posted",
+		"posted_at":"2026-11-21T00:00:00.000000Z","postings":[{"id":"k1","account":"a","asset":"USD","quantity":"1","cost":"0"},
+		{"id":"k2","account":"b","asset":"USD","quantity":"-1","cost":"0"}]}}`)}
+	return g
+}
+
+// opened opens a file, which export then writes or continues.
+func opened(t *testing.T, path string) *File {
+	t.Helper()
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// While a file is continued, from the comparison with its state on, no other export replaces it: the rest of one format
+// would follow the beginning of another.
+func TestOneExportAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "books")
+	c := Config{Ledger: one(t).ledger(), Format: "csv"}
+	if _, err := opened(t, path).Write(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	whole, journal, others := content(t, path), c.Ledger.Journal, 0
+	c.Ledger.Journal = func(ctx context.Context, after string) (client.JournalPage, error) {
+		for _, isContinued := range []bool{false, true} {
+			other, err := Config{Ledger: one(t).ledger(), Format: "hledger"}, error(nil)
+			if isContinued {
+				_, _, err = opened(t, path).Continue(ctx, other)
+			} else {
+				_, err = opened(t, path).Write(ctx, other)
+			}
+			if !errors.Is(err, durable.ErrInUse) {
+				t.Errorf("another export meanwhile: %v", err)
+			}
+			others++
+		}
+		return journal(ctx, after)
+	}
+	if _, _, err := opened(t, path).Continue(t.Context(), c); err != nil || others == 0 {
+		t.Errorf("%d others, %v", others, err)
+	}
+	if content(t, path) != whole {
+		t.Errorf("the file became:\n%s", content(t, path))
+	}
+}
+
+// Without a format, a file is continued in its own, whatever an export in another format left when it crashed.
+func TestFormatOfTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "books")
+	c := Config{Ledger: one(t).ledger()}
+	var left string
+	for _, c.Format = range []string{"hledger", "csv"} {
+		if _, err := opened(t, path).Write(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if left == "" {
+			left = content(t, path+stateSuffix)
+		}
+	}
+	if err := os.WriteFile(path+stateSuffix+unfinished, []byte(left), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole := content(t, path)
+	c.Format = ""
+	if _, anew, err := opened(t, path).Continue(t.Context(), c); err != nil || anew != "" || content(t, path) != whole {
+		t.Errorf("%q, %v:\n%s", anew, err, content(t, path))
+	}
+}
+
+// Text that somebody appended is not removed in silence.
+func TestAppendedTextIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "books")
+	c := Config{Ledger: one(t).ledger(), Format: "csv"}
+	if _, err := opened(t, path).Write(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	whole := content(t, path)
+	if err := os.WriteFile(path, []byte(whole+"my row\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		r, _, err := opened(t, path).Continue(t.Context(), c)
+		if err != nil || content(t, path) != whole || len(r.Notes) != want || want > 0 && !strings.Contains(r.Notes[0], "7 bytes") {
+			t.Errorf("%q, %v", r.Notes, err)
+		}
+	}
+}
+
+// A state of which any byte was altered, or that was cut, is refused.
+func TestDamagedState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "books")
+	c := Config{Ledger: one(t).ledger(), Format: "csv"}
+	if _, err := opened(t, path).Write(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	whole, state := content(t, path), content(t, path+stateSuffix)
+	damaged := make(map[string]bool)
+	for i := range state {
+		damaged[state[:i]], damaged[state[:i]+string(state[i]^1)+state[i+1:]] = true, true
+	}
+	for text := range damaged {
+		if err := os.WriteFile(path+stateSuffix, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := opened(t, path).Continue(t.Context(), c); !errors.Is(err, errAltered) || content(t, path) != whole {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,8 +17,8 @@ import (
 // stateSuffix is the suffix of the file with the state of an exported file.
 const stateSuffix = ".state"
 
-// state is what an export needs to continue a file, as JSON. It is about 22 bytes for each transaction and account, and
-// what is waiting.
+// state is what an export needs to continue a file. Its file is a line of JSON, and the SHA-256 of that line in hex: a
+// damaged state must not continue a book. It is about 22 bytes for each transaction and account, and what is waiting.
 type state struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"` // fileVersion of the export that wrote the file
@@ -102,6 +103,12 @@ func (s seen) add(text []byte) error {
 	return nil
 }
 
+// text returns the content of a state's file.
+func (s *state) text() ([]byte, error) {
+	line, err := json.Marshal(s)
+	return fmt.Appendf(line, "\n%x\n", sha256.Sum256(line)), err
+}
+
 // readState reads a state. Errors: fs.ErrNotExist; the file is not a state.
 func readState(path string) (*state, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the user names it
@@ -109,8 +116,11 @@ func readState(path string) (*state, error) {
 		return nil, err
 	}
 	s := new(state)
-	if err := json.Unmarshal(text, s); err != nil || s.Bytes < s.Settled || s.Settled < 0 {
-		return nil, fmt.Errorf("%s is not the state of an export: %w", path, errors.Join(err, errAltered))
+	line, sum, _ := bytes.Cut(text, []byte("\n"))
+	err = json.Unmarshal(line, s)
+	if err != nil || string(sum) != fmt.Sprintf("%x\n", sha256.Sum256(line)) {
+		return nil, fmt.Errorf("%s is not the state that an export wrote, %w: export without --continue", path,
+			errors.Join(errAltered, err))
 	}
 	return s, nil
 }
