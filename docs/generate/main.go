@@ -4,9 +4,10 @@
 //	| item | is | …
 //	<!-- end -->
 //
-// These are the tables that no test can compare with the code: roles of routes, keys of items, and what is in
-// template.yaml. In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes
-// the OpenAPI document. go generate runs it in the folder docs.
+// These are the tables that no test can compare with the code: roles of routes, keys of items, what is in
+// template.yaml, and dollars, which are computed from the counts in capacity.md, the prices in cost.md and the templates.
+// In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes the OpenAPI
+// document. go generate runs it in the folder docs.
 package main
 
 import (
@@ -53,11 +54,19 @@ func main() {
 // folder docs, which must be the working directory.
 func stale() map[string][]byte {
 	stack := readTemplate("../template.yaml")
+	bill := readBill(stack)
+	idle, idleTable := bill.idle()
 	regions := map[string]string{
 		"access":            accessTable().String(),
+		"idle":              idleTable.String(),
+		"idle-both":         cents(idle.both),
+		"idle-ledger":       cents(idle.ledger),
 		"items":             itemTable().String(),
 		"lister-filters":    filters(listerFilters()),
 		"lister-keys":       writtenKeys("lister"),
+		"load":              bill.loadTable().String(),
+		"million":           bill.millionTable().String(),
+		"month":             bill.monthTable().String(),
 		"numbered-behind":   numberedCodes(true),
 		"numbered-wrong":    numberedCodes(false),
 		"parameters":        parameterTable(stack).String(),
@@ -65,6 +74,10 @@ func stale() map[string][]byte {
 		"projector-filters": filters(projectorFilters()),
 		"projector-keys":    writtenKeys("projector"),
 		"rebuilt-items":     rebuiltItems(),
+		"servers":           bill.serversTable().String(),
+		"servers-first":     bill.breakEven(1, bill.onDemand),
+		"servers-year":      bill.breakEven(kept, bill.onDemand),
+		"quotas":            bill.quotaTable().String(),
 		"restored-table":    stack.restored().String(),
 		"sweeper-keys":      writtenKeys("sweeper"),
 	}
@@ -76,7 +89,10 @@ func stale() map[string][]byte {
 			found[file] = []byte(after)
 		}
 	}
-	for _, file := range []string{"access.md", "deployment.md", "design.md", "operations.md", "../template.yaml"} {
+	for _, file := range []string{
+		"access.md", "capacity.md", "comparison.md", "cost.md", "deployment.md", "design.md", "operations.md",
+		"../template.yaml",
+	} {
 		compare(file, func(before string) string {
 			return region.ReplaceAllStringFunc(before, func(part string) string {
 				m := region.FindStringSubmatch(part)
