@@ -11,8 +11,9 @@ from botocore import auth, awsrequest, exceptions, httpsession, session as sessi
 
 STACK, REGION, ENDPOINT = "ledger-prod", "us-east-1", os.environ["AWS_ENDPOINT_URL"]
 DOCUMENT = open("docs/deployment.md").read()
-lambdas, dynamodb, iam, kms, stacks = (sessions.Session().create_client(service, region_name=REGION)
-                                       for service in ("lambda", "dynamodb", "iam", "kms", "cloudformation"))
+lambdas, dynamodb, iam, kms, events, stacks = (sessions.Session().create_client(service, region_name=REGION)
+                                               for service in ("lambda", "dynamodb", "iam", "kms", "events",
+                                                               "cloudformation"))
 began = time.monotonic()
 
 
@@ -73,11 +74,11 @@ def items(kind=""):
 
 def succeeds(function, kind="none"):
     """Whether a function succeeds with the stream's records of all items of a kind, without their images. The sweeper
-    gets the event of its schedule."""
+    and the forwarder get the event of their schedules."""
     records = [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": str(10 ** 21 + n), "Keys": keys}}
                for n, item in enumerate(items(kind)) for keys in [{"PK": item["PK"], "SK": item["SK"]}]]
     name, event = out[function + "Function"] + ":live", json.dumps({"Records": records})
-    if function == "Sweeper":
+    if function in ("Sweeper", "Forwarder"):
         event = open("events/sweeper-minute.json").read()
     answer = lambdas.invoke(FunctionName=name, Payload=event)
     result = json.load(answer["Payload"])
@@ -162,7 +163,7 @@ shell(variables + "sam deploy --config-env prod --parameter-overrides JwtIssuer=
       " JwtAudience=ledger JwtAdminScope=admin JwtReadScope=read JwtWriteScope=write IndexedMetadata=order"
       " CorsOrigins=https://app.example.com Deployment=AllAtOnce Tracing=Active HotKeys=Disabled"
       " CommandConcurrency=5 BreakGlassRoleArn=arn:aws:iam::123456789012:role/break-glass"
-      " OperatorRoleArn=arn:aws:iam::123456789012:role/operator"
+      " OperatorRoleArn=arn:aws:iam::123456789012:role/operator EventBus=events"
       f" KmsKeyArn={kms.create_key()['KeyMetadata']['Arn']}")
 for name in ("Command", "Query", "Projector", "Lister"):
     versions = lambdas.list_versions_by_function(FunctionName=out[name + "Function"])["Versions"]
@@ -170,6 +171,15 @@ for name in ("Command", "Query", "Projector", "Lister"):
 shell(variables + definitions + "VERSION=1\n" + snippets("console", "**Roll back:**", "**Rotate:**")[0])
 alias = lambdas.get_alias(FunctionName=out["CommandFunction"], Name="live")
 check(alias["FunctionVersion"] == "1", "the alias is back at the version before")
+
+# A bus that does not exist takes every event, as in AWS. The forwarder asks for it, fails, and keeps its cursor.
+detail = stacks.describe_stack_resource(StackName=STACK, LogicalResourceId="ForwarderFunction")["StackResourceDetail"]
+out["ForwarderFunction"] = detail["PhysicalResourceId"]
+taken = events.put_events(Entries=[{"EventBusName": "events", "Source": "x", "DetailType": "x", "Detail": "{}"}])
+check(taken["FailedEntryCount"] == 0 and "EventId" in taken["Entries"][0], "no bus takes an event")
+check(not succeeds("Forwarder") and not items("CURSOR"), "the forwarder fails without its bus, and keeps its cursor")
+events.create_event_bus(Name="events")
+until("with the bus, it sends all", lambda: succeeds("Forwarder") and items("CURSOR"))
 
 # The deletion.
 before = len(items())

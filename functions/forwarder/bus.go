@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,15 +22,19 @@ const (
 	requestBytes   = 256 << 10
 	timeBytes      = 14 // that count for the time of an entry
 	requestTimeout = 10 * time.Second
+	askTimeout     = 3 * time.Second
 )
 
-// bus is an EventBridge bus.
+// bus is an EventBridge bus. One run uses it at a time.
 type bus struct {
 	client interface {
+		DescribeEventBus(context.Context, *eventbridge.DescribeEventBusInput, ...func(*eventbridge.Options)) (
+			*eventbridge.DescribeEventBusOutput, error)
 		PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (
 			*eventbridge.PutEventsOutput, error)
 	}
 	name, source string
+	existed      bool // when it was last asked for
 }
 
 // detail is the event as a CloudEvent.
@@ -42,9 +47,41 @@ type detail struct {
 	Data    json.RawMessage `json:"data"` // the entry of the journal
 }
 
-// deliver is a forward.Target. It sends the events in requests of as many as fit, one after another, until the bus does
-// not take all of one.
-func (b bus) deliver(ctx context.Context, all []client.JournalEntry) (taken []bool, err error) {
+// deliver is a forward.Target. It sends events only to a bus that exists, and counts as taken only what was sent while
+// it existed: AWS answers PutEvents for a bus that does not exist as if it had taken the events. Therefore it asks for
+// the bus after the events, and before them unless the last answer was that the bus exists.
+func (b *bus) deliver(ctx context.Context, all []client.JournalEntry) (taken []bool, err error) {
+	if !b.existed {
+		if err := b.ask(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if taken, err = b.send(ctx, all); len(taken) == 0 {
+		return taken, err
+	}
+	if missing := b.ask(ctx); missing != nil {
+		return nil, errors.Join(missing, err)
+	}
+	return taken, err
+}
+
+// ask returns an error unless the bus exists. It also asks after the end of ctx.
+func (b *bus) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	_, err := b.client.DescribeEventBus(ctx, &eventbridge.DescribeEventBusInput{Name: &b.name})
+	b.existed = err == nil
+	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
+		return fmt.Errorf("the bus %s does not exist: %w", b.name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("ask for the bus %s: %w", b.name, err)
+	}
+	return nil
+}
+
+// send sends the events in requests of as many as fit, one after another, until the bus does not take all of one.
+func (b *bus) send(ctx context.Context, all []client.JournalEntry) (taken []bool, err error) {
 	var request []types.PutEventsRequestEntry
 	size := 0
 	for _, e := range all {
@@ -67,7 +104,7 @@ func (b bus) deliver(ctx context.Context, all []client.JournalEntry) (taken []bo
 
 // put sends a request, and returns which of its entries the bus took. After the end of ctx it sends nothing, and
 // returns no error.
-func (b bus) put(ctx context.Context, entries []types.PutEventsRequestEntry) (taken []bool, err error) {
+func (b *bus) put(ctx context.Context, entries []types.PutEventsRequestEntry) (taken []bool, err error) {
 	if ctx.Err() != nil {
 		return nil, nil
 	}
@@ -92,7 +129,7 @@ func (b bus) put(ctx context.Context, entries []types.PutEventsRequestEntry) (ta
 }
 
 // entry returns an event as the bus takes it, and its size there.
-func (b bus) entry(e client.JournalEntry) (one types.PutEventsRequestEntry, bytes int, err error) {
+func (b *bus) entry(e client.JournalEntry) (one types.PutEventsRequestEntry, bytes int, err error) {
 	data, err := forward.Body(e)
 	if err != nil {
 		return one, 0, err

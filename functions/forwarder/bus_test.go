@@ -34,6 +34,12 @@ type fake struct {
 	requests [][]types.PutEventsRequestEntry
 }
 
+func (f *fake) DescribeEventBus(context.Context, *eventbridge.DescribeEventBusInput, ...func(*eventbridge.Options)) (
+	*eventbridge.DescribeEventBusOutput, error,
+) {
+	return &eventbridge.DescribeEventBusOutput{}, nil
+}
+
 func (f *fake) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (
 	*eventbridge.PutEventsOutput, error,
 ) {
@@ -59,7 +65,7 @@ func (f *fake) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput, _ 
 }
 
 // send delivers events to a bus, and returns how many the bus took.
-func send(t *testing.T, b bus, all []client.JournalEntry) (n int, err error) {
+func send(t *testing.T, b *bus, all []client.JournalEntry) (n int, err error) {
 	t.Helper()
 	taken, err := b.deliver(t.Context(), all)
 	for _, is := range taken {
@@ -82,7 +88,7 @@ func entries(n, bytes int) (all []client.JournalEntry) {
 // An event is a CloudEvent in its detail, with the type as the detail's type, the time and the source, for rules.
 func TestEntry(t *testing.T) {
 	f := &fake{}
-	b := bus{client: f, name: "events", source: "ledger/books"}
+	b := &bus{client: f, name: "events", source: "ledger/books"}
 	e := entries(1, 1)[0]
 	if n, err := send(t, b, []client.JournalEntry{e}); n != 1 || err != nil {
 		t.Fatal(n, err)
@@ -101,7 +107,7 @@ func TestEntry(t *testing.T) {
 func TestRequestsFit(t *testing.T) {
 	for _, c := range []struct{ n, bytes, requests int }{{25, 10, 3}, {10, 30 << 10, 2}, {3, 200 << 10, 3}, {2, 300 << 10, 2}} {
 		f := &fake{}
-		b := bus{client: f, name: "events", source: "ledger/books"}
+		b := &bus{client: f, name: "events", source: "ledger/books"}
 		all := entries(c.n, c.bytes)
 		n, err := send(t, b, all)
 		if n != c.n || err != nil {
@@ -131,7 +137,7 @@ func TestRequestsFit(t *testing.T) {
 // and counts as refused.
 func TestPartialFailures(t *testing.T) {
 	f := &fake{refuse: "t-013/"}
-	b := bus{client: f, name: "events"}
+	b := &bus{client: f, name: "events"}
 	taken, err := b.deliver(t.Context(), entries(30, 1))
 	want := slices.Repeat([]bool{true}, 20)
 	want[13] = false
@@ -157,7 +163,7 @@ func TestBusThatRefusesNowAndThen(t *testing.T) {
 		}
 		setup.Listed(t, s.Plain, s.Table, time.Hour, accounts...)
 		f := &fake{every: 25}
-		all, err := s.Service.Forward("events", bus{client: f, name: "events"}.deliver)(t.Context(), app.Forwarding{})
+		all, err := s.Service.Forward("events", (&bus{client: f, name: "events"}).deliver)(t.Context(), app.Forwarding{})
 		if err != nil || all.Delivered != events {
 			t.Errorf("%d delivered, %v", all.Delivered, err)
 		}
@@ -181,7 +187,7 @@ func TestSlowBus(t *testing.T) {
 				}
 				setup.Listed(t, s.Plain, s.Table, time.Hour, accounts...)
 				f, delivered := &fake{takes: takes}, 0
-				run := s.Service.Forward("events", bus{client: f, name: "events"}.deliver)
+				run := s.Service.Forward("events", (&bus{client: f, name: "events"}).deliver)
 				for range 4 {
 					ctx, end := context.WithTimeout(t.Context(), time.Minute)
 					began := time.Now()

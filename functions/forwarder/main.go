@@ -14,7 +14,7 @@ import (
 func main() {
 	app.Main(func(s *app.Service) {
 		name := os.Getenv(app.VariableBus)
-		b := bus{
+		b := &bus{
 			client: eventbridge.NewFromConfig(app.BusConfig(os.Getenv)),
 			name:   name, source: cmp.Or(os.Getenv(app.VariableSource), "ledger/"+os.Getenv(app.VariableTable)),
 		}

@@ -280,6 +280,10 @@ func TestForwarder(t *testing.T) {
 		var in struct {
 			Entries []struct{ Detail, EventBusName, Source, DetailType string }
 		}
+		if r.Header.Get("X-Amz-Target") == "AWSEvents.DescribeEventBus" {
+			_, _ = io.WriteString(w, `{"Name":"events"}`)
+			return
+		}
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Entries) != 1 ||
 			r.Header.Get("X-Amz-Target") != "AWSEvents.PutEvents" ||
 			!strings.Contains(r.Header.Get("Authorization"), "/eu-central-1/events/") {
