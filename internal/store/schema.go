@@ -34,8 +34,9 @@ func (e *SchemaError) Error() string {
 }
 
 // CheckTable compares the keys, indexes and stream of a table with that of template.yaml. Errors: *SchemaError if
-// they differ; ErrNoTable. All errors except *SchemaError contain the endpoint. CheckTable is for local programs: in
-// AWS the template creates the table, and no role has the permission to describe it.
+// they differ; ErrNoTable; the table is being created or deleted, or cannot be used. All errors except *SchemaError
+// contain the endpoint. CheckTable is for local programs: in AWS the template creates the table, and no role has the
+// permission to describe it.
 func CheckTable(ctx context.Context, client *dynamodb.Client, name string) (*types.TableDescription, error) {
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -50,6 +51,11 @@ func CheckTable(ctx context.Context, client *dynamodb.Client, name string) (*typ
 		return nil, fmt.Errorf("DynamoDB at %s: %w", Endpoint(client), err)
 	case out.Table == nil: // another service answers
 		return nil, fmt.Errorf("DynamoDB at %s did not describe table %s", Endpoint(client), name)
+	}
+	switch status := out.Table.TableStatus; status {
+	case "", types.TableStatusActive, types.TableStatusUpdating:
+	default: // DynamoDB may answer for a while after a table is being deleted
+		return nil, fmt.Errorf("DynamoDB at %s: table %s is %s", Endpoint(client), name, status)
 	}
 	if err := CompareTable(out.Table); err != nil {
 		return nil, err
