@@ -82,6 +82,8 @@ def succeeds(function, kind="none"):
         event = open("events/sweeper-minute.json").read()
     answer = lambdas.invoke(FunctionName=name, Payload=event)
     result = json.load(answer["Payload"])
+    if "FunctionError" in answer:
+        print(f"the {function} function: {result}", flush=True)
     return "FunctionError" not in answer and not result.get("batchItemFailures") and not result.get("Failed")
 
 
