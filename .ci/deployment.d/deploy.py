@@ -14,12 +14,13 @@ DOCUMENT = open("docs/deployment.md").read()
 lambdas, dynamodb, iam, kms, events, stacks = (sessions.Session().create_client(service, region_name=REGION)
                                                for service in ("lambda", "dynamodb", "iam", "kms", "events",
                                                                "cloudformation"))
+failures = {}  # of functions that were invoked here: their last answer, None after a success
 began = time.monotonic()
 
 
 def check(ok, what):
     if not ok:
-        raise SystemExit(f"FAILED: {what}")
+        raise SystemExit(f"FAILED: {what}; the last failures of functions: {failures}")
     print(f"{time.monotonic() - began:.0f} s: {what}", flush=True)
 
 
@@ -82,8 +83,7 @@ def succeeds(function, kind="none"):
         event = open("events/sweeper-minute.json").read()
     answer = lambdas.invoke(FunctionName=name, Payload=event)
     result = json.load(answer["Payload"])
-    if "FunctionError" in answer:
-        print(f"the {function} function: {result}", flush=True)
+    failures[function] = result if "FunctionError" in answer else None
     return "FunctionError" not in answer and not result.get("batchItemFailures") and not result.get("Failed")
 
 
