@@ -13,7 +13,7 @@ type AccountID struct {
 
 // Account is a holder of assets. A new account has an ID, a Name, a Profile and an Overdraft; the ledger sets the rest.
 type Account struct {
-	ID        string          `path:"account" json:"id" is:"ID" in:"same" example:"jane"`
+	ID        string          `path:"account" json:"id" is:"ID" in:"same" example:"jane" names:"account"`
 	Name      string          `json:"name" is:"Text" example:"Jane Doe"`
 	Profile   json.RawMessage `json:"profile,omitempty" is:"Profile" list:"-"` // an object, at most 4 KB
 	Overdraft Overdraft       `json:"overdraft,omitzero" is:"Overdraft"`

@@ -12,13 +12,13 @@ type AssetID struct {
 
 // Asset is something that accounts hold amounts of, for example a currency or a share. Assets are immutable.
 type Asset struct {
-	ID          string `path:"asset" json:"id" is:"ID" in:"same" example:"AAPL"`
+	ID          string `path:"asset" json:"id" is:"ID" in:"same" example:"AAPL" names:"asset"`
 	Name        string `json:"name" is:"Name" in:"required" example:"Apple Inc." flag:"name, such as 'US dollar'"`
 	Description string `json:"description" is:"Text" example:"Common stock" flag:"description of the asset"`
 	// Decimal places of the smallest unit, in plain digits: `2`, not `2.0`.
 	Scale int `json:"scale" in:"required" least:"0" most:"18" example:"0" flag:"decimal places"`
 	// Another registered asset, in which the costs of this asset are counted. Without it, costs must be zero.
-	Currency string `json:"currency,omitempty" is:"ID" example:"USD" flag:"asset that costs are counted in"`
+	Currency string `json:"currency,omitempty" is:"ID" names:"asset" example:"USD" flag:"the asset of its costs"`
 	// The time of the registration.
 	CreatedAt string `json:"created_at" is:"Time" in:"same" example:"2026-11-21T09:00:00.000000Z"`
 	// Who created it.

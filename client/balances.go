@@ -9,15 +9,16 @@ import (
 
 // Balance is what one account holds of one asset.
 type Balance struct {
-	Account string `json:"account"`
-	Asset   string `json:"asset"`
+	Account string `json:"account" names:"account"`
+	Asset   string `json:"asset" names:"asset"`
 	Sums
 	// What can be spent, overdraft included; nil for no limit. A debit with an effective date counts once it is
 	// projected.
-	Available   *events.Amount `json:"available"`
-	AsOf        *string        `json:"as_of"`       // KSUID of the newest posting included; nil for none
-	AsOfTime    *string        `json:"as_of_time"`  // RFC 3339; the time of that posting
-	Consistency string         `json:"consistency"` // "strong" or "eventual"
+	Available *events.Amount `json:"available"`
+	// KSUID of the newest posting included; nil for none.
+	AsOf        *string `json:"as_of" is:"KSUID"`
+	AsOfTime    *string `json:"as_of_time" is:"Time"`         // RFC 3339; the time of that posting
+	Consistency string  `json:"consistency" is:"Consistency"` // "strong" or "eventual"
 }
 
 // Sums are the sums of postings of one asset. Pending amounts are those of open holds. Debits, credits and pending
@@ -34,25 +35,25 @@ type Sums struct {
 
 // PastBalance is what one account held of one asset at a past time.
 type PastBalance struct {
-	Account string `json:"account"`
-	Asset   string `json:"asset"`
+	Account string `json:"account" names:"account"`
+	Asset   string `json:"asset" names:"asset"`
 	Sums
-	AsOf     *string `json:"as_of"`      // KSUID of the newest posting included; nil for none
-	AsOfTime *string `json:"as_of_time"` // RFC 3339; the time of that posting
-	At       string  `json:"at"`         // RFC 3339; the requested time
+	AsOf     *string `json:"as_of" is:"KSUID"`     // KSUID of the newest posting included; nil for none
+	AsOfTime *string `json:"as_of_time" is:"Time"` // RFC 3339; the time of that posting
+	At       string  `json:"at" is:"Time"`         // RFC 3339; the requested time
 	// At is at least ten seconds ago, and no closing of the books that covers it awaits its final_at: only postings
 	// with an effective date that is not in a closed period can change the balance.
 	Settled     bool   `json:"settled"`
-	Revision    int64  `json:"revision"`    // equal revisions mean equal balances
-	Consistency string `json:"consistency"` // "strong" or "eventual"
+	Revision    int64  `json:"revision"`                     // equal revisions mean equal balances
+	Consistency string `json:"consistency" is:"Consistency"` // "strong" or "eventual"
 }
 
 // Summary counts an account's balances.
 type Summary struct {
 	Holdings       int64   `json:"holdings"` // number of balances whose quantity is not zero
 	Assets         int64   `json:"assets"`   // number of balances
-	FirstPostingAt *string `json:"first_posting_at"`
-	LastPostingAt  *string `json:"last_posting_at"`
+	FirstPostingAt *string `json:"first_posting_at" is:"Time"`
+	LastPostingAt  *string `json:"last_posting_at" is:"Time"`
 }
 
 // AccountPage is an account with its summary, its first balances and its newest postings.

@@ -89,7 +89,7 @@ var errNotDry = errors.New("dry_run in the answer differs from the request")
 type result struct {
 	Status   int             `json:"status"`
 	Replayed bool            `json:"replayed"`
-	Body     json.RawMessage `json:"body"`
+	Body     json.RawMessage `json:"body" names:"own"`
 }
 
 // callOfBatch returns the call that sends items together. Its accept sets results.

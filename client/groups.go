@@ -11,7 +11,7 @@ import (
 
 // Group is a set of accounts. Its members have their role on all of these accounts.
 type Group struct {
-	ID          string `path:"group" json:"id" is:"ID" in:"same" example:"desk" label:"Group"`
+	ID          string `path:"group" json:"id" is:"ID" in:"same" example:"desk" label:"Group" names:"group"`
 	Name        string `json:"name" is:"Text" example:"The desk" flag:"name of the group"`
 	Description string `json:"description" is:"Text" example:"Trades for clients" flag:"description of the group"`
 	// The time of the registration.
@@ -27,20 +27,20 @@ type GroupID struct {
 
 // GroupedAccount is an account in a group.
 type GroupedAccount struct {
-	Group   string `path:"group" json:"group" is:"ID" example:"desk"`
-	Account string `path:"account" json:"account" is:"ID" example:"jane"`
+	Group   string `path:"group" json:"group" is:"ID" example:"desk" names:"group"`
+	Account string `path:"account" json:"account" is:"ID" example:"jane" names:"account"`
 }
 
 // AccountGroups is an account that was put into a group or taken out, with all its groups.
 type AccountGroups struct {
 	GroupedAccount
 	// All groups of the account, by id.
-	Groups []string `json:"groups" is:"ID" most:"10" example:"[\"clients\",\"desk\"]"`
+	Groups []string `json:"groups" is:"ID" most:"10" example:"[\"clients\",\"desk\"]" names:"group"`
 }
 
 // GroupTotal is what the accounts of a group hold of one asset.
 type GroupTotal struct {
-	Asset string `json:"asset" is:"ID" example:"USD"`
+	Asset string `json:"asset" is:"ID" example:"USD" names:"asset"`
 	// The number of accounts that hold the asset, or once held it.
 	Accounts int `json:"accounts" least:"0" most:"1000" example:"2"`
 	Sums
@@ -49,7 +49,7 @@ type GroupTotal struct {
 // GroupTotals is a page of totals of a group by asset: the sums of its next balances. AddTotals adds up pages. They are
 // not a snapshot: the balances are read one by one.
 type GroupTotals struct {
-	Group string `json:"group" is:"ID" example:"desk"`
+	Group string `json:"group" is:"ID" example:"desk" names:"group"`
 	List[GroupTotal]
 }
 

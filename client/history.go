@@ -10,26 +10,28 @@ import (
 
 // Posting is one leg of a transaction. The fields from Transaction on are set only in an account's history.
 type Posting struct {
-	ID       string        `json:"id"` // KSUID
-	Account  string        `json:"account"`
-	Asset    string        `json:"asset"`
+	ID       string        `json:"id" is:"KSUID"` // KSUID
+	Account  string        `json:"account" names:"account"`
+	Asset    string        `json:"asset" names:"asset"`
 	Quantity events.Amount `json:"quantity"` // signed, in the asset's minor units
 	Cost     events.Amount `json:"cost"`     // signed, in the minor units of the asset's currency
 
-	Transaction string `json:"transaction"`
-	Kind        string `json:"kind"`
-	Description string `json:"description"`
-	PostedAt    string `json:"posted_at"`
+	Transaction string `json:"transaction" names:"transaction"`
+	Kind        string `json:"kind" is:"Kind"`
+	Description string `json:"description" is:"Text"`
+	PostedAt    string `json:"posted_at" is:"Time"`
 
-	Pending events.Amount `json:"pending"` // signed change of the pending amount; 0 unless it belongs to a hold
-	Status  string        `json:"status"`  // StatusPosted, StatusHeld, or how the hold ended; it never changes
+	// Signed change of the pending amount; 0 unless it belongs to a hold.
+	Pending events.Amount `json:"pending"`
+	// StatusPosted, StatusHeld, or how the hold ended; it never changes.
+	Status string `json:"status" is:"Status"`
 }
 
 // Leg is one leg of a transaction in a request. It is also used for the part of a posting that was reversed, or can
 // still be.
 type Leg struct {
-	Account  string        `json:"account" is:"ID" in:"required"`
-	Asset    string        `json:"asset" is:"ID" in:"required"`
+	Account  string        `json:"account" is:"ID" in:"required" names:"account"`
+	Asset    string        `json:"asset" is:"ID" in:"required" names:"asset"`
 	Quantity events.Amount `json:"quantity" in:"required"` // signed
 	Cost     events.Amount `json:"cost"`                   // signed
 }
@@ -47,10 +49,10 @@ func Legs(postings []Posting) []Leg {
 // closing balance. Opening and Closing are those of the whole statement, on every page. Closing is final on the last
 // page; on earlier pages it is as of the read of the first page.
 type Statement struct {
-	Account string `json:"account"`
-	Asset   string `json:"asset"`
-	From    string `json:"from"` // included
-	To      string `json:"to"`   // excluded
+	Account string `json:"account" names:"account"`
+	Asset   string `json:"asset" names:"asset"`
+	From    string `json:"from" is:"Time"` // included
+	To      string `json:"to" is:"Time"`   // excluded
 	Opening Sums   `json:"opening"`
 	Closing Sums   `json:"closing"`
 	// To is at least ten seconds ago, and no closing of the books that covers a part of the statement awaits its

@@ -14,10 +14,10 @@ const (
 
 // Me is the identity of the caller, as the API sees it.
 type Me struct {
-	As   string  `json:"as" enum:"administrator,user"` // an administrator may do everything
-	User *string `json:"user" is:"ID"`                 // nil for an administrator
+	As   string  `json:"as" names:"own" enum:"administrator,user"` // an administrator may do everything
+	User *string `json:"user" is:"ID" names:"user"`                // nil for an administrator
 	// Who authenticated: an IAM identity, the subject of an administrator's token, or the issuer of a user's token.
-	Service string `json:"service"`
+	Service string `json:"service" names:"own"`
 	// The name of the caller in events.
 	Actor string `json:"actor" is:"Actor" label:"Recorded as"`
 }
@@ -29,8 +29,8 @@ type UserID struct {
 
 // Membership is the role of a user on an account.
 type Membership struct {
-	Account string `path:"account" json:"account" is:"ID" example:"jane"`
-	User    string `path:"user" json:"user" is:"ID" example:"u-17"`
+	Account string `path:"account" json:"account" is:"ID" example:"jane" names:"account"`
+	User    string `path:"user" json:"user" is:"ID" example:"u-17" names:"user"`
 	Role    string `json:"role" is:"Role" in:"required" example:"viewer"`
 }
 
@@ -56,34 +56,34 @@ type GroupMember struct {
 
 // RevokedMembership is the answer to the revocation of a role on an account.
 type RevokedMembership struct {
-	Account string `path:"account" json:"account" is:"ID" example:"jane"`
-	User    string `path:"user" json:"user" is:"ID" example:"u-17"`
+	Account string `path:"account" json:"account" is:"ID" example:"jane" names:"account"`
+	User    string `path:"user" json:"user" is:"ID" example:"u-17" names:"user"`
 	// Always null.
 	Role *string `json:"role" is:"Role"`
 }
 
 // GroupMembership is the role of a user in a group.
 type GroupMembership struct {
-	Group string `path:"group" json:"group" is:"ID" example:"desk"`
-	User  string `path:"user" json:"user" is:"ID" example:"u-17"`
+	Group string `path:"group" json:"group" is:"ID" example:"desk" names:"group"`
+	User  string `path:"user" json:"user" is:"ID" example:"u-17" names:"user"`
 	Role  string `json:"role" is:"Role" in:"required" example:"operator"`
 }
 
 // RevokedGroupMembership is the answer to the revocation of a role in a group.
 type RevokedGroupMembership struct {
-	Group string `path:"group" json:"group" is:"ID" example:"desk"`
-	User  string `path:"user" json:"user" is:"ID" example:"u-17"`
+	Group string `path:"group" json:"group" is:"ID" example:"desk" names:"group"`
+	User  string `path:"user" json:"user" is:"ID" example:"u-17" names:"user"`
 	// Always null.
 	Role *string `json:"role" is:"Role"`
 }
 
 // AccountRole is an account on which a user has a role, directly or through a group.
 type AccountRole struct {
-	Account string `json:"account" is:"ID" example:"jane"`
-	User    string `json:"user" is:"ID" example:"u-17" label:"-"`
+	Account string `json:"account" is:"ID" example:"jane" names:"account"`
+	User    string `json:"user" is:"ID" example:"u-17" label:"-" names:"user"`
 	Role    string `json:"role" is:"Role" example:"operator"`
 	// The group in which the user has the role. It is null for a role on the account itself.
-	Through *string `json:"through" is:"ID" example:"desk"`
+	Through *string `json:"through" is:"ID" example:"desk" names:"own"`
 }
 
 const (

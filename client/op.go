@@ -25,6 +25,7 @@ import (
 // also takes a limit and a cursor. More tags of a field:
 //
 //	is       its syntax: a schema of openapi.json, such as ID
+//	names    of a text of an answer that may be an id: what it is the id of; see Field.Names
 //	in       of a request's body: required; or same: the ledger sets it, and takes it only if it is equal
 //	default  the text of a parameter that is not given
 //	time     of a parameter: past (not in the future), or at (not rounded)
@@ -261,6 +262,27 @@ type Field struct {
 
 // Is returns the syntax of the field.
 func (f Field) Is() string { return f.Tag.Get("is") }
+
+// Names returns what a text of an answer is the id of, "" if it has a syntax that is no id. A user gets no answer that
+// names an account or a group on which they have no role, unless it is in the path. Other ids are known to anybody who
+// sees the answer: assets are public, and the rest belongs to what is named beside it.
+func (f Field) Names() Named { return Named(f.Tag.Get("names")) }
+
+// Named is what an id in an answer names.
+type Named string
+
+// NeedsRole reports whether users need a role on what is named.
+func (n Named) NeedsRole() bool { return n == NamesAccount || n == NamesGroup }
+
+// What the ids in answers name.
+const (
+	NamesAccount     Named = "account"
+	NamesGroup       Named = "group"
+	NamesAsset       Named = "asset"
+	NamesTransaction Named = "transaction"
+	NamesUser        Named = "user"
+	NamesOwn         Named = "own" // what belongs to the user who asks
+)
 
 // Choices returns the values that the field may have, nil for any.
 func (f Field) Choices() []string {

@@ -47,30 +47,32 @@ const (
 // Transaction is a transaction with its postings, its status and its reversals. The answer to a dry run has no times
 // and no posting ids.
 type Transaction struct {
-	ID          string            `json:"id"`
-	Kind        string            `json:"kind"`
-	PostedAt    string            `json:"posted_at"`   // RFC 3339; the effective date, if it has one
-	RecordedAt  string            `json:"recorded_at"` // RFC 3339; when the ledger stored it
-	Actor       string            `json:"actor"`       // who posted it
-	Description string            `json:"description"`
-	Metadata    map[string]string `json:"metadata"`
+	ID          string            `json:"id" names:"transaction"`
+	Kind        string            `json:"kind" is:"Kind"`
+	PostedAt    string            `json:"posted_at" is:"Time"`   // RFC 3339; the effective date, if it has one
+	RecordedAt  string            `json:"recorded_at" is:"Time"` // RFC 3339; when the ledger stored it
+	Actor       string            `json:"actor" is:"Actor"`      // who posted it
+	Description string            `json:"description" is:"Text"`
+	Metadata    map[string]string `json:"metadata" is:"Metadata"`
 	Postings    []Posting         `json:"postings"`        // as planned if it is a hold
 	Hidden      int               `json:"hidden_postings"` // number of postings omitted because the user has no role
-	Status      string            `json:"status"`
+	Status      string            `json:"status" is:"Status"`
 
 	// Fields of a hold. Times are RFC 3339. All but ExpiresAt are empty until the hold has ended.
-	ExpiresAt      string    `json:"expires_at"`
-	EndedAt        string    `json:"ended_at"`
-	EndedBy        string    `json:"ended_by"`
-	EndDescription string    `json:"end_description"` // of a release
-	Captured       []Posting `json:"captured"`        // the postings of the capture
+	ExpiresAt      string    `json:"expires_at" is:"Time"`
+	EndedAt        string    `json:"ended_at" is:"Time"`
+	EndedBy        string    `json:"ended_by" is:"Actor"`
+	EndDescription string    `json:"end_description" is:"Text"` // of a release
+	Captured       []Posting `json:"captured"`                  // the postings of the capture
 
-	Reverses string `json:"reverses"` // the id of the transaction that this one reverses, "" for none
-	Reversed []Leg  `json:"reversed"` // how much of each posting was reversed, with its sign; nil for nothing
+	// The id of the transaction that this one reverses, "" for none.
+	Reverses string `json:"reverses" names:"transaction"`
+	// How much of each posting was reversed, with its sign; nil for nothing.
+	Reversed []Leg `json:"reversed"`
 
 	// Reversals are the ids of the newest ReversalsShown reversals, newest first: of those that Reversals lists. It is
 	// empty if there are none, and nil in lists and in answers to writes.
-	Reversals []string `json:"reversals"`
+	Reversals []string `json:"reversals" names:"transaction"`
 	DryRun    bool     `json:"dry_run"` // nothing was written
 }
 

@@ -22,12 +22,13 @@ import (
 // posting is a posting in a history.
 type posting struct {
 	leg
-	Pending     string        `json:"pending"` // signed change of the pending amount; 0 unless it belongs to a hold
-	Status      ledger.Status `json:"status"`  // never changes
-	Transaction string        `json:"transaction"`
+	// Signed change of the pending amount; 0 unless it belongs to a hold.
+	Pending     string        `json:"pending" is:"PostedAmount"`
+	Status      ledger.Status `json:"status"` // never changes
+	Transaction string        `json:"transaction" names:"transaction"`
 	Kind        events.Kind   `json:"kind"`
-	Description string        `json:"description"`
-	PostedAt    string        `json:"posted_at"`
+	Description string        `json:"description" is:"Text"`
+	PostedAt    string        `json:"posted_at" is:"Time"`
 }
 
 func showPosting(e events.PostingRecorded) posting {
@@ -95,15 +96,15 @@ func isKSUID(text string) bool {
 // statement is a page of a statement: the postings of an account in one asset, with the opening and the closing
 // balance.
 type statement struct {
-	Account string          `json:"account"`
-	Asset   string          `json:"asset"`
-	From    string          `json:"from"`
-	To      string          `json:"to"`
+	Account string          `json:"account" names:"account"`
+	Asset   string          `json:"asset" names:"asset"`
+	From    string          `json:"from" is:"Time"`
+	To      string          `json:"to" is:"Time"`
 	Opening client.Sums     `json:"opening"`
 	Closing client.Sums     `json:"closing"`
 	Settled bool            `json:"settled"`
 	Data    []statementLine `json:"data"`
-	Next    *string         `json:"next_cursor"`
+	Next    *string         `json:"next_cursor" is:"NextCursor"`
 }
 
 // statementLine is a posting of a statement.
@@ -170,7 +171,7 @@ func (a *api) csv(r *request, s statement, query url.Values, isFirst bool) (repl
 	}
 	var b bytes.Buffer
 	err = spreadsheet.Write(&b, spreadsheet.Statement(page, isFirst, d), spreadsheet.Safe)
-	out.body = raw{csvType + "; charset=utf-8", b.Bytes()}
+	out.body = raw{csvType + "; charset=utf-8", b.Bytes(), s}
 	return out, err
 }
 

@@ -30,13 +30,22 @@ const (
 // A reading reads a page of a list.
 type reading[In, S any] func(a *api, r *request, in *In, s projections.Slice) (projections.Page[S], error)
 
-// list returns the route of a list. Its positions pass valid; read reads its pages, and show converts its items.
+// list returns the route of a list. Its positions pass valid; read reads its pages, and show converts its items. For a
+// user, it is without the items that name an account or a group on which the user has no role now.
 func list[In, Out, S, T any](
 	o client.Op[In, Out], valid func(position string) bool, read reading[In, S], show func(S) T,
 ) route {
+	of, most := others(o.Untyped(), reflect.TypeFor[T]())
 	return paged(o, valid, paramCursor, func(a *api, r *request, in *In, l listed, s projections.Slice) (reply, error) {
+		if !r.caller.Admin {
+			s.Limit = min(s.Limit, most)
+		}
 		page, err := read(a, r, in, s)
-		return okIf(pageOf(l, page, show), err)
+		shown := pageOf(l, page, show)
+		if err == nil && of != "" && !r.caller.Admin {
+			shown.Data, err = visibleItems(r, of, shown.Data)
+		}
+		return okIf(shown, err)
 	})
 }
 

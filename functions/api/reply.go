@@ -32,6 +32,7 @@ type tally struct{ posted, replayed int }
 type raw struct {
 	mediaType string
 	text      []byte
+	shows     any // what the text shows; nil if users get it without a role
 }
 
 // The media types of replies and problems.
@@ -123,7 +124,7 @@ func (p *problem) send(w http.ResponseWriter, r *http.Request) {
 	if err != nil { // cannot happen: a problem has only strings and amounts
 		text = nil
 	}
-	sendBytes(w, r, p.Status, raw{problemType, text}, "")
+	sendBytes(w, r, p.Status, raw{problemType, text, nil}, "")
 }
 
 // sendBytes sends a content, with a Location header unless location is "". It forbids caching unless Cache-Control is

@@ -56,24 +56,16 @@ func routes() []route {
 			func(m *client.AccountMember) *client.Granted { return &m.Granted }),
 		write(client.GrantMember, (*request).grantMember, (*api).grant),
 		write(client.RevokeMember, (*request).revokeMember, (*api).revoke),
-		list(client.ListAccountGroups, isID, visibleOf(
-			those[client.AccountID]((*lists).AccountGroups), limitMax, (*request).groupRights,
-			func(g projections.GroupedAccount) string { return g.Group }), showGrouped),
-		list(client.ListMemberships, isAccountRolePosition, visibleOf(
-			those[client.UserID]((*lists).AccountsOf), accountsListed, (*request).viewerRights,
-			func(m projections.AccountRole) string { return m.Account }), showAccountRole),
-		list(client.ListGroupsOf, isID, visibleOf(
-			those[client.UserID]((*lists).GroupsOf), limitMax, (*request).groupRights,
-			func(m projections.Membership) string { return m.Group }), showGroupMembership),
+		list(client.ListAccountGroups, isID, those[client.AccountID]((*lists).AccountGroups), showGrouped),
+		list(client.ListMemberships, isAccountRolePosition, those[client.UserID]((*lists).AccountsOf), showAccountRole),
+		list(client.ListGroupsOf, isID, those[client.UserID]((*lists).GroupsOf), showGroupMembership),
 
 		put(client.RegisterGroup, (*request).registerGroup, Commands.RegisterGroup, Resources.Group, showGroup),
 		get(client.GetGroup, Resources.Group, showGroup),
 		list(client.ListGroups, isID, those[client.ByPrefix]((*lists).Groups), showGroup),
 		write(client.GroupAccount, grouping(false), (*api).group),
 		write(client.UngroupAccount, grouping(true), (*api).group),
-		list(client.ListGroupAccounts, isID, visibleOf(
-			those[client.GroupID]((*lists).GroupAccounts), accountsListed, (*request).viewerRights,
-			func(g projections.GroupedAccount) string { return g.Account }), showGrouped),
+		list(client.ListGroupAccounts, isID, those[client.GroupID]((*lists).GroupAccounts), showGrouped),
 		write(client.GrantGroupMember, (*request).grantGroupMember, (*api).grant),
 		write(client.RevokeGroupMember, (*request).revokeGroupMember, (*api).revoke),
 		grantedToOwners(list(client.ListGroupMembers, isID,
@@ -136,11 +128,18 @@ func Operations() []client.Operation {
 	return all
 }
 
-// checkRules returns routes. It panics if a route under /v1 has no rule, so that no route is public by mistake.
+// checkRules returns routes. It panics if a route under /v1 has no rule, so that no route is public by mistake, and if
+// users may use one of which the answer does not say what it names.
 func checkRules(routes []route) []route {
 	for _, r := range routes {
-		if r.may.of == "" && !r.public() {
+		if r.public() {
+			continue
+		}
+		if r.may.of == "" {
 			panic(fmt.Sprintf("%s %s has no rule that says who may: package client", r.Method, r.Path))
+		}
+		if err := checkDeclared(r.Path, r.Out); r.may.of != client.OnLedger && err != nil {
+			panic(fmt.Sprintf("%s %s: %v", r.Method, r.Path, err))
 		}
 	}
 	return routes

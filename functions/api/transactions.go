@@ -12,37 +12,44 @@ import (
 
 // transaction is a transaction of any kind, with its legs, its end if it is a hold, and what was reversed of it.
 type transaction struct {
-	ID          string            `json:"id,omitempty"` // absent in a dry run if the caller did not choose it
-	Kind        events.Kind       `json:"kind"`
-	Status      ledger.Status     `json:"status"`
-	PostedAt    string            `json:"posted_at,omitempty"`   // absent in dry runs, like all times
-	RecordedAt  string            `json:"recorded_at,omitempty"` // equal to PostedAt without an effective date
-	Actor       string            `json:"actor"`
-	Description string            `json:"description"`
-	Metadata    map[string]string `json:"metadata,omitzero"`         // nil only in a batch, see endsBytes
-	Reverses    string            `json:"reverses,omitempty"`        // id of the transaction that this one reverses
-	ExpiresAt   string            `json:"expires_at,omitempty"`      // of a hold
-	Postings    []leg             `json:"postings,omitzero"`         // as planned if it is a hold; nil likewise
-	Hidden      int               `json:"hidden_postings,omitempty"` // number of legs that the caller may not see
+	// Absent in a dry run if the caller did not choose it.
+	ID       string        `json:"id,omitempty" names:"transaction"`
+	Kind     events.Kind   `json:"kind"`
+	Status   ledger.Status `json:"status"`
+	PostedAt string        `json:"posted_at,omitempty" is:"Time"` // absent in dry runs, like all times
+	// Equal to PostedAt without an effective date.
+	RecordedAt  string            `json:"recorded_at,omitempty" is:"Time"`
+	Actor       string            `json:"actor" is:"Actor"`
+	Description string            `json:"description" is:"Text"`
+	Metadata    map[string]string `json:"metadata,omitzero" is:"Metadata"` // nil only in a batch, see endsBytes
+	// Id of the transaction that this one reverses.
+	Reverses  string `json:"reverses,omitempty" names:"transaction"`
+	ExpiresAt string `json:"expires_at,omitempty" is:"Time"` // of a hold
+	// As planned if it is a hold; nil only in a batch, too.
+	Postings []leg `json:"postings,omitzero"`
+	// Number of legs that the caller may not see.
+	Hidden int `json:"hidden_postings,omitempty"`
 
 	// How a hold ended.
-	EndedAt        string `json:"ended_at,omitempty"`
-	EndedBy        string `json:"ended_by,omitempty"`
-	EndDescription string `json:"end_description,omitempty"` // of a release
-	Captured       []leg  `json:"captured,omitzero"`         // the legs of the capture; nil while the hold is open
+	EndedAt        string `json:"ended_at,omitempty" is:"Time"`
+	EndedBy        string `json:"ended_by,omitempty" is:"Actor"`
+	EndDescription string `json:"end_description,omitempty" is:"Text"` // of a release
+	// The legs of the capture; nil while the hold is open.
+	Captured []leg `json:"captured,omitzero"`
 
-	Reversed  []client.Leg `json:"reversed,omitempty"` // what was reversed of each posted leg
-	Reversals []string     `json:"reversals,omitzero"` // ids of the newest; not nil where it is read by its id
-	DryRun    bool         `json:"dry_run,omitempty"`  // nothing was written
+	Reversed []client.Leg `json:"reversed,omitempty"` // what was reversed of each posted leg
+	// Ids of the newest; not nil where it is read by its id.
+	Reversals []string `json:"reversals,omitzero" names:"transaction"`
+	DryRun    bool     `json:"dry_run,omitempty"` // nothing was written
 }
 
 // leg is a posting of a transaction.
 type leg struct {
 	ID       events.KSUID `json:"id,omitempty"` // absent in dry runs
-	Account  string       `json:"account"`
-	Asset    string       `json:"asset"`
-	Quantity string       `json:"quantity"`
-	Cost     string       `json:"cost"`
+	Account  string       `json:"account" names:"account"`
+	Asset    string       `json:"asset" names:"asset"`
+	Quantity string       `json:"quantity" is:"PostedAmount"`
+	Cost     string       `json:"cost" is:"PostedAmount"`
 }
 
 // decimalChars is about how many characters the two amounts of a leg have.

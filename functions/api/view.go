@@ -9,7 +9,6 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/access"
 	"ledger.example/ledger"
-	"ledger.example/projections"
 )
 
 // view holds the accounts whose legs a user may see: those on which they have a role. The zero view shows none.
@@ -40,38 +39,8 @@ func (r *request) look(ctx context.Context, legs []events.Leg, need func(events.
 // toRead returns the role that is needed to read a leg.
 func toRead(events.Leg) access.Role { return access.Viewer }
 
-// accountsListed is the most accounts on a page for a user. Each takes two queries, and one for each of its groups.
-const accountsListed = 20
-
-// visibleOf returns a reading of a list. For a user, it is without the items on which the user has no role now, with at
-// most `most` items a page. name returns the account or the group of an item, and roles returns the caller's rights on
-// these.
-func visibleOf[In, T any](
-	read reading[In, T], most int, roles func(*request, context.Context, ...string) (map[string]access.Right, error),
-	name func(T) string,
-) reading[In, T] {
-	return func(a *api, r *request, in *In, s projections.Slice) (projections.Page[T], error) {
-		if r.caller.Admin {
-			return read(a, r, in, s)
-		}
-		s.Limit = min(s.Limit, most)
-		listed, err := read(a, r, in, s)
-		if err != nil {
-			return listed, err
-		}
-		names := make([]string, len(listed.Items))
-		for i, item := range listed.Items {
-			names[i] = name(item)
-		}
-		held, err := roles(r, r.ctx(), names...)
-		hidden := func(item T) bool { return held[name(item)].Role == access.None }
-		listed.Items = slices.DeleteFunc(listed.Items, hidden)
-		return listed, err
-	}
-}
-
 // visible returns the answer to a user without what it tells of hidden legs. Every answer to a user passes here. What
-// users post in a body they know, so that is returned whole.
+// users post in a body they know, so that is returned whole. Error: the answer names what the user may not know.
 func (r *request) visible(out reply, err error) (reply, error) {
 	if r.caller.Admin || r.rule.of == client.OnDebited {
 		return out, err
@@ -83,6 +52,9 @@ func (r *request) visible(out reply, err error) (reply, error) {
 		for i, t := range body.Data {
 			body.Data[i] = r.seen.of(t)
 		}
+	}
+	if err == nil {
+		err = r.mayKnow(out.body)
 	}
 	if e, ok := errors.AsType[*ledger.Error](err); ok {
 		err = r.seen.ofRefusal(*e)

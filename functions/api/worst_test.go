@@ -198,7 +198,7 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 	most := 0
 	for name, body := range map[string]any{
 		"accounts": accounts, "page": accountPage{owner, totals, balances, postings},
-		"problem": newProblem(ledger.CodeInvalidRequest, text(1000), fields...), "openapi": raw{jsonType, openAPI},
+		"problem": newProblem(ledger.CodeInvalidRequest, text(1000), fields...), "openapi": raw{jsonType, openAPI, nil},
 	} {
 		sent := sentByLambda(t, body)
 		if most = max(most, sent); sent > answerBytes/2 {

@@ -146,6 +146,12 @@ var someID = regexp.MustCompile(`\b(jane|desk|t-1|[hd]-n-[0-9]+)\b`)
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	s := books(t)
+	s.Must(201, "PUT", "/v1/accounts/secret", `{"overdraft":"unlimited"}`)
+	s.Must(201, "PUT", "/v1/groups/vault", `{"name":"Vault"}`)
+	s.Must(201, "PUT", "/v1/groups/vault/accounts/jane", "")
+	s.Must(201, "PUT", "/v1/groups/vault/accounts/secret", "")
+	s.Must(201, "POST", "/v1/transfers", `{"id":"s-1","from":"secret","to":"jane","asset":"USD","quantity":"7"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"s-2","from":"secret","to":"jane","asset":"USD","quantity":"7","hold":{}}`)
 	s.Project()
 	n := 0
 	users := []string{"stranger", "viewer", "operator", "owner", "via-viewer", "via-operator", "via-owner"}
@@ -183,6 +189,9 @@ func TestMatrix(t *testing.T) {
 			if !ok {
 				t.Errorf("%s by %s, %s: %d %s", name, user, by.name, got.Status, got.Body)
 			}
+			if id := unknownIn(got.Body, path+body, user); id != "" {
+				t.Errorf("%s tells %s, %s, of %s: %s", name, user, by.name, id, got.Body)
+			}
 		}
 		if r.May.On == client.OnThemselves {
 			if got := send("viewer", "Ledger-User", "owner"); !isForbidden(got, "administrator") {
@@ -191,6 +200,24 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests", n)
+}
+
+// unknownIn returns an account or a group in the answer to a user of books that the request does not name, and on which
+// the user has no role; "" if there is none.
+func unknownIn(answer []byte, request, user string) string {
+	known := map[string]bool{"jane": roles[strings.TrimPrefix(user, "via-")] > access.None, "desk": strings.HasPrefix(user, "via-")}
+	for _, id := range words.FindAllString(request, -1) {
+		known[id] = true
+	}
+	for _, id := range words.FindAllString(requestID.ReplaceAllString(string(answer), ""), -1) {
+		switch id {
+		case "jane", "shop", "bank", "market", "secret", "desk", "vault":
+			if !known[id] {
+				return id
+			}
+		}
+	}
+	return ""
 }
 
 func isForbidden(r caller.Reply, role string) bool {

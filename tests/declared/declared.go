@@ -10,10 +10,10 @@ import (
 
 // Boat is a boat.
 type Boat struct {
-	ID      string `path:"boat" json:"id" is:"ID" in:"same" example:"ketch" label:"Boat"`
+	ID      string `path:"boat" json:"id" is:"ID" in:"same" example:"ketch" names:"own" label:"Boat"`
 	Name    string `json:"name" is:"Text" in:"required" example:"Ketch" flag:"name of the boat"`
 	Masts   int    `json:"masts,omitempty" least:"0" most:"5" example:"2" flag:"number of masts"`
-	Port    string `json:"port,omitempty" is:"ID" example:"home" flag:"port of the boat"`
+	Port    string `json:"port,omitempty" is:"ID" example:"home" names:"own" flag:"port of the boat"`
 	BuiltAt string `json:"built_at" is:"Time" in:"same" list:"-" label:"Built"`
 }
 
