@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ledger.example/internal/durable"
 	"ledger.example/internal/export"
 	"ledger.example/internal/units"
 )
@@ -30,7 +31,7 @@ func (env *environment) exportCommand() *cobra.Command {
 			var file *export.File // nil for standard output, or what is no regular file
 			if output != "" {
 				var err error
-				if file, err = export.Open(output); err != nil && (isContinued || !errors.Is(err, export.ErrNoFile)) {
+				if file, err = export.Open(output); err != nil && (isContinued || !errors.Is(err, durable.ErrNoFile)) {
 					return err
 				}
 			}

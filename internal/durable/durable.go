@@ -21,9 +21,15 @@ type File struct {
 // ErrInUse means that another process writes the file.
 var ErrInUse = errors.New("another process writes the file")
 
+// ErrNoFile means that a path is that of a device, a pipe or a directory.
+var ErrNoFile = errors.New("it is not a regular file")
+
 // Create begins a file. A file at path stays until Name replaces it. Sync comes before Name, and Close last.
-// unfinished is in the same directory. Error: ErrInUse, and those of os.OpenFile.
+// unfinished is in the same directory. Error: ErrInUse, ErrNoFile, and those of os.OpenFile.
 func Create(path, unfinished string, mode fs.FileMode) (*File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w", path, ErrNoFile) // Name would replace a device by a file
+	}
 	f, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE, mode) //nolint:gosec // the user names it
 	if err != nil {
 		return nil, err

@@ -198,15 +198,18 @@ func (e *exporter) whole(ctx context.Context) (Result, error) {
 	if err == nil {
 		err = e.run(ctx)
 	}
-	return e.finish(), errors.Join(err, e.out.Flush())
+	return e.finish(err)
 }
 
-// finish returns the result.
-func (e *exporter) finish() Result {
+// finish writes what is buffered, after an error, too, and returns the result and the error.
+func (e *exporter) finish(err error) (Result, error) {
+	if flushed := e.out.Flush(); err == nil { // else it is likely the same one
+		err = flushed
+	}
 	for _, note := range slices.Sorted(maps.Keys(e.notes)) {
 		e.result.Notes = append(e.result.Notes, fmt.Sprintf("%s (%d)", note, e.notes[note]))
 	}
-	return e.result
+	return e.result, err
 }
 
 // note counts something that is not exported.

@@ -29,7 +29,7 @@ type File struct {
 	isNew bool // there is no file
 }
 
-// Open returns the file of a path, which need not exist. Error: it is no regular file; write to it as a stream.
+// Open returns the file of a path, which need not exist. Error: durable.ErrNoFile; write to it as a stream.
 func Open(path string) (*File, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to // the link stays
@@ -41,15 +41,12 @@ func Open(path string) (*File, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: %w", path, ErrNoFile)
+		return nil, fmt.Errorf("%s: %w", path, durable.ErrNoFile)
 	default:
 		f.mode = info.Mode().Perm()
 	}
 	return f, nil
 }
-
-// ErrNoFile means that a path is that of a device, a pipe or a directory.
-var ErrNoFile = errors.New("it is not a regular file")
 
 // Write exports a ledger from the beginning. The file appears, or replaces the one that was there, when it is whole.
 // Error: also durable.ErrInUse.
@@ -195,8 +192,7 @@ func (f *File) rest(ctx context.Context, e *exporter, old *state) (Result, error
 	if err := old.restore(e); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", f.path+stateSuffix, err)
 	}
-	err = e.run(ctx)
-	return e.finish(), errors.Join(err, e.out.Flush())
+	return e.finish(e.run(ctx))
 }
 
 // replace gives a new file and its state their names. JSON lines have no state.

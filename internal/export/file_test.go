@@ -480,7 +480,7 @@ func TestFilesStayWhatTheyAre(t *testing.T) {
 		}
 	}
 	for _, name := range []string{os.DevNull, dir} {
-		if _, err := Open(name); !errors.Is(err, ErrNoFile) {
+		if _, err := Open(name); !errors.Is(err, durable.ErrNoFile) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -191,6 +191,7 @@ func TestRetryAfter(t *testing.T) {
 	date := func(in time.Duration) string { return time.Now().Add(in).UTC().Format(http.TimeFormat) }
 	for text, want := range map[string][2]time.Duration{
 		"7": {7 * time.Second, 7 * time.Second}, "99999999999": {5 * time.Minute, 5 * time.Minute}, "86400": {5 * time.Minute, 5 * time.Minute},
+		strings.Repeat("9", 40): {5 * time.Minute, 5 * time.Minute}, "-" + strings.Repeat("9", 40): {},
 		date(time.Minute): {55 * time.Second, time.Minute}, date(time.Hour): {5 * time.Minute, 5 * time.Minute},
 		date(-time.Hour): {}, "0": {}, "-1": {}, "soon": {}, "": {},
 	} {
