@@ -91,11 +91,14 @@ func (h *history) retryAll() {
 			}
 		case op.kind == kindCapture, op.kind == kindRelease:
 			if stored, exists := h.model.outcomes[op.target.name]; exists {
-				expired := ledger.Code("") // only a capture that came too late may write the expiry
-				if stored.Outcome == events.OutcomeExpired {
+				expired, writer := ledger.Code(""), h.model.writer(stored.Legs)
+				if stored.Outcome == events.OutcomeExpired { // only a capture that came too late may write the expiry
 					expired = ledger.CodeHoldExpired
+					if op.batch.isCallOf(writer) { // another member may be the one that is refused
+						expired = op.calls[writer]
+					}
 				}
-				h.checkWriter(op, h.model.writer(stored.Legs), expired)
+				h.checkWriter(op, writer, expired)
 				h.retryEnd(ctx, p, op, stored)
 			}
 		case op.kind == kindClosing:
@@ -126,6 +129,15 @@ func (h *history) checkWriter(op *operation, writer *call, allowed ledger.Code) 
 	if code := op.calls[writer]; code != "" && code != allowed {
 		h.fail("%s: a call was answered with %s, but it wrote what is stored", op.name, code)
 	}
+}
+
+// isCallOf reports whether a call sent the atomic batch b, which may be nil.
+func (b *operation) isCallOf(c *call) bool {
+	if b == nil || !b.atomic {
+		return false
+	}
+	_, isCall := b.calls[c]
+	return isCall
 }
 
 // retryEnd retries a capture or release of a hold that has ended.
