@@ -5,9 +5,9 @@
 //	<!-- end -->
 //
 // These are the tables that no test can compare with the code: roles of routes, keys of items, what is in
-// template.yaml, and dollars, which are computed from the counts in capacity.md, the prices in cost.md and the templates.
-// In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes the OpenAPI
-// document. go generate runs it in the folder docs.
+// template.yaml, and dollars, which are computed from the counts in capacity.md, the prices in cost.md and the
+// templates. In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes the OpenAPI
+// document, and the licences of what is linked. go generate runs it in the folder docs.
 package main
 
 import (
@@ -106,6 +106,7 @@ func stale() map[string][]byte {
 		})
 	}
 	compare("../functions/api/openapi.json", func(string) string { return openAPI() })
+	compare("../THIRD_PARTY.txt", func(string) string { return thirdParty() })
 	for name := range regions {
 		if !used[name] {
 			log.Fatalf("no document shows %q", name)
