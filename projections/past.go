@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -221,17 +222,22 @@ type StatementPage struct {
 }
 
 // StatementMark is a cursor in a statement. It carries the sums, To and Settled, so that pages remain consistent when
-// postings arrive between them. Balance is the fold through the last posting of the previous page.
+// postings arrive between them. Balance is the fold through the last posting of the previous page. The ledger must have
+// this posting, because the sums of another ledger would be wrong money.
 type StatementMark struct {
 	Opening, Balance, Closing Fold
 	To                        time.Time
 	Settled                   bool
 }
 
+// ErrNotInStatement means that the account does not have the posting before a mark: the mark is of another ledger, or
+// the table was restored to a time before it.
+var ErrNotInStatement = errors.New("the account does not have the posting before the mark")
+
 // Statement returns a page of at most limit postings of k in span. Both ends of span are set. A nil from begins the
 // statement. Reads are eventually consistent. The first page takes one request for the closings of the books, one for
 // each megabyte of segments, and one for the page and the postings before it in its segment. If there are more pages,
-// one more request computes Closing. Each later page takes one request. Errors: those of Balance.
+// one more request computes Closing. Each later page takes one request. Errors: those of Balance; ErrNotInStatement.
 func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *StatementMark, limit int) (
 	page StatementPage, err error,
 ) {
@@ -239,9 +245,9 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 		span.To = from.To
 	}
 	before, through := events.LastKSUIDBefore(span.From), events.LastKSUIDBefore(span.To)
-	mark, skip := StatementMark{}, 0
+	mark, skip, known := StatementMark{}, 0, events.KSUID("")
 	if from != nil {
-		mark = *from
+		mark, known = *from, from.Balance.Through
 	} else {
 		isSettled, err := p.isSettled(ctx, events.FirstKSUID(span.From), through)
 		if err == nil {
@@ -255,8 +261,8 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 	for after, more := mark.Balance.Through, true; more && page.Next == nil; skip = 0 {
 		q := p.eventual.postings(k, after, through)
 		q.Limit = skip + limit - len(page.Lines) + 1
-		read, err := readPage(ctx, p.eventual.table, q, decodeAs[events.PostingRecorded])
-		if err != nil {
+		read, err := p.postings(ctx, k, q, known)
+		if known = ""; err != nil {
 			return page, fmt.Errorf("read postings: %w", err)
 		}
 		more = read.next != nil
@@ -286,6 +292,31 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 	}
 	page.Opening, page.Closing, page.To, page.Settled = mark.Opening, mark.Closing, mark.To, mark.Settled
 	return page, err
+}
+
+// postings reads a page of the postings of q. With known, q begins after the posting with that id: postings reads it,
+// too, to see that it exists. If an eventually consistent read does not find it, a strong one decides. Error: also
+// ErrNotInStatement.
+func (p *Past) postings(ctx context.Context, k events.Pair, q store.Query, known events.KSUID) (
+	read page[events.PostingRecorded], err error,
+) {
+	if known == "" {
+		return readPage(ctx, p.eventual.table, q, decodeAs[events.PostingRecorded])
+	}
+	q.Within.From = store.Posting.All(k.Asset).Since(string(known)).From
+	q.Limit++
+	for _, v := range []*Views{p.eventual, p.strong} {
+		q.Consistency = v.queries
+		read, err = readPage(ctx, v.table, q, decodeAs[events.PostingRecorded])
+		if err == nil && len(read.found) > 0 && read.found[0].ID == known {
+			read.found = read.found[1:]
+			return read, nil
+		}
+		if err != nil {
+			return read, err
+		}
+	}
+	return read, ErrNotInStatement
 }
 
 // open returns the sums of the segments before the span, and of those before its end. skip is how many postings of the

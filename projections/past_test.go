@@ -212,6 +212,44 @@ func TestStatementsAddUp(t *testing.T) {
 	})
 }
 
+// lagging is a table whose eventually consistent queries find nothing.
+type lagging struct{ store.Table }
+
+func (l lagging) Query(ctx context.Context, q store.Query) (store.Page, error) {
+	found, err := l.Table.Query(ctx, q)
+	if q.Consistency == store.Eventual {
+		found.Items = nil
+	}
+	return found, err
+}
+
+// A statement goes on in the ledger that has the last posting of the page before, also where an eventually consistent
+// read does not find it, and in no other: the sums of the mark are wrong money there.
+func TestStatementGoesOnInItsLedgerOnly(t *testing.T) {
+	p, other := newPast(t), newPast(t)
+	for n := range 4 {
+		for i, ledger := range []*past{p, other} {
+			if err := ledger.arrive(t.Context(), posting(n*10+i, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	span := projections.Span{From: at(0), To: at(1000)}
+	page, err := p.past.Statement(t.Context(), jane, span, nil, 2)
+	if err != nil || page.Next == nil {
+		t.Fatal(page, err)
+	}
+	clock := func() time.Time { return morning.Add(time.Hour) }
+	for _, reads := range []*projections.Past{p.past, projections.NewPast(lagging{p.Table}, clock)} {
+		if rest, err := reads.Statement(t.Context(), jane, span, page.Next, 2); err != nil || len(rest.Lines) != 2 {
+			t.Errorf("the rest is %+v, %v", rest, err)
+		}
+	}
+	if rest, err := other.past.Statement(t.Context(), jane, span, page.Next, 2); !errors.Is(err, projections.ErrNotInStatement) {
+		t.Errorf("another ledger goes on with %+v, %v", rest, err)
+	}
+}
+
 // Where segments are lost, not visible yet or overlap, Past reads the postings instead.
 func TestPastBalanceWithDamagedSegments(t *testing.T) {
 	all := upTo(1, 20)

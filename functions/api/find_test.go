@@ -247,7 +247,7 @@ func TestJournalShowsEachEvent(t *testing.T) {
 }
 
 // A cursor of the journal is refused by another ledger, although its table has the same name. One that was taken before
-// the first page names none. Cursors of other lists are taken.
+// the first page names none. So is one of a statement: it carries sums. Cursors of other lists are taken.
 func TestCursorsOfAnotherLedger(t *testing.T) {
 	f, other := newFixture(t), newFixture(t)
 	f.list(t)
@@ -259,6 +259,16 @@ func TestCursorsOfAnotherLedger(t *testing.T) {
 	listed := *answer[client.List[transaction]](t, f.must(t, 200, "GET", "/v1/transactions?limit=1", "")).NextCursor
 	f.must(t, 200, "GET", "/v1/transactions?cursor="+listed, "")
 	other.must(t, 200, "GET", "/v1/transactions?cursor="+listed, "")
+	const statement = "/v1/accounts/jane/statement?asset=USD&from=2020-01-01T00:00:00Z&to=2027-01-01T00:00:00Z&limit=1"
+	page := answer[client.Statement](t, f.must(t, 200, "GET", statement, ""))
+	rest := answer[client.Statement](t, f.must(t, 200, "GET", statement+"&cursor="+*page.NextCursor, ""))
+	if len(rest.Data) != 1 || rest.NextCursor != nil || rest.Data[0].BalanceAfter != page.Closing.Quantity {
+		t.Errorf("the statement goes on with %+v", rest)
+	}
+	w := other.do(t, "GET", statement+"&cursor="+*page.NextCursor, "")
+	if field := refused(t, w, 400, codeInvalidCursor); field != "cursor" || !strings.Contains(w.Body.String(), "of another ledger") {
+		t.Errorf("%s: %s", field, w.Body)
+	}
 	first := answer[client.JournalPage](t, f.must(t, 200, "GET", "/v1/journal?limit=1", ""))
 	whole := answer[client.JournalPage](t, f.must(t, 200, "GET", "/v1/journal", ""))
 	for _, after := range []string{first.NextCursor, first.Data[0].Cursor, whole.NextCursor, whole.Data[1].Cursor} {

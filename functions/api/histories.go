@@ -125,6 +125,10 @@ func (a *api) statement(r *request, in *client.StatementQuery, l listed, s proje
 		r.failCursor(paramCursor, errCursorAltered)
 		return reply{}, r.check()
 	}
+	if errors.Is(err, projections.ErrNotInStatement) {
+		r.failCursor(paramCursor, errCursorElsewhere)
+		return reply{}, r.check()
+	}
 	if err == nil && page.Closing.Count == 0 {
 		err = a.historyExists(r.ctx(), k)
 	}

@@ -177,7 +177,7 @@ const (
 var (
 	errCursorAltered = errors.New("was altered, or was not issued by this API")
 	errCursorForeign = errors.New("belongs to another list or to other filters")
-	// errCursorElsewhere is for positions in the journal.
+	// errCursorElsewhere is for positions in the journal and in statements.
 	errCursorElsewhere = errors.New("is of another ledger, or of a ledger restored to before this position")
 )
 

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
@@ -196,8 +197,9 @@ func TestForgedSumsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, forged := range []projections.Fold{{Credits: most}, {Count: math.MaxInt64}} {
-		forged.Through = events.FirstKSUID(instant.AddDate(-1, 0, 0))
+	first := answer[client.Statement](t, f.must(t, 200, "GET", strings.TrimSuffix(target, "cursor=")+"limit=1", "")).Data[0].ID
+	for _, forged := range []projections.Fold{{Debits: most}, {Count: math.MaxInt64}} {
+		forged.Through = events.KSUID(first)
 		cursor := l.cursor(formatMark(projections.StatementMark{Balance: forged, To: instant.Add(time.Second)}))
 		if got := refused(t, f.do(t, "GET", target+cursor, ""), 400, codeInvalidCursor); got != paramCursor {
 			t.Errorf("at fault: %s", got)
