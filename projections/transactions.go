@@ -251,21 +251,27 @@ func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s Slice) (p
 	if err != nil {
 		return page, err
 	}
-	wanted := make(map[string]bool, len(reversals.Items))
-	for _, e := range reversals.Items {
+	page.Next = reversals.Next
+	page.Items, err = l.Reversals(ctx, reversals.Items)
+	return page, err
+}
+
+// Reversals reads the transactions of reversals, in one request, strongly consistent.
+func (l *Lists) Reversals(ctx context.Context, of []events.TransactionReversed) (all []Reversal, err error) {
+	wanted := make(map[string]bool, len(of))
+	for _, e := range of {
 		wanted[e.By] = false
 	}
 	found, err := TransactionsByID(ctx, l.table, wanted, store.Strong)
 	if err != nil {
-		return page, err
+		return nil, err
 	}
-	page.Next = reversals.Next
-	for _, e := range reversals.Items {
+	for _, e := range of {
 		by, ok := found[e.By]
 		if !ok { // the transaction becomes visible item by item
-			return page, fmt.Errorf("header of %s is not visible: %w", e.By, store.ErrConflict)
+			return nil, fmt.Errorf("header of %s is not visible: %w", e.By, store.ErrConflict)
 		}
-		page.Items = append(page.Items, Reversal{Number: e.Number, Header: by.Header})
+		all = append(all, Reversal{Number: e.Number, Header: by.Header})
 	}
-	return page, nil
+	return all, nil
 }

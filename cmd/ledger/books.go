@@ -63,7 +63,8 @@ func (env *environment) trialBalance(ctx context.Context, o trialOptions) error 
 		return err
 	}
 	if !t.Settled {
-		fmt.Fprintln(env.err, "Postings of the last seconds may still be missing.")
+		fmt.Fprintln(env.err, "Postings may still be missing: the time is less than ten seconds ago, or the "+
+			"books were closed less than 5 minutes ago.")
 	}
 	if sum, ok := t.Unbalanced(o.Query); ok {
 		return fmt.Errorf("the balances of %s sum up to %s, not to zero: if nobody posts with an effective date "+

@@ -43,30 +43,59 @@ func isListed(text string) bool {
 	return isKSUID(ksuid) && events.ValidID(id)
 }
 
-// reversals reads the reversals of a transaction, oldest first. Those whose legs a user may not see are left out.
+// reversals reads the reversals of a transaction, oldest first. A user's list has those of which the user may see a
+// leg, and ends where they end.
 func (a *api) reversals(
 	r *request, in *client.TransactionID, s projections.Slice,
 ) (page projections.Page[projections.Reversal], err error) {
-	var of ledger.Lifecycle
-	if !r.caller.Admin {
-		if of, err = a.config.Resources.Lifecycle(r.ctx(), in.ID); err == nil {
-			err = r.permitLegs(r.ctx(), of.Header)
+	if r.caller.Admin {
+		page, err = a.config.Lists.ReversalsOf(r.ctx(), in.ID, s)
+		if err == nil && len(page.Items) == 0 {
+			_, err = a.config.Resources.Lifecycle(r.ctx(), in.ID) // is there a transaction?
 		}
-		if err != nil {
-			return page, err
-		}
+	} else {
+		page, err = a.visibleReversals(r, in.ID, s)
 	}
-	page, err = a.config.Lists.ReversalsOf(r.ctx(), in.ID, s)
-	if err == nil && len(page.Items) == 0 && of.Header.ID == "" {
-		_, err = a.config.Resources.Lifecycle(r.ctx(), in.ID) // is there a transaction?
+	return cutPage(page, func(v projections.Reversal) (string, int) {
+		return formatNumber(v.Number), maxBytes(projections.Hold{Header: v.Header})
+	}), err
+}
+
+// visibleReversals is reversals for a user. Which legs a reversal has follows from the transaction: only the reversals
+// of the page are read.
+func (a *api) visibleReversals(
+	r *request, id string, s projections.Slice,
+) (page projections.Page[projections.Reversal], err error) {
+	of, err := a.config.Resources.Lifecycle(r.ctx(), id)
+	if err == nil {
+		err = r.permitLegs(r.ctx(), of.Header)
 	}
-	page = cutPage(page, func(v projections.Reversal) (string, int) {
-		return strconv.FormatInt(v.Number, 10), maxBytes(projections.Hold{Header: v.Header})
+	if err != nil {
+		return page, err
+	}
+	after, _ := strconv.ParseInt(s.After, 10, 64) // isNumber has checked it; "" is 0
+	rest := slices.DeleteFunc(slices.Clone(of.Reversals), func(e events.TransactionReversed) bool {
+		return e.Number <= after || !r.seesReversal(of, e)
 	})
-	page.Items = slices.DeleteFunc(page.Items, func(v projections.Reversal) bool {
-		return !r.caller.Admin && !r.seen.any(v.Header.Legs)
-	})
+	if len(rest) > s.Limit {
+		rest = rest[:s.Limit]
+		page.Next = formatNumber(rest[s.Limit-1].Number)
+	}
+	page.Items, err = a.config.Lists.Reversals(r.ctx(), rest)
 	return page, err
+}
+
+func formatNumber(n int64) string { return strconv.FormatInt(n, 10) }
+
+// seesReversal reports whether the caller may see a leg of a reversal.
+func (r *request) seesReversal(of ledger.Lifecycle, e events.TransactionReversed) bool {
+	posted := of.Posted()
+	for i, taken := range e.Taken {
+		if taken != (events.Taken{}) && i < len(posted) && r.seen.sees(posted[i].Account) {
+			return true
+		}
+	}
+	return r.caller.Admin
 }
 
 // holds reads the holds that debit or credit an account, newest first.

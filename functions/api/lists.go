@@ -36,17 +36,55 @@ func list[In, Out, S, T any](
 	o client.Op[In, Out], valid func(position string) bool, read reading[In, S], show func(S) T,
 ) route {
 	of, most := others(o.Untyped(), reflect.TypeFor[T]())
+	isForeign := of == client.NamesGroup && strings.Contains(o.Path, "{account}") // not only the user's own groups
 	return paged(o, valid, paramCursor, func(a *api, r *request, in *In, l listed, s projections.Slice) (reply, error) {
 		if !r.caller.Admin {
 			s.Limit = min(s.Limit, most)
 		}
-		page, err := read(a, r, in, s)
-		shown := pageOf(l, page, show)
-		if err == nil && of != "" && !r.caller.Admin {
-			shown.Data, err = visibleItems(r, of, shown.Data)
+		readPage := func(s projections.Slice) (client.List[T], string, error) {
+			page, err := read(a, r, in, s)
+			shown := pageOf(l, page, show)
+			if err == nil && of != "" && !r.caller.Admin {
+				shown.Data, err = visibleItems(r, of, shown.Data)
+			}
+			return shown, page.Next, err
 		}
+		if isForeign && !r.caller.Admin {
+			return okIf(visiblePage(l, s, readPage))
+		}
+		shown, _, err := readPage(s)
 		return okIf(shown, err)
 	})
+}
+
+// visiblePage returns a page of groups that a user may see. Their positions are their ids. It ends where they end:
+// neither a cursor nor its absence tells of a hidden group. readPage returns the visible items of a page, and where to
+// continue.
+func visiblePage[T any](
+	l listed, s projections.Slice, readPage func(projections.Slice) (client.List[T], string, error),
+) (all client.List[T], err error) {
+	limit := s.Limit
+	all.Data = []T{}
+	for {
+		page, next, err := readPage(s)
+		if err != nil {
+			return page, err
+		}
+		all.Data = append(all.Data, page.Data...)
+		if len(all.Data) > limit {
+			all.Data = all.Data[:limit]
+			_ = names(reflect.ValueOf(all.Data[limit-1]), true, func(named client.Named, id string) {
+				if named == client.NamesGroup {
+					all.NextCursor = new(l.cursor(id))
+				}
+			})
+			return all, nil
+		}
+		if next == "" {
+			return all, nil
+		}
+		s.After, s.Limit = next, limit+1-len(all.Data)
+	}
 }
 
 // paged returns the route of a read of one page. The parameter cursor has its cursor, whose position passes valid.

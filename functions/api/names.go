@@ -192,7 +192,10 @@ func visibleItems[T any](r *request, of client.Named, items []T) ([]T, error) {
 		seen, rights = &r.seenGroups, r.groupRights
 	}
 	held, err := rights(r.ctx(), slices.Collect(maps.Keys(ids))...)
-	*seen = held
+	if *seen == nil {
+		*seen = make(view, len(held))
+	}
+	maps.Copy(*seen, held) // there may be pages before
 	return slices.DeleteFunc(items, func(item T) (isHidden bool) {
 		_ = namedBy(item, func(id string) { isHidden = isHidden || !r.isSeen(of, id) })
 		return isHidden

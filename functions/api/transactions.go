@@ -132,13 +132,9 @@ func (a *api) getTransaction(r *request, in *client.TransactionID) (reply, error
 // newestReversals returns the ids of the newest reversals of a transaction, newest first: of those of which the caller
 // may see a leg. It is not nil.
 func (r *request) newestReversals(of ledger.Lifecycle) []string {
-	ids, posted := []string{}, of.Posted()
+	ids := []string{}
 	for _, reversal := range slices.Backward(of.Reversals) {
-		isShown := r.caller.Admin
-		for i, taken := range reversal.Taken {
-			isShown = isShown || taken != events.Taken{} && i < len(posted) && r.seen.sees(posted[i].Account)
-		}
-		if isShown {
+		if r.seesReversal(of, reversal) {
 			ids = append(ids, reversal.By)
 		}
 		if len(ids) == client.ReversalsShown {
