@@ -178,7 +178,8 @@ func (w *Webhook) send(ctx context.Context, e client.JournalEntry) error {
 // retryAfter returns for how long an answer asks to wait (RFC 9110, 10.2.3: seconds or a date), 0 if it does not.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) { // then the largest
+	seconds, err := strconv.ParseUint(text, 10, 64) // of more digits: the largest number
+	if err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(min(seconds, uint64(longestPause/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
