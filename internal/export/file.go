@@ -93,8 +93,8 @@ func (f *File) Continue(ctx context.Context, c Config) (r Result, anew string, e
 		s = nil
 	}
 	if r, err = f.write(ctx, c, out, s); err == nil && added > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d bytes at the end of %s, which no export wrote, were removed", added,
-			f.path))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d bytes at the end of %s, of which its state does not tell, were "+
+			"removed", added, f.path))
 	}
 	return r, anew, err
 }
@@ -119,7 +119,7 @@ func (f *File) compared(format string) (s *state, added int64, err error) {
 		err = fmt.Errorf("%s has no %s beside it, which says what it has: it stays as it is. Export it without "+
 			"--continue", f.path, filepath.Base(f.path)+stateSuffix)
 		if format == "" {
-			err = fmt.Errorf("%w. %w", err, ErrWhole)
+			err = fmt.Errorf("%w (%w)", err, ErrWhole)
 		}
 		return nil, 0, err
 	}

@@ -117,10 +117,9 @@ func readState(path string) (*state, error) {
 	}
 	s := new(state)
 	line, sum, _ := bytes.Cut(text, []byte("\n"))
-	err = json.Unmarshal(line, s)
-	if err != nil || string(sum) != fmt.Sprintf("%x\n", sha256.Sum256(line)) {
+	if string(sum) != fmt.Sprintf("%x\n", sha256.Sum256(line)) || json.Unmarshal(line, s) != nil {
 		return nil, fmt.Errorf("%s is not the state that an export wrote, %w: export without --continue", path,
-			errors.Join(errAltered, err))
+			errAltered)
 	}
 	return s, nil
 }
