@@ -1,9 +1,11 @@
 package forward
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"ledger.example/client"
 	"ledger.example/functions/app"
 	"ledger.example/internal/digest"
+	"ledger.example/internal/export"
 	"ledger.example/internal/forward"
 	"ledger.example/internal/store"
 	"ledger.example/projections"
@@ -28,6 +31,7 @@ type readers struct {
 	list   string // a cursor of the list of accounts
 	file   string // of `ledger forward`
 	dir    string // of an auditor
+	book   string // an exported file that is continued
 	sent   *target
 }
 
@@ -84,6 +88,32 @@ func (r *readers) digest(s *system.System) digest.Config {
 	return digest.Config{Table: store.NewTable(s.Plain, s.Table), Dir: r.dir}
 }
 
+// export continues the exported file, and returns it, and what a whole export of the ledger writes.
+func (r *readers) export(s *system.System) (file, whole string, err error) {
+	s.T.Helper()
+	api, err := client.New(client.Config{URL: s.URL})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	c := export.Config{Format: "hledger", Ledger: export.Of(s.T.Context(), api)}
+	var out strings.Builder
+	_, wrong := export.Run(s.T.Context(), c, &out)
+	f, wrong2 := export.Open(r.book)
+	if err := errors.Join(wrong, wrong2); err != nil {
+		s.T.Fatal(err)
+	}
+	before, _ := os.ReadFile(r.book)
+	_, anew, err := f.Continue(s.T.Context(), c)
+	if anew != "" && before != nil {
+		s.T.Errorf("it was exported anew: %s", anew)
+	}
+	after, _ := os.ReadFile(r.book)
+	if !bytes.HasPrefix(after, before) || err != nil && len(after) > len(before) {
+		s.T.Errorf("the file was %q and is %q", before, after)
+	}
+	return string(after), out.String(), err
+}
+
 // copied serves a copy of a table under another name, item by item.
 func copied(s *system.System) *system.System {
 	s.T.Helper()
@@ -109,7 +139,7 @@ func TestRestoredTableIsTheSameLedger(t *testing.T) {
 			s := system.New(t, system.On(at))
 			old := slices.Concat(setup.Listed(t, s.Plain, s.Table, 3*time.Hour, "a-0", "a-1"),
 				setup.Listed(t, s.Plain, s.Table, 2*time.Hour, "a-2"))
-			r := &readers{file: filepath.Join(t.TempDir(), "cursor"), dir: t.TempDir()}
+			r := &readers{file: filepath.Join(t.TempDir(), "cursor"), dir: t.TempDir(), book: filepath.Join(t.TempDir(), "book")}
 			r.list = s.Must(200, "GET", "/v1/accounts?limit=1", "").Text("next_cursor")
 			if err := digest.NewKey(r.dir, "ledger-journal/books"); err != nil {
 				t.Fatal(err)
@@ -146,6 +176,10 @@ func (r *readers) goesOn(s *system.System, want []string) {
 	check("ledger forward", got, err, errEnd)
 	got, err = r.invoke(s, app.Forwarding{})
 	check("the function", got, err, nil)
+	newest, _, _ := strings.Cut(strings.TrimPrefix(want[len(want)-1], "ACCOUNT#"), "/")
+	if file, whole, err := r.export(s); file != whole || err != nil || !strings.Contains(file, newest) {
+		s.T.Errorf("the export is %q, %v, a whole one %q", file, err, whole)
+	}
 	d, err := digest.Run(s.T.Context(), r.digest(s))
 	if err != nil || d.New != int64(len(want)) {
 		s.T.Errorf("a digest sealed %d, %v", d.New, err)
@@ -170,6 +204,9 @@ func (r *readers) isRefused(s *system.System, digests string, events int) {
 	}
 	if got, err := r.invoke(s, app.Forwarding{}); !errors.Is(err, projections.ErrNotInJournal) || len(got) > 0 {
 		s.T.Errorf("the function got %q, %v", got, err)
+	}
+	if _, _, err := r.export(s); err == nil || !strings.Contains(err.Error(), "is of another ledger, or of this one before") {
+		s.T.Errorf("the export went on: %v", err)
 	}
 	if d, err := digest.Run(s.T.Context(), r.digest(s)); err == nil || !strings.Contains(err.Error(), digests) {
 		s.T.Errorf("a digest sealed %d, %v", d.New, err)
