@@ -6,8 +6,8 @@
 //
 // These are the tables that no test can compare with the code: roles of routes, keys of items, what is in
 // template.yaml, and dollars, which are computed from the counts in capacity.md, the prices in cost.md and the
-// templates. In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes the OpenAPI
-// document, and the licences of what is linked. go generate runs it in the folder docs.
+// templates. In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes the
+// OpenAPI document, and the licences of what is linked. go generate runs it in the folder docs.
 package main
 
 import (

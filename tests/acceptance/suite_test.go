@@ -1,7 +1,8 @@
 // Package acceptance tests a ledger through its API. Only it finds that the deployed functions, or any other ledger at
 // a URL, break the contract of the API. The tests need only its URL. They run against `ledger up`, and
 // against the Lambda functions behind an emulated gateway. With -args -url=URL they run against any other ledger, for
-// example against `sam local start-api` with a process that feeds the table's stream to the projections.
+// example against `sam local start-api` with a process that feeds the table's stream to the projections. With -sign
+// they sign their requests, for a ledger in AWS.
 //
 // In ids, ~ is replaced by a prefix that is unique to the test and the run, so the suite can run repeatedly on a table
 // with other data. The tests wait for projections and indexes.
@@ -95,7 +96,7 @@ var ofTheStore = []string{"Draws", "Finding", "Groups"}
 // ran: -run may select some.
 func suite(t *testing.T, url string, names ...string) (all bool) {
 	seen := &coverage{scenarios: map[string]bool{}, done: map[[2]string]bool{}, codes: map[string]bool{}}
-	document := openapi.Read(t, caller.New(t, url).Must(200, "GET", "/openapi.json", "").Body)
+	document := openapi.Read(t, newCaller(t, url).Must(200, "GET", "/openapi.json", "").Body)
 	t.Run("Scenarios", func(t *testing.T) {
 		for _, one := range scenarios() {
 			if len(names) > 0 && !slices.Contains(names, one.name) {
@@ -103,7 +104,7 @@ func suite(t *testing.T, url string, names ...string) (all bool) {
 			}
 			t.Run(one.name, func(t *testing.T) {
 				t.Parallel()
-				s := caller.New(t, url)
+				s := newCaller(t, url)
 				s.Prefix = strings.ToLower(rand.Text()[:prefixChars-1]) + "."
 				s.Answered = func(method, path string, r caller.Reply) {
 					seen.answer(one.name, method, path, r)
