@@ -130,12 +130,14 @@ func endpointFlag(f *pflag.FlagSet, target *string, value, usage string) {
 
 func tableFlag(f *pflag.FlagSet, target *string) {
 	*target = defaultTable
-	textFlag(f, target, "table", "name of the table", func(text string) error {
-		if !tableName.MatchString(text) {
-			return errors.New("must be the name of a table: 3 to 255 of A-Z a-z 0-9 _ . -")
-		}
-		return nil
-	})
+	textFlag(f, target, "table", "name of the table", checkTable)
+}
+
+func checkTable(text string) error {
+	if !tableName.MatchString(text) {
+		return errors.New("must be the name of a table: 3 to 255 of A-Z a-z 0-9 _ . -")
+	}
+	return nil
 }
 
 // tableName matches the names that DynamoDB accepts.

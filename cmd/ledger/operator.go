@@ -78,13 +78,8 @@ func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []st
 	}
 	limited, cancel := context.WithTimeout(ctx, operatorTimeout)
 	defer cancel()
-	c, err := o.config(limited)
-	if err != nil {
+	if client, err = o.dial(limited); err != nil {
 		return nil, nil, orCause(ctx, err)
-	}
-	client = store.NewClient(c)
-	if _, err := c.Credentials.Retrieve(limited); err != nil {
-		return nil, nil, noCredentials(orCause(ctx, err))
 	}
 	_, err = store.CheckTable(limited, client, o.table)
 	schema, isSchema := errors.AsType[*store.SchemaError](err)
@@ -100,6 +95,18 @@ func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []st
 			"--region and --profile", err)
 	}
 	return nil, nil, orCause(ctx, err)
+}
+
+// dial returns a client of the store. It checks that there are credentials.
+func (o *operator) dial(ctx context.Context) (*dynamodb.Client, error) {
+	c, err := o.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Credentials.Retrieve(ctx); err != nil {
+		return nil, noCredentials(err)
+	}
+	return store.NewClient(c), nil
 }
 
 // config returns the SDK's configuration. Credentials of an AWS account are never sent to --dynamodb-endpoint.

@@ -53,10 +53,23 @@ func (env *environment) verifyCommand() *cobra.Command {
 
 // verify audits the table. An audit that did not read all of it is an error, because it proves nothing.
 func (env *environment) verify(ctx context.Context, o operator, options audit.Options) error {
+	report, err := env.audit(ctx, o, options)
+	if err != nil {
+		return err
+	}
+	err = env.printReport(report, o)
+	if n := report.Counts.Findings; n > 0 {
+		err = errors.Join(err, fmt.Errorf("the table is not sound: %s", counted(n, "finding", "findings")))
+	}
+	return err
+}
+
+// audit runs an audit of the whole table.
+func (env *environment) audit(ctx context.Context, o operator, options audit.Options) (report audit.Report, err error) {
 	debug.SetMemoryLimit(verifyMemoryBytes)
 	client, keys, err := o.open(ctx)
 	if err != nil {
-		return err
+		return report, err
 	}
 	options.Store, options.Table, options.Indexed = client, o.table, keys
 	a := audit.New(options)
@@ -65,7 +78,6 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 		return fmt.Sprintf("%d items (%.0f/s), %s", n.Items, float64(n.Items)/since.Seconds(),
 			counted(n.Findings, "finding", "findings")), n.Items
 	}
-	var report audit.Report
 	err = env.watch(itemCount(ctx, client, o.table), status, func() (err error) {
 		report, err = a.Run(ctx)
 		return err
@@ -75,15 +87,11 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 	}
 	if err != nil {
 		n := a.Counts()
-		return fmt.Errorf("%w: the audit is not complete, and proves nothing; it read %s with %s, and %d of %d parts "+
+		return report, fmt.Errorf("%w: the audit is not complete, and proves nothing; it read %s with %s, and %d of %d parts "+
 			"of the table to the end", err, counted(n.Items, "item", "items"),
 			counted(n.Findings, "finding", "findings"), n.Parts, a.Segments)
 	}
-	err = env.printReport(report, o)
-	if n := report.Counts.Findings; n > 0 {
-		err = errors.Join(err, fmt.Errorf("the table is not sound: %s", counted(n, "finding", "findings")))
-	}
-	return err
+	return report, nil
 }
 
 // itemCount returns the approximate number of items in the table for the progress, or -1 if it is unknown. DynamoDB

@@ -162,7 +162,9 @@ type numberedCodes struct{ differs, withoutEvent, behind Code }
 // newNumbered returns new codes. name and event are in their names, item and event in their meanings.
 func newNumbered(name, event, item string) (all numberedCodes) {
 	add := func(code, meaning string, isBehind bool) Code {
-		ofNumbered = append(ofNumbered, CodeMeaning{Code(code), item + " " + meaning, isBehind, true})
+		ofNumbered = append(ofNumbered, CodeMeaning{
+			Code: Code(code), Meaning: item + " " + meaning, IsBehind: isBehind, IsProjected: true, IsNumbered: true,
+		})
 		return Code(code)
 	}
 	all.differs = add(name+"_differs", "that differs from the "+event+" with its number", false)

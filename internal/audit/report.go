@@ -21,8 +21,10 @@ type CodeMeaning struct {
 	// IsBehind: the item shows less than its events do, or is missing, and contradicts none of them. All other findings
 	// are evidence: events contradict each other, or an item shows more or other than its events, of which each may be
 	// the altered one.
-	IsBehind   bool
-	IsNumbered bool // it is of the projections of numberedKinds
+	IsBehind bool
+	// IsProjected: it is about a projection, not about an event, a guard, or the copy of a change.
+	IsProjected bool
+	IsNumbered  bool // it is of the projections of numberedKinds
 }
 
 // codes has the codes in the order of this file, and ofNumbered those of numberedKinds. newCode, newBehind and
@@ -36,7 +38,13 @@ func newCode(code Code, meaning string) Code {
 
 // newBehind is newCode for a code of items that are behind.
 func newBehind(code Code, meaning string) Code {
-	codes = append(codes, CodeMeaning{Code: code, Meaning: meaning, IsBehind: true})
+	codes = append(codes, CodeMeaning{Code: code, Meaning: meaning, IsBehind: true, IsProjected: true})
+	return code
+}
+
+// newProjected is newCode for a code of projections that show more or other than their events.
+func newProjected(code Code, meaning string) Code {
+	codes = append(codes, CodeMeaning{Code: code, Meaning: meaning, IsProjected: true})
 	return code
 }
 
@@ -46,6 +54,17 @@ func newBehind(code Code, meaning string) Code {
 func (r Report) Rebuildable() bool {
 	for _, c := range Codes() {
 		if !c.IsBehind && r.ByCode[c.Code] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// OnlyProjections reports whether all findings are about projections: what is stored of events, guards and copies of
+// changes agrees with itself. A projection may still show an event that is not stored.
+func (r Report) OnlyProjections() bool {
+	for _, c := range Codes() {
+		if !c.IsProjected && r.ByCode[c.Code] > 0 {
 			return false
 		}
 	}
@@ -93,16 +112,16 @@ var (
 	AccountMissing      = newCode("account_missing", "an account that has items but was never opened")
 	CostWithoutCurrency = newCode("cost_without_currency", "a leg with a cost, whose asset has no currency")
 
-	BalanceWrong      = newCode("balance_wrong", "a balance that is not the sum of its postings")
-	BalanceCountsMore = newCode("balance_counts_more", "a balance that counts more postings than are stored")
+	BalanceWrong      = newProjected("balance_wrong", "a balance that is not the sum of its postings")
+	BalanceCountsMore = newProjected("balance_counts_more", "a balance that counts more postings than are stored")
 	BalanceLost       = newBehind("balance_lost", "postings whose balance was deleted")
 	BalanceBehind     = newBehind("balance_behind", "a balance that does not count all settled postings")
-	SegmentWrong      = newCode("segment_wrong",
+	SegmentWrong      = newProjected("segment_wrong",
 		"a segment that is not the sum of its postings, or does not begin where the one before ends")
-	SegmentCountsMore = newCode("segment_counts_more", "a segment that counts more postings than are stored")
+	SegmentCountsMore = newProjected("segment_counts_more", "a segment that counts more postings than are stored")
 	SegmentBehind     = newBehind("segment_behind", "a segment that does not count all settled postings")
 	SegmentMissing    = newBehind("segment_missing", "postings below a balance's base that no segment counts")
-	SummaryWrong      = newCode("summary_wrong", "a summary that counts more or other balances than its account has")
+	SummaryWrong      = newProjected("summary_wrong", "a summary that counts more or other balances than its account has")
 	SummaryIncomplete = newBehind("summary_incomplete", "a summary that is missing, or does not count all balances")
 	GuardWrong        = newCode("guard_wrong", "a guard that is not the sum of the debits of its account and asset")
 	GuardUnexpected   = newCode("guard_unexpected", "a guard of an account that has no limit or had no debit")
@@ -119,10 +138,10 @@ var (
 		"a debit of an account, or a cost alone taken from it, after it was closed")
 	ClosedNotEmpty = newCode("closed_not_empty", "an account that was closed with a balance or an open hold")
 
-	HoldEntryWrong  = newCode("hold_entry_wrong", "an entry in a list of holds that differs from its hold")
+	HoldEntryWrong  = newProjected("hold_entry_wrong", "an entry in a list of holds that differs from its hold")
 	HoldEntryBehind = newBehind("hold_entry_behind",
 		"an entry in a list of holds that is missing, or does not show the hold's end")
-	HoldEntryWithoutHold = newCode("hold_entry_without_hold",
+	HoldEntryWithoutHold = newProjected("hold_entry_without_hold",
 		"an entry in a list of holds whose hold or end does not exist")
 
 	GroupMissing    = newCode("group_missing", "a group that has items or accounts but was never registered")
@@ -133,14 +152,14 @@ var (
 	ListEntryBehind = newBehind("list_entry_behind",
 		"a transaction that is missing from the list by time, or from the list of an indexed key that it has: "+
 			"the list of a key that was indexed later is complete only after a rebuild")
-	ListEntryWrong = newCode("list_entry_wrong",
+	ListEntryWrong = newProjected("list_entry_wrong",
 		"an entry in a list of transactions that shows a hold as none, or the reverse")
-	ListEntryWithoutTransaction = newCode("list_entry_without_transaction",
+	ListEntryWithoutTransaction = newProjected("list_entry_without_transaction",
 		"an entry in a list of transactions whose transaction does not exist, or belongs in another list")
 	JournalBehind = newBehind("journal_behind", "an event that is missing from the journal")
 	EventUnseen   = newCode("event_unseen", "an event that neither the journal nor a projection shows, although both "+
 		"show later ones: somebody may have added it, so look before you rebuild")
-	JournalWrong   = newCode("journal_wrong", "an entry in the journal whose event does not exist or has another time")
+	JournalWrong   = newProjected("journal_wrong", "an entry in the journal whose event does not exist or has another time")
 	JournalAltered = newBehind("journal_altered",
 		"a page of the journal that does not match its checksum, or whose key is no possible time of its writing")
 	ListsIncomplete = newBehind("lists_incomplete",

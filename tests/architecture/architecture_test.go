@@ -78,6 +78,7 @@ var importRules = []importRule{
 	{"internal/digest", "events projections internal/durable internal/proof internal/store", testsImportAll},
 	{"internal/durable", "", pure},
 	{"internal/forward", "client events internal/durable internal/store", testsImportAll},
+	{"internal/restore", "internal/store", sdk},
 	{"internal/importer", "client events", pure},
 	{"internal/books", "client events", pure},
 	{"internal/export", "client events internal/books internal/durable internal/units", pure},
