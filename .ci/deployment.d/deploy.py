@@ -166,6 +166,7 @@ shell(variables + "sam deploy --config-env prod --parameter-overrides JwtIssuer=
       " CorsOrigins=https://app.example.com Deployment=AllAtOnce Tracing=Active HotKeys=Disabled"
       " CommandConcurrency=5 BreakGlassRoleArn=arn:aws:iam::123456789012:role/break-glass"
       " OperatorRoleArn=arn:aws:iam::123456789012:role/operator EventBus=events"
+      " BackupCopyVaultArn=arn:aws:backup:eu-west-1:123456789012:backup-vault:copies"
       f" KmsKeyArn={kms.create_key()['KeyMetadata']['Arn']}")
 for name in ("Command", "Query", "Projector", "Lister"):
     versions = lambdas.list_versions_by_function(FunctionName=out[name + "Function"])["Versions"]

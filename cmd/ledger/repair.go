@@ -24,6 +24,9 @@ import (
 // thirtieth of the capacity of a new on-demand table.
 const rebuildRate = 5000
 
+// errStray is about items that only a deletion would repair.
+var errStray = errors.New("that should not exist")
+
 // rebuildCommand is `ledger rebuild`. It needs the permission to put items, but not to delete them. Package
 // projections/repair implements it.
 func (env *environment) rebuildCommand() *cobra.Command {
@@ -124,8 +127,7 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	case n.Failed > 0:
 		return fmt.Errorf("%d failed, and were not rebuilt", n.Failed)
 	case n.Strays > 0:
-		return fmt.Errorf("found %s that should not exist; rebuild does not delete items",
-			counted(n.Strays, "item", "items"))
+		return fmt.Errorf("found %s %w; rebuild does not delete items", counted(n.Strays, "item", "items"), errStray)
 	case dryRun && n.Different > 0:
 		return errors.New(counted(n.Different, "item is wrong", "items are wrong"))
 	case run.FoundNothing():

@@ -199,9 +199,13 @@ func (env *environment) rebuildRestored(ctx context.Context, o restoring, report
 	if err := ask(ctx, question); err != nil {
 		return err
 	}
-	return env.rebuild(ctx, o.operator, repair.Config{
+	err := env.rebuild(ctx, o.operator, repair.Config{
 		Scope: repair.Scope{DropMissing: !report.Rebuildable()}, Rate: rebuildRate,
 	})
+	if errors.Is(err, errStray) { // such as a balance without postings: the audit says whether that matters
+		return nil
+	}
+	return err
 }
 
 // printImport prints the commands that give the table a stack.

@@ -78,7 +78,6 @@ func stale() map[string][]byte {
 		"servers-first":     bill.breakEven(1, bill.onDemand),
 		"servers-year":      bill.breakEven(kept, bill.onDemand),
 		"quotas":            bill.quotaTable().String(),
-		"restored-table":    stack.restored().String(),
 		"sweeper-keys":      writtenKeys("sweeper"),
 	}
 	used, found := make(map[string]bool), make(map[string][]byte)

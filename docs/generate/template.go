@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -129,44 +128,4 @@ func code(v any) string {
 		parts = append(parts, fmt.Sprintf("`%v`", one))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// notRestored are the properties of the table and its indexes that a restore does not keep.
-var notRestored = []string{
-	"OnDemandThroughput", "WarmThroughput", "DeletionProtectionEnabled",
-	"PointInTimeRecoverySpecification", "KMSMasterKeyId",
-	"ContributorInsightsSpecification", "ResourcePolicy", "Tags", "StreamSpecification",
-}
-
-// block is a fenced block of JSON.
-type block string
-
-func (b block) String() string { return "```json\n" + string(b) + "\n```\n" }
-
-// restored returns a template of the restored table, for an import by CloudFormation. It changes t.
-func (t template) restored() block {
-	var strip func(v any)
-	strip = func(v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			maps.DeleteFunc(v, func(name string, _ any) bool { return slices.Contains(notRestored, name) })
-			for _, below := range v {
-				strip(below)
-			}
-		case []any:
-			for _, below := range v {
-				strip(below)
-			}
-		}
-	}
-	properties := t.at("Resources", "LedgerTable", "Properties").(map[string]any)
-	strip(properties)
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		text, err := json.Marshal(properties[name])
-		check(err)
-		lines = append(lines, fmt.Sprintf("  %q: %s", name, text))
-	}
-	return block(`{"Resources": {"LedgerTable": {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", ` +
-		`"UpdateReplacePolicy": "Retain", "Properties": {` + "\n" + strings.Join(lines, ",\n") + "}}}}")
 }

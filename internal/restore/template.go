@@ -32,9 +32,11 @@ func (r *Restorer) Template(ctx context.Context, is *types.TableDescription, own
 		properties["ProvisionedThroughput"] = throughput(is.ProvisionedThroughput)
 	}
 	if on {
-		properties["PointInTimeRecoverySpecification"] = map[string]any{
-			"PointInTimeRecoveryEnabled": true, "RecoveryPeriodInDays": days,
+		recovery := map[string]any{"PointInTimeRecoveryEnabled": true}
+		if days > 0 {
+			recovery["RecoveryPeriodInDays"] = days
 		}
+		properties["PointInTimeRecoverySpecification"] = recovery
 	}
 	if s := is.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
 		properties["StreamSpecification"] = map[string]any{"StreamViewType": s.StreamViewType}

@@ -44,6 +44,7 @@ var switches = []map[string]any{
 	{"DomainName": "ledger.example.com", "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/0a"},
 	{"HostedZoneId": "Z123"},
 	{"EventBus": "events"},
+	{"BackupCopyVaultArn": "arn:aws:backup:eu-central-1:123456789012:backup-vault:copies"},
 }
 
 // combinations calls check with the stack of each combination of the switches.
