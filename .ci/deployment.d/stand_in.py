@@ -12,7 +12,7 @@ def record(logical_id, properties, stack):
 
 
 for kind in ("AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup", "AWS::CloudWatch::CompositeAlarm",
-             "AWS::CloudTrail::Trail"):
+             "AWS::CloudTrail::Trail", "AWS::Backup::BackupSelection"):
     handlers[kind] = {"create": record, "delete": lambda name, properties: None}
 alarm = handlers["AWS::CloudWatch::Alarm"]  # MiniStack has none on metric math
 create = alarm["create"]

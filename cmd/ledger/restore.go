@@ -159,9 +159,9 @@ func (env *environment) project(ctx context.Context, r *restore.Restorer, o rest
 		return err
 	}
 	if !report.OnlyProjections() {
-		return errors.Join(env.printReport(report, o.operator), errors.New("events or guards do not agree with each "+
-			"other: the last transactions are not whole, or somebody changed the table. Restore an earlier moment into "+
-			"another table, or repair this one: docs/recovery.md#incomplete-transactions"))
+		return errors.Join(env.printReport(report, o.operator), errors.New("events or guards do not agree with "+
+			"each other: the last transactions are not whole, or somebody changed the table. Restore an earlier "+
+			"moment into another table, or repair this one: docs/recovery.md#incomplete-transactions"))
 	}
 	if !streams {
 		if err := env.printImport(ctx, r, is, o); err != nil {
@@ -216,8 +216,8 @@ func (env *environment) printImport(
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.out, "# A new stack for the table: run this in the folder of the ledger's source, at any time from "+
-		"now on.\n# What each step does is in docs/recovery.md.\n%s\n", restore.Commands(r.Table, o.stack, template))
+	fmt.Fprintf(env.out, "# A new stack for the table: run this in the folder of the ledger's source, at any time "+
+		"from now on.\n# What each step does is in docs/recovery.md.\n%s\n", restore.Commands(r.Table, o.stack, template))
 	return env.out.Flush()
 }
 

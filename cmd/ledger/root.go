@@ -153,7 +153,8 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 			env.upCommand(), env.consoleCommand(), env.dynamodbCommand(), env.pumpCommand(), env.benchCommand(),
 		}},
 		{"Audit and repair a table:", []*cobra.Command{
-			env.verifyCommand(), env.rebuildCommand(), env.redriveCommand(), env.restoreCommand(), env.digestCommand(), env.proveCommand(),
+			env.verifyCommand(), env.rebuildCommand(), env.redriveCommand(), env.restoreCommand(),
+			env.digestCommand(), env.proveCommand(),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})

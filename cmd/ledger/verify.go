@@ -87,8 +87,8 @@ func (env *environment) audit(ctx context.Context, o operator, options audit.Opt
 	}
 	if err != nil {
 		n := a.Counts()
-		return report, fmt.Errorf("%w: the audit is not complete, and proves nothing; it read %s with %s, and %d of %d parts "+
-			"of the table to the end", err, counted(n.Items, "item", "items"),
+		return report, fmt.Errorf("%w: the audit is not complete, and proves nothing; it read %s with %s, and %d of "+
+			"%d parts of the table to the end", err, counted(n.Items, "item", "items"),
 			counted(n.Findings, "finding", "findings"), n.Parts, a.Segments)
 	}
 	return report, nil

@@ -121,7 +121,8 @@ var (
 	SegmentCountsMore = newProjected("segment_counts_more", "a segment that counts more postings than are stored")
 	SegmentBehind     = newBehind("segment_behind", "a segment that does not count all settled postings")
 	SegmentMissing    = newBehind("segment_missing", "postings below a balance's base that no segment counts")
-	SummaryWrong      = newProjected("summary_wrong", "a summary that counts more or other balances than its account has")
+	SummaryWrong      = newProjected("summary_wrong",
+		"a summary that counts more or other balances than its account has")
 	SummaryIncomplete = newBehind("summary_incomplete", "a summary that is missing, or does not count all balances")
 	GuardWrong        = newCode("guard_wrong", "a guard that is not the sum of the debits of its account and asset")
 	GuardUnexpected   = newCode("guard_unexpected", "a guard of an account that has no limit or had no debit")
@@ -159,7 +160,8 @@ var (
 	JournalBehind = newBehind("journal_behind", "an event that is missing from the journal")
 	EventUnseen   = newCode("event_unseen", "an event that neither the journal nor a projection shows, although both "+
 		"show later ones: somebody may have added it, so look before you rebuild")
-	JournalWrong   = newProjected("journal_wrong", "an entry in the journal whose event does not exist or has another time")
+	JournalWrong = newProjected("journal_wrong",
+		"an entry in the journal whose event does not exist or has another time")
 	JournalAltered = newBehind("journal_altered",
 		"a page of the journal that does not match its checksum, or whose key is no possible time of its writing")
 	ListsIncomplete = newBehind("lists_incomplete",

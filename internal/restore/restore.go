@@ -1,5 +1,6 @@
-// Package restore brings a ledger's table back from its continuous backups, or from a backup, into a new table. What was
-// done already is read from AWS, never from a file, so each step may be repeated after a crash, also on another machine.
+// Package restore brings a ledger's table back from its continuous backups, or from a backup, into a new table. What
+// was done already is read from AWS, never from a file, so each step may be repeated after a crash, also on another
+// machine.
 package restore
 
 import (
@@ -41,8 +42,8 @@ type Restorer struct {
 	Pause func(ctx context.Context) error
 }
 
-// newTables is how often a table that was just restored may be looked for before it is said not to exist: the answers of
-// DescribeTable may be older than the restore.
+// newTables is how often a table that was just restored may be looked for before it is said not to exist: the answers
+// of DescribeTable may be older than the restore.
 const newTables = 12
 
 // describe describes the new table, nil if there is none.
@@ -60,8 +61,8 @@ func (r *Restorer) describe(ctx context.Context) (*types.TableDescription, error
 	return out.Table, nil
 }
 
-// Find describes the new table, nil if there is none. Error: there is one, but AWS does not say that it was restored from
-// the source.
+// Find describes the new table, nil if there is none. Error: there is one, but AWS does not say that it was restored
+// from the source.
 func (r *Restorer) Find(ctx context.Context) (*types.TableDescription, error) {
 	table, err := r.describe(ctx)
 	if err != nil || table == nil || r.Source == (Source{}) {
@@ -115,8 +116,8 @@ func (r *Restorer) Check(ctx context.Context) error {
 // checkBackup is Check for a backup.
 func (r *Restorer) checkBackup(ctx context.Context) error {
 	if strings.Contains(r.Source.Backup, ":backup:") {
-		return errors.New("this is a recovery point of AWS Backup: restore it with `aws backup start-restore-job`, and " +
-			"then go on with --table alone: see docs/recovery.md")
+		return errors.New("this is a recovery point of AWS Backup: restore it with `aws backup start-restore-job`, " +
+			"and then go on with --table alone: see docs/recovery.md")
 	}
 	out, err := r.Client.DescribeBackup(ctx, &dynamodb.DescribeBackupInput{BackupArn: &r.Source.Backup})
 	if err != nil {
@@ -173,8 +174,8 @@ func (r *Restorer) Begin(ctx context.Context) (err error) {
 	return err
 }
 
-// Wait returns when the new table and its indexes can be used. show gets its state. Error: also that the restore failed,
-// so that there is no table.
+// Wait returns when the new table and its indexes can be used. show gets its state. Error: also that the restore
+// failed, so that there is no table.
 func (r *Restorer) Wait(ctx context.Context, show func(status string)) (*types.TableDescription, error) {
 	for absent := 0; ; {
 		is, err := r.describe(ctx)

@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Template returns a template of CloudFormation that has the new table as it is, for its import. CloudFormation does not
-// compare the two, and takes what the template says for what the table has: the deployment after the import then changes
-// only what differs. ownKey says that the table is encrypted with a key of the account.
+// Template returns a template of CloudFormation that has the new table as it is, for its import. CloudFormation does
+// not compare the two, and takes what the template says for what the table has: the deployment after the import then
+// changes only what differs. ownKey says that the table is encrypted with a key of the account.
 func (r *Restorer) Template(ctx context.Context, is *types.TableDescription, ownKey bool) (string, error) {
 	on, days, err := r.recovery(ctx)
 	if err != nil {
@@ -114,7 +114,8 @@ func Commands(table, stack, template string) string {
 cat > table.json <<'END'
 %s
 END
-table="[{\"ResourceType\":\"AWS::DynamoDB::Table\",\"LogicalResourceId\":\"LedgerTable\",\"ResourceIdentifier\":{\"TableName\":\"$RESTORED\"}}]"
+table="[{\"ResourceType\":\"AWS::DynamoDB::Table\",\"LogicalResourceId\":\"LedgerTable\",
+  \"ResourceIdentifier\":{\"TableName\":\"$RESTORED\"}}]"
 aws cloudformation create-change-set --stack-name "$NEW" --change-set-name restored --change-set-type IMPORT \
   --resources-to-import "$table" --template-body file://table.json
 aws cloudformation wait change-set-create-complete --stack-name "$NEW" --change-set-name restored
