@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +23,13 @@ import (
 // shorten it.
 var restorePause = 10 * time.Second
 
+const restoredStack = "ledger-restored"
+
 // restoring holds the flags of `ledger restore`.
 type restoring struct {
 	operator // its table is the new one
 	source   restore.Source
-	stack    string
+	stack    string // for the import; "" for the default, and for none if the table has a stream
 	ownKey   bool
 	yes      bool
 }
@@ -46,7 +49,8 @@ func (env *environment) restoreCommand() *cobra.Command {
 	textFlag(f, &o.source.Table, "from", "name of the table to restore, which stays as it is", checkTable)
 	env.timeFlag(f, &o.source.At, "at", beginOf, "the moment of --from to restore")
 	f.StringVar(&o.source.Backup, "backup", "", "ARN of a backup to restore, in place of --from and --at")
-	f.StringVar(&o.stack, "stack", "ledger-restored", "name of the new stack, for the commands of the import")
+	f.StringVar(&o.stack, "stack", "", "name of the new stack, for the commands of the import (default: "+
+		restoredStack+")")
 	f.BoolVar(&o.ownKey, "own-key", false, "the table is encrypted with your own key (KmsKeyArn)")
 	f.BoolVar(&o.yes, "yes", false, "ask nothing: the answer to each question is yes")
 	_ = cmd.MarkFlagRequired("table") // it is defined above
@@ -163,7 +167,7 @@ func (env *environment) project(ctx context.Context, r *restore.Restorer, o rest
 			"each other: the last transactions are not whole, or somebody changed the table. Restore an earlier "+
 			"moment into another table, or repair this one: docs/recovery.md#incomplete-transactions"))
 	}
-	if !streams {
+	if !streams || o.stack != "" {
 		if err := env.printImport(ctx, r, is, o); err != nil {
 			return err
 		}
@@ -217,7 +221,7 @@ func (env *environment) printImport(
 		return err
 	}
 	fmt.Fprintf(env.out, "# A new stack for the table: run this in the folder of the ledger's source, at any time "+
-		"from now on.\n# What each step does is in docs/recovery.md.\n%s\n", restore.Commands(r.Table, o.stack, template))
+		"from now on.\n# What each step does is in docs/recovery.md.\n%s\n", restore.Commands(r.Table, cmp.Or(o.stack, restoredStack), template))
 	return env.out.Flush()
 }
 

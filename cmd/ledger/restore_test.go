@@ -169,6 +169,7 @@ func (b *backups) describe(name string) string {
 		"TableName": "new", "TableArn": strings.TrimSuffix(oldARN, "old") + "new", "TableStatus": status,
 		"KeySchema": schema.KeySchema, "AttributeDefinitions": schema.AttributeDefinitions,
 		"GlobalSecondaryIndexes": indexes, "DeletionProtectionEnabled": b.isProtected,
+		"OnDemandThroughput": map[string]any{"MaxReadRequestUnits": 12000, "MaxWriteRequestUnits": -1},
 		"BillingModeSummary": map[string]any{"BillingMode": "PAY_PER_REQUEST"},
 		"SSEDescription":     map[string]any{"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": "arn:aws:kms:x"},
 	}
@@ -215,7 +216,7 @@ func TestRestore(t *testing.T) {
 	says(t, problems, "Restore old as of "+moment+" into the new table new?", "Turned on: deletion protection",
 		"Turned on: point-in-time recovery")
 	says(t, out, "RESTORED=new NEW=ledger-2", "--change-set-type IMPORT", `"DeletionProtectionEnabled": true`,
-		`"RecoveryPeriodInDays":35`, "Sound: 0 items", "--rewind "+moment, "stream", "policy of the table")
+		`"RecoveryPeriodInDays":35`, `"OnDemandThroughput": {"MaxReadRequestUnits":12000}`, "Sound: 0 items", "--rewind "+moment, "stream", "policy of the table")
 	if strings.Contains(out, "KMSMasterKeyId") {
 		t.Error("AWS's own key is in the template")
 	}
@@ -223,6 +224,9 @@ func TestRestore(t *testing.T) {
 	code, out, problems = restored(t, b, "", append(fromOld, "--own-key")...)
 	if code != exitDone || b.restores != 1 || strings.Contains(out, "IMPORT") || !strings.Contains(problems, "going on with it") {
 		t.Errorf("exit %d, %d restores: %s%s", code, b.restores, out, problems)
+	}
+	if code, out, _ = restored(t, b, "", "--stack", "ledger-3"); code != exitDone || !strings.Contains(out, `"StreamViewType":`) {
+		t.Errorf("exit %d: %s", code, out)
 	}
 	b.hasStream = false
 	if code, out, _ = restored(t, b, "", "--own-key"); code != exitDone || !strings.Contains(out, `"KMSMasterKeyId":"arn:aws:kms:x"`) {

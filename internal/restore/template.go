@@ -31,6 +31,9 @@ func (r *Restorer) Template(ctx context.Context, is *types.TableDescription, own
 	} else {
 		properties["ProvisionedThroughput"] = throughput(is.ProvisionedThroughput)
 	}
+	if limit := onDemand(is.OnDemandThroughput); limit != nil {
+		properties["OnDemandThroughput"] = limit
+	}
 	if on {
 		recovery := map[string]any{"PointInTimeRecoveryEnabled": true}
 		if days > 0 {
@@ -85,6 +88,21 @@ func throughput(t *types.ProvisionedThroughputDescription) map[string]any {
 	return map[string]any{"ReadCapacityUnits": t.ReadCapacityUnits, "WriteCapacityUnits": t.WriteCapacityUnits}
 }
 
+// onDemand returns the limits of a table or an index that is paid by request, nil if it has none.
+func onDemand(t *types.OnDemandThroughput) map[string]any {
+	limits := make(map[string]any)
+	if t != nil && aws.ToInt64(t.MaxReadRequestUnits) > 0 {
+		limits["MaxReadRequestUnits"] = t.MaxReadRequestUnits
+	}
+	if t != nil && aws.ToInt64(t.MaxWriteRequestUnits) > 0 {
+		limits["MaxWriteRequestUnits"] = t.MaxWriteRequestUnits
+	}
+	if len(limits) == 0 {
+		return nil
+	}
+	return limits
+}
+
 // indexes are in the order of their names, in which AWS does not give them.
 func indexes(is *types.TableDescription) (result []map[string]any) {
 	all := slices.SortedFunc(slices.Values(is.GlobalSecondaryIndexes),
@@ -101,6 +119,9 @@ func indexes(is *types.TableDescription) (result []map[string]any) {
 		}
 		if !isOnDemand(is) {
 			one["ProvisionedThroughput"] = throughput(x.ProvisionedThroughput)
+		}
+		if limit := onDemand(x.OnDemandThroughput); limit != nil {
+			one["OnDemandThroughput"] = limit
 		}
 		result = append(result, one)
 	}
