@@ -107,7 +107,8 @@ var (
 	}
 	// A strong read includes assets that are not projected yet. It costs three requests to the table for each asset.
 	// With `at`, assets without a posting at that time are omitted, so a page may be short. Each asset costs two
-	// requests.
+	// requests. A page of strong or past balances is also short if it would cost 200 read units of the table; its first
+	// balance may cost more.
 	ListBalances = Op[BalancesQuery, List[Balance]]{
 		ID: "listBalances", Path: accountPath + "/balances", Summary: "List an account's balances", May: viewers,
 	}

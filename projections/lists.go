@@ -32,6 +32,9 @@ type Search struct {
 type Slice struct {
 	After string // the position to continue after; "": from the beginning
 	Limit int    // 1 to 100
+
+	// Budget is what a page of strong or past balances may cost; nil for no bound. Other lists ignore it.
+	Budget *Budget
 }
 
 // number returns the position in a list whose positions are numbers from 1, 0 for its beginning.

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,15 +86,14 @@ func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong 
 	if err != nil {
 		return PastBalance{}, err
 	}
-	b, err := p.sum(ctx, k, at, strong)
+	b, err := p.sum(ctx, p.views(strong), k, at)
 	b.Settled = isSettled
 	return b, err
 }
 
 // sum is Balance without Settled.
-func (p *Past) sum(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
-	views, through := p.views(strong), lastThrough(at)
-	b := PastBalance{Pair: k}
+func (p *Past) sum(ctx context.Context, views *Views, k events.Pair, at time.Time) (PastBalance, error) {
+	b, through := PastBalance{Pair: k}, lastThrough(at)
 	for s, err := range views.Segments(ctx, k, through) {
 		if err == nil {
 			b.Fold, err = views.extend(ctx, b.Fold, s)
@@ -124,8 +124,8 @@ func (p *Past) until(t, newest time.Time) time.Time {
 func lastThrough(t time.Time) events.KSUID { return events.LastKSUIDBefore(t.Add(time.Microsecond)) }
 
 // Balances is Balance for a page of an account's assets, by asset. It leaves out assets without a posting at that time,
-// so a page may be short. It finds the assets in one request, or if strong in one for each. Each asset then takes the
-// requests of Balance; the closings are read once.
+// so a page may be short. It is also short if the Slice has a Budget that does not pay for more. It finds the assets in
+// one request, or if strong in one for each. Each asset then takes the requests of Balance; the closings are read once.
 func (p *Past) Balances(ctx context.Context, account string, at time.Time, strong bool, s Slice) (
 	listed Page[PastBalance], err error,
 ) {
@@ -133,27 +133,48 @@ func (p *Past) Balances(ctx context.Context, account string, at time.Time, stron
 	if err != nil {
 		return listed, err
 	}
-	var assets []string
-	if strong {
-		assets, listed.Next, err = assetsOf(ctx, p.strong, account, s)
-	} else {
-		assets, listed.Next, err = p.projectedAssets(ctx, account, at, s)
+	page := balancesPage[PastBalance]{
+		views: p.views(strong), slice: s,
+		next: func(ctx context.Context, v *Views, after string) (string, error) {
+			return v.NextAsset(ctx, account, after)
+		},
+		read: func(ctx context.Context, v *Views, asset string) (PastBalance, error) {
+			return p.sum(ctx, v, events.Pair{Account: account, Asset: asset}, at)
+		},
 	}
+	next := ""
+	if !strong {
+		var assets []string
+		if assets, next, err = p.projectedAssets(ctx, account, at, s); err != nil {
+			return listed, err
+		}
+		page.next = among(assets)
+	}
+	found, err := page.all(ctx)
 	if err != nil {
 		return listed, err
 	}
-	found, err := readEach(ctx, assets, func(ctx context.Context, asset string) (PastBalance, error) {
-		return p.sum(ctx, events.Pair{Account: account, Asset: asset}, at, strong)
-	})
-	if err != nil {
-		return Page[PastBalance]{}, err
-	}
-	for _, b := range found {
+	for _, b := range found.Items {
 		if b.Settled = isSettled; b.Count > 0 {
 			listed.Items = append(listed.Items, b)
 		}
 	}
+	listed.Next = cmp.Or(found.Next, next)
 	return listed, nil
+}
+
+// among finds assets in a list that is in order.
+func among(assets []string) func(context.Context, *Views, string) (string, error) {
+	return func(_ context.Context, _ *Views, after string) (string, error) {
+		i, isFound := slices.BinarySearch(assets, after)
+		if isFound {
+			i++
+		}
+		if i == len(assets) {
+			return "", store.ErrAbsent
+		}
+		return assets[i], nil
+	}
 }
 
 // projectedAssets returns the assets of a page of stored balances whose first posting is not after at.

@@ -16,12 +16,8 @@ import (
 	"ledger.example/internal/store"
 )
 
-const (
-	// floorReads is how often a balance below its limit is read again before an alarm.
-	floorReads = 5
-	// balancesAtOnce is how many balances of an account are read in parallel.
-	balancesAtOnce = 8
-)
+// floorReads is how often a balance below its limit is read again before an alarm.
+const floorReads = 5
 
 // Reader computes strongly consistent balances. For commands, it ensures that their postings are visible to these
 // reads. It needs no clock: versions and counts decide what a strong read includes. It is safe for concurrent use.
@@ -95,7 +91,7 @@ func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 
 // Balances is Balance for a page of an account's assets, by asset. It finds the assets through the keys of postings, so
 // it includes assets that are not projected yet. Assets without a posting to show are left out, so a page may be short.
-// floor, if not nil, returns each asset's floor.
+// It is also short if the Slice has a Budget that does not pay for more. floor, if not nil, returns each asset's floor.
 func (r *Reader) Balances(
 	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
 ) (Page[Balance], error) {
@@ -108,54 +104,21 @@ func (r *Reader) Balances(
 func (r *Reader) balances(
 	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
 ) (Page[Balance], error) {
-	assets, next, err := assetsOf(ctx, r.views, account, s)
-	if err != nil {
-		return Page[Balance]{}, err
+	page := balancesPage[Balance]{
+		views: r.views, slice: s,
+		next: func(ctx context.Context, v *Views, after string) (string, error) {
+			return v.NextAsset(ctx, account, after)
+		},
+		read: func(ctx context.Context, v *Views, asset string) (Balance, error) {
+			var lowest *events.Amount
+			if floor != nil {
+				lowest = floor(asset)
+			}
+			through := &Reader{views: v, log: r.log, pause: r.pause}
+			return through.Balance(ctx, events.Pair{Account: account, Asset: asset}, lowest)
+		},
 	}
-	balances, err := readEach(ctx, assets, func(ctx context.Context, asset string) (Balance, error) {
-		var lowest *events.Amount
-		if floor != nil {
-			lowest = floor(asset)
-		}
-		return r.Balance(ctx, events.Pair{Account: account, Asset: asset}, lowest)
-	})
-	if err != nil {
-		return Page[Balance]{}, err
-	}
-	return Page[Balance]{Items: balances, Next: next}, nil
-}
-
-// readEach calls read for each asset, at most balancesAtOnce at a time. The first error ends it.
-func readEach[T any](
-	ctx context.Context, assets []string, read func(ctx context.Context, asset string) (T, error),
-) ([]T, error) {
-	found := make([]T, len(assets))
-	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(balancesAtOnce)
-	for i, asset := range assets {
-		reads.Go(func() (err error) {
-			found[i], err = read(ctx, asset)
-			return err
-		})
-	}
-	return found, reads.Wait()
-}
-
-// assetsOf returns one page of an account's assets. next is the last of them, or "" if the page is the last.
-func assetsOf(ctx context.Context, views *Views, account string, s Slice) (assets []string, next string, err error) {
-	for after := s.After; ; {
-		asset, err := views.NextAsset(ctx, account, after)
-		switch {
-		case errors.Is(err, store.ErrAbsent):
-			return assets, "", nil
-		case err != nil:
-			return nil, "", fmt.Errorf("find assets: %w", err)
-		case len(assets) == s.Limit:
-			return assets, after, nil
-		}
-		assets = append(assets, asset)
-		after = asset
-	}
+	return page.all(ctx)
 }
 
 // Funds returns the total that account ever received of asset, by credits and from ended holds. It includes the same

@@ -3,6 +3,7 @@ package projections_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -144,6 +145,28 @@ func TestStrongList(t *testing.T) {
 	listed, err := b.Reader.Balances(t.Context(), "jane", nil, projections.Slice{Limit: 10})
 	if !errors.Is(err, errBroken) || listed.Items != nil {
 		t.Errorf("%+v, %v", listed, err)
+	}
+}
+
+// Reads of the same page share its budget. A page that it ends goes on after its last balance.
+func TestReadsOfAPageShareItsBudget(t *testing.T) {
+	b := newBook(t)
+	const assets = 60
+	for n := range assets {
+		b.PostOnes(events.Pair{Account: "jane", Asset: fmt.Sprintf("X%02d", n)}, 1)
+	}
+	s := projections.Slice{Limit: 100, Budget: projections.NewBudget()}
+	first, err := b.Reader.Balances(t.Context(), "jane", nil, s)
+	b.Must(err)
+	again, err := b.Reader.Balances(t.Context(), "jane", nil, s)
+	b.Must(err)
+	n := len(first.Items)
+	if n < 50 || n == assets || first.Next != first.Items[n-1].Asset || len(again.Items) != 1 || again.Next != "X00" {
+		t.Errorf("%d balances, then %q, and again %d balances, then %q", n, first.Next, len(again.Items), again.Next)
+	}
+	rest, err := b.Reader.Balances(t.Context(), "jane", nil, projections.Slice{After: first.Next, Limit: 100})
+	if err != nil || n+len(rest.Items) != assets || rest.Next != "" {
+		t.Errorf("%d balances after the first %d, then %q, %v", len(rest.Items), n, rest.Next, err)
 	}
 }
 

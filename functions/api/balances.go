@@ -129,16 +129,16 @@ func (a *api) strongly(
 	return of, err
 }
 
-// pastListed is the most past balances on a page. Each takes two requests, of about a megabyte if the account has a
-// million postings.
+// pastListed is the most past balances on a page. Each takes two requests.
 const pastListed = 20
 
 // balances reads a page of the balances of an account by asset, now or at a past time. A strong read includes assets
-// that are not projected yet.
+// that are not projected yet. A page of strong or past balances ends where its projections.Budget does.
 func (a *api) balances(
 	r *request, in *client.BalancesQuery, s projections.Slice,
 ) (shown projections.Page[any], err error) {
 	ctx, id := r.ctx(), in.Account
+	s.Budget = projections.NewBudget()
 	if !in.At.IsZero() {
 		s.Limit = min(s.Limit, pastListed)
 		page, err := a.config.Past.Balances(ctx, id, in.At, in.Strong, s)

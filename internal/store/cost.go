@@ -75,6 +75,14 @@ const (
 	TransactionalRead ReadKind = 4 // TransactGetItems
 )
 
+// ReadKind returns the kind of a read of one item, or of a query.
+func (c Consistency) ReadKind() ReadKind {
+	if c == Strong {
+		return StrongRead
+	}
+	return EventualRead
+}
+
 // ReadHalves returns the cost of a read, in halves of a read unit. bytes is the size of complete items, even if a
 // projection returns only a part of them. A read of a single item is rounded up; an absent item has 0 bytes and costs
 // as much as the smallest one. For a page of a query, bytes is the sum over all items examined, including filtered

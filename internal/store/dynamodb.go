@@ -56,12 +56,19 @@ func (t *DynamoDB) Query(ctx context.Context, q Query) (Page, error) {
 	if q.CountOnly {
 		in.Select = types.SelectCount
 	}
+	if q.Priced {
+		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	}
 	in.ProjectionExpression, in.ExpressionAttributeNames = selected(q.Attributes)
 	out, err := t.client.Query(ctx, in)
 	if err != nil {
 		return Page{}, ReadError(err)
 	}
-	return page(out.Items, out.LastEvaluatedKey, int(out.Count), StoreTime(out.ResultMetadata)), nil
+	read := page(out.Items, out.LastEvaluatedKey, int(out.Count), StoreTime(out.ResultMetadata))
+	if used := out.ConsumedCapacity; used != nil {
+		read.ReadHalves = int(2 * aws.ToFloat64(used.CapacityUnits))
+	}
+	return read, nil
 }
 
 // page returns a page. The SDK's empty key is the end.

@@ -70,6 +70,7 @@ type Query struct {
 	Consistency Consistency
 	Attributes  []string // nil: all
 	CountOnly   bool     // the page has only Count
+	Priced      bool     // the page has ReadHalves
 }
 
 // Scan selects all items of one of Parts parts of the table.
@@ -87,6 +88,8 @@ type Page struct {
 	Count int  // items that were read; of a scan, also those of other types
 	Next  Item // where the next page begins; nil at the end
 	At    time.Time
+
+	ReadHalves int // of a query that is Priced: what it consumed, in halves of a read unit
 }
 
 // Write is one action on one item: the put of Item or, without it, the Update of the item at Key or, with neither, the

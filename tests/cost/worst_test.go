@@ -144,7 +144,7 @@ func (w *worst) writeResources() {
 }
 
 func (w *worst) readPast() {
-	const assets = 21 // a page has 20
+	const assets = 21 // a page has 20 at most
 	w.history(assets)
 	account := "/v1/accounts/" + holder
 	w.Must(201, "PUT", "/v1/groups/desk/accounts/"+holder, "")
@@ -155,7 +155,7 @@ func (w *worst) readPast() {
 	of := page + "&asset=" + w.asset(0)
 	w.row("GET /v1/accounts/{account}/summary by a user", "100 balances, 100 postings", 200, "GET "+account+
 		"/summary?newest=100", "")
-	w.row("GET /v1/accounts/{account}/balances by a user", "a past time, strong: a page has 20", 200,
+	w.row("GET /v1/accounts/{account}/balances by a user", "a past time, strong, 94 units for each balance", 200,
 		"GET "+account+"/balances"+page+"&consistency=strong&at="+at, "")
 	w.row("GET /v1/accounts/{account}/balances/{asset} by a user", "a past time, strong", 200,
 		"GET "+account+"/balances/"+w.asset(0)+"?consistency=strong&at="+at, "")
