@@ -12,10 +12,14 @@ import (
 // BatchMax is the maximum number of requests in a batch.
 const BatchMax = 100
 
+// BatchPostingsMax is the maximum number of postings of a batch's requests together. A transfer has two, as has a trade.
+// One that is settled has four. A capture, a release and a reversal count as four, or as the postings that they list.
+const BatchPostingsMax = 400
+
 const batchesPath = "/v1/batches"
 
-// Batch is a list of up to BatchMax requests. Each new transaction needs an id, and no two may have the same. No hold
-// may be ended twice.
+// Batch is a list of up to BatchMax requests, with up to BatchPostingsMax postings together. Each new transaction needs
+// an id, and no two may have the same. No hold may be ended twice.
 type Batch struct {
 	// Atomic carries out all requests or none. Otherwise each request is carried out or refused on its own. No order is
 	// promised, except of requests that debit the same limited account and asset, and of those that place, end and

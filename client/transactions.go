@@ -111,8 +111,10 @@ type BatchResults struct {
 
 // Up to 100 transactions, transfers, trades and reversals, each with its id, and captures and releases of holds. Each
 // is carried out or refused as if it had been sent alone. With `atomic`, all are carried out or none; if one is
-// refused, the answer is the first refusal. A batch of a user may need roles on at most 200 accounts. Send the same
-// batch again until each request has an answer. None is carried out twice.
+// refused, the answer is the first refusal. All requests together may have at most 400 postings: a transfer or a trade
+// has two, a settled trade four. A capture, a release and a reversal count as four, or as the postings that they list.
+// A batch of a user may need roles on at most 200 accounts. Send the same batch again until each request has an answer.
+// None is carried out twice.
 var PostBatch = Op[BatchRequest, BatchResults]{
 	ID: "postBatch", Method: http.MethodPost, Path: batchesPath, Summary: "Post a batch",
 	May: Permission{OnDebited, RoleOperator, "each request is checked as on its own route; " + effectiveNote},

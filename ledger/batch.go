@@ -14,6 +14,15 @@ import (
 // BatchMax is the maximum number of requests in a batch.
 const BatchMax = 100
 
+// BatchPostingsMax is the maximum number of postings of a batch's requests together: those of BatchMax settled trades.
+// With the longest texts, and the first debit of each account, so many take 4,600 write units, about what a new table
+// serves in one second.
+const BatchPostingsMax = 4 * BatchMax
+
+// unknownPostings is what the end of a hold or a reversal counts in a batch if it does not list its postings: as many
+// as a settled trade. What it really has is known only once it is read.
+const unknownPostings = 4
+
 // batchReserve is how long before its deadline a batch starts its last write. It keeps unknown outcomes rare.
 const batchReserve = time.Second
 
@@ -43,7 +52,7 @@ func BatchViolation(requests int) string {
 // Requests that were not started in time get CodeUnavailable.
 //
 // Errors of the batch as a whole: CodeInvalidTransaction (for the number of requests, or for one that repeats another),
-// CodeInternal.
+// CodeBatchTooLarge (for BatchPostingsMax), CodeInternal.
 func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]BatchResult, error) {
 	var f faults
 	f.check(Field{Name: "requests"}, BatchViolation(len(all)))
@@ -62,6 +71,18 @@ func (l *Ledger) PostBatch(ctx context.Context, all []Request, atomic bool) ([]B
 	}
 	for _, r := range batch {
 		r.refused = r.validate()
+	}
+	if refused := firstRefused(batch); atomic && refused != nil {
+		return nil, refused
+	}
+	postings := 0
+	for _, r := range batch {
+		if r.refused == nil {
+			postings += r.batchPostings()
+		}
+	}
+	if err := CheckBatchPostings(postings); err != nil {
+		return nil, err
 	}
 	c, cancel, err := startCommand(ctx, nil, batch[0].Actor)
 	if err != nil {
@@ -113,6 +134,42 @@ func batchRules(batch []*request) error {
 	return nil
 }
 
+// firstRefused returns the error of the first request that is refused, nil if there is none.
+func firstRefused(batch []*request) error {
+	for _, r := range batch {
+		if r.refused != nil {
+			return r.inBatch(r.refused)
+		}
+	}
+	return nil
+}
+
+// BatchPostings returns the number of postings that a request counts in a batch. It follows from the request alone.
+func BatchPostings(r Request) int { return r.expand().batchPostings() }
+
+func (d draft) batchPostings() int {
+	switch {
+	case len(d.part.Postings) > 0:
+		return len(d.part.Postings)
+	case d.endsHold(), d.isReversal():
+		return unknownPostings
+	case d.settle:
+		return 2 * len(d.legs)
+	}
+	return len(d.legs)
+}
+
+// CheckBatchPostings returns CodeBatchTooLarge if requests together have more than BatchPostingsMax postings.
+func CheckBatchPostings(postings int) error {
+	if postings <= BatchPostingsMax {
+		return nil
+	}
+	var f faults
+	f.check(Field{Name: "requests"}, fmt.Sprintf("must have at most %d postings together, not %d: split the batch",
+		BatchPostingsMax, postings))
+	return f.refusal(CodeBatchTooLarge, "The batch is too large; see errors.")
+}
+
 // validate checks one request of a batch without reading anything.
 func (d draft) validate() *Error {
 	f := faults(d.shape())
@@ -127,11 +184,6 @@ func (d draft) validate() *Error {
 
 // postAtomic carries out all requests in one transaction of the store. Error: that of the first refused request.
 func (l *Ledger) postAtomic(c *command, batch []*request) error {
-	for _, r := range batch {
-		if r.refused != nil {
-			return r.inBatch(r.refused)
-		}
-	}
 	l.prefetch(c, batch)
 	// What the requests end or reverse is read several at a time. Each request reads what it still misses.
 	_ = parallel(c, len(batch), func(ctx context.Context, i int) error {

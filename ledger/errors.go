@@ -45,7 +45,7 @@ const (
 	CodeNothingCaptured     Code = "nothing_captured"      // the capture is for zero
 	CodeNothingToReverse    Code = "nothing_to_reverse"    // the hold was not captured
 	CodeExceedsReversible   Code = "exceeds_reversible"    // Error.Left has what is left to reverse
-	CodeBatchTooLarge       Code = "batch_too_large"       // Error.TooMany writes over the limit of an atomic batch
+	CodeBatchTooLarge       Code = "batch_too_large"       // of its postings or, atomic, Error.TooMany of its writes
 	CodeThrottled           Code = "throttled"             // the store throttled the requests
 	CodeContention          Code = "contention"            // concurrent writes kept coming first
 	CodeUnavailable         Code = "unavailable"           // the store, or a correct clock, is not available
@@ -59,7 +59,7 @@ type Error struct {
 	Detail      string        // for people; shows no internals
 	Account     string        // the account that Detail and Funds are about; "" for none
 	Request     int           // the refused request of an atomic batch, counted from 1; else 0
-	TooMany     int           // with CodeBatchTooLarge only: writes over the limit
+	TooMany     int           // with CodeBatchTooLarge of an atomic batch only: writes over the limit
 	Fields      []FieldError  // all invalid fields
 	Funds       *Funds        // with CodeInsufficientFunds only
 	HoldStatus  Status        // with CodeHoldEnded only: how the hold ended

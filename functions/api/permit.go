@@ -245,13 +245,13 @@ func mayPost(p ledger.Request, roles map[string]access.Right, needed access.Role
 }
 
 // permitBatch checks each valid request of a batch as permit does, and sets its problem if it is refused. If a request
-// of an atomic batch is invalid, permitBatch does not check roles. A batch that needs roles on more than accountsMax
-// accounts is refused as a whole.
+// of an atomic batch is invalid, permitBatch does not check roles. A batch that has too many postings, or that needs
+// roles on more than accountsMax accounts, is refused as a whole.
 func (a *api) permitBatch(r *request, items []*batched, atomic bool) error {
 	if r.caller.Admin {
 		return nil
 	}
-	needs := make(map[string]access.Role)
+	needs, postings := make(map[string]access.Role), 0
 	for _, b := range items {
 		if b.problem == nil {
 			if err := ledger.Check(b.asked); err != nil {
@@ -265,6 +265,10 @@ func (a *api) permitBatch(r *request, items []*batched, atomic bool) error {
 			continue
 		}
 		maps.Copy(needs, needsOf(b.asked, r.rule.role))
+		postings += ledger.BatchPostings(b.asked)
+	}
+	if err := ledger.CheckBatchPostings(postings); err != nil {
+		return err
 	}
 	if len(needs) > accountsMax {
 		return newProblem(ledger.CodeBatchTooLarge, detailTooLarge, fieldError{Field: "requests",

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"ledger.example/client"
 	_ "ledger.example/tests/full" // fixes the seed
 )
@@ -220,6 +222,65 @@ func TestABatchWithoutAnAnswerEndsTheImport(t *testing.T) {
 			t.Errorf("%s: it ended with %v after %d batches: %+v, %d reported", name, err, len(b.sizes), n, len(f.list))
 		}
 	}
+}
+
+// No batch has more postings than the ledger accepts in one. Each counts as in the ledger. Lines of few postings fill a
+// batch.
+func TestBatchesRespectTheLimitOfPostings(t *testing.T) {
+	postings := func(n int) string {
+		return `"postings":[` + strings.Repeat(`,{"account":"a","asset":"USD","quantity":"1"}`, n)[1:] + `]`
+	}
+	kinds := []func(id string, n int) (line string, count int){
+		func(id string, n int) (string, int) {
+			return `{"transaction":{"id":"` + id + `",` + postings(n) + `}}`, n
+		},
+		func(id string, _ int) (string, int) { return `{"transfer":{"id":"` + id + `","from":"a","to":"b"}}`, 2 },
+		func(id string, _ int) (string, int) {
+			return `{"trade":{"id":"` + id + `","buyer":"a","seller":"b"}}`, 2
+		},
+		func(id string, _ int) (string, int) { return `{"trade":{"id":"` + id + `","settle":true}}`, 4 },
+		func(id string, _ int) (string, int) { return `{"capture":{"transaction":"` + id + `"}}`, 4 },
+		func(id string, n int) (string, int) {
+			return `{"capture":{"transaction":"` + id + `",` + postings(n) + `}}`, n
+		},
+		func(id string, _ int) (string, int) { return `{"release":{"transaction":"` + id + `"}}`, 4 },
+		func(id string, _ int) (string, int) {
+			return `{"reversal":{"id":"` + id + `","transaction":"t","quantity":"1"}}`, 4
+		},
+		func(id string, n int) (string, int) {
+			return `{"reversal":{"id":"` + id + `","transaction":"t",` + postings(n) + `}}`, n
+		},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s, counts := newSchedule(1000), make(map[string]int)
+		some := rapid.SliceOfNDistinct(rapid.IntRange(0, len(kinds)-1), 1, len(kinds), rapid.ID[int]).Draw(t, "kinds")
+		total := 0
+		for n := range rapid.IntRange(1, 300).Draw(t, "lines") {
+			id := fmt.Sprint("t-", n)
+			line, count := kinds[rapid.SampledFrom(some).Draw(t, "kind")](id, rapid.IntRange(2, 48).Draw(t, "postings"))
+			c, err := parse([]byte(line))
+			if err != nil || c.postings != count {
+				t.Fatalf("%s counts %d, want %d, %v", line, c.postings, count, err)
+			}
+			counts[c.ID] = count
+			total += count
+			s.add(&job{command: c}, []key{{ofTransaction, c.ID}}, nil)
+		}
+		batches := 0
+		for sent := 0; sent < len(counts); batches++ {
+			jobs, postings := s.batch(s.take(), client.BatchMax), 0
+			for _, j := range jobs {
+				postings += counts[j.ID]
+				s.finish(j)
+			}
+			if sent += len(jobs); postings > client.BatchPostingsMax {
+				t.Fatalf("a batch of %d lines has %d postings", len(jobs), postings)
+			}
+		}
+		if most := len(counts)/client.BatchMax + total/(client.BatchPostingsMax-48) + 1; batches > most {
+			t.Fatalf("%d batches of %d lines with %d postings, want at most %d", batches, len(counts), total, most)
+		}
+	})
 }
 
 // Large commands are sent singly, and batches stay below the limit of the API.

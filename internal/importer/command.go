@@ -24,6 +24,7 @@ type command struct {
 	assets    []string // must be registered before
 	accounts  []string // of a transaction: must be opened before; of an end or a reversal: see Import.keys
 	debits    []pair   // of a transaction: what it debits for certain
+	postings  int      // how many it counts in a batch, see client.BatchPostingsMax
 }
 
 // pair is an account and an asset.
@@ -82,8 +83,16 @@ func (c *command) need(body []byte) {
 		Overdraft                                json.RawMessage
 		Postings                                 []struct{ Account, Asset, Quantity string }
 		EffectiveAt                              string `json:"effective_at"`
+		Settle                                   bool
 	}
 	_ = json.Unmarshal(body, &b)
+	switch c.postings = len(b.Postings); {
+	case c.postings > 0:
+	case c.Kind == client.KindTransfer, c.Kind == client.KindTrade && !b.Settle:
+		c.postings = 2
+	default:
+		c.postings = 4
+	}
 	switch c.Kind {
 	case client.KindAsset:
 		c.assets = named(b.Currency)

@@ -108,10 +108,11 @@ func (s *schedule) take() *job {
 	}
 }
 
-// batch returns a job with others that may be in the same batch, at most the given number: those that wait only for
-// jobs before them in the batch, and those that are ready.
+// batch returns a job with others that may be in the same batch, at most the given number, and with at most as many
+// postings as a batch may have: those that wait only for jobs before them in the batch, and those that are ready.
 func (s *schedule) batch(first *job, most int) (jobs []*job) {
-	jobs, bytes := []*job{first}, len(first.Body)
+	jobs, bytes, postings := []*job{first}, len(first.Body), first.postings
+	fits := func(j *job) bool { return postings+j.postings <= client.BatchPostingsMax }
 	waits := make(map[*job]int) // for how many jobs of the batch a later one waits
 	for n := 0; len(jobs) < most && bytes < batchBytes; n++ {
 		if n == len(jobs) {
@@ -120,7 +121,11 @@ func (s *schedule) batch(first *job, most int) (jobs []*job) {
 				if j == nil {
 					return jobs
 				}
-				jobs, bytes = append(jobs, j), bytes+len(j.Body)
+				if !fits(j) {
+					s.ready(j)
+					return jobs
+				}
+				jobs, bytes, postings = append(jobs, j), bytes+len(j.Body), postings+j.postings
 			default:
 				return jobs
 			}
@@ -130,9 +135,9 @@ func (s *schedule) batch(first *job, most int) (jobs []*job) {
 			if !w.mayShare || !w.mayBatch() {
 				continue
 			}
-			if waits[w.job]++; waits[w.job] == w.waits && len(jobs) < most && bytes < batchBytes {
+			if waits[w.job]++; waits[w.job] == w.waits && len(jobs) < most && bytes < batchBytes && fits(w.job) {
 				w.isTaken = true
-				jobs, bytes = append(jobs, w.job), bytes+len(w.Body)
+				jobs, bytes, postings = append(jobs, w.job), bytes+len(w.Body), postings+w.postings
 			}
 		}
 		s.mu.Unlock()

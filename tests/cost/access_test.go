@@ -108,9 +108,9 @@ func TestRolesOfARequestAreBounded(t *testing.T) {
 		for first := 0; first < accounts; first += legs {
 			var postings []string
 			for i := range min(legs, accounts-first) {
-				postings = append(postings, fmt.Sprintf(`{"account":"x-%d","asset":"USD","quantity":"-1"},`+
-					`{"account":"bank","asset":"USD","quantity":"1"}`, first+i))
+				postings = append(postings, fmt.Sprintf(`{"account":"x-%d","asset":"USD","quantity":"-1"}`, first+i))
 			}
+			postings = append(postings, fmt.Sprintf(`{"account":"bank","asset":"USD","quantity":"%d"}`, len(postings)))
 			requests = append(requests, fmt.Sprintf(`{"transaction":{"id":"b-%d","postings":[%s]}}`, first,
 				strings.Join(postings, ",")))
 		}

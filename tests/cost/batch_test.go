@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/client"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
+	"ledger.example/tests/caller"
 	"ledger.example/tests/system"
 )
 
@@ -43,6 +45,65 @@ func TestBatchWritesWhatItsRequestsWrite(t *testing.T) {
 	}
 	if counts["TransactWriteItems"] != ledger.BatchMax || counts["BatchGetItem"] != 1 || len(counts) != 2 {
 		t.Errorf("a batch of %d took %v", ledger.BatchMax, counts)
+	}
+}
+
+// A batch of more than ledger.BatchPostingsMax postings is refused as a whole before anything is read, whoever sends it.
+// A hundred settled trades or ends pass. What is refused by itself does not count.
+func TestPostingsOfABatchAreBounded(t *testing.T) {
+	t.Parallel()
+	if client.BatchPostingsMax != ledger.BatchPostingsMax {
+		t.Error("package client has another limit")
+	}
+	s := openRoles(t)
+	postings := func(n int) string {
+		legs := fmt.Sprintf(`{"account":"bank","asset":"USD","quantity":"-%d"}`, n-1)
+		return `"postings":[` + legs + strings.Repeat(`,{"account":"market","asset":"USD","quantity":"1"}`, n-1) + `]`
+	}
+	part := func(n int) string { return `"postings":[` + strings.Repeat(`,{"quantity":"1"}`, n)[1:] + `]` }
+	const trade = `"asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"1"`
+	for name, c := range map[string]struct {
+		one  string // %d is its number
+		most int    // that pass, besides the limit for requests
+	}{
+		"transactions of 48":     {`{"transaction":{"id":"a-%d",` + postings(48) + `}}`, 8},
+		"transactions of 5":      {`{"transaction":{"id":"b-%d",` + postings(5) + `}}`, 80},
+		"transfers":              {`{"transfer":{"id":"c-%d","from":"bank","to":"market","asset":"USD","quantity":"1"}}`, 100},
+		"trades":                 {`{"trade":{"id":"d-%d",` + trade + `}}`, 100},
+		"settled trades":         {`{"trade":{"id":"e-%d","settle":true,` + trade + `}}`, 100},
+		"captures":               {`{"capture":{"transaction":"f-%d"}}`, 100},
+		"captures of a quantity": {`{"capture":{"transaction":"g-%d","quantity":"1"}}`, 100},
+		"captures of postings":   {`{"capture":{"transaction":"h-%d",` + part(48) + `}}`, 8},
+		"releases":               {`{"release":{"transaction":"i-%d"}}`, 100},
+		"reversals":              {`{"reversal":{"id":"j-%d","transaction":"x-%[1]d"}}`, 100},
+		"reversals of postings":  {`{"reversal":{"id":"k-%d","transaction":"x-%[1]d",` + part(40) + `}}`, 10},
+		"too many for one":       {`{"transaction":{"id":"l-%d",` + postings(49) + `}}`, 100},
+	} {
+		send := func(n int, more, query string, headers ...string) (caller.Reply, int) {
+			var requests []string
+			for i := range n {
+				requests = append(requests, fmt.Sprintf(c.one, i))
+			}
+			cold, body := s.NewProcess(), `{"requests":[`+strings.Join(requests, ",")+`]`+more+`}`
+			r := cold.Send("POST", "/v1/batches"+query, body, headers...)
+			return r, len(cold.Requests.Take())
+		}
+		if r, _ := send(min(c.most, ledger.BatchMax), "", "?dry_run=true"); r.Status != 200 {
+			t.Errorf("%d %s: %d %s", c.most, name, r.Status, r.Body)
+		}
+		if c.most == ledger.BatchMax {
+			continue
+		}
+		for _, more := range []string{"", `,"atomic":true`} {
+			for _, user := range [][]string{nil, {"Ledger-User", "ann"}} {
+				for _, query := range []string{"", "?dry_run=true"} {
+					r, requests := send(c.most+1, more, query, user...)
+					if r.Status != 422 || r.Code() != "batch_too_large" || fmt.Sprint(r.Fields()) != "[requests]" || requests > 0 {
+						t.Errorf("%d %s%s%s: %d %s by %d requests to the table", c.most+1, name, more, query, r.Status, r.Body, requests)
+					}
+				}
+			}
+		}
 	}
 }
 

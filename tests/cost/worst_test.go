@@ -182,7 +182,7 @@ func (w *worst) post() {
 		"POST /v1/trades", w.annotated(w.next("t"), true, fmt.Sprintf(
 			`"asset":%q,"buyer":%q,"seller":%q,"quantity":"1","cost":"1","settle":true`, w.asset(1), w.account(50),
 			w.account(51))))
-	const together = 8 // more might take longer than a batch may, on a slow machine
+	const together = ledger.BatchPostingsMax / legs
 	var batch []string
 	for n := range together {
 		accounts := make([]string, legs)
@@ -194,8 +194,22 @@ func (w *worst) post() {
 		batch = append(batch, `{"transaction":`+w.annotated(w.next("t"), false, w.debits(accounts))+`}`)
 	}
 	body := `{"requests":[` + strings.Join(batch, ",") + `]}`
-	w.row("POST /v1/batches", fmt.Sprintf("%d of the %d transactions that 1 MB holds, each the first debits of "+
-		"47 accounts", together, together*api.BatchBytes/len(body)), 200, "POST /v1/batches", body)
+	w.row("POST /v1/batches", fmt.Sprintf("%d transactions, each the first debits of 47 accounts", together), 200,
+		"POST /v1/batches", body)
+	var trades []string
+	for n := range ledger.BatchMax {
+		var parties [2]string
+		for i := range parties {
+			parties[i] = w.id(fmt.Sprintf("t%05d", 2*n+i))
+			w.Must(201, "PUT", "/v1/accounts/"+parties[i],
+				fmt.Sprintf(`{"overdraft":{%q:%q,"USD":%[2]q}}`, w.asset(1), w.posted.Abs()))
+		}
+		trades = append(trades, `{"trade":`+w.annotated(w.next("t"), true, fmt.Sprintf(
+			`"asset":%q,"buyer":%q,"seller":%q,"quantity":"1%s","cost":"1%[4]s","settle":true`, w.asset(1), parties[0],
+			parties[1], zeros))+`}`)
+	}
+	w.row("POST /v1/batches of trades", "100 settled, the first debits of 200 accounts", 200, "POST /v1/batches",
+		`{"requests":[`+strings.Join(trades, ",")+`]}`)
 	var refused []string
 	for n := 0; n < many; n += 40 {
 		refused = append(refused, `{"transaction":`+w.annotated(w.next("t"), true,
