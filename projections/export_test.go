@@ -23,3 +23,6 @@ func (p *Projector) Cached() (balances, weight int) {
 
 // Pause replaces the pauses between attempts.
 func (l *Lister) Pause(pause func(ctx context.Context, failed int) error) { l.pause = pause }
+
+// BudgetOf returns a budget of halves of a read unit.
+func BudgetOf(halves int) *Budget { return &Budget{halves} }

@@ -263,24 +263,39 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	}
 }
 
-// Each route of the dearest requests has limits of its own, and they exist before the stage that sets them.
+// Each route of the dearest requests has limits of its own, and they exist before the stage that sets them. At the
+// defaults, pages of balances leave read units to everybody else.
 func TestTheDearestRoutesAreLimited(t *testing.T) {
-	resources := readTemplate(t).section("Resources")
+	template := readTemplate(t)
+	resources := template.section("Resources")
 	stage := resources["ApiStage"]
 	settings := mapAt(stage, "Properties", "RouteSettings")
-	limits := map[string]any{"ThrottlingRateLimit": ref("CostlyRateLimit"), "ThrottlingBurstLimit": ref("CostlyBurstLimit")}
+	costly := map[string]any{"ThrottlingRateLimit": ref("CostlyRateLimit"), "ThrottlingBurstLimit": ref("CostlyBurstLimit")}
+	const heads = 5
+	wanted := map[string]any{
+		"POST /v1/batches": costly, "GET /v1/accounts/{account}/balances": costly,
+		"HEAD /v1/accounts/{account}/balances": map[string]any{"ThrottlingRateLimit": heads, "ThrottlingBurstLimit": 10},
+	}
 	found := 0
 	for id, r := range resources {
 		key, _ := valueAt(r, "Properties", "RouteKey").(string)
 		if settings[key] == nil {
 			continue
 		}
-		if found++; !reflect.DeepEqual(settings[key], any(limits)) || !slices.Contains(listOf(stage["DependsOn"]), any(id)) {
+		if found++; !reflect.DeepEqual(settings[key], wanted[key]) || !slices.Contains(listOf(stage["DependsOn"]), any(id)) {
 			t.Errorf("%s has the limits %v, and the stage depends on %v", id, settings[key], stage["DependsOn"])
 		}
 	}
-	if found != 3 || len(settings) != found {
+	if found != len(wanted) || len(settings) != found {
 		t.Errorf("%d routes have limits, of %d settings", found, len(settings))
+	}
+	number := func(parameter string) int {
+		n, _ := valueAt(template, "Parameters", parameter, "Default").(int)
+		return n
+	}
+	pages := number("CostlyRateLimit") + heads
+	if units, most := 200*pages, number("MaxReadUnits"); pages == heads || units >= most {
+		t.Errorf("%d pages a second take %d of %d read units", pages, units, most)
 	}
 }
 
