@@ -101,7 +101,8 @@ func (env *environment) begin(ctx context.Context, r *restore.Restorer, ask aske
 	}
 	env.tell("Stop posting to the old table first, or what is posted from now on is not in the new one: " +
 		"docs/recovery.md.")
-	if err := ask(ctx, fmt.Sprintf("Restore %s into the new table %s? AWS charges for its size", r.Source, r.Table)); err != nil {
+	question := fmt.Sprintf("Restore %s into the new table %s? AWS charges for its size", r.Source, r.Table)
+	if err := ask(ctx, question); err != nil {
 		return err
 	}
 	if err := r.Begin(ctx); err != nil {
@@ -221,7 +222,8 @@ func (env *environment) printImport(
 		return err
 	}
 	fmt.Fprintf(env.out, "# A new stack for the table: run this in the folder of the ledger's source, at any time "+
-		"from now on.\n# What each step does is in docs/recovery.md.\n%s\n", restore.Commands(r.Table, cmp.Or(o.stack, restoredStack), template))
+		"from now on.\n# What each step does is in docs/recovery.md.\n%s\n",
+		restore.Commands(r.Table, cmp.Or(o.stack, restoredStack), template))
 	return env.out.Flush()
 }
 
