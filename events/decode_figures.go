@@ -26,6 +26,7 @@ const (
 	atPending
 	atPhase
 	atQuantity
+	atRecorded
 	atTransaction
 )
 
@@ -80,6 +81,12 @@ func DecodeFigures(s StoredPosting, text func(name string, t FieldType) string) 
 	isKnown := phase == "" && pending == "" || phase == PhasePlaced || phase.Ends()
 	if !isKnown || !f.valid() || f.Backdated && backdated != storedTrue {
 		return Figures{}, fmt.Errorf("%w: %s: %s %s", ErrMalformedEvent, postingRecorded, all[atPhase].Name, ruleSign)
+	}
+	if recorded := all[atRecorded].Text; recorded != "" {
+		if f.RecordedAt, err = ParseTime(recorded); err != nil || !isRecorded(KSUID(s.ID), f) {
+			return Figures{}, fmt.Errorf("%w: %s: %s %s", ErrMalformedEvent, postingRecorded, all[atRecorded].Name,
+				ruleRecorded)
+		}
 	}
 	present := slices.DeleteFunc(all[:], func(f Field) bool { return f.Text == "" })
 	if err := compareChecksum(s.Name, present, s.Checksum); err != nil {

@@ -101,10 +101,10 @@ func TestGoldenFiles(t *testing.T) {
 func readable(e events.Event) events.Event {
 	v := reflect.New(reflect.TypeOf(e)).Elem()
 	v.Set(reflect.ValueOf(e))
-	for i, f := range reflect.VisibleFields(v.Type()) {
+	for _, f := range reflect.VisibleFields(v.Type()) {
 		rule, _, _ := strings.Cut(f.Tag.Get("stored"), ",")
-		if events.TextChars(rule) > 0 && v.Field(i).String() != "" {
-			v.Field(i).SetString("The " + strings.ToLower(f.Name))
+		if events.TextChars(rule) > 0 && v.FieldByIndex(f.Index).String() != "" {
+			v.FieldByIndex(f.Index).SetString("The " + strings.ToLower(f.Name))
 		}
 	}
 	return v.Interface().(events.Event)

@@ -1,5 +1,7 @@
 package events
 
+import "time"
+
 const postingRecorded = "PostingRecorded"
 
 // PostingRecorded is one leg of a transaction as a separate item, in its account's partition. A leg of a hold has two
@@ -12,6 +14,10 @@ type PostingRecorded struct {
 	Kind        Kind   `stored:"kind"`                 // of its header
 	Description string `stored:"description,optional"` // of its header
 	Backdated   bool   `stored:"flag"`                 // of its header: the KSUID is older than the posting
+
+	// RecordedAt is that of the header: when the posting was recorded, if it is backdated. Zero otherwise, and in a
+	// backdated posting of the first ledgers, whose age is then not known.
+	RecordedAt time.Time `stored:"time,optional"`
 }
 
 // Phase is the step of a hold that a posting records. It is stored because it does not follow from the signs: the
@@ -36,6 +42,7 @@ type Figures struct {
 	Phase          Phase
 	Hold           string // id of the hold that the posting belongs to; "" without a phase
 	Backdated      bool   // see PostingRecorded; false with a phase
+	RecordedAt     time.Time
 }
 
 // EventName implements Event.
@@ -43,7 +50,10 @@ func (PostingRecorded) EventName() string { return postingRecorded }
 
 // Figures returns the amounts that the posting adds to sums.
 func (e PostingRecorded) Figures() Figures {
-	f := Figures{Quantity: e.Quantity, Cost: e.Cost, Pending: e.Pending, Phase: e.Phase, Backdated: e.Backdated}
+	f := Figures{
+		Quantity: e.Quantity, Cost: e.Cost, Pending: e.Pending, Phase: e.Phase,
+		Backdated: e.Backdated, RecordedAt: e.RecordedAt,
+	}
 	if e.Phase != "" {
 		f.Hold = e.Transaction
 	}
@@ -53,6 +63,9 @@ func (e PostingRecorded) Figures() Figures {
 func (e PostingRecorded) check() (field, rule string) {
 	if !e.Figures().valid() {
 		return "Pending", ruleSign
+	}
+	if !isRecorded(e.ID, e.Figures()) {
+		return "RecordedAt", ruleRecorded
 	}
 	return "", ""
 }
@@ -71,6 +84,14 @@ func (f Figures) valid() bool {
 		return opposite && f.Quantity.Abs().Cmp(f.Pending.Abs()) <= 0
 	}
 	return f.Pending.IsZero()
+}
+
+// ruleRecorded is the rule of RecordedAt.
+const ruleRecorded = "is not after the time of the legs, or that of a hold"
+
+// isRecorded reports whether the recording time of a posting fits its KSUID.
+func isRecorded(id KSUID, f Figures) bool {
+	return f.RecordedAt.IsZero() || f.Backdated && f.RecordedAt.After(id.Time())
 }
 
 // Pair is an account and an asset. Each pair has its own balance, segments and spending guard.

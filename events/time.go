@@ -15,10 +15,11 @@ const timeLayout = "2006-01-02T15:04:05.000000Z"
 // the texts sort by time. The year must be 0 to 9999.
 func FormatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
 
-// ParseTime parses the form of FormatTime, and no other. Error: ErrTimeText.
+// ParseTime parses the form of FormatTime, and no other. It allocates nothing. Error: ErrTimeText.
 func ParseTime(s string) (time.Time, error) {
 	t, err := time.Parse(timeLayout, s)
-	if err != nil || FormatTime(t) != s {
+	var again [2 * len(timeLayout)]byte // it is longer while it is formatted
+	if err != nil || string(t.UTC().AppendFormat(again[:0], timeLayout)) != s {
 		return time.Time{}, ErrTimeText
 	}
 	return t, nil

@@ -72,7 +72,8 @@ func (t TransactionPosted) Postings() []PostingRecorded {
 	postings := make([]PostingRecorded, len(t.Legs))
 	for i, leg := range t.Legs {
 		postings[i] = PostingRecorded{
-			Leg: leg, Transaction: t.ID, Kind: t.Kind, Description: t.Description, Backdated: t.IsBackdated(),
+			Leg: leg, Transaction: t.ID, Kind: t.Kind, Description: t.Description,
+			Backdated: t.IsBackdated(), RecordedAt: t.RecordedAt,
 		}
 		if t.IsHold() {
 			postings[i].Phase, postings[i].Pending = PhasePlaced, leg.Quantity
@@ -91,7 +92,7 @@ func (t TransactionPosted) check() (field, rule string) {
 	case size > MetadataBytes:
 		return "Metadata", ruleRange
 	case t.IsBackdated() && (t.IsHold() || !t.RecordedAt.After(t.PostedAt())):
-		return "RecordedAt", "is not after the time of the legs, or that of a hold"
+		return "RecordedAt", ruleRecorded
 	case t.Period != 0 && !t.IsBackdated():
 		return "Period", "is that of a transaction without an effective date"
 	case (t.Kind == KindReversal) != (t.Reverses != ""):

@@ -216,7 +216,7 @@ func transactionPosted(t *rapid.T, e *events.TransactionPosted) {
 }
 
 func postingRecorded(t *rapid.T, e *events.PostingRecorded) {
-	e.Pending = events.Amount{}
+	e.Pending, e.RecordedAt = events.Amount{}, time.Time{}
 	switch e.Phase {
 	case events.PhasePlaced:
 		e.Pending, e.Quantity, e.Cost = e.Quantity, events.Amount{}, events.Amount{}
@@ -225,7 +225,10 @@ func postingRecorded(t *rapid.T, e *events.PostingRecorded) {
 	case events.PhaseReleased, events.PhaseExpired:
 		e.Pending, e.Quantity, e.Cost = e.Quantity.Neg(), events.Amount{}, events.Amount{}
 	default:
-		e.Backdated = rapid.Bool().Draw(t, "backdated")
+		if e.Backdated = rapid.Bool().Draw(t, "backdated"); e.Backdated && rapid.IntRange(0, 3).Draw(t, "dated") > 0 {
+			micros := rapid.Int64Range(1, year).Draw(t, "recorded after")
+			e.RecordedAt = e.ID.Time().Add(time.Duration(micros) * time.Microsecond)
+		}
 	}
 }
 

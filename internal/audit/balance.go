@@ -130,8 +130,8 @@ func (c *comparison) readAll(ctx context.Context) {
 
 // count adds a posting to the sums. A posting is young if its balance need not count it yet.
 func (c *comparison) count(p posting) {
-	at, _ := instantOf(p.ID)
-	if c.beforeRecent == nil && !at.Before(c.recent) {
+	at := p.at()
+	if effective, _ := instantOf(p.ID); c.beforeRecent == nil && !effective.Before(c.recent) {
 		before := c.all.copy()
 		c.beforeRecent = &before
 	}

@@ -61,12 +61,13 @@ func closingOf(acct account, asset string) *closing {
 	return c
 }
 
-// count adds a posting. A backdated one may have been committed at any time: it counts as one around the close.
+// count adds a posting that was recorded at at. An old backdated one may have been committed at any time: it counts as
+// one around the close.
 func (c *closing) count(p posting, at time.Time) {
 	if c == nil {
 		return
 	}
-	if p.Backdated {
+	if p.Backdated && p.RecordedAt.IsZero() {
 		at = c.account.closedAt
 	}
 	c.quantity.Add(&c.quantity, p.Quantity)

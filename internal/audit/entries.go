@@ -45,7 +45,7 @@ var (
 // entry returns a posting as an entry.
 func (p posting) entry() entry {
 	return entry{store.Posting.Key(p.Account, p.Asset, p.ID), p.Transaction,
-		[]step{{p.String(), p.ID, p.at, p.endsHold()}}, postings}
+		[]step{{p.String(), p.ID, p.at(), p.endsHold()}}, postings}
 }
 
 // copies returns the steps of a hold in the list of an account. Its entry has copies of the events. Their checksums
@@ -110,6 +110,9 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 func entryIn(value any, key store.Key, l lifecycle) (e entry, ok bool) {
 	switch v := value.(type) {
 	case posting:
+		if v.Backdated && v.RecordedAt.IsZero() {
+			v.RecordedAt = l.RecordedAt
+		}
 		return v.entry(), true
 	case holdEntry:
 		if v.Void {

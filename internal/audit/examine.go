@@ -26,6 +26,11 @@ func (a *Audit) examine(ctx context.Context, acct account, asset string, lost bo
 		p := a.readPair(ctx, acct, asset)
 		p.start, p.lost = start, lost
 		c := compare(ctx, a.withPostings(p))
+		if round == last && start.Count > 0 && len(c.issues) > 0 { // backdated postings may have come before the start
+			p = a.readPair(ctx, acct, asset)
+			p.lost = lost
+			c = compare(ctx, a.withPostings(p))
+		}
 		if slices.ContainsFunc(c.issues, isOfGuard) {
 			a.recheckGuard(ctx, p, c)
 		}
@@ -63,14 +68,60 @@ const (
 	// stableReads is the number of stable reads that must all show a guard as wrong: a query may miss a commit in
 	// progress.
 	stableReads = 4
+	// recounts is how often all postings are counted again for a guard that seems wrong.
+	recounts = 4
 )
 
-// recheckGuard compares the guard of a pair with its debits in stable reads: the guard did not change between the
-// beginning and the end of the read. It replaces the issues about the guard by those of the last stable read. Without a
-// stable read they are unsettled: a slow commit may last for all reads of one look.
+// recheckGuard compares the guard of a pair with its debits in stable reads. Backdated debits may have come before the
+// recent postings since those were counted. So if the guard seems wrong, all before them are counted again. If there are
+// more now, the guard is compared once more. Without a stable read, or if there are always more, the issues are
+// unsettled: a slow commit may last for all reads of one look.
 func (a *Audit) recheckGuard(ctx context.Context, p pair, result *comparison) {
+	for range recounts {
+		issues, isStable := a.stableGuard(ctx, p, result)
+		if result.unreadable {
+			return
+		}
+		if !isStable {
+			break
+		}
+		before := result.beforeRecent
+		if len(issues) > 0 {
+			a.recount(ctx, p, result)
+		}
+		if result.unreadable {
+			return
+		}
+		if before.sameSums(result.beforeRecent.fold) {
+			result.issues = append(slices.DeleteFunc(result.issues, isOfGuard), issues...)
+			return
+		}
+	}
+	for i := range result.issues {
+		if isOfGuard(result.issues[i]) {
+			result.issues[i].state = unsettled
+		}
+	}
+}
+
+// recount counts the postings before the recent ones again.
+func (a *Audit) recount(ctx context.Context, p pair, result *comparison) {
+	p.start = newTally()
+	total, through := p.start.copy(), result.beforeRecent.Through
+	for item := range a.withPostings(p).postings.all(ctx) {
+		one, ok := amountsOf(item)
+		if result.unreadable = result.unreadable || !ok; !ok || one.ID > through {
+			break
+		}
+		total.add(one)
+	}
+	result.beforeRecent = &total
+}
+
+// stableGuard compares the guard of a pair with its debits in stable reads: the guard did not change between the
+// beginning and the end of the read. It returns the issues of the last of them. Only the recent postings are read.
+func (a *Audit) stableGuard(ctx context.Context, p pair, result *comparison) (issues []issue, isStable bool) {
 	stable := 0
-	var issues []issue
 	for reads := 0; reads < guardReads && stable < stableReads; reads++ {
 		before := a.readPair(ctx, p.account, p.asset)
 		before.start = *result.beforeRecent
@@ -85,7 +136,7 @@ func (a *Audit) recheckGuard(ctx context.Context, p pair, result *comparison) {
 		after := a.readPair(ctx, p.account, p.asset)
 		if before.unreadable || after.unreadable || result.unreadable {
 			result.unreadable = true
-			return
+			return nil, false
 		}
 		if !sameGuard(before.guard, after.guard) {
 			continue
@@ -98,15 +149,7 @@ func (a *Audit) recheckGuard(ctx context.Context, p pair, result *comparison) {
 			break
 		}
 	}
-	if stable > 0 {
-		result.issues = append(slices.DeleteFunc(result.issues, isOfGuard), issues...)
-		return
-	}
-	for i := range result.issues {
-		if isOfGuard(result.issues[i]) {
-			result.issues[i].state = unsettled
-		}
-	}
+	return issues, stable > 0
 }
 
 // readPair reads the balance and the guard of a pair, and then the newest changes of the account. It does not read them

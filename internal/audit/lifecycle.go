@@ -47,7 +47,7 @@ func (a *Audit) readHeader(ctx context.Context, id string) (l lifecycle) {
 }
 
 // lifecycleOf reads the transaction that an item needs for its comparison: the hold of an end or of an entry by expiry,
-// or the reversing transaction of a reversal. For other items it reads nothing.
+// the reversing transaction of a reversal, or that of an old backdated posting. For other items it reads nothing.
 func (a *Audit) lifecycleOf(ctx context.Context, value any) (l lifecycle) {
 	switch v := value.(type) {
 	case outcome:
@@ -57,6 +57,10 @@ func (a *Audit) lifecycleOf(ctx context.Context, value any) (l lifecycle) {
 		l = a.readHeader(ctx, v.By)
 	case openHold:
 		l = a.readLifecycle(ctx, v.Hold)
+	case posting:
+		if v.Backdated && v.RecordedAt.IsZero() {
+			l = a.readHeader(ctx, v.Transaction)
+		}
 	}
 	return l
 }
@@ -64,20 +68,20 @@ func (a *Audit) lifecycleOf(ctx context.Context, value any) (l lifecycle) {
 // postings returns the postings that a transaction must have: those of its header, and those of its end if the end has
 // the legs of the hold.
 func (l lifecycle) postings() (all []posting) {
-	require := func(leg leg, at time.Time, phase string, pending *big.Int) {
-		all = append(all, posting{at: at, leg: leg, marks: marks{l.effective != "", phase, pending}, Transaction: l.ID,
-			Kind: l.Kind, Description: l.Description})
+	require := func(leg leg, phase string, pending *big.Int) {
+		all = append(all, posting{leg: leg, marks: marks{l.effective != "", phase, pending, l.RecordedAt},
+			Transaction: l.ID, Kind: l.Kind, Description: l.Description})
 	}
 	for _, leg := range l.Legs {
 		phase, pending := "", new(big.Int)
 		if l.isHold() {
 			phase, pending, leg.amounts = placed, leg.Quantity, amounts{new(big.Int), new(big.Int)}
 		}
-		require(leg, l.at, phase, pending)
+		require(leg, phase, pending)
 	}
 	if l.isHold() && l.end != nil && len(l.end.Legs) == len(l.Legs) {
 		for i, leg := range l.end.Legs {
-			require(leg, l.end.at, l.end.how, new(big.Int).Neg(l.Legs[i].Quantity))
+			require(leg, l.end.how, new(big.Int).Neg(l.Legs[i].Quantity))
 		}
 	}
 	return all

@@ -45,7 +45,6 @@ type reconciler struct {
 	assetSums          sumsByAsset             // of postings; "" has those of the assets beyond assetsMax
 	unreadable         map[string]bool         // assets with an unreadable posting: sums not known; "" as above
 	reported           map[Finding]bool        // without Stored and Recomputed
-	backdated          bool                    // a transaction with an effective date was recorded after sumBefore
 	journalSeen        window                  // journal entries of this scan
 	missingFromJournal map[digest]journalEntry // entries that the journal seems to lack
 }
@@ -136,7 +135,7 @@ func (c *reconciler) bucket(i int) *bucket {
 
 // addToAsset adds a posting to the sums of its asset.
 func (c *reconciler) addToAsset(p posting) {
-	if !p.at.Before(c.sumBefore) {
+	if !p.at().Before(c.sumBefore) {
 		return
 	}
 	c.mu.Lock()
@@ -183,13 +182,6 @@ func (c *reconciler) add(ctx context.Context, part part, transaction string, at 
 	if isFull {
 		c.examine(ctx, transaction, referrers)
 	}
-}
-
-// noteBackdated notes a transaction of which assetSums may count only some postings.
-func (c *reconciler) noteBackdated(h header) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.backdated = c.backdated || h.effective != "" && !h.at.Before(c.sumBefore)
 }
 
 // isWanted reports whether a rescan must add an item: it is in the difference of a bucket that the rescan examines.
@@ -258,7 +250,6 @@ func (c *reconciler) addItem(ctx context.Context, value any, l lifecycle, key st
 	}
 	switch v := value.(type) {
 	case header:
-		c.noteBackdated(v)
 		c.addRequired(ctx, lifecycle{header: v, exists: true}, false, v.Legs)
 	case outcome:
 		c.addRequired(ctx, l, true, v.Legs)

@@ -37,9 +37,7 @@ func (c *reconciler) resolve(ctx context.Context) {
 	c.checkSums(ctx)
 }
 
-// checkSums reports the assets whose sums are not zero. If a transaction with an effective date was recorded during the
-// scan, the sums may count only some of its postings and prove nothing. The comparison of transactions with their
-// postings then has to suffice. noteBackdated has seen such a transaction by now, because its bucket was not zero.
+// checkSums reports the assets whose sums are not zero. They count only postings that were recorded before the scan.
 func (c *reconciler) checkSums(ctx context.Context) {
 	for id := range c.unreadable {
 		if c.assetSums[id] == nil { // its other postings are in the shared sum
@@ -49,8 +47,6 @@ func (c *reconciler) checkSums(ctx context.Context) {
 	for id, s := range c.assetSums {
 		switch {
 		case c.unreadable[id] || s.isZero():
-		case c.backdated:
-			c.audit.countUnsettled()
 		default:
 			c.audit.report(ctx, Finding{AssetUnbalanced, store.Asset.Key(id), "", s.String(), noSum})
 		}
@@ -171,7 +167,7 @@ func (p posting) String() string {
 		s += ", pending " + p.Pending.String() + ", " + p.Phase
 	}
 	if p.Backdated {
-		s += ", backdated"
+		s += ", backdated, recorded at " + p.RecordedAt.Format(instantForm)
 	}
 	return s + " of " + p.Kind + " " + strconv.Quote(p.Transaction) + ", description " + strconv.Quote(p.Description)
 }

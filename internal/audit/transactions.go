@@ -48,8 +48,7 @@ type leg struct {
 	amounts
 }
 
-// posting is a leg as an item in the partition of its account. It repeats a part of its header. Its time is in its
-// KSUID.
+// posting is a leg as an item in the partition of its account. It repeats a part of its header.
 type posting struct {
 	event
 	leg
@@ -57,21 +56,33 @@ type posting struct {
 	Transaction string `is:"id"`
 	Kind        string `is:"kind"`
 	Description string `is:"name?"`
-	at          time.Time
 }
 
 // marks are what the transaction of a posting is. Only postings of holds have a phase.
 type marks struct {
-	Backdated bool     `is:"flag?"`                       // it has an effective date
-	Phase     string   `is:"phase" when:"Phase|Pending"`  // of the hold; "" if it is none
-	Pending   *big.Int `is:"amount" when:"Phase|Pending"` // the change of the pending amount; 0 if it is no hold
+	Backdated  bool      `is:"flag?"`                       // it has an effective date
+	Phase      string    `is:"phase" when:"Phase|Pending"`  // of the hold; "" if it is none
+	Pending    *big.Int  `is:"amount" when:"Phase|Pending"` // the change of the pending amount; 0 if it is no hold
+	RecordedAt time.Time `is:"instant?" when:"Backdated"`   // zero in old backdated postings: the header has it
+}
+
+// at returns when a posting was recorded: the time in its KSUID, unless it is backdated.
+func (p *posting) at() time.Time {
+	if !p.RecordedAt.IsZero() {
+		return p.RecordedAt
+	}
+	at, _ := instantOf(p.ID)
+	return at
 }
 
 func (p *posting) index(*reader) (sk2, pk2 string) { return store.Posting.SK2(p.ID), "" }
 
 func (p *posting) check(r *reader) {
-	p.at, _ = instantOf(p.ID)
 	p.checkFigures(r)
+	effective, _ := instantOf(p.ID)
+	if !r.broken && !p.RecordedAt.IsZero() && !p.RecordedAt.After(effective) {
+		r.fault(WrongValue, "RecordedAt", "a time after that of the posting")
+	}
 }
 
 // checkFigures checks the attributes that folds need. A capture posts at most the held amounts, with the same signs.

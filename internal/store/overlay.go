@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -10,25 +11,36 @@ import (
 // Overlay is a Table that writes nothing: for dry runs. It records the items that are put, and answers reads of their
 // keys with them, so that what follows sees what a real run would have written. It does not examine conditions: every
 // put succeeds. Queries and scans do not see the recorded items. It refuses updates.
+//
+// A recorded item counts until somebody else writes the stored one: beside other items that are newer, it would be old.
 type Overlay struct {
 	Table
 
 	mu    sync.Mutex
 	items map[Key]Item
+	under map[Key]Item // the stored items, as last read before a put; nil: absent
 }
 
 // NewOverlay returns an overlay of t without any item.
-func NewOverlay(t Table) *Overlay { return &Overlay{Table: t, items: make(map[Key]Item)} }
+func NewOverlay(t Table) *Overlay {
+	return &Overlay{Table: t, items: make(map[Key]Item), under: make(map[Key]Item)}
+}
 
 // Get implements Table.
 func (o *Overlay) Get(ctx context.Context, k Key, c Consistency) (Item, time.Time, error) {
 	item, at, err := o.Table.Get(ctx, k, c)
+	if err != nil {
+		return nil, at, err
+	}
 	return o.over(k, item), at, err
 }
 
 // BatchGet implements Table.
 func (o *Overlay) BatchGet(ctx context.Context, keys []Key, c Consistency) ([]Item, time.Time, error) {
 	stored, at, err := o.Table.BatchGet(ctx, keys, c)
+	if err != nil {
+		return nil, at, err
+	}
 	found := make(map[Key]Item, len(stored))
 	for _, item := range stored {
 		found[ItemKey(item)] = item
@@ -42,9 +54,15 @@ func (o *Overlay) BatchGet(ctx context.Context, keys []Key, c Consistency) ([]It
 	return items, at, err
 }
 
-// Snapshot implements Table. Recorded items have all their attributes.
+// Snapshot implements Table. It refuses attributes.
 func (o *Overlay) Snapshot(ctx context.Context, keys []Key, attributes ...string) ([]Item, time.Time, error) {
-	items, at, err := o.Table.Snapshot(ctx, keys, attributes...)
+	if len(attributes) > 0 {
+		return nil, time.Time{}, errors.New("an overlay reads only whole items")
+	}
+	items, at, err := o.Table.Snapshot(ctx, keys)
+	if err != nil {
+		return nil, at, err
+	}
 	for i := range items {
 		items[i] = o.over(keys[i], items[i])
 	}
@@ -69,12 +87,16 @@ func (o *Overlay) Transact(_ context.Context, writes []Write) (time.Time, error)
 	return time.Time{}, nil
 }
 
-// over returns the recorded item with that key, or the stored one.
+// over returns the recorded item with that key, or the stored one, which was read in full.
 func (o *Overlay) over(k Key, stored Item) Item {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if item, ok := o.items[k]; ok {
+	item, isRecorded := o.items[k]
+	under, isKnown := o.under[k]
+	if isRecorded && (!isKnown || reflect.DeepEqual(under, stored)) {
 		return item
 	}
+	delete(o.items, k)
+	o.under[k] = stored
 	return stored
 }

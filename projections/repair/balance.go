@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -46,8 +47,8 @@ import (
 // those of store.Table; store.ErrConflict after too many conflicts.
 func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 	r := &rebuild{
-		Rebuilder: b, key: k, counted: make(map[events.KSUID]stretch),
-		report: Report{Target: projections.Target{Account: k.Account, Asset: k.Asset}},
+		Rebuilder: b, key: k, report: Report{Target: projections.Target{Account: k.Account, Asset: k.Asset}},
+		counted: make(map[events.KSUID]stretch), backdated: make(map[events.KSUID]projections.Posting),
 	}
 	r.watched = b.views.Watched(r.saw)
 	attempt := func() error {
@@ -74,6 +75,10 @@ type rebuild struct {
 	counted map[events.KSUID]stretch // by their ends, as last read
 	saves   int
 
+	// backdated has the backdated postings that were read while they were young. A balance gets at most some thousands
+	// of them in lateFor.
+	backdated map[events.KSUID]projections.Posting
+
 	// State of the current attempt:
 	chain    chain                 // as read
 	stored   projections.Balance   // first as read, later as written by this attempt
@@ -86,15 +91,18 @@ type rebuild struct {
 	closed   int                   // segments closed beyond the stored seal since the last save
 	revision *projections.Revision // the next write compares it instead of the version; nil: it compares the version
 	settled  events.KSUID          // postings below it are settled
-	horizon  events.KSUID          // postings at or above it are young, see lateFor
+	horizon  time.Time             // postings recorded at or after it are young, see lateFor
 }
 
-// saw counts postings that were read, and records their holds.
+// saw counts postings that were read, and records their holds and those that are young although their KSUIDs are not.
 func (r *rebuild) saw(page []projections.Posting) {
 	r.report.Postings += int64(len(page))
 	for _, p := range page {
 		if p.Hold != "" && r.holds != nil {
 			r.holds[p.Hold] = true
+		}
+		if r.isYoungBackdated(p) {
+			r.backdated[p.ID] = p
 		}
 	}
 }
@@ -122,13 +130,13 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	r.last = slices.Max(append(ends, ""))
 	r.segments, r.bases, r.pending, r.closed, r.revision = nil, nil, nil, 0, &c.balance.Revision
 	r.settled = max(projections.SettledBefore(begun, c.at), sealed+"0") // what was settled for another clock is settled
-	r.horizon = events.FirstKSUID(c.at.Add(-lateFor))
+	r.horizon = c.at.Add(-lateFor)
 	for _, end := range ends {
 		if err := r.countStretch(ctx, end); err != nil {
 			return err
 		}
 	}
-	base := r.balance.Base
+	base := r.balance.Base // late postings may make the stretch after it long: that is no difference
 	if base.Through < sealed {
 		if err := r.countOn(ctx, sealed, r.settled, r.tuning.Stretch); err != nil {
 			return err

@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -86,8 +87,36 @@ const lateFor = time.Minute
 
 func (b *Rebuilder) isYoung(at time.Time) bool { return b.now().Sub(at) < lateFor }
 
-// isBalanceBehind reports whether a balance lacks only young postings: base, seal and head are correct or late, and the
-// first posting after the head is young.
+// The age of a posting counts from its recording. Its KSUID has that time, unless the posting is backdated: such a
+// posting has its own, and may be young anywhere among old ones.
+
+// youngFrom returns the KSUID from which on all postings are young.
+func (r *rebuild) youngFrom() events.KSUID { return events.FirstKSUID(r.horizon) }
+
+// isYoungBackdated reports whether a posting is young although its KSUID may not be.
+func (r *rebuild) isYoungBackdated(p projections.Posting) bool {
+	return p.Backdated && !p.RecordedAt.Before(r.horizon)
+}
+
+// youngIn returns the fold of the young postings after `after` through `through`.
+func (r *rebuild) youngIn(ctx context.Context, after, through events.KSUID) (young projections.Fold, err error) {
+	from := r.youngFrom()
+	for _, id := range slices.Sorted(maps.Keys(r.backdated)) {
+		if p := r.backdated[id]; after < id && id <= through && id < from && r.isYoungBackdated(p) {
+			if young, err = young.Add(p); err != nil {
+				return young, err
+			}
+		}
+	}
+	if young.Through = max(after, events.LastKSUIDBefore(r.horizon)); young.Through >= through {
+		return young, nil // no other posting is young
+	}
+	young, _, err = r.watched.FoldOn(ctx, r.key, young, through)
+	return young, err
+}
+
+// isBalanceBehind reports whether a balance lacks only young postings: base, seal and head are correct or late, and all
+// postings after the head are young. base and seal are the correct folds at the ends of the stored ones.
 func (r *rebuild) isBalanceBehind(ctx context.Context, base, seal projections.Fold) (bool, error) {
 	stored, head, late := r.chain.balance.Value, seal, false
 	shown := stored.Head.Through
@@ -109,29 +138,30 @@ func (r *rebuild) isBalanceBehind(ctx context.Context, base, seal projections.Fo
 		}
 		late = true
 	}
-	unseen := events.KSUID("")
+	unseen := false
 	for p, err := range r.watched.Postings(ctx, r.key, shown, "") {
 		if err != nil {
 			return false, err
 		}
-		unseen = p.ID
-		break
+		if unseen = true; p.ID >= r.youngFrom() {
+			break
+		}
+		if !r.isYoungBackdated(p) {
+			return false, nil
+		}
 	}
-	if !late && unseen == "" || unseen != "" && unseen < r.horizon {
+	if !late && !unseen {
 		return false, nil
 	}
 	first := r.balance.First
-	mayLackFirst := first >= r.horizon && (late || first > shown)
+	isYoung := first >= r.youngFrom() || r.isYoungBackdated(r.backdated[first])
+	mayLackFirst := isYoung && (late || first > shown)
 	return stored.First == first || mayLackFirst && (stored.First == "" || stored.First > first), nil
 }
 
 // isFoldLate reports whether a stored fold of the postings after `after` is late. found is their correct fold.
 func (r *rebuild) isFoldLate(ctx context.Context, stored, found projections.Fold, after events.KSUID) (bool, error) {
-	from := max(after, r.horizon)
-	if found.Through <= from {
-		return false, nil // none of its postings is young
-	}
-	young, _, err := r.watched.FoldOn(ctx, r.key, projections.Fold{Through: from}, found.Through)
+	young, err := r.youngIn(ctx, after, found.Through)
 	return err == nil && isLate(stored, found, young), err
 }
 

@@ -53,7 +53,7 @@ func (b *Book) PostOnes(k events.Pair, at ...int) []events.KSUID {
 	return b.post(k, false, at)
 }
 
-// PostBackdated is PostOnes for transactions with an effective date.
+// PostBackdated is PostOnes for transactions with an effective date, recorded now.
 func (b *Book) PostBackdated(k events.Pair, at ...int) []events.KSUID {
 	b.Helper()
 	return b.post(k, true, at)
@@ -65,6 +65,9 @@ func (b *Book) post(k events.Pair, backdated bool, at []int) []events.KSUID {
 	for i, n := range at {
 		ids[i] = ID(n)
 		one := events.Figures{Quantity: events.NewAmount(1), Cost: events.NewAmount(2), Backdated: backdated}
+		if backdated {
+			one.RecordedAt = b.Time
+		}
 		b.Must(b.Post(b.Context(), k, projections.Posting{ID: ids[i], Figures: one}))
 	}
 	return ids

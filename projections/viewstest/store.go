@@ -137,7 +137,7 @@ func (s Seed) Post(ctx context.Context, k events.Pair, postings ...projections.P
 			Leg: events.Leg{
 				ID: p.ID, Account: k.Account, Asset: k.Asset, Quantity: p.Quantity, Cost: p.Cost,
 			},
-			Pending: p.Pending, Phase: p.Phase, Backdated: p.Backdated,
+			Pending: p.Pending, Phase: p.Phase, Backdated: p.Backdated, RecordedAt: p.RecordedAt,
 			Transaction: "t-" + string(p.ID),
 			Kind:        events.KindTransaction,
 		})

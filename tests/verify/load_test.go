@@ -71,6 +71,19 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 			return err
 		})
 	}
+	write(func(i int) error { // anywhere among the others, in segments and before them
+		id := about(fmt.Sprintf("past-%d", i))
+		id.EffectiveAt = new(time.Now().Add(-time.Minute - rand.N(2*time.Hour)))
+		from, to := "jane", "bank"
+		if i%2 == 0 {
+			from, to = to, from
+		}
+		_, err := l.Post(ctx, transfer(id, from, to, "USD", 1))
+		if err == nil {
+			done.Add(1)
+		}
+		return err
+	})
 	write(func(i int) error {
 		role := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}[i%3]
 		time.Sleep(10 * time.Millisecond) // limits the rate
