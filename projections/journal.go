@@ -259,7 +259,7 @@ func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2
 			begun, sent := r.now(), time.Now()
 			pages, at, err := r.pages(ctx, JournalPosition{KSUID: after}, journalPages)
 			if err == nil {
-				err = r.compareClock(at, sent)
+				err = store.CompareClock(r.now, at, sent)
 			}
 			if err != nil {
 				yield(JournalPage{}, fmt.Errorf("read the journal after page %q: %w", after, err))
@@ -277,19 +277,4 @@ func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2
 			}
 		}
 	}
-}
-
-// compareClock compares the process's clock with the store's in a reply to a request that was sent at a monotonic time.
-func (r *JournalReader) compareClock(at, sent time.Time) error {
-	var clock store.Clock
-	clock.Observe(at, sent, time.Now())
-	switch off, db := clock.Off(r.now(), time.Now()); {
-	case at.IsZero():
-		return errors.New("the store did not tell its time, so this machine's clock could not be compared with it")
-	case off:
-		return fmt.Errorf("this machine's clock says %s, and the store's says %s: they may differ by %v. Nothing was "+
-			"judged. Set the clock, and run again", events.FormatTime(r.now()), events.FormatTime(db),
-			store.ClockTolerance)
-	}
-	return nil
 }

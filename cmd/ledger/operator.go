@@ -70,8 +70,8 @@ func (o *operator) arguments() string {
 
 // open returns a client of the store and the indexed metadata keys. It checks the credentials and, by DescribeTable,
 // that the table is a ledger's. A role without the permission for DescribeTable skips that check. A table without a
-// stream is accepted, because a table that was restored from a backup has none. Errors say what to set, and come within
-// five seconds.
+// stream is accepted, because a table that was restored from a backup has none. It then compares the clocks, before the
+// command concludes or writes anything. Errors say what to set, and come within five seconds.
 func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []string, err error) {
 	if keys, err = projections.ParseIndexed(o.indexed); err != nil {
 		return nil, nil, usageErrorf("--%s %v", flagIndexed, err)
@@ -86,6 +86,9 @@ func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []st
 	refused, isRefused := errors.AsType[smithy.APIError](err)
 	switch {
 	case err == nil, isSchema && schema.OnlyStream, isRefused && refused.ErrorCode() == codeAccessDenied:
+		if err := compareClock(limited, client, o.table); err != nil {
+			return nil, nil, orCause(ctx, err)
+		}
 		return client, keys, nil
 	case isSchema: // the error's own text suggests deleting the table, so it is not used
 		return nil, nil, fmt.Errorf("table %s is not a ledger's table: %s: give another one with --table", schema.Table,
@@ -107,6 +110,20 @@ func (o *operator) dial(ctx context.Context) (*dynamodb.Client, error) {
 		return nil, noCredentials(err)
 	}
 	return store.NewClient(c), nil
+}
+
+// compareClock compares this machine's clock with the store's: by a wrong one, a command would take new for old, or the
+// reverse. A role that may not read the item skips the check; what the command reads will be refused.
+func compareClock(ctx context.Context, client *dynamodb.Client, table string) error {
+	sent := time.Now()
+	_, at, err := store.NewTable(client, table).Get(ctx, store.Journal.Key(""), store.Strong)
+	if refused, ok := errors.AsType[smithy.APIError](err); ok && refused.ErrorCode() == codeAccessDenied {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the store's clock: %w", err)
+	}
+	return store.CompareClock(time.Now, at, sent)
 }
 
 // config returns the SDK's configuration. Credentials of an AWS account are never sent to --dynamodb-endpoint.

@@ -2,8 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/store"
@@ -81,5 +85,32 @@ func TestOperatorTables(t *testing.T) {
 	answer = description(nil)
 	if _, _, err := o.open(t.Context()); err == nil || strings.Contains(err.Error(), "delete") || !strings.Contains(err.Error(), "GSI1") {
 		t.Errorf("a table without indexes: %v", err)
+	}
+}
+
+// A clock that is off the store's ends each operator's command before it concludes or writes anything.
+func TestOperatorClock(t *testing.T) {
+	var off time.Duration
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat))
+		if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") { // nobody needs the permission for another one
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, `{"__type":"AccessDeniedException"}`)
+			return
+		}
+		io.WriteString(w, "{}")
+	}))
+	t.Cleanup(server.Close)
+	o := operator{endpoint: server.URL, table: "books"}
+	for _, off = range []time.Duration{2 * time.Hour, -2 * time.Hour, 20 * time.Second} {
+		if _, _, err := o.open(t.Context()); err == nil {
+			t.Errorf("%v: no error", off)
+		} else {
+			says(t, err.Error(), "clock", "Set the clock")
+		}
+	}
+	off = 0
+	if _, _, err := o.open(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -40,4 +42,20 @@ func (c *Clock) Off(t, stopwatch time.Time) (off bool, store time.Time) {
 	earliest := c.at.Add(stopwatch.Sub(c.received))
 	latest := c.at.Add(DateStep + stopwatch.Sub(c.sent))
 	return t.Before(earliest.Add(-ClockTolerance)) || t.After(latest.Add(ClockTolerance)), earliest
+}
+
+// CompareClock compares this process's clock with the store's time in a reply to a request that was sent at a monotonic
+// time. The error, for people, says that they differ by more than ClockTolerance, or that the store's is not known.
+func CompareClock(now func() time.Time, at, sent time.Time) error {
+	var clock Clock
+	clock.Observe(at, sent, time.Now())
+	switch off, db := clock.Off(now(), time.Now()); {
+	case at.IsZero():
+		return errors.New("the store did not tell its time, so this machine's clock could not be compared with it")
+	case off:
+		return fmt.Errorf("this machine's clock says %s, and the store's says %s: they may differ by %v. Nothing was "+
+			"judged. Set the clock, and run again", now().UTC().Format(time.RFC3339), db.UTC().Format(time.RFC3339),
+			ClockTolerance)
+	}
+	return nil
 }
