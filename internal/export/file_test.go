@@ -111,7 +111,12 @@ func grown(t *rapid.T) *growing {
 			one.Postings[0].Cost, one.Postings[1].Cost = quantity.Neg(), quantity
 		}
 		if len(posted) > 0 && rapid.IntRange(0, 4).Draw(t, "reversal") == 0 {
-			one.Reverses, one.Kind = rapid.SampledFrom(posted).Draw(t, "of"), "reversal"
+			of := g.transactions[rapid.SampledFrom(posted).Draw(t, "of")]
+			one.Reverses, one.Kind = of.ID, "reversal"
+			if at, ksuid := max(one.PostedAt, of.PostedAt), max(leg, of.Postings[0].ID+"r"); at != one.PostedAt || ksuid != leg {
+				one.PostedAt, one.RecordedAt = at, at // a reversal is not before what it reverses, and has a later KSUID
+				one.Postings[0].ID, one.Postings[1].ID = ksuid, ksuid+"x"
+			}
 		}
 		g.transactions[one.ID] = one
 		switch end := rapid.SampledFrom([]string{"", "", "", events.TypeCaptured, events.TypeReleased, events.TypeHeld}).Draw(t, "end"); end {

@@ -225,34 +225,26 @@ func (e *exporter) take(ctx context.Context, t client.Transaction) (err error) {
 	return e.write(ctx, waitingMax)
 }
 
-// inOrder adds a transaction to those that wait. Those of one instant are in the order of their KSUIDs: each takes the
-// place of the next one. But a reversal stays behind what it reverses. Then those of its instant that are before that
-// move behind it, with what reverses them.
+// inOrder adds a transaction to those that wait, before those that follow it: they move to the end, in their order.
 func inOrder(all []waiting, p waiting) []waiting {
-	follows := func(w waiting) bool {
-		return w.Transaction != nil && w.posted.at.Equal(p.posted.at) && p.posted.first < w.posted.first
-	}
-	reversed := slices.IndexFunc(all, func(w waiting) bool {
-		return w.Transaction != nil && w.Transaction.ID == p.Transaction.Reverses
-	})
-	if !slices.ContainsFunc(all[:reversed+1], follows) {
-		for i, w := range all {
-			if follows(w) {
-				all[i], p = p, w
-			}
-		}
-		return append(all, p)
-	}
-	moved, before, after := make(map[string]bool), []waiting{}, []waiting{p}
+	before, behind := make([]waiting, 0, len(all)+1), []waiting{p}
 	for _, w := range all {
-		if follows(w) || w.Transaction != nil && moved[w.Transaction.Reverses] {
-			moved[w.Transaction.ID] = true
-			after = append(after, w)
+		if slices.ContainsFunc(behind, w.follows) {
+			behind = append(behind, w)
 		} else {
 			before = append(before, w)
 		}
 	}
-	return append(before, after...)
+	return append(before, behind...)
+}
+
+// follows reports whether w must be behind a transaction: it reverses it, or has the same instant and a later KSUID. So
+// an import gives the transactions of an instant the same order.
+func (w waiting) follows(p waiting) bool {
+	if w.Transaction == nil {
+		return false
+	}
+	return w.Transaction.Reverses == p.Transaction.ID || w.posted.at.Equal(p.posted.at) && p.posted.first < w.posted.first
 }
 
 // postedOf returns a transaction, or the capture of a hold, to be written.

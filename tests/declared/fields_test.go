@@ -50,24 +50,7 @@ func TestEachFieldOfAResource(t *testing.T) {
 	for _, id := range []string{"USD", "EUR"} {
 		s.Must(201, "PUT", "/v1/assets/"+id, `{"name":"Money","scale":2}`)
 	}
-	api, err := client.New(client.Config{URL: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := httptest.NewServer(console.New(t.Context(), api, console.Address{URL: s.URL}))
-	t.Cleanup(site.Close)
-	page := func(path string) string {
-		r, err := http.Get(site.URL + console.Path + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Body.Close()
-		text, err := io.ReadAll(r.Body)
-		if err != nil || r.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %d, %v", path, r.StatusCode, err)
-		}
-		return string(text)
-	}
+	page := consoleOf(t, s)
 	schemas := s.Must(200, "GET", "/openapi.json", "")
 	for form, o := range map[string]client.Operation{
 		"asset": client.RegisterAsset.Untyped(), "account": client.OpenAccount.Untyped(), "group": client.RegisterGroup.Untyped(),
@@ -124,6 +107,28 @@ func TestEachFieldOfAResource(t *testing.T) {
 				s.Must(200, "PATCH", path("new"), jsonOf(map[string]any{f.JSON: one}))
 			}
 		}
+	}
+}
+
+// consoleOf returns a function that returns a page of the console of a ledger.
+func consoleOf(t *testing.T, s *system.System) func(path string) string {
+	api, err := client.New(client.Config{URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(console.New(t.Context(), api, console.Address{URL: s.URL}))
+	t.Cleanup(site.Close)
+	return func(path string) string {
+		r, err := http.Get(site.URL + console.Path + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v", path, r.StatusCode, err)
+		}
+		return string(text)
 	}
 }
 
