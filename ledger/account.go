@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ type Account struct {
 	ChangedAt time.Time // of the newest change, zero at version 1
 	ChangedBy string    // of the newest change, empty at version 1
 
-	opening *events.AccountOpened
+	opening events.AccountOpened
 	closing bool                     // see events.AccountChanged, likewise highest
 	highest map[string]events.Amount // nil at version 1
 }
@@ -35,7 +36,7 @@ type Account struct {
 func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Account {
 	a := Account{
 		ID: opening.ID, Name: opening.Name, Profile: opening.Profile, Overdraft: opening.Overdraft,
-		State: events.StateOpen, Version: 1, OpenedAt: opening.At, OpenedBy: opening.Actor, opening: &opening,
+		State: events.StateOpen, Version: 1, OpenedAt: opening.At, OpenedBy: opening.Actor, opening: opening,
 	}
 	if newest != nil {
 		a.Name, a.Profile, a.Overdraft = newest.Name, newest.Profile, newest.Overdraft
@@ -45,9 +46,16 @@ func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Acc
 	return a
 }
 
+// clone returns a copy that shares no map with a.
+func (a Account) clone() Account {
+	a.Overdraft.Limits, a.highest = maps.Clone(a.Overdraft.Limits), maps.Clone(a.highest)
+	a.opening.Overdraft.Limits = maps.Clone(a.opening.Overdraft.Limits)
+	return a
+}
+
 // reopening returns the opening with which the account would be what it is now, apart from its state.
 func (a Account) reopening() events.AccountOpened {
-	o := *a.opening
+	o := a.opening
 	o.Name, o.Profile, o.Overdraft = a.Name, a.Profile, a.Overdraft
 	return o
 }
@@ -95,8 +103,8 @@ func (l *Ledger) Account(ctx context.Context, id string) (Account, error) {
 // KnownAccount returns an account, perhaps an earlier version of it: it prefers the cache, at any age. Errors: those of
 // Account.
 func (l *Ledger) KnownAccount(ctx context.Context, id string) (Account, error) {
-	if known := l.accounts.anyAge(id); known != nil {
-		return *known, nil
+	if known, ok := l.accounts.anyAge(id); ok {
+		return known, nil
 	}
 	return l.Account(ctx, id)
 }
@@ -156,8 +164,8 @@ func (c *accountChange) run(ctx *command) (Account, error) {
 			return Account{}, c.fail(asError(err))
 		}
 		if wrote {
-			changed := NewAccount(*c.account.opening, &c.next)
-			c.ledger.accounts.add(&changed, read)
+			changed := NewAccount(c.account.opening, &c.next)
+			c.ledger.accounts.add(changed, read)
 			c.account = changed
 			if c.frozen = c.next.Closing; c.frozen {
 				continue

@@ -21,7 +21,7 @@ const (
 )
 
 // cache is a map that is bounded by the weight of its values. When it is full it evicts arbitrary entries; each costs
-// one read later. Pointers in it point to immutable values. It is safe for concurrent use.
+// one read later. It holds values, and nobody can write what is behind them. It is safe for concurrent use.
 type cache[K comparable, V any] struct {
 	most   int
 	weight func(V) int
@@ -90,7 +90,7 @@ func (r readTime) within(age time.Duration, now func() time.Time) bool {
 	return time.Since(r.monotonic) < age && now().UnixNano()-r.wall < int64(age)
 }
 
-func accountBytes(a *Account) int {
+func accountBytes(a Account) int {
 	size := definitionBytes(a) + limitBytes*(len(a.Overdraft.Limits)+len(a.highest))
 	if a.Version > 1 {
 		size += definitionBytes(a.opening) + limitBytes*len(a.opening.Overdraft.Limits)
@@ -99,8 +99,8 @@ func accountBytes(a *Account) int {
 }
 
 // definitionBytes counts the texts of a definition.
-func definitionBytes[E any](definition *E) int {
-	size, v := definitionMinimum, reflect.ValueOf(definition).Elem()
+func definitionBytes[E any](definition E) int {
+	size, v := definitionMinimum, reflect.ValueOf(definition)
 	for i := range v.NumField() {
 		if f := v.Field(i); f.Kind() == reflect.String {
 			size += f.Len()
@@ -123,7 +123,7 @@ type knownAccounts struct {
 }
 
 type knownAccount struct {
-	account *Account
+	account Account
 	readAt  readTime
 }
 
@@ -132,26 +132,27 @@ func newKnownAccounts(now func() time.Time) *knownAccounts {
 	return &knownAccounts{newCache[string](definitionsBytes, weight), now}
 }
 
-// anyAge returns a cached account of any age, nil if there is none.
-func (k *knownAccounts) anyAge(id string) *Account {
-	known, _ := k.cache.get(id)
-	return known.account
+// anyAge returns a cached account of any age.
+func (k *knownAccounts) anyAge(id string) (Account, bool) {
+	known, ok := k.cache.get(id)
+	return known.account.clone(), ok
 }
 
-// fresh returns a cached account that is fresh enough for debits, credits or both, nil if there is none.
-func (k *knownAccounts) fresh(id string, debited, credited bool) *Account {
+// fresh returns a cached account that is fresh enough for debits, credits or both.
+func (k *knownAccounts) fresh(id string, debited, credited bool) (Account, bool) {
 	known, ok := k.cache.get(id)
 	switch {
 	case !ok,
 		credited && !known.readAt.within(creditAge, k.now),
 		debited && known.account.Overdraft.Unlimited && !known.readAt.within(debitAge, k.now):
-		return nil
+		return Account{}, false
 	}
-	return known.account
+	return known.account.clone(), true
 }
 
 // add caches an account that was read at readAt or later.
-func (k *knownAccounts) add(a *Account, readAt readTime) {
+func (k *knownAccounts) add(a Account, readAt readTime) {
+	a = a.clone()
 	k.cache.change(a.ID, func(known knownAccount, ok bool) knownAccount {
 		if ok && known.readAt.within(creditAge, k.now) && (known.account.Version > a.Version ||
 			known.account.Version == a.Version && known.readAt.monotonic.After(readAt.monotonic)) {

@@ -204,8 +204,8 @@ func TestCachedAccountIsNotChanged(t *testing.T) {
 			return errors.Join(err, apply())
 		}}}
 		r.journal.fail = func(string) error {
-			if cached := r.CachedAccount("jane"); frozen == nil && cached != nil && cached.Version == 2 {
-				frozen = cached
+			if cached, ok := r.CachedAccount("jane"); frozen == nil && ok && cached.Version == 2 {
+				frozen = &cached
 			}
 			return nil
 		}

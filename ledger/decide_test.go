@@ -34,7 +34,7 @@ func TestBoundOfLargeAmounts(t *testing.T) {
 		"all":                {credits: most, ownCredits: posted, overdraft: posted, gross: events.NewAmount(7)},
 		"nothing":            {gross: addSaturating(posted, posted)},
 	} {
-		l.account = &Account{State: events.StateOpen}
+		l.account = Account{State: events.StateOpen}
 		spent, err := l.bound().Add(l.gross)
 		if err != nil || spent.Cmp(most) > 0 {
 			t.Errorf("%s: bound %v lets %v be spent", name, l.bound(), spent)
@@ -154,7 +154,7 @@ func TestCacheIsBounded(t *testing.T) {
 	opened := events.AccountOpened{ID: text, Name: text, Profile: text, Actor: text}
 	account := NewAccount(opened, &events.AccountChanged{Number: 2, Name: text, Profile: text, Actor: text})
 	asset, group := events.AssetRegistered{ID: text, Name: text, Description: text, Actor: text}, events.GroupRegistered{ID: text, Name: text, Description: text, Actor: text}
-	if a, b, c := accountBytes(&account), definitionBytes(&asset), definitionBytes(&group); a < 7000 || b < 4000 || c < 4000 {
+	if a, b, c := accountBytes(account), definitionBytes(asset), definitionBytes(group); a < 7000 || b < 4000 || c < 4000 {
 		t.Errorf("weights %d, %d and %d do not count all texts", a, b, c)
 	}
 
@@ -189,5 +189,25 @@ func TestHighestLimitsAreBounded(t *testing.T) {
 		if (refused != nil) != (n == events.HighestLimits) {
 			t.Errorf("%d assets: %v", n+1, refused)
 		}
+	}
+}
+
+// What a cache returns, and what it was given, can be written without changing what it holds.
+func TestCachesHoldValues(t *testing.T) {
+	limits := func(n int64) map[string]events.Amount { return map[string]events.Amount{"USD": events.NewAmount(n)} }
+	opening := events.AccountOpened{ID: "jane", Overdraft: events.Overdraft{Limits: limits(1)}}
+	given := NewAccount(opening, &events.AccountChanged{Number: 2, Overdraft: events.Overdraft{Limits: limits(2)}, Highest: limits(3)})
+	known := newKnownAccounts(time.Now)
+	known.add(given, readTimeNow(time.Now))
+	fresh, _ := known.fresh("jane", true, true)
+	anyAge, _ := known.anyAge("jane")
+	for _, a := range []Account{given, fresh, anyAge} {
+		for _, m := range []map[string]events.Amount{a.Overdraft.Limits, a.highest, a.opening.Overdraft.Limits} {
+			clear(m)
+		}
+	}
+	kept, _ := known.anyAge("jane")
+	if len(kept.Overdraft.Limits) != 1 || len(kept.highest) != 1 || len(kept.opening.Overdraft.Limits) != 1 {
+		t.Errorf("the cache holds %+v", kept)
 	}
 }

@@ -12,22 +12,22 @@ import (
 
 // definitions are the known accounts and assets that a request names. They are few, so searches are linear.
 type definitions struct {
-	accounts []*Account // each once
-	assets   []*events.AssetRegistered
+	accounts []Account // each once
+	assets   []events.AssetRegistered
 }
 
 // account returns an account, nil if it is not known.
 func (known *definitions) account(id string) *Account {
-	if i := slices.IndexFunc(known.accounts, func(a *Account) bool { return a.ID == id }); i >= 0 {
-		return known.accounts[i]
+	if i := slices.IndexFunc(known.accounts, func(a Account) bool { return a.ID == id }); i >= 0 {
+		return &known.accounts[i]
 	}
 	return nil
 }
 
 // asset returns an asset, nil if it is not known.
 func (known *definitions) asset(id string) *events.AssetRegistered {
-	if i := slices.IndexFunc(known.assets, func(a *events.AssetRegistered) bool { return a.ID == id }); i >= 0 {
-		return known.assets[i]
+	if i := slices.IndexFunc(known.assets, func(a events.AssetRegistered) bool { return a.ID == id }); i >= 0 {
+		return &known.assets[i]
 	}
 	return nil
 }
@@ -79,14 +79,14 @@ func (l *Ledger) definitionsOf(ctx context.Context, d draft) (*definitions, erro
 func (l *Ledger) cachedDefinitions(d draft) (known *definitions, keys lookupKeys) {
 	room := &struct { // enough for most requests
 		definitions
-		accounts [4]*Account
-		assets   [2]*events.AssetRegistered
+		accounts [4]Account
+		assets   [2]events.AssetRegistered
 	}{}
 	known = &room.definitions
 	known.accounts, known.assets = room.accounts[:0], room.assets[:0]
 	for _, leg := range d.legs {
 		if known.account(leg.Account) == nil {
-			if account := l.accounts.fresh(leg.Account, d.debits(leg.Account), d.credits(leg.Account)); account != nil {
+			if account, ok := l.accounts.fresh(leg.Account, d.debits(leg.Account), d.credits(leg.Account)); ok {
 				known.accounts = append(known.accounts, account)
 			} else if !slices.Contains(keys.accounts, leg.Account) {
 				keys.accounts = append(keys.accounts, leg.Account)
@@ -245,7 +245,7 @@ func (l *Ledger) lookup(ctx context.Context, keys lookupKeys) (f lookupResult, e
 		l.assets.put(asset.ID, asset)
 	}
 	if f.group != nil {
-		l.groups.put(f.group.ID, f.group)
+		l.groups.put(f.group.ID, *f.group)
 	}
 	return f, nil
 }
@@ -293,7 +293,7 @@ func decodeLookup(items []store.Item) (f lookupResult, _ error) {
 		case events.AccountOpened:
 			opened = append(opened, e)
 		case events.AssetRegistered:
-			f.assets = append(f.assets, &e)
+			f.assets = append(f.assets, e)
 		case events.GroupRegistered:
 			f.group = &e
 		}
@@ -303,8 +303,7 @@ func decodeLookup(items []store.Item) (f lookupResult, _ error) {
 		if change, ok := changed[opening.ID]; ok {
 			newest = &change
 		}
-		account := NewAccount(opening, newest)
-		f.accounts = append(f.accounts, &account)
+		f.accounts = append(f.accounts, NewAccount(opening, newest))
 	}
 	return f, nil
 }

@@ -20,8 +20,8 @@ const (
 // CacheOnePair lets l cache the credits of one pair only: each that is read evicts the one before.
 func (l *Ledger) CacheOnePair() { l.credits.cache.most = 1 }
 
-// CachedAccount returns the cached account, nil if there is none.
-func (l *Ledger) CachedAccount(id string) *Account { return l.accounts.anyAge(id) }
+// CachedAccount returns the cached account.
+func (l *Ledger) CachedAccount(id string) (Account, bool) { return l.accounts.anyAge(id) }
 
 // CreateGuard writes the guard of a pair without a version, and SetGuardVersion sets the version.
 func (l *Ledger) CreateGuard(ctx context.Context, p events.Pair) error { return l.createGuard(ctx, p) }

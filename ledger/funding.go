@@ -142,7 +142,7 @@ func (a *attempts) refreshAccounts(ctx context.Context, of []*limit) (changed bo
 	}
 	for _, l := range a.limits {
 		if now := found.account(l.pair.Account); now != nil && now.Version != l.account.Version {
-			l.setAccount(now)
+			l.setAccount(*now)
 			changed = true
 		}
 	}
@@ -246,7 +246,7 @@ func (a *attempts) areShort(ctx context.Context) (short bool, _ *Error) {
 	}
 	for _, l := range a.limits {
 		if now := found.account(l.pair.Account); now != nil {
-			l.setAccount(now)
+			l.setAccount(*now)
 		}
 		l.guard = found.guards[l.pair]
 		l.short = l.exceeds()

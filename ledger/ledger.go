@@ -35,8 +35,8 @@ type Ledger struct {
 
 	clock     store.Clock
 	accounts  *knownAccounts
-	assets    *cache[string, *events.AssetRegistered]
-	groups    *cache[string, *events.GroupRegistered]
+	assets    *cache[string, events.AssetRegistered]
+	groups    *cache[string, events.GroupRegistered]
 	credits   *knownCredits
 	reversed  *cache[string, Lifecycle] // see remember
 	reversing queues                    // of reversals, by the transaction that they reverse

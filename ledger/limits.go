@@ -12,7 +12,7 @@ type limit struct {
 	gross      events.Amount // the sum of the pending requests' debits of the pair, above zero
 	ownCredits events.Amount // those of their credits that the debits may spend
 	credits    events.Amount // credits known to be committed; never falls during a command
-	account    *Account      // as last read
+	account    Account       // as last read
 	overdraft  events.Amount // of account
 	isReversal bool          // only reversals debit the pair: they may debit a closed account
 
@@ -41,7 +41,7 @@ func appendLimits(limits []*limit, r *request) []*limit {
 			continue
 		}
 		l := &limit{pair: pair, isReversal: r.isReversal()}
-		l.setAccount(a)
+		l.setAccount(*a)
 		if limits == nil {
 			limits = make([]*limit, 0, 2) // enough for most requests
 		}
@@ -59,7 +59,7 @@ func (l *limit) raise(known events.Amount) {
 
 // setAccount sets the account. A closed account has no overdraft, so that a reversal cannot leave it with a debt that
 // nobody can pay.
-func (l *limit) setAccount(a *Account) {
+func (l *limit) setAccount(a Account) {
 	l.account, l.overdraft = a, a.Overdraft.Limits[l.pair.Asset]
 	if a.State == events.StateClosed {
 		l.overdraft = events.Amount{}

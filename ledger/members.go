@@ -63,7 +63,7 @@ func (l *Ledger) setRole(ctx context.Context, shape []FieldError, r GrantMember)
 // Errors: CodeGroupNotFound, CodeThrottled, CodeUnavailable.
 func (l *Ledger) Group(ctx context.Context, id string) (events.GroupRegistered, error) {
 	if group, ok := l.groups.get(id); ok {
-		return *group, nil
+		return group, nil
 	}
 	found, err := l.lookupValid(ctx, id, lookupKeys{group: id})
 	return definition(found.group, err, GroupNotFound())

@@ -16,7 +16,7 @@ import (
 // Errors: CodeAssetNotFound, CodeThrottled, CodeUnavailable.
 func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, error) {
 	if asset, ok := l.assets.get(id); ok {
-		return *asset, nil
+		return asset, nil
 	}
 	found, err := l.lookupValid(ctx, id, lookupKeys{assets: []string{id}})
 	return definition(found.asset(id), err, refuse(CodeAssetNotFound, "There is no such asset."))
@@ -61,14 +61,14 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 	r.Profile, r.At = storedProfile(r.Profile), l.instant()
 	read := readTimeNow(l.now)
 	var opening events.AccountOpened
-	if cached := l.accounts.anyAge(r.ID); cached != nil {
-		opening = *cached.opening
+	if cached, ok := l.accounts.anyAge(r.ID); ok {
+		opening = cached.opening
 	} else if opening, created, err = putDefinition(c, l, events.AccountOpened(r)); err != nil {
 		return account, false, err
 	}
 	if created {
 		account = NewAccount(opening, nil)
-		l.accounts.add(&account, read)
+		l.accounts.add(account, read)
 		return account, true, nil
 	}
 	if account, err = l.Account(c, r.ID); err != nil {
@@ -136,17 +136,17 @@ func cloneOverdraft(o events.Overdraft) events.Overdraft {
 // define puts a definition with an id, unless it is cached or stored. created is false if it was. If the stored one is
 // not the wanted one, the error has the code, and what was done to define it.
 func define[E events.Event](
-	c *command, l *Ledger, known *cache[string, *E], id string, wanted E, otherwise Code, what string,
+	c *command, l *Ledger, known *cache[string, E], id string, wanted E, otherwise Code, what string,
 ) (stored E, created bool, err error) {
 	if cached, ok := known.get(id); ok {
-		stored = *cached
+		stored = cached
 	} else if stored, created, err = putDefinition(c, l, wanted); err != nil {
 		return stored, false, err
 	}
 	if refused := definedOtherwise(otherwise, what, differences(stored, wanted)); refused != nil {
 		return *new(E), false, refused
 	}
-	known.put(id, &stored) // last, because a cached definition must not change
+	known.put(id, stored)
 	return stored, created, nil
 }
 

@@ -297,7 +297,7 @@ func (r *request) inBatch(err error) *Error {
 
 // allows reports whether an account's state allows a leg of a transaction. A frozen account is not debited: it gives
 // no quantity, and no cost alone. A closed one gets nothing, but a reversal may debit it, and correct a cost alone.
-func (a *Account) allows(leg events.Leg, isReversal bool) bool {
+func (a Account) allows(leg events.Leg, isReversal bool) bool {
 	switch a.State {
 	case events.StateFrozen:
 		return leg.Quantity.Sign() > 0 || leg.Quantity.IsZero() && leg.Cost.Sign() >= 0
@@ -308,7 +308,7 @@ func (a *Account) allows(leg events.Leg, isReversal bool) bool {
 }
 
 // allowsDebit reports whether an account's state allows that a quantity is taken from it.
-func allowsDebit(a *Account, isReversal bool) bool {
+func allowsDebit(a Account, isReversal bool) bool {
 	return a.allows(events.Leg{Quantity: events.NewAmount(-1)}, isReversal)
 }
 
@@ -342,14 +342,14 @@ func (r *request) checkStates(ctx context.Context, l *Ledger) *Error {
 			a = now
 		}
 		if !hasGuard(leg) && !a.allows(leg, r.isReversal()) {
-			return stateError(r.draft, a)
+			return stateError(r.draft, *a)
 		}
 	}
 	return nil
 }
 
 // stateError is the error of a transaction that the state of an account forbids. Its Fields are those with the account.
-func stateError(d draft, a *Account) *Error {
+func stateError(d draft, a Account) *Error {
 	code, is, rule := CodeAccountFrozen, " is frozen: it cannot be debited.", "names a frozen account"
 	if a.State == events.StateClosed {
 		code, is, rule = CodeAccountClosed, " is closed.", "names a closed account"
