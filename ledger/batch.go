@@ -184,17 +184,20 @@ func (d draft) validate() *Error {
 
 // postAtomic carries out all requests in one transaction of the store. Error: that of the first refused request.
 func (l *Ledger) postAtomic(c *command, batch []*request) error {
+	leave, err := l.takeTurns(c, batch...)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	l.prefetch(c, batch)
 	// What the requests end or reverse is read several at a time. Each request reads what it still misses.
 	_ = parallel(c, len(batch), func(ctx context.Context, i int) error {
-		other := batch[i].other()
-		if other == "" {
+		r := batch[i]
+		if r.other() == "" {
 			return nil
 		}
-		read, err := l.Lifecycle(ctx, other)
-		if err == nil {
-			batch[i].ahead = &read
-		}
+		_, err := r.readOther(ctx, l)
+		r.ahead = r.last
 		return err
 	})
 	return l.carryOut(c, batch...)
@@ -399,6 +402,11 @@ func (a *attempts) only(r *request) *attempts {
 func (a *attempts) postAlone(c *command, waits bool) error {
 	switch {
 	case !waits && hasTime(c):
+		leave, err := a.ledger.takeTurns(c, a.pending...)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		return a.carryOut(c)
 	case a.unknown:
 		return unknownError(a.pending[0].ID, context.DeadlineExceeded)

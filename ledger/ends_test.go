@@ -391,7 +391,7 @@ func TestUnknownReversalIsListedBeforeItIsAcknowledged(t *testing.T) {
 		r.paid()
 		r.journal.steps = []appended{applied(errUnknown)}
 		r.journal.fail = func(name string) error {
-			if name == "Lifecycle" && len(r.journal.sent) > 0 {
+			if name == "Newest" && len(r.journal.sent) > 0 {
 				return errUnavailable
 			}
 			return nil

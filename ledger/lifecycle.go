@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -85,6 +86,24 @@ func (l Lifecycle) Left() []events.Taken {
 // reversedBy reports whether the transaction with an id is one of the reversals.
 func (l Lifecycle) reversedBy(id string) bool {
 	return slices.ContainsFunc(l.Reversals, func(r events.TransactionReversed) bool { return r.By == id })
+}
+
+// Transaction reads a transaction as it was posted or placed, strongly consistent, in one request of one item. Errors:
+// those of Lifecycle.
+func (l *Ledger) Transaction(ctx context.Context, id string) (events.TransactionPosted, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	if !events.ValidID(id) {
+		return events.TransactionPosted{}, TransactionNotFound()
+	}
+	header, err := readEvent[events.TransactionPosted](ctx, l, store.Transaction.Key(id))
+	switch {
+	case errors.Is(err, store.ErrAbsent):
+		err = TransactionNotFound()
+	case err != nil:
+		err = asError(fmt.Errorf("read transaction: %w", err))
+	}
+	return header, err
 }
 
 // Lifecycle reads a transaction with its end and its reversals, strongly consistent, in one request for each megabyte.

@@ -237,7 +237,7 @@ func (a *attempts) answerFound(c *command, r *request, stored events.Event) (err
 // that only its writer knows.
 func (l *Ledger) awaitReversal(ctx context.Context, r *request) error {
 	for failed := 1; ; failed++ {
-		lifecycle, err := l.Lifecycle(ctx, r.reverses)
+		lifecycle, err := r.readOther(ctx, l)
 		switch {
 		case err != nil, lifecycle.reversedBy(r.ID):
 			return err

@@ -37,14 +37,12 @@ func (l *Ledger) post(ctx context.Context, d draft) (Posted, error) {
 		return Posted{}, err
 	}
 	defer cancel()
-	if d.isReversal() { // those of one transaction need its next number, one after the other
-		leave, ok := l.reversing.enter(c, d.reverses)
-		if !ok {
-			return Posted{}, busy(CodeContention, "Other reversals of the transaction came first.", context.Cause(c))
-		}
-		defer leave()
-	}
 	r := &request{draft: d}
+	leave, err := l.takeTurns(c, r)
+	if err != nil {
+		return Posted{}, err
+	}
+	defer leave()
 	err = l.carryOut(c, r)
 	return r.answer, err
 }
@@ -133,6 +131,9 @@ func (a *attempts) run(c *command) error {
 			}
 			if retryNow {
 				a.failed++
+				if err := a.replan(c); err != nil {
+					return err
+				}
 				continue
 			}
 		case declined(err), errors.Is(err, store.ErrConflict):
@@ -148,16 +149,25 @@ func (a *attempts) run(c *command) error {
 		if len(a.pending) == 0 {
 			return nil
 		}
+		if slices.ContainsFunc(a.pending, isOutdated) {
+			a.failed = min(a.failed, quickAttempts) // who waits longer and longer never comes first
+		}
 		if a.joint && !a.unknown && a.failed == jointTries || !a.again(c, err) {
 			return a.fail(c, asError(err))
 		}
-		if slices.ContainsFunc(a.pending, isOutdated) {
-			if err := a.plan(c); err != nil {
-				return err
-			}
+		if err := a.replan(c); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// replan plans the pending requests again if a reversal among them needs another number.
+func (a *attempts) replan(c *command) error {
+	if !slices.ContainsFunc(a.pending, isOutdated) {
+		return nil
+	}
+	return a.plan(c)
 }
 
 // commit builds the commit of one attempt. It mints the KSUIDs right before the attempt, and the id of a transaction
@@ -224,14 +234,15 @@ func (a *attempts) append(ctx context.Context, c *commit) (at time.Time, err err
 // handleCancelled uses the reasons of a cancellation: it answers requests whose event exists, and brings the limits up
 // to date. retryNow is true when the next attempt need not wait. An error is final.
 func (a *attempts) handleCancelled(c *command, sent *commit, why *store.Cancelled) (retryNow bool, _ error) {
-	allAbsent, next := true, 0
+	allAbsent, learned, next := true, true, 0
 	for _, r := range sent.requests {
 		own := why.Reasons[next : next+r.eventCount()]
 		next += r.eventCount()
 		allAbsent = allAbsent && own[0].Is == store.CauseNone
 		if own[0].Is != store.CauseCondition {
-			if r.isReversal() && own[1].Is != store.CauseNone {
+			if r.isReversal() && (own[1].Is == store.CauseCondition || own[1].Is == store.CauseConflict) {
 				r.reversal = 0 // another one has this number, or is about to
+				learned = r.learn(own[1].Old) && learned
 			}
 			continue
 		}
@@ -248,8 +259,14 @@ func (a *attempts) handleCancelled(c *command, sent *commit, why *store.Cancelle
 			return false, err
 		}
 	}
-	if outdated := slices.ContainsFunc(a.pending, isOutdated); retryNow || outdated {
-		return !outdated, nil // only what waits is planned again
+	switch outdated := slices.ContainsFunc(a.pending, isOutdated); {
+	case outdated && (!learned || len(a.sent)%(quickAttempts+1) == 0):
+		for _, r := range a.pending {
+			r.ahead = nil // it is read again after the wait
+		}
+		return false, nil
+	case outdated, retryNow:
+		return true, nil
 	}
 	refused, err := sent.refusals(why)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 )
 
 // request is one of the requests that a command carries out in one transaction of the store: its draft, its plan and
@@ -52,6 +53,22 @@ func (r *request) readOther(ctx context.Context, l *Ledger) (Lifecycle, error) {
 		l.remember(*r.last)
 	}
 	return *r.last, nil
+}
+
+// learn adds the reversal that has the number of this one, as the store returned it when it refused the number. Numbers
+// have no gaps, so the request can be planned again without a read. It reports false if the store returned none.
+func (r *request) learn(stored store.Item) bool {
+	if stored == nil || r.last == nil {
+		return false
+	}
+	e, err := store.Only[events.TransactionReversed](store.DecodeEvent(stored))
+	if err != nil || e.Number != int64(len(r.last.Reversals))+1 {
+		return false
+	}
+	known := *r.last
+	known.Reversals = append(slices.Clip(known.Reversals), e)
+	r.ahead = &known
+	return true
 }
 
 // plan is what a request writes, as decided from what was read: a transaction, or the end of a hold. Each attempt mints

@@ -121,12 +121,12 @@ type onceAway struct {
 	failed bool
 }
 
-func (o *onceAway) Lifecycle(ctx context.Context, id string) (ledger.Lifecycle, error) {
+func (o *onceAway) Transaction(ctx context.Context, id string) (events.TransactionPosted, error) {
 	if !o.failed {
 		o.failed = true
-		return ledger.Lifecycle{}, &ledger.Error{Code: ledger.CodeUnavailable}
+		return events.TransactionPosted{}, &ledger.Error{Code: ledger.CodeUnavailable}
 	}
-	return o.Resources.Lifecycle(ctx, id)
+	return o.Resources.Transaction(ctx, id)
 }
 
 // If the check of a request of a batch fails, the later ones for its transaction wait: the reversal of a hold is not

@@ -47,6 +47,8 @@ type Resources interface {
 	Account(ctx context.Context, id string) (ledger.Account, error)
 	// KnownAccount returns an account that may be stale.
 	KnownAccount(ctx context.Context, id string) (ledger.Account, error)
+	// Transaction reads one item, and Lifecycle a transaction with its end and all its reversals.
+	Transaction(ctx context.Context, id string) (events.TransactionPosted, error)
 	Lifecycle(ctx context.Context, id string) (ledger.Lifecycle, error)
 }
 

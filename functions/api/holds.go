@@ -51,7 +51,7 @@ func (a *api) reversals(
 	if r.caller.Admin {
 		page, err = a.config.Lists.ReversalsOf(r.ctx(), in.ID, s)
 		if err == nil && len(page.Items) == 0 {
-			_, err = a.config.Resources.Lifecycle(r.ctx(), in.ID) // is there a transaction?
+			_, err = a.config.Resources.Transaction(r.ctx(), in.ID) // is there a transaction?
 		}
 	} else {
 		page, err = a.visibleReversals(r, in.ID, s)

@@ -328,7 +328,7 @@ func (a *api) permitEnds(ctx context.Context, items []*batched, left int) error 
 
 // endOrReversal returns the id of the transaction that a request of a batch ends or reverses, and whether that debits
 // the account of a leg. debits is nil for a request that posts a new transaction.
-func endOrReversal(asked ledger.Request) (id string, debits func(ledger.Lifecycle, int) bool) {
+func endOrReversal(asked ledger.Request) (id string, debits func(events.TransactionPosted, int) bool) {
 	switch c := asked.(type) {
 	case ledger.CaptureRequest:
 		return c.Transaction, debitedByHold

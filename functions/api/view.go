@@ -103,19 +103,19 @@ func (r *request) permitLegs(ctx context.Context, header events.TransactionPoste
 // role of the route on the account of a leg. shown is the number of the transaction's legs, 0 if a user may not know
 // it.
 func (a *api) permitEndOrReversal(
-	ctx context.Context, r *request, id string, debits func(ledger.Lifecycle, int) bool,
+	ctx context.Context, r *request, id string, debits func(events.TransactionPosted, int) bool,
 ) (shown int, _ error) {
 	if r.caller.Admin {
 		return 0, nil
 	}
-	lifecycle, err := a.config.Resources.Lifecycle(ctx, id)
+	header, err := a.config.Resources.Transaction(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	legs, needed := lifecycle.Header.Legs, r.rule.role
+	legs, needed := header.Legs, r.rule.role
 	needs := func(leg events.Leg) access.Role {
 		for i := range legs {
-			if legs[i].Account == leg.Account && debits(lifecycle, i) {
+			if legs[i].Account == leg.Account && debits(header, i) {
 				return needed
 			}
 		}
@@ -124,7 +124,7 @@ func (a *api) permitEndOrReversal(
 	if err := r.look(ctx, legs, needs); err != nil {
 		return 0, err
 	}
-	_, byUser := access.UserOf(lifecycle.Header.Actor)
+	_, byUser := access.UserOf(header.Actor)
 	weak := func(leg events.Leg) bool { return needs(leg) == needed && r.seen[leg.Account].Role < needed }
 	switch {
 	case !r.seen.any(legs):
@@ -139,15 +139,15 @@ func (a *api) permitEndOrReversal(
 }
 
 // debitedByHold reports whether the i-th leg of a hold debits its account.
-func debitedByHold(l ledger.Lifecycle, i int) bool { return l.Header.Legs[i].Quantity.Sign() <= 0 }
+func debitedByHold(t events.TransactionPosted, i int) bool { return t.Legs[i].Quantity.Sign() <= 0 }
 
 // debitedBy returns a function that reports whether the reversal of a part debits the account of the i-th leg. For a
 // hold, the planned legs count, because it may be captured before the reversal is executed.
-func debitedBy(p ledger.Part) func(ledger.Lifecycle, int) bool {
-	return func(l ledger.Lifecycle, i int) bool {
+func debitedBy(p ledger.Part) func(events.TransactionPosted, int) bool {
+	return func(t events.TransactionPosted, i int) bool {
 		if i < len(p.Postings) && p.Postings[i].IsZero() {
 			return false
 		}
-		return l.Header.Legs[i].Quantity.Sign() >= 0
+		return t.Legs[i].Quantity.Sign() >= 0
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
-	"ledger.example/projections"
 	"ledger.example/tests/full"
 )
 
@@ -58,33 +57,13 @@ func (l load) run(t *testing.T, seconds int) (m met) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
-		db := memdb.New(memdb.Options{Between: func(ctx context.Context) {
-			if begun, ok := ctx.Value(isBlocking{}).(*bool); ok && !*begun {
-				*begun = true
-				time.Sleep(l.blocks)
-			}
-		}})
 		var writes atomic.Int64
-		client := db.DynamoDB(func(o *dynamodb.Options) {
-			o.Retryer = aws.NopRetryer{}
-			o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-				return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("cost.network",
-					func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
-						middleware.InitializeOutput, middleware.Metadata, error) {
-						if _, isWrite := in.Parameters.(*dynamodb.TransactWriteItemsInput); isWrite {
-							writes.Add(1)
-						}
-						time.Sleep(roundTrip / 2)
-						defer time.Sleep(roundTrip / 2)
-						return next.HandleInitialize(context.WithValue(ctx, isBlocking{}, new(bool)), in)
-					}), middleware.Before)
-			})
+		table := slowTable(t, l.blocks, steady, func(write bool) {
+			if write {
+				writes.Add(1)
+			}
 		})
-		if _, err := dynamolocal.CreateTable(t.Context(), db.DynamoDB(), region); err != nil {
-			t.Fatal(err)
-		}
-		table := store.NewTable(client, region)
-		bank := ledger.New(ledger.Config{Table: table, Projections: projections.NewReader(table, nil)})
+		bank := openBank(table)
 		l.open(t, bank)
 		writes.Store(0)
 
@@ -123,6 +102,40 @@ func (l load) run(t *testing.T, seconds int) (m met) {
 		m.writes = int(writes.Load())
 	})
 	return m
+}
+
+// steady and varied are the ways to a store that is roundTrip away, always and on average.
+func steady() time.Duration { return roundTrip / 2 }
+func varied() time.Duration { return roundTrip/4 + rand.N(roundTrip/2) }
+
+// slowTable returns a table in memory, which is away by the duration that way returns. It blocks the items of a
+// transaction for a time, as DynamoDB does: others on the same items conflict. count is called for each request.
+func slowTable(t *testing.T, blocks time.Duration, way func() time.Duration, count func(isWrite bool)) store.Table {
+	t.Helper()
+	db := memdb.New(memdb.Options{Between: func(ctx context.Context) {
+		if begun, ok := ctx.Value(isBlocking{}).(*bool); ok && !*begun {
+			*begun = true
+			time.Sleep(blocks)
+		}
+	}})
+	if _, err := dynamolocal.CreateTable(t.Context(), db.DynamoDB(), region); err != nil {
+		t.Fatal(err)
+	}
+	slow := middleware.InitializeMiddlewareFunc("cost.network",
+		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+			middleware.InitializeOutput, middleware.Metadata, error) {
+			_, isWrite := in.Parameters.(*dynamodb.TransactWriteItemsInput)
+			count(isWrite)
+			time.Sleep(way())
+			defer func() { time.Sleep(way()) }()
+			return next.HandleInitialize(context.WithValue(ctx, isBlocking{}, new(bool)), in)
+		})
+	return store.NewTable(db.DynamoDB(func(o *dynamodb.Options) {
+		o.Retryer = aws.NopRetryer{}
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(slow, middleware.Before)
+		})
+	}), region)
 }
 
 // open registers the asset, opens the accounts, funds them, and makes the first debit of each.

@@ -51,4 +51,11 @@ func TestReversalsReadOnlyNewerOnes(t *testing.T) {
 	if n := reverse(first, "last"); n != 2 {
 		t.Errorf("after a reversal by another process it reads %d items", n)
 	}
+	// A user's request reads their role and the header before that, and none of the reversals.
+	first.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/ann", `{"role":"operator"}`)
+	read = 0
+	first.Must(http.StatusCreated, "POST", "/v1/transactions/t/reversals", `{"id":"ann","quantity":"1"}`, "Ledger-User", "ann")
+	if read > 3 {
+		t.Errorf("a user's reversal reads %d items", read)
+	}
 }
