@@ -12,8 +12,9 @@ import (
 // BatchMax is the maximum number of requests in a batch.
 const BatchMax = 100
 
-// BatchPostingsMax is the maximum number of postings of a batch's requests together. A transfer has two, as has a trade.
-// One that is settled has four. A capture, a release and a reversal count as four, or as the postings that they list.
+// BatchPostingsMax is the maximum number of postings of a batch's requests together. A transfer has two, and so has a
+// trade. One that is settled has four. A capture, a release and a reversal count as four, or as the postings that they
+// list.
 const BatchPostingsMax = 400
 
 const batchesPath = "/v1/batches"

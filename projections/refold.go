@@ -311,20 +311,21 @@ func (r *refold) worthSealing() bool {
 	return settled > r.projector.tuning.Unsealed || r.settled.Time().Sub(r.entry.above[0].ID.Time()) > unsealedFor
 }
 
-// countedAssets is the maximum number of assets of an account whose balances are counted when one is created. They are
-// about 10 read units.
-const countedAssets = 100
+// CountedAssets is the maximum number of assets of an account whose balances are counted when one is created: about 40
+// read units. It is also the maximum for which Repairer.CountSummary recomputes the summary. Each asset takes a few
+// requests then, and all must finish within the time limit of a Lambda function.
+const CountedAssets = 500
 
 // mayBeCounted reports whether the stored summary may count a balance already that is to be created: its item may have
 // been lost. The summary then counts more balances than are stored. It makes one request, none if the summary counts no
-// balance, or more than countedAssets. Of these accounts, a new balance is in doubt unless its first posting is the one
-// that triggered this refold: a lost one whose first posting is delivered again is counted twice until a rebuild.
+// balance, or more than CountedAssets. Of these accounts, a new balance is in doubt unless its first posting is the one
+// that triggered this refold. A lost one counts twice there until a rebuild, and the doubt is logged.
 func (r *refold) mayBeCounted(ctx context.Context, stored Summary) (bool, error) {
 	isNew := r.stored.Head.Count == 0 && r.balance.Head.Count > 0
 	switch {
 	case !isNew || r.projector.repairer == nil || stored.Assets == 0:
 		return false, nil
-	case stored.Assets > countedAssets:
+	case stored.Assets > CountedAssets:
 		return len(r.dirty) == 0 || r.dirty[0].id != r.balance.First, nil
 	}
 	visible, err := r.views.countBalances(ctx, r.balance.Account)

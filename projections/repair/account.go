@@ -92,10 +92,6 @@ func (b *Rebuilder) namesIn(
 	return slices.Compact(names), strays, nil
 }
 
-// recountAssets is the maximum number of assets for which CountSummary recomputes the summary. Each takes a few
-// requests, and all must finish within the time limit of a Lambda function.
-const recountAssets = 500
-
 // errMalformedBalance is returned for a balance that cannot be counted in a summary.
 var errMalformedBalance = errors.New("malformed balance")
 
@@ -156,15 +152,15 @@ func (b *Rebuilder) countSummary(
 }
 
 // CountSummary implements projections.Repairer. It computes the summary from the balance of c and all other balances.
-// If one of them is malformed, or if there are too many, it adds c's balance to the stored summary instead, and logs
-// that the account needs a rebuild.
+// If one of them is malformed, or if there are more than projections.CountedAssets, it adds c's balance to the stored
+// summary instead, and logs that the account needs a rebuild.
 func (b *Rebuilder) CountSummary(ctx context.Context, c *projections.Change) error {
 	found, err := b.storedSummary(ctx, c.Balance.Account)
 	if err != nil {
 		return err
 	}
 	s, err := found.Value, errMalformedBalance
-	if s.Assets <= recountAssets {
+	if s.Assets <= projections.CountedAssets {
 		s, err = b.countSummary(ctx, found, c.Balance.Asset)
 	}
 	switch {

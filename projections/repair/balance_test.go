@@ -148,6 +148,26 @@ func TestRefoldRestoresALostBalance(t *testing.T) {
 	})
 }
 
+// A lost balance counts once in the summary also if its first posting is delivered again, in accounts of as many assets
+// as a summary can be recomputed of.
+func TestALostBalanceOfALargeAccountCountsOnce(t *testing.T) {
+	b := newBook(t)
+	k, first := jane, []events.KSUID(nil)
+	for n := range projections.CountedAssets {
+		k.Asset = fmt.Sprintf("X%03d", n)
+		first = b.PostOnes(k, 1)
+		b.Refold(k, first...)
+	}
+	b.Damage().LoseBalance(k)
+	b.Projector, _ = on(b.Table, b.Clock, tuning)
+	b.Refold(k, first...)
+	s, err := b.Summary(t.Context(), k.Account)
+	b.Must(err)
+	if s.Assets != projections.CountedAssets || s.Holdings != s.Assets {
+		t.Errorf("%d of %d balances are counted, %d holdings", s.Assets, projections.CountedAssets, s.Holdings)
+	}
+}
+
 // If the rebuild of a lost balance is interrupted, the next refold completes it, and the segments remain the same.
 func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	b := segmented(t)

@@ -82,10 +82,10 @@ func byPostings(t *testing.T, n int) []line {
 }
 
 // TestCostByAssets measures accounts with different numbers of assets, with one posting each. The account's page and
-// the longest page of a list have 100 balances.
+// the longest page of a list have 100 balances. Up to projections.CountedAssets, a first posting reads all balances.
 func TestCostByAssets(t *testing.T) {
 	measureGrowth(t, figures{heading: "By assets in one account", of: "assets"}, []int{1, 100, 10_000}, *maxAssets,
-		[2]int{200, 400}, 200, byAssets)
+		[2]int{projections.CountedAssets + 1, 1000}, projections.CountedAssets+1, byAssets)
 }
 
 func assetName(i int) string { return fmt.Sprintf("A%05d", i) }
