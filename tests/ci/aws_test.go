@@ -57,6 +57,7 @@ func TestAWSCheck(t *testing.T) {
 		{"alarms", "alarm_configuration", "a deployment that is not gradual: 2, not 0"},
 		{"acceptance", "acceptance", "1 tests fail"},
 		{"balance", "hot_spender", "hot-spender:"},
+		{"finding", "audit", "verify: finding: list_missing"},
 		{"table", "leftovers", "tables that remain: 1, not 0"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
