@@ -16,6 +16,9 @@ func (l *Ledger) takeTurns(c *command, requests ...*request) (leave func(), _ er
 			keys = append(keys, r.reverses)
 		}
 	}
+	if keys == nil {
+		return func() {}, nil
+	}
 	slices.Sort(keys) // all commands wait in the same order, so that none waits for one that waits for it
 	keys = slices.Compact(keys)
 	end, _ := c.Deadline()

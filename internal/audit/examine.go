@@ -73,8 +73,8 @@ const (
 )
 
 // recheckGuard compares the guard of a pair with its debits in stable reads. Backdated debits may have come before the
-// recent postings since those were counted. So if the guard seems wrong, all before them are counted again. If there are
-// more now, the guard is compared once more. Without a stable read, or if there are always more, the issues are
+// recent postings since those were counted. So if the guard seems wrong, all before them are counted again. If there
+// are more now, the guard is compared once more. Without a stable read, or if there are always more, the issues are
 // unsettled: a slow commit may last for all reads of one look.
 func (a *Audit) recheckGuard(ctx context.Context, p pair, result *comparison) {
 	for range recounts {

@@ -244,7 +244,8 @@ func (w waiting) follows(p waiting) bool {
 	if w.Transaction == nil {
 		return false
 	}
-	return w.Transaction.Reverses == p.Transaction.ID || w.posted.at.Equal(p.posted.at) && p.posted.first < w.posted.first
+	isLater := w.posted.at.Equal(p.posted.at) && p.posted.first < w.posted.first
+	return isLater || w.Transaction.Reverses == p.Transaction.ID
 }
 
 // postedOf returns a transaction, or the capture of a hold, to be written.

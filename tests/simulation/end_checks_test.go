@@ -131,12 +131,12 @@ func (h *history) checkWriter(op *operation, writer *call, allowed ledger.Code) 
 	}
 }
 
-// isCallOf reports whether a call sent the atomic batch b, which may be nil.
-func (b *operation) isCallOf(c *call) bool {
-	if b == nil || !b.atomic {
+// isCallOf reports whether a call sent the atomic batch op, which may be nil.
+func (op *operation) isCallOf(c *call) bool {
+	if op == nil || !op.atomic {
 		return false
 	}
-	_, isCall := b.calls[c]
+	_, isCall := op.calls[c]
 	return isCall
 }
 
