@@ -61,8 +61,8 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// FuzzGateway passes any event as one of a gateway. An event with an invalid body is an error. All others are answered
-// as over HTTP.
+// FuzzGateway passes any event as one of a gateway. One of another kind or with an invalid body is an error. All others
+// are answered as over HTTP.
 func FuzzGateway(f *testing.F) {
 	fix, other := newFixture(f), newFixture(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -71,6 +71,12 @@ func FuzzGateway(f *testing.F) {
 			return
 		}
 		out, err := Gateway(fix)(t.Context(), e)
+		if isForeign := e.RequestContext.HTTP.Method == ""; isForeign {
+			if err == nil {
+				t.Fatalf("%s: an event of another kind is answered with %d", text, out.StatusCode)
+			}
+			return
+		}
 		body := []byte(e.Body)
 		if e.IsBase64Encoded {
 			decoded, wrong := base64.StdEncoding.DecodeString(e.Body)
