@@ -55,9 +55,10 @@ func (m *Minter) MintAfter(after KSUID, n int) ([]KSUID, time.Time, error) {
 
 // MintAt returns n increasing KSUIDs of the instant t, cut to microseconds. It is for postings with an effective date.
 // They follow those that Mint minted at that instant, and among each other they are in the order of the calls (as
-// exactly as the clocks of several processes agree), so that an import keeps the order of its postings. They have no
-// effect on those of Mint. Errors: those of Mint.
-func (m *Minter) MintAt(t time.Time, n int) ([]KSUID, error) {
+// exactly as the clocks of several processes agree), so that an import keeps the order of its postings. They follow
+// after, too, if that has the same instant, whichever process minted it. They have no effect on those of Mint. Errors:
+// those of Mint.
+func (m *Minter) MintAt(t time.Time, n int, after KSUID) ([]KSUID, error) {
 	if !hasKSUID(t) {
 		return nil, ErrTime
 	}
@@ -72,7 +73,10 @@ func (m *Minter) MintAt(t time.Time, n int) ([]KSUID, error) {
 		return nil, err
 	}
 	m.past = max(m.past+1, uint64(now.UnixMicro()-epochSecond*1e6))
-	last.hi = 1<<39 | m.past>>16
+	if instant, other, err := parseTail(after); err == nil && instant == t.UnixMicro() && other.hi >= pastBit {
+		m.past = max(m.past, (other.hi-pastBit)<<16+other.lo>>48+1)
+	}
+	last.hi = pastBit | m.past>>16
 	last.lo = m.past<<48 | last.lo>>17 // 47 random bits, and room for the steps
 	var room [PostingsMax]tail
 	tails, _ := last.climb(steps, room[:0])
@@ -95,12 +99,10 @@ func spell(instant int64, tails []tail) []KSUID {
 
 // follow makes all KSUIDs that m will mint greater than k.
 func (m *Minter) follow(k KSUID) {
-	id, err := ksuid.Parse(string(k))
+	instant, last, err := parseTail(k)
 	if err != nil {
 		return
 	}
-	instant := k.Time().UnixMicro()
-	last := tail{hi: binary.BigEndian.Uint64(id[4:]) & (1<<40 - 1), lo: binary.BigEndian.Uint64(id[12:])}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	newer := instant == m.newest && (last.hi > m.tail.hi || last.hi == m.tail.hi && last.lo > m.tail.lo)
@@ -159,6 +161,19 @@ const (
 	tailBytes = 13
 	stepBytes = 4 // a KSUID follows the one before it of the same instant by 1 to 2^32
 )
+
+// pastBit is set in the upper bits of a tail of MintAt.
+const pastBit = 1 << 39
+
+// parseTail returns the instant of a KSUID, in microseconds since 1970, and its tail.
+func parseTail(k KSUID) (instant int64, _ tail, _ error) {
+	id, err := ksuid.Parse(string(k))
+	if err != nil {
+		return 0, tail{}, err
+	}
+	last := tail{hi: binary.BigEndian.Uint64(id[4:]) & (1<<40 - 1), lo: binary.BigEndian.Uint64(id[12:])}
+	return k.Time().UnixMicro(), last, nil
+}
 
 // newTail reads the first tailBytes of random. It leaves out the first bit: the upper half is for MintAt, and for the
 // steps.

@@ -289,7 +289,11 @@ func TestMintAt(t *testing.T) {
 			if call == 2 { // another process
 				by = events.NewMinter(func() time.Time { return now.Add(2 * time.Microsecond) }, random)
 			}
-			ids, err := by.MintAt(at, n)
+			follow := events.KSUID("")
+			if call == 2 && n > 0 && rapid.Bool().Draw(t, "follow") { // its clock is behind
+				by, follow = events.NewMinter(func() time.Time { return now.Add(-time.Second) }, random), seen
+			}
+			ids, err := by.MintAt(at, n, follow)
 			if at.Before(epoch) || at.After(last.Add(999)) {
 				if err != events.ErrTime || ids != nil {
 					t.Fatalf("at %v: %v, %v", at, ids, err)
@@ -317,7 +321,7 @@ func TestMintAt(t *testing.T) {
 		}
 	})
 	failing := events.NewMinter(nil, func([]byte) error { return errors.ErrUnsupported })
-	if ids, err := failing.MintAt(now, 2); ids != nil || !errors.Is(err, errors.ErrUnsupported) {
+	if ids, err := failing.MintAt(now, 2, ""); ids != nil || !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("without randomness: %v, %v", ids, err)
 	}
 }

@@ -59,14 +59,17 @@ func (l *Ledger) checkEffectiveDate(ctx context.Context, a Annotation) *Error {
 	return nil
 }
 
-// backdate mints the KSUIDs of a header for its effective date, and sets its recording time. Errors: those of mint.
-func (l *Ledger) backdate(ctx context.Context, header *events.TransactionPosted, effective time.Time) error {
+// backdate mints the KSUIDs of a header for its effective date, and sets its recording time. They are greater than
+// after, which has no later time. Errors: those of mint.
+func (l *Ledger) backdate(
+	ctx context.Context, header *events.TransactionPosted, effective time.Time, after events.KSUID,
+) error {
 	db, err := l.checkClock(ctx, header.Legs[0].Account)
 	if err != nil {
 		return err
 	}
 	header.RecordedAt = l.instant()
-	ids, err := l.minter.MintAt(effective, len(header.Legs))
+	ids, err := l.minter.MintAt(effective, len(header.Legs), after)
 	if err != nil || !isPast(effective, header.RecordedAt) { // the clock went back after checkEffectiveDate
 		return l.clockError(ctx, "no KSUID can be minted", header.RecordedAt, db, err)
 	}

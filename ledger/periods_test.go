@@ -84,6 +84,24 @@ func TestEffectiveDateByAnotherClock(t *testing.T) {
 	})
 }
 
+// A reversal at the instant of what it reverses has later KSUIDs, also if the clock of its process is behind.
+func TestReversalFollowsWhatItReversesByAnotherClock(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "5")
+		request := backdated("t-1", "jane", "bank", "5", time.Hour)
+		r.skew = 2 * time.Second
+		posted := r.mustPost(request).Transaction.Legs
+		r.restart()
+		r.skew = -2 * time.Second
+		back := reversal("r-1", "t-1", ledger.Part{})
+		back.EffectiveAt = request.EffectiveAt
+		legs := r.mustPost(back).Transaction.Legs
+		if first, last := legs[0].ID, posted[1].ID; !first.Time().Equal(last.Time()) || first <= last {
+			t.Errorf("%s at %v reverses %s at %v", first, first.Time(), last, last.Time())
+		}
+	})
+}
+
 // G7: backdated credits can be spent only once they are projected: neither in their own transaction, nor by another one
 // of an atomic batch, nor later. Strong reads do not show them before.
 func TestBackdatedCreditsRaiseNoBound(t *testing.T) {

@@ -229,7 +229,7 @@ func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, now time.Time
 		header.Period = c.period.Number
 		if r.DryRun {
 			header.Period = 0 // its answer is that of the real request, which may have another
-		} else if err := l.backdate(ctx, &header, at); err != nil {
+		} else if err := l.backdate(ctx, &header, at, r.after); err != nil {
 			return err
 		}
 	}

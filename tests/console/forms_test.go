@@ -232,7 +232,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestExpiredForm(t *testing.T) {
 	s := newSite(t)
 	s.fill()
-	old, err := events.NewMinter(nil, nil).MintAt(time.Now().Add(-2*time.Hour), 1)
+	old, err := events.NewMinter(nil, nil).MintAt(time.Now().Add(-2*time.Hour), 1, "")
 	if err != nil {
 		t.Fatal(err)
 	}
