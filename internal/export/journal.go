@@ -227,25 +227,39 @@ func (e *exporter) take(ctx context.Context, t client.Transaction) (err error) {
 
 // inOrder adds a transaction to those that wait, before those that follow it: they move to the end, in their order.
 func inOrder(all []waiting, p waiting) []waiting {
-	before, behind := make([]waiting, 0, len(all)+1), []waiting{p}
-	for _, w := range all {
-		if slices.ContainsFunc(behind, w.follows) {
-			behind = append(behind, w)
+	first := 0 // of those that move
+	for first < len(all) && !all[first].follows(&p) {
+		first++
+	}
+	var stay []waiting
+	behind := []waiting{p}
+	for i := first; i < len(all); i++ {
+		if w := &all[i]; w.followsAny(behind) {
+			behind = append(behind, *w)
 		} else {
-			before = append(before, w)
+			stay = append(stay, *w)
 		}
 	}
-	return append(before, behind...)
+	return append(append(all[:first], stay...), behind...)
 }
 
 // follows reports whether w must be behind a transaction: it reverses it, or has the same instant and a later KSUID. So
 // an import gives the transactions of an instant the same order.
-func (w waiting) follows(p waiting) bool {
+func (w *waiting) follows(p *waiting) bool {
 	if w.Transaction == nil {
 		return false
 	}
 	isLater := w.posted.at.Equal(p.posted.at) && p.posted.first < w.posted.first
 	return isLater || w.Transaction.Reverses == p.Transaction.ID
+}
+
+func (w *waiting) followsAny(all []waiting) bool {
+	for i := range all {
+		if w.follows(&all[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // postedOf returns a transaction, or the capture of a hold, to be written.

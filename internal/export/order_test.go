@@ -31,10 +31,22 @@ func TestOrderOfWhatWaits(t *testing.T) {
 		}
 		for i, w := range all {
 			for _, later := range all[i+1:] {
-				if w.follows(later) {
+				if w.follows(&later) {
 					t.Fatalf("%s is before %s: %+v", w.Transaction.ID, later.Transaction.ID, all)
 				}
 			}
 		}
 	})
+}
+
+// A transaction that nothing follows, as nearly all, is added without a copy of what waits.
+func TestOrderCopiesOnlyWhatMoves(t *testing.T) {
+	all := make([]waiting, 3, 4)
+	for i := range all {
+		all[i] = waiting{Transaction: &client.Transaction{ID: fmt.Sprint("t", i)}}
+	}
+	p := waiting{Transaction: &client.Transaction{ID: "p"}}
+	if added := inOrder(all, p); len(added) != 4 || &added[0] != &all[0] {
+		t.Errorf("%+v", added)
+	}
 }
