@@ -21,11 +21,11 @@ public class Readme {
         AccountsApi accounts = new AccountsApi(client);
         TransactionsApi transactions = new TransactionsApi(client);
 
-        var usd = assets.registerAssetWithHttpInfo("USD", new RegisterAsset().name("US dollar").scale(2), null, null);
+        var usd = assets.registerAssetWithHttpInfo("USD", new RegisterAsset().name("US dollar").scale(2), null, null, null);
         expect(usd.getStatusCode(), 201);
         expect(usd.getData().getCurrency(), null);
         var stock = new RegisterAsset().name("Apple Inc.").description("Common stock").scale(0).currency("USD");
-        expect(assets.registerAsset("AAPL", stock, null, null).getCurrency(), "USD");
+        expect(assets.registerAsset("AAPL", stock, null, null, null).getCurrency(), "USD");
 
         Profile profile = new Profile();
         profile.setAddresses(List.of(
@@ -38,7 +38,7 @@ public class Readme {
             "bank", new OpenAccount().name("Bank").overdraft(unlimited),
             "market", new OpenAccount().name("Market").overdraft(unlimited),
             "margin", new OpenAccount().name("Margin").overdraft(new Overdraft(Map.of("USD", "500000")))).entrySet()) {
-            expect(accounts.openAccountWithHttpInfo(open.getKey(), open.getValue(), null, null).getStatusCode(), 201);
+            expect(accounts.openAccountWithHttpInfo(open.getKey(), open.getValue(), null, null, null).getStatusCode(), 201);
         }
 
         var deposit = new PostTransfer().id("deposit:1@bank").from("bank").to("jane").asset("USD").quantity("500000");
