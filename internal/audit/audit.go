@@ -221,6 +221,8 @@ func (a *Audit) sleep(ctx context.Context, d time.Duration) {
 // the settle time: a busy item always lacks some event, and only the age tells whether that is a new one. So an audit
 // need not wait, or remember what to look at again. An event of a far future is not young: its time is wrong.
 func (a *Audit) isYoung(at time.Time) bool {
-	now := a.Now()
-	return at.After(now.Add(-a.Settle)) && at.Before(now.Add(uncheckedSkew))
+	return at.After(a.Now().Add(-a.Settle)) && at.Before(a.latest())
 }
+
+// latest returns the instant from which on times are wrong.
+func (a *Audit) latest() time.Time { return a.Now().Add(uncheckedSkew) }

@@ -19,6 +19,7 @@ type pair struct {
 	lost    bool   // the summary counts a balance, but none is stored
 
 	settled time.Time // postings before this instant must be projected
+	latest  time.Time // as must those from this instant on: their time is wrong, see isYoung
 	past    time.Time // postings before this instant can no longer be committed
 	recent  time.Time // postings before this instant have probably been committed
 
@@ -135,7 +136,7 @@ func (c *comparison) count(p posting) {
 		before := c.all.copy()
 		c.beforeRecent = &before
 	}
-	if !at.Before(c.settled) {
+	if !at.Before(c.settled) && at.Before(c.latest) {
 		c.young.add(p)
 	}
 	c.all.add(p)

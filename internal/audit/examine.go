@@ -164,7 +164,8 @@ func (a *Audit) readPair(ctx context.Context, acct account, asset string) pair {
 func (a *Audit) decodePair(acct account, asset string, storedBalance, storedGuard attributes) pair {
 	now := a.Now()
 	p := pair{account: acct, asset: asset, start: newTally(),
-		settled: now.Add(-a.Settle), past: now.Add(-commandTimeout), recent: now.Add(-recentAge)}
+		settled: now.Add(-a.Settle), latest: a.latest(),
+		past: now.Add(-commandTimeout), recent: now.Add(-recentAge)}
 	b, isBalance := as[balance](storedBalance)
 	g, isGuard := as[guard](storedGuard)
 	p.balance = b

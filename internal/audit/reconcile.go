@@ -135,7 +135,7 @@ func (c *reconciler) bucket(i int) *bucket {
 
 // addToAsset adds a posting to the sums of its asset.
 func (c *reconciler) addToAsset(p posting) {
-	if !p.at().Before(c.sumBefore) {
+	if at := p.at(); !at.Before(c.sumBefore) && at.Before(c.audit.latest()) {
 		return
 	}
 	c.mu.Lock()

@@ -32,7 +32,7 @@ type corruption struct {
 
 // Sections of the table. The forgeries are events that are altered or deleted, and that only projections and guards
 // still show. Their rows do not have all findings.
-const forgeries, ofLists = "forgeries", "lists"
+const forgeries, ofLists, ofFuture = "forgeries", "lists", "future"
 
 // corruptions returns all rows of the table except the forgeries.
 func corruptions(t *testing.T) []corruption {
