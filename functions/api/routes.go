@@ -138,7 +138,10 @@ func checkRules(routes []route) []route {
 		if r.may.of == "" {
 			panic(fmt.Sprintf("%s %s has no rule that says who may: package client", r.Method, r.Path))
 		}
-		if err := checkDeclared(r.Path, r.Out); r.may.of != client.OnLedger && err != nil {
+		if r.may.of == client.OnLedger { // no user gets its answers
+			continue
+		}
+		if err := checkDeclared(r.Path, r.Out); err != nil {
 			panic(fmt.Sprintf("%s %s: %v", r.Method, r.Path, err))
 		}
 	}
