@@ -6,6 +6,7 @@
 package main
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -16,7 +17,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +27,11 @@ import (
 
 var product = strings.Fields("./events/... ./ledger/... ./projections/... ./internal/... ./functions/... " +
 	"./client/... ./cmd/...")
+
+// moved says which folder each folder of an older commit became: two names on a line.
+//
+//go:embed moved.txt
+var moved string
 
 // mutant is one change. It is found by its function, the text of its line and the change itself, so that it can be
 // applied after the code has moved.
@@ -39,6 +47,22 @@ type mutant struct {
 
 func (m mutant) key() string {
 	return fmt.Sprintf("%s|%s|%s|%s|%d", m.Func, m.Text, m.Old, m.New, m.Nth)
+}
+
+// moved returns where the mutant is after the folders moved: its file, and the names of packages in its text.
+func (m mutant) moved() mutant {
+	for line := range strings.Lines(moved) {
+		names := strings.Fields(line)
+		was, is := path.Base(names[0])+".", path.Base(names[1])+"."
+		qualifier := regexp.MustCompile(`\b` + regexp.QuoteMeta(was) + `([A-Z])`)
+		for _, text := range []*string{&m.Text, &m.Old, &m.New} {
+			*text = qualifier.ReplaceAllString(*text, is+"$1")
+		}
+		if path.Dir(m.File) == names[0] {
+			m.File = path.Join(names[1], path.Base(m.File))
+		}
+	}
+	return m
 }
 
 func (m mutant) write(file string) {
@@ -63,9 +87,14 @@ func main() {
 			var wanted mutant
 			must(0, sample.Decode(&wanted))
 			m := mutant{}
-			for _, m = range found[wanted.key()] {
-				if filepath.Dir(m.File) == filepath.Dir(wanted.File) {
-					break // else the last one: the function has moved to another package
+			for _, wanted := range []mutant{wanted, wanted.moved()} {
+				for _, m = range found[wanted.key()] {
+					if filepath.Dir(m.File) == filepath.Dir(wanted.File) {
+						break // else the last one: the function has moved to another package
+					}
+				}
+				if m.File != "" {
+					break
 				}
 			}
 			if m.File != "" {
