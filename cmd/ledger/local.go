@@ -101,18 +101,18 @@ func (env *environment) pumpCommand() *cobra.Command {
 
 // pump runs until ctx ends, which is success, or until the table or its stream is gone. It retries all other errors, so
 // that the store may be restarted while pump runs.
-func (env *environment) pump(ctx context.Context, endpoint, table, deadLetters, indexed string, verbose bool) error {
+func (env *environment) pump(ctx context.Context, endpoint, name, deadLetters, indexed string, verbose bool) error {
 	// This only connects to a running store, so there is nothing to stop.
 	s, err := env.openStore(ctx, stack.Options{Endpoint: endpoint})
 	if err != nil {
 		return err
 	}
 	log := env.logger(verbosity(verbose))
-	ledger, err := openLedger(s, table, indexed, log)
+	ledger, err := openLedger(s, name, indexed, log)
 	if err != nil {
 		return err
 	}
-	stream, err := s.Stream(ctx, table)
+	stream, err := s.Stream(ctx, name)
 	var schema *store.SchemaError
 	switch {
 	case errors.As(err, &schema):
@@ -120,12 +120,12 @@ func (env *environment) pump(ctx context.Context, endpoint, table, deadLetters, 
 	case err != nil:
 		return unlessDone(ctx, fmt.Errorf("%w; check that `ledger dynamodb` is running", err))
 	}
-	f, err := s.Feed(table, stream, ledger.Stream(), ledger.List(), deadLetters, log)
+	f, err := s.Feed(name, stream, ledger.Stream(), ledger.List(), deadLetters, log)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(env.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector "+
-		"and the lister. Press Ctrl-C to stop it.\n", table, endpoint)
+		"and the lister. Press Ctrl-C to stop it.\n", name, endpoint)
 	parts, partsCtx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return f.Run(partsCtx) })
 	parts.Go(func() error { return stack.Sweep(partsCtx, ledger.Sweep) })

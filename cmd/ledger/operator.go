@@ -114,9 +114,9 @@ func (o *operator) dial(ctx context.Context) (*dynamodb.Client, error) {
 
 // compareClock compares this machine's clock with the store's: by a wrong one, a command would take new for old, or the
 // reverse. A role that may not read the item skips the check; what the command reads will be refused.
-func compareClock(ctx context.Context, client *dynamodb.Client, table string) error {
+func compareClock(ctx context.Context, client *dynamodb.Client, name string) error {
 	sent := time.Now()
-	_, at, err := store.NewTable(client, table).Get(ctx, store.Journal.Key(""), store.Strong)
+	_, at, err := store.NewTable(client, name).Get(ctx, store.Journal.Key(""), store.Strong)
 	if refused, ok := errors.AsType[smithy.APIError](err); ok && refused.ErrorCode() == codeAccessDenied {
 		return nil
 	}

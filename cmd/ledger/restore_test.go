@@ -165,7 +165,7 @@ func (b *backups) describe(name string) string {
 			"IndexName": x.IndexName, "KeySchema": x.KeySchema, "Projection": x.Projection, "IndexStatus": index,
 		})
 	}
-	table := map[string]any{
+	described := map[string]any{
 		"TableName": "new", "TableArn": strings.TrimSuffix(oldARN, "old") + "new", "TableStatus": status,
 		"KeySchema": schema.KeySchema, "AttributeDefinitions": schema.AttributeDefinitions,
 		"GlobalSecondaryIndexes": indexes, "DeletionProtectionEnabled": b.isProtected,
@@ -174,9 +174,9 @@ func (b *backups) describe(name string) string {
 		"SSEDescription":     map[string]any{"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": "arn:aws:kms:x"},
 	}
 	if b.hasStream {
-		table["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": store.StreamView}
+		described["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": store.StreamView}
 	}
-	raw, err := json.Marshal(map[string]any{"Table": table})
+	raw, err := json.Marshal(map[string]any{"Table": described})
 	if err != nil {
 		b.t.Error(err)
 	}

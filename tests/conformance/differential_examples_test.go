@@ -18,7 +18,7 @@ import (
 
 // sendToBoth puts items into both stores, sends a request to each, and returns the answers.
 func sendToBoth(
-	t *testing.T, send func(client *dynamodb.Client, table *string) string, items ...store.Item,
+	t *testing.T, send func(client *dynamodb.Client, name *string) string, items ...store.Item,
 ) (real, inMemory string) {
 	t.Helper()
 	local, name := newTable(t)

@@ -40,10 +40,10 @@ type shelf struct {
 // after an empty one, as DynamoDB may cut them.
 func newShelf(t *testing.T) *shelf {
 	client, name := newMemoryTable(t)
-	table := store.NewTable(client, name)
+	whole := store.NewTable(client, name)
 	cut := store.NewTable(dynamodb.New(client.Options(), storetest.Cut), name)
 	return &shelf{T: t, Seed: viewstest.Seed{Client: client, Name: name}, Lists: projections.NewLists(cut),
-		table: table, views: projections.NewViews(table)}
+		table: whole, views: projections.NewViews(whole)}
 }
 
 func (s *shelf) must(err error) {

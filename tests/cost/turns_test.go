@@ -74,8 +74,8 @@ func reverseAll(t *testing.T, callers, processes int) (met reversing) {
 	return met
 }
 
-func openBank(table store.Table) *ledger.Ledger {
-	return ledger.New(ledger.Config{Table: table, Projections: projections.NewReader(table, nil)})
+func openBank(t store.Table) *ledger.Ledger {
+	return ledger.New(ledger.Config{Table: t, Projections: projections.NewReader(t, nil)})
 }
 
 // A transaction is reversed as often as it may be, whoever sends the reversals: none is refused because others came

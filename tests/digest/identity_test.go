@@ -127,10 +127,10 @@ func TestAnotherLedgerIsRefused(t *testing.T) {
 			b.truncateHashes()
 		}
 		before := b.files()
-		for name, table := range map[string]store.Table{"foreign": newTheirs(t).Table, "empty": newEmptyBook(t, b.now).Table,
+		for name, other := range map[string]store.Table{"foreign": newTheirs(t).Table, "empty": newEmptyBook(t, b.now).Table,
 			"restored to before everything": b.restored(0).Table} {
 			c := b.config()
-			c.Table = table
+			c.Table = other
 			resume := c
 			resume.Resume = true
 			for i, do := range []func() error{

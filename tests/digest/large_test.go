@@ -112,27 +112,27 @@ func processorTime(t *testing.T) time.Duration {
 // logarithm of their number.
 func TestLargeJournal(t *testing.T) {
 	entries := full.Count(12_000, 100_000)
-	table := &largeTable{pages: entries / pageEntries}
+	large := &largeTable{pages: entries / pageEntries}
 	b := &book{T: t, dir: t.TempDir()}
 	b.must(digest.NewKey(b.dir, origin))
-	c := table.config(b.dir)
+	c := large.config(b.dir)
 	measure := func(what string, do func()) (time.Duration, string) {
-		table.requests = make(map[string]int)
+		large.requests = make(map[string]int)
 		begun := processorTime(t)
 		do()
 		used := processorTime(t) - begun
 		t.Logf("%s: %.1f µs of the processor for each entry, %v", what, float64(used.Microseconds())/float64(entries),
-			table.requests)
-		return used, fmt.Sprint(table.requests)
+			large.requests)
+		return used, fmt.Sprint(large.requests)
 	}
 	reading, requests := measure("read", func() {
-		for page, err := range projections.NewJournalReader(table, table.now).Final(t.Context(), "") {
+		for page, err := range projections.NewJournalReader(large, large.now).Final(t.Context(), "") {
 			b.must(err)
 			keys := make([]store.Key, len(page.Entries))
 			for i, e := range page.Entries {
 				keys[i] = e.Event
 			}
-			items, _, err := table.BatchGet(t.Context(), keys, store.Strong)
+			items, _, err := large.BatchGet(t.Context(), keys, store.Strong)
 			b.must(err)
 			for _, item := range items {
 				_, err := store.DecodeEvent(item)
@@ -173,7 +173,7 @@ func TestLargeJournal(t *testing.T) {
 		t.Errorf("the directory has %d bytes", size)
 	}
 	measure("prove", func() {
-		p, err := digest.Prove(t.Context(), c, store.EventKey(table.event(entries/3)))
+		p, err := digest.Prove(t.Context(), c, store.EventKey(large.event(entries/3)))
 		b.must(err)
 		if t.Logf("a proof has %d hashes, %d bytes", len(p.Path), len(p.Text())); len(p.Path) > bits.Len(uint(entries-1)) {
 			t.Error("that is too many")

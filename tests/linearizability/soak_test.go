@@ -241,12 +241,12 @@ func (m *deployment) mustStop(l *process.Process) {
 }
 
 // killJVM kills the JVM of DynamoDB Local. Its process id is in the log of the process that started it.
-func killJVM(t *testing.T, store *process.Process) {
+func killJVM(t *testing.T, dynamo *process.Process) {
 	t.Helper()
-	_, rest, found := strings.Cut(store.Stderr(), `"pid":`)
+	_, rest, found := strings.Cut(dynamo.Stderr(), `"pid":`)
 	var pid int
 	if _, err := fmt.Sscanf(rest, "%d", &pid); !found || err != nil || pid <= 1 {
-		t.Fatalf("no process id of the JVM in: %s", store.Stderr())
+		t.Fatalf("no process id of the JVM in: %s", dynamo.Stderr())
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatal(err)
@@ -266,13 +266,13 @@ func TestDynamoDBLocalForgets(t *testing.T) {
 	full.Only(t, "kills DynamoDB Local")
 	const writers, wanted = 4, 150
 	arguments := []string{"dynamodb", "--port", process.FreePort(t), "--data", t.TempDir()}
-	store := process.Start(t, arguments...)
+	dynamo := process.Start(t, arguments...)
 	stop := make(chan struct{})
 	var acknowledged atomic.Int64
 	var writing sync.WaitGroup
 	written := make([][]twoItems, writers)
 	for w := range writers {
-		client := dynamolocal.DynamoDB(store.URL)
+		client := dynamolocal.DynamoDB(dynamo.URL)
 		writing.Go(func() {
 			for i := 0; ; i++ {
 				select {
@@ -293,10 +293,10 @@ func TestDynamoDBLocalForgets(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	killed := time.Now()
-	killJVM(t, store)
+	killJVM(t, dynamo)
 	close(stop)
 	writing.Wait()
-	store.Wait(t)
+	dynamo.Wait(t)
 
 	client := dynamolocal.DynamoDB(process.Start(t, arguments...).URL)
 	var newest time.Time // when the newest stored transaction was sent

@@ -13,7 +13,7 @@ import (
 
 // DueHold puts a hold and its list entry directly into a table. It is a transfer of 1 USD from payer to payee that
 // expired the given time ago.
-func DueHold(t testing.TB, client *dynamodb.Client, table, id string, ago time.Duration) events.TransactionPosted {
+func DueHold(t testing.TB, client *dynamodb.Client, name, id string, ago time.Duration) events.TransactionPosted {
 	t.Helper()
 	expires := time.Now().UTC().Truncate(time.Microsecond).Add(-ago)
 	ids, _, err := events.NewMinter(func() time.Time { return expires.Add(-time.Hour) }, nil).Mint(2)
@@ -30,11 +30,11 @@ func DueHold(t testing.TB, client *dynamodb.Client, table, id string, ago time.D
 	for _, item := range []store.Item{
 		store.EventItem(hold), store.EventItem(hold.Postings()[0]), store.EventItem(hold.Postings()[1]),
 	} {
-		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	views, entries := projections.NewViews(store.NewTable(client, table)), projections.Hold{Header: hold}.Entries("")
+	views, entries := projections.NewViews(store.NewTable(client, name)), projections.Hold{Header: hold}.Entries("")
 	if err := views.Show(t.Context(), projections.Holds, entries...); err != nil {
 		t.Fatal(err)
 	}

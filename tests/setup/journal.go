@@ -13,12 +13,12 @@ import (
 
 // Listed puts opened accounts into the table, and into a page of the journal that was written some time ago. It returns
 // the ids of the events.
-func Listed(t testing.TB, client *dynamodb.Client, table string, ago time.Duration, accounts ...string) (ids []string) {
+func Listed(t testing.TB, client *dynamodb.Client, name string, ago time.Duration, accounts ...string) (ids []string) {
 	t.Helper()
 	at := time.Now().UTC().Truncate(time.Microsecond).Add(-ago)
 	page := projections.JournalPage{ID: events.FirstKSUID(at)}
 	put := func(item store.Item) {
-		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -95,9 +95,9 @@ func TestGuardBesideBackdatedDebits(t *testing.T) {
 // is posted that no projector counts, so that the looks go on. The last look must not begin there.
 func TestLastLookBesideBackdatedDebits(t *testing.T) {
 	janeAudit(t, func(debit debitor, client *dynamodb.Client) func(string) {
-		table := store.NewTable(client, books)
+		stored := store.NewTable(client, books)
 		jane := events.Pair{Account: "jane", Asset: "USD"}
-		p := projections.NewProjector(table, nil, nil)
+		p := projections.NewProjector(stored, nil, nil)
 		p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 		refold := func(id events.KSUID) {
 			if err := p.Refold(t.Context(), jane, []events.KSUID{id}); err != nil {
@@ -105,7 +105,7 @@ func TestLastLookBesideBackdatedDebits(t *testing.T) {
 			}
 		}
 		refold(debit(1000 * time.Hour)) // all that is settled by now is in the seal
-		b, _, err := projections.NewViews(table).Balance(t.Context(), jane)
+		b, _, err := projections.NewViews(stored).Balance(t.Context(), jane)
 		if err != nil || b.Base.Count == 0 {
 			t.Fatalf("%+v, %v", b, err)
 		}

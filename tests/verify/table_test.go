@@ -21,7 +21,7 @@ import (
 )
 
 //go:embed testdata/corruptions.txt
-var table string
+var corruptionTable string
 
 // corruption is a row of the table: a change of the book, with all findings that the audit must report.
 type corruption struct {
@@ -65,7 +65,7 @@ func rows(t *testing.T) []corruption {
 		return allRows
 	}
 	sound, section := copyOfBook(t), ""
-	for line := range strings.Lines(table) {
+	for line := range strings.Lines(corruptionTable) {
 		line = strings.TrimSpace(line)
 		if heading, ok := strings.CutPrefix(line, "["); ok {
 			section, _, _ = strings.Cut(heading, "]")

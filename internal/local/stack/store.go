@@ -107,8 +107,8 @@ func (s *Store) CreateTable(ctx context.Context, name string) (stream string, er
 
 // Stream returns the ARN of a table's current stream. Errors: store.ErrNoTable, *store.SchemaError, or the cause of a
 // failed request.
-func (s *Store) Stream(ctx context.Context, table string) (string, error) {
-	described, err := store.CheckTable(ctx, s.Tables, table)
+func (s *Store) Stream(ctx context.Context, name string) (string, error) {
+	described, err := store.CheckTable(ctx, s.Tables, name)
 	if err != nil {
 		return "", err
 	}

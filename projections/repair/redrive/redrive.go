@@ -249,12 +249,12 @@ func (p *part) add(at Place, item store.Item) {
 
 // project passes records to a projector. Error: one that ends the run, as it affects all targets.
 func (r *Run) project(ctx context.Context, p part) error {
-	table, quiet := r.config.Table, slog.New(slog.DiscardHandler)
+	overlay, quiet := r.config.Table, slog.New(slog.DiscardHandler)
 	if r.config.DryRun {
-		table = store.NewOverlay(table)
+		overlay = store.NewOverlay(overlay)
 	}
-	projector := projections.NewProjector(table, nil, quiet)
-	projector.RepairWith(repair.NewRebuilder(table, nil, quiet))
+	projector := projections.NewProjector(overlay, nil, quiet)
+	projector.RepairWith(repair.NewRebuilder(overlay, nil, quiet))
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	projector.Apply(ctx, p.records, func(t projections.Target, first int, wasBehind bool, err error) {
