@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	_ "ledger.example/tests/full" // fixes the seed
+	_ "ledger.example/tests/harness/full" // fixes the seed
 )
 
 // batchOf returns transfers with ids t-0, t-1 …

@@ -17,9 +17,9 @@ import (
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/functions/api"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/openapi"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/openapi"
+	"ledger.example/tests/harness/system"
 )
 
 // recorder passes requests to a ledger and records which operations they are of. The client must know every field of

@@ -12,7 +12,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/events/eventstest"
-	_ "ledger.example/tests/full" // fixes the seed
+	_ "ledger.example/tests/harness/full" // fixes the seed
 )
 
 var canonical = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Account is the current state of an account, by its opening and its newest change.
@@ -207,7 +207,7 @@ func (c *accountChange) decide(ctx context.Context) (addition, error) {
 			return addition{}, err
 		}
 	}
-	return addition{event: c.next, number: c.next.Number, with: []store.Write{newestChange(c.next)}}, nil
+	return addition{event: c.next, number: c.next.Number, with: []table.Write{newestChange(c.next)}}, nil
 }
 
 // withState returns a change of the account that sets only its state.
@@ -275,11 +275,11 @@ func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error
 }
 
 // newestChange copies a change to the account's newest one, on the condition that this has the preceding number.
-func newestChange(c events.AccountChanged) store.Write {
-	newest := store.Write{Item: store.NewItemEncoder(1).Current(c), If: store.IfAbsent}
+func newestChange(c events.AccountChanged) table.Write {
+	newest := table.Write{Item: table.NewItemEncoder(1).Current(c), If: table.IfAbsent}
 	if previous := c.Number - 1; previous > 1 {
 		newest.If, newest.Names = isPrevious, changeNames
-		newest.Values = store.Item{":previous": store.Integer(previous)}
+		newest.Values = table.Item{":previous": table.Integer(previous)}
 	}
 	return newest
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -36,11 +36,11 @@ func (r *rig) state(account string, s events.AccountState) ledger.Account {
 
 // guardVersion returns the version of the guard of an account in USD, 0 if it is absent or has none.
 func (r *rig) guardVersion(account string) int64 {
-	item, _ := r.journal.memory.Item(store.Spend.Key(account, "USD"))
-	if item[store.AttrChange] == nil {
+	item, _ := r.journal.memory.Item(table.Spend.Key(account, "USD"))
+	if item[table.AttrChange] == nil {
 		return 0
 	}
-	return store.Read(item).Integer(store.AttrChange)
+	return table.Read(item).Integer(table.AttrChange)
 }
 
 // An account without a limit has no guard. A freeze applies to its debits within debitAge, and the closing of an
@@ -257,7 +257,7 @@ func TestCreationOfAGuardIsRetried(t *testing.T) {
 		"put by another":           nil,
 		"put, not applied":         {"CreateGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
 		"put, answer lost":         {"CreateGuard": {lost}},
-		"version set, not applied": {"SetGuardVersion": {putAnswers(errUnknown), putAnswers(store.ErrConflict)}},
+		"version set, not applied": {"SetGuardVersion": {putAnswers(errUnknown), putAnswers(table.ErrConflict)}},
 		"version set, answer lost": {"SetGuardVersion": {lost}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -24,7 +24,7 @@ func TestConflictOfTheHeaderIsNoRefusal(t *testing.T) {
 			return nil
 		}
 		r.journal.steps = []appended{applied(errUnknown)}
-		r.journal.steps = append(r.journal.steps, cancelled(head(0, store.CauseConflict), refuses("jane", "100")))
+		r.journal.steps = append(r.journal.steps, cancelled(head(0, table.CauseConflict), refuses("jane", "100")))
 		if posted := r.mustPost(transfer("t-1", "jane", "shop", "100")); posted.Replayed {
 			t.Error("its own attempt counts as a replay")
 		}
@@ -92,7 +92,7 @@ func TestNoAttemptAfterTheCallerIsGone(t *testing.T) {
 		code ledger.Code
 	}{
 		"throttled":               {answers(errThrottled), ledger.CodeUnavailable},
-		"in conflict":             {cancelled(head(0, store.CauseConflict)), ledger.CodeUnavailable},
+		"in conflict":             {cancelled(head(0, table.CauseConflict)), ledger.CodeUnavailable},
 		"refused on what it knew": {cancelled(refuses("jane", "10")), ledger.CodeUnavailable},
 		"unknown, not applied":    {answers(errUnknown), ledger.CodeOutcomeUnknown},
 		"unknown, applied":        {applied(errUnknown), ""},
@@ -237,7 +237,7 @@ func TestEnsureVisibleBeforeTheReply(t *testing.T) {
 func TestCancelledWithoutHeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "jane", "1"))
-		r.journal.forever = cancelled(head(0, store.CauseCondition))
+		r.journal.forever = cancelled(head(0, table.CauseCondition))
 		if posted := r.mustPost(transfer("t-1", "bank", "jane", "1")); !posted.Replayed {
 			t.Errorf("%+v", posted)
 		}

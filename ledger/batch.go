@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // BatchMax is the maximum number of requests in a batch.
@@ -205,7 +205,7 @@ func (l *Ledger) postAtomic(c *command, batch []*request) error {
 
 // checkActions returns CodeBatchTooLarge if one transaction of the store cannot hold this number of actions.
 func checkActions(actions int) error {
-	over := actions - store.TransactionActions
+	over := actions - table.TransactionActions
 	if over <= 0 {
 		return nil
 	}
@@ -376,7 +376,7 @@ func (l *Ledger) fitting(chain []*request) int {
 		for _, pair := range known.limitedDebits(r.draft) {
 			guards[pair] = true
 		}
-		if actions += len(guards) - before; n > 0 && actions > store.TransactionActions {
+		if actions += len(guards) - before; n > 0 && actions > table.TransactionActions {
 			return n
 		}
 	}

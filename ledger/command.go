@@ -12,11 +12,11 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
-	// commandTimeout is how long a command may take. It is less than store.SettleWindow, so that no posting is settled
+	// commandTimeout is how long a command may take. It is less than table.SettleWindow, so that no posting is settled
 	// before its command answers.
 	commandTimeout = 8 * time.Second
 	// replyMargin is how long before its caller's deadline a command ends, to leave time for the reply.
@@ -77,8 +77,8 @@ func (l *Ledger) read(ctx context.Context, do func(context.Context) (time.Time, 
 }
 
 // items reads the items of a query to its end, each page with retries.
-func (l *Ledger) items(ctx context.Context, q store.Query) iter.Seq2[store.Item, error] {
-	return store.All(ctx, store.Retried{Table: l.table, Retry: l.read}, q)
+func (l *Ledger) items(ctx context.Context, q table.Query) iter.Seq2[table.Item, error] {
+	return table.All(ctx, table.Retried{Table: l.table, Retry: l.read}, q)
 }
 
 // tries are those of one write.
@@ -115,7 +115,7 @@ func (t *tries) cause(ctx context.Context, e *Error) *Error {
 func retryRead(ctx context.Context, do func() error) error {
 	for failed := 1; ; failed++ {
 		err := do()
-		retryable := declined(err) || errors.Is(err, store.ErrConflict)
+		retryable := declined(err) || errors.Is(err, table.ErrConflict)
 		if !retryable || failed == maxDeclines || !pause(ctx, failed) {
 			return err
 		}
@@ -137,11 +137,11 @@ func parallel(ctx context.Context, n int, do func(ctx context.Context, i int) er
 
 // declined reports whether the store did not carry out a request because it was throttled or unavailable.
 func declined(err error) bool {
-	return errors.Is(err, store.ErrThrottled) || errors.Is(err, store.ErrUnavailable)
+	return errors.Is(err, table.ErrThrottled) || errors.Is(err, table.ErrUnavailable)
 }
 
 // clockTolerance is how far the process's clock may differ from the store's.
-const clockTolerance = store.ClockTolerance
+const clockTolerance = table.ClockTolerance
 
 // errClock is the cause of CodeUnavailable when the process's clock differs from the store's by more than
 // clockTolerance, or the store's time is unknown.

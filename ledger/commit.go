@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // commit is written in one transaction of the store: all or nothing. Its conditions: every event and posting is absent,
@@ -32,9 +32,9 @@ func (c *commit) add(e events.Event, postings []events.PostingRecorded) {
 }
 
 // writes returns the writes of the commit, in the order of its fields.
-func (c *commit) writes() []store.Write {
+func (c *commit) writes() []table.Write {
 	size := len(c.events) + len(c.postings) + len(c.limits)
-	all, maker := make([]store.Write, 0, size), store.NewItemEncoder(size)
+	all, maker := make([]table.Write, 0, size), table.NewItemEncoder(size)
 	for _, e := range c.events {
 		all = append(all, putAbsent(maker, e))
 	}
@@ -48,17 +48,17 @@ func (c *commit) writes() []store.Write {
 }
 
 // putAbsent returns the put of an event on the condition that its key is absent.
-func putAbsent(m *store.ItemEncoder, e events.Event) store.Write {
-	return store.Write{Item: m.Event(e), If: store.IfAbsent, ReturnOld: true}
+func putAbsent(m *table.ItemEncoder, e events.Event) table.Write {
+	return table.Write{Item: m.Event(e), If: table.IfAbsent, ReturnOld: true}
 }
 
 // refusals returns the limits whose guards refused the commit, with these guards as they were then. An existing posting
 // is no refusal: either its event exists, too, or its KSUID was minted twice.
-func (c *commit) refusals(why *store.Cancelled) (refused []*limit, err error) {
+func (c *commit) refusals(why *table.Cancelled) (refused []*limit, err error) {
 	for i, reason := range why.Reasons[len(c.events)+len(c.postings):] {
 		l := c.limits[i]
 		switch {
-		case reason.Is != store.CauseCondition:
+		case reason.Is != table.CauseCondition:
 			continue
 		case reason.Old == nil:
 			l.guard = guard{pair: l.pair}
@@ -80,20 +80,20 @@ const (
 
 // The names in the expressions of guards.
 var (
-	spendNames   = map[string]string{"#form": store.AttrForm, "#change": store.AttrChange, "#spent": store.AttrSpent}
-	versionNames = map[string]string{"#form": store.AttrForm, "#change": store.AttrChange}
+	spendNames   = map[string]string{"#form": table.AttrForm, "#change": table.AttrChange, "#spent": table.AttrSpent}
+	versionNames = map[string]string{"#form": table.AttrForm, "#change": table.AttrChange}
 )
 
 // spend returns the update of the guard of a limit. It adds gross to the amount spent, on the condition that the guard
 // exists, has the form that is known here and the account's version, and that the amount spent so far is at most bound.
 // So a negative bound never passes. It is sent nevertheless, because the refusal returns the amount spent.
-func (l *limit) spend(m *store.ItemEncoder) store.Write {
-	return store.Write{
-		Key:    store.Spend.Key(l.pair.Account, l.pair.Asset),
+func (l *limit) spend(m *table.ItemEncoder) table.Write {
+	return table.Write{
+		Key:    table.Spend.Key(l.pair.Account, l.pair.Asset),
 		Update: addGross,
 		If:     withinBound,
 		Names:  spendNames,
-		Values: store.Item{
+		Values: table.Item{
 			":gross":  m.Amount(l.gross),
 			":bound":  m.Amount(l.bound()),
 			":change": m.Amount(events.NewAmount(l.account.Version)),
@@ -111,11 +111,11 @@ type guard struct {
 }
 
 // readGuard decodes the guard of a pair.
-func readGuard(pair events.Pair, item store.Item) (guard, error) {
-	r := store.Open(item, store.Spend.Type)
-	g := guard{pair: pair, spent: r.Amount(store.AttrSpent)}
-	if r.Has(store.AttrChange) {
-		g.version = r.Integer(store.AttrChange)
+func readGuard(pair events.Pair, item table.Item) (guard, error) {
+	r := table.Open(item, table.Spend.Type)
+	g := guard{pair: pair, spent: r.Amount(table.AttrSpent)}
+	if r.Has(table.AttrChange) {
+		g.version = r.Integer(table.AttrChange)
 	}
 	if r.Err() != nil {
 		return g, fmt.Errorf("guard of %s in %s: %w", pair.Asset, pair.Account, r.Err())
@@ -125,11 +125,11 @@ func readGuard(pair events.Pair, item store.Item) (guard, error) {
 
 // createGuard writes the guard of a pair, without an account version, unless it exists, with retries.
 func (l *Ledger) createGuard(ctx context.Context, pair events.Pair) error {
-	item := store.Begin(store.Spend.Key(pair.Account, pair.Asset), store.Spend.Type)
-	item[store.AttrSpent] = store.Integer(0)
+	item := table.Begin(table.Spend.Key(pair.Account, pair.Asset), table.Spend.Type)
+	item[table.AttrSpent] = table.Integer(0)
 	return l.retryWrite(ctx, func(ctx context.Context) (time.Time, error) {
-		at, err := l.table.Write(ctx, store.Write{Item: item, If: store.IfAbsent})
-		if _, exists := errors.AsType[*store.Refused](err); err == nil || exists {
+		at, err := l.table.Write(ctx, table.Write{Item: item, If: table.IfAbsent})
+		if _, exists := errors.AsType[*table.Refused](err); err == nil || exists {
 			return at, nil
 		}
 		return at, fmt.Errorf("create guard: %w", err)
@@ -144,15 +144,15 @@ const (
 // setGuardVersion sets the account version of a guard, unless the guard has it or a newer one, with retries. It marks
 // the guard as existing. Error: also ErrAbsent.
 func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version int64) error {
-	w := store.Write{
-		Key: store.Spend.Key(pair.Account, pair.Asset), Update: setVersion, If: isOlder, Names: versionNames,
-		Values:    store.Item{":version": store.Integer(version), ":form": store.Integer(events.Form)},
+	w := table.Write{
+		Key: table.Spend.Key(pair.Account, pair.Asset), Update: setVersion, If: isOlder, Names: versionNames,
+		Values:    table.Item{":version": table.Integer(version), ":form": table.Integer(events.Form)},
 		ReturnOld: true,
 	}
 	err := l.retryWrite(ctx, func(ctx context.Context) (time.Time, error) {
 		at, err := l.table.Write(ctx, w)
-		if refused, ok := errors.AsType[*store.Refused](err); ok {
-			if err = store.ErrAbsent; refused.Old != nil {
+		if refused, ok := errors.AsType[*table.Refused](err); ok {
+			if err = table.ErrAbsent; refused.Old != nil {
 				_, err = readGuard(pair, refused.Old)
 			}
 		}
@@ -169,13 +169,13 @@ func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version 
 
 // eachGuard calls do for every guard of an account, by asset, one after the other.
 func (l *Ledger) eachGuard(ctx context.Context, account string, do func(guard)) error {
-	q := store.Query{
-		Partition: store.Account.PK(account), Within: store.Spend.All(), Consistency: store.Strong,
+	q := table.Query{
+		Partition: table.Account.PK(account), Within: table.Spend.All(), Consistency: table.Strong,
 	}
 	for item, err := range l.items(ctx, q) {
-		_, asset, ok := store.Spend.Parse(store.ItemKey(item))
+		_, asset, ok := table.Spend.Parse(table.ItemKey(item))
 		if err == nil && !ok {
-			err = fmt.Errorf("%w: %v", store.ErrMalformedItem, store.ItemKey(item))
+			err = fmt.Errorf("%w: %v", table.ErrMalformedItem, table.ItemKey(item))
 		}
 		var g guard
 		if err == nil {

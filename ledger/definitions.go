@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // definitions are the known accounts and assets that a request names. They are few, so searches are linear.
@@ -184,28 +184,28 @@ type lookupKeys struct {
 func (k lookupKeys) empty() bool { return len(k.accounts)+len(k.assets)+len(k.credits) == 0 }
 
 // tableKeys returns each key once.
-func (k lookupKeys) tableKeys() []store.Key {
+func (k lookupKeys) tableKeys() []table.Key {
 	size := 2*len(k.accounts) + len(k.assets) + 1 + 2*len(k.credits)
-	keys, seen := make([]store.Key, 0, size), make(map[store.Key]bool, size)
-	add := func(k store.Key) {
+	keys, seen := make([]table.Key, 0, size), make(map[table.Key]bool, size)
+	add := func(k table.Key) {
 		if !seen[k] {
 			seen[k] = true
 			keys = append(keys, k)
 		}
 	}
 	for _, account := range k.accounts {
-		add(store.Account.Key(account))
-		add(store.Current.Key(account))
+		add(table.Account.Key(account))
+		add(table.Current.Key(account))
 	}
 	for _, asset := range k.assets {
-		add(store.Asset.Key(asset))
+		add(table.Asset.Key(asset))
 	}
 	if k.group != "" {
-		add(store.Group.Key(k.group))
+		add(table.Group.Key(k.group))
 	}
 	for _, pair := range k.credits {
-		add(store.Balance.Key(pair.Account, pair.Asset))
-		add(store.Spend.Key(pair.Account, pair.Asset))
+		add(table.Balance.Key(pair.Account, pair.Asset))
+		add(table.Spend.Key(pair.Account, pair.Asset))
 	}
 	return keys
 }
@@ -226,7 +226,7 @@ func (l *Ledger) lookup(ctx context.Context, keys lookupKeys) (f lookupResult, e
 	var read readTime
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
 		read = readTimeNow(l.now)
-		items, at, err := l.table.BatchGet(ctx, keys.tableKeys(), store.Strong)
+		items, at, err := l.table.BatchGet(ctx, keys.tableKeys(), table.Strong)
 		if err == nil {
 			f, err = decodeLookup(items)
 		}
@@ -269,22 +269,22 @@ func definition[T any](found *T, err error, absent *Error) (one T, _ error) {
 	return *found, nil
 }
 
-func decodeLookup(items []store.Item) (f lookupResult, _ error) {
+func decodeLookup(items []table.Item) (f lookupResult, _ error) {
 	f.credits, f.guards = make(map[events.Pair]events.Amount), make(map[events.Pair]guard)
 	var opened []events.AccountOpened
 	changed := make(map[string]events.AccountChanged) // the newest change of each account
 	for _, item := range items {
-		key, err := store.KeyOf(item)
+		key, err := table.KeyOf(item)
 		var e events.Event
-		if account, asset, ok := store.Balance.Parse(key); ok {
+		if account, asset, ok := table.Balance.Parse(key); ok {
 			f.credits[events.Pair{Account: account, Asset: asset}] = projectedFunds(item)
-		} else if account, asset, ok := store.Spend.Parse(key); ok {
+		} else if account, asset, ok := table.Spend.Parse(key); ok {
 			pair := events.Pair{Account: account, Asset: asset}
 			f.guards[pair], err = readGuard(pair, item)
-		} else if account, ok := store.Current.Parse(key); ok {
-			changed[account], err = store.DecodeCurrent(item)
+		} else if account, ok := table.Current.Parse(key); ok {
+			changed[account], err = table.DecodeCurrent(item)
 		} else if err == nil {
-			e, err = store.DecodeEvent(item)
+			e, err = table.DecodeEvent(item)
 		}
 		if err != nil {
 			return lookupResult{}, err
@@ -310,13 +310,13 @@ func decodeLookup(items []store.Item) (f lookupResult, _ error) {
 
 // projectedFunds decodes the funds in a balance's head. It returns 0 if they are absent or malformed: a valid lower
 // bound. If it is too low for a debit, the exact funds are read from the postings.
-func projectedFunds(balance store.Item) events.Amount {
-	r := store.Open(balance, store.Balance.Type)
-	if !r.Has(store.AttrHead) {
+func projectedFunds(balance table.Item) events.Amount {
+	r := table.Open(balance, table.Balance.Type)
+	if !r.Has(table.AttrHead) {
 		return events.Amount{}
 	}
-	head := store.Read(r.Map(store.AttrHead))
-	funds, err := head.Amount(store.AttrCredits).Add(head.OptionalAmount(store.AttrReturned))
+	head := table.Read(r.Map(table.AttrHead))
+	funds, err := head.Amount(table.AttrCredits).Add(head.OptionalAmount(table.AttrReturned))
 	if r.Err() != nil || head.Err() != nil || err != nil {
 		return events.Amount{}
 	}

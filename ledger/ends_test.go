@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -85,7 +85,7 @@ func TestCaptureAndExpiry(t *testing.T) {
 // A capture that was sent before the time of expiry, and would be sent again after it, has an unknown outcome.
 func TestCaptureThatIsSentAcrossTheExpiry(t *testing.T) {
 	for name, first := range map[string]appended{
-		"conflict":                 cancelled(head(0, store.CauseConflict)),
+		"conflict":                 cancelled(head(0, table.CauseConflict)),
 		"unanswered, never stored": answers(errUnknown),
 	} {
 		inBubble(t, func(t *testing.T, r *rig) {
@@ -110,7 +110,7 @@ func TestExpiryIsVisibleBeforeItIsTold(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			return c.apply(context.WithoutCancel(ctx))
 		}}
-		r.journal.fail = failing("EnsureVisible", store.ErrConflict)
+		r.journal.fail = failing("EnsureVisible", table.ErrConflict)
 		for range 2 { // the first one writes the expiry
 			_, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
 			r.refused(err, ledger.CodeOutcomeUnknown)
@@ -140,11 +140,11 @@ func TestReplayOfAnEndIsVerified(t *testing.T) {
 		if err != nil || !again.Replayed || len(r.journal.visible) != len(done.End.Legs) {
 			t.Errorf("%+v, %v, visible %v", again, err, r.journal.visible)
 		}
-		r.journal.fail = failing("EnsureVisible", store.ErrConflict)
+		r.journal.fail = failing("EnsureVisible", table.ErrConflict)
 		_, err = r.Post(t.Context(), release("h-1"))
 		r.refused(err, ledger.CodeOutcomeUnknown)
 		for fault, code := range map[error]ledger.Code{
-			store.ErrAbsent: ledger.CodeInternal, errThrottled: ledger.CodeOutcomeUnknown, store.ErrConflict: ledger.CodeOutcomeUnknown,
+			table.ErrAbsent: ledger.CodeInternal, errThrottled: ledger.CodeOutcomeUnknown, table.ErrConflict: ledger.CodeOutcomeUnknown,
 		} {
 			r.journal.fail = failing("VerifyComplete", fault)
 			_, err = r.Post(t.Context(), release("h-1"))
@@ -187,7 +187,7 @@ func TestBoundsOfReversalsNeverFall(t *testing.T) {
 			Asset: "AAPL", Buyer: "jane", Seller: "bob", Quantity: amount("10"), Cost: amount("100"), Settle: true})
 		r.restart()
 		r.CacheOnePair()
-		conflict := cancelled(head(1, store.CauseConflict))
+		conflict := cancelled(head(1, table.CauseConflict))
 		exact := 0 // how often credits were read exactly
 		r.journal.forever = func(ctx context.Context, c commit) error {
 			if r.journal.count("Funds") > exact { // the funds are known now: let the reversal be planned again
@@ -418,11 +418,11 @@ func TestUnknownReversalIsListedBeforeItIsAcknowledged(t *testing.T) {
 }
 
 // unlisted is a table on which what lists a reversal never becomes visible.
-type unlisted struct{ store.Table }
+type unlisted struct{ table.Table }
 
-func (t unlisted) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
-	return t.Table.Transact(ctx, slices.DeleteFunc(slices.Clone(writes), func(w store.Write) bool {
-		_, _, lists := store.Reversal.Parse(store.ItemKey(w.Item))
+func (t unlisted) Transact(ctx context.Context, writes []table.Write) (time.Time, error) {
+	return t.Table.Transact(ctx, slices.DeleteFunc(slices.Clone(writes), func(w table.Write) bool {
+		_, _, lists := table.Reversal.Parse(table.ItemKey(w.Item))
 		return lists
 	}))
 }

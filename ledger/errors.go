@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Code is the stable name of a refusal or failure, as callers see it.
@@ -181,11 +181,11 @@ func asError(err error) *Error {
 	switch {
 	case isError:
 		return e
-	case errors.Is(err, store.ErrThrottled):
+	case errors.Is(err, table.ErrThrottled):
 		return busy(CodeThrottled, "The service is over its capacity at the moment.", err)
-	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrOutdated):
+	case errors.Is(err, table.ErrConflict), errors.Is(err, table.ErrOutdated):
 		return busy(CodeContention, "Other requests kept coming first.", err)
-	case errors.Is(err, store.ErrUnavailable),
+	case errors.Is(err, table.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return busy(CodeUnavailable, "The service is not available at the moment.", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 )
 
 // appended replaces one append of a commit. It may apply the commit.
@@ -35,10 +35,10 @@ type faulty struct {
 }
 
 // table returns the table with the faults.
-func (f *faulty) table() store.Table { return &storetest.Faulty{Table: f.book.table, Around: f.around} }
+func (f *faulty) table() table.Table { return &tabletest.Faulty{Table: f.book.table, Around: f.around} }
 
 // requestName names a request by what the ledger makes it for.
-func requestName(c storetest.Call) string {
+func requestName(c tabletest.Call) string {
 	switch c.Method {
 	case "Get":
 		return "Transaction"
@@ -48,11 +48,11 @@ func requestName(c storetest.Call) string {
 		return "VerifyComplete"
 	case "Query":
 		switch {
-		case c.Query.Index == store.IndexInverse:
+		case c.Query.Index == table.IndexInverse:
 			return "DueHolds"
-		case c.Query.Within == store.LifecycleRange():
+		case c.Query.Within == table.LifecycleRange():
 			return "Lifecycle"
-		case c.Query.Within == store.Spend.All():
+		case c.Query.Within == table.Spend.All():
 			return "Guards"
 		}
 		return "Newest"
@@ -60,7 +60,7 @@ func requestName(c storetest.Call) string {
 	if c.Writes[0].Item == nil {
 		return "SetGuardVersion"
 	}
-	switch e, _ := store.DecodeEvent(c.Writes[0].Item); e.(type) {
+	switch e, _ := table.DecodeEvent(c.Writes[0].Item); e.(type) {
 	case nil:
 		return "CreateGuard"
 	case events.AccountChanged:
@@ -71,9 +71,9 @@ func requestName(c storetest.Call) string {
 	return "Put"
 }
 
-func (f *faulty) around(ctx context.Context, c storetest.Call, apply func(context.Context) error) error {
+func (f *faulty) around(ctx context.Context, c tabletest.Call, apply func(context.Context) error) error {
 	name := requestName(c)
-	if isRead := c.Writes == nil; isRead && name != "DueHolds" && c.Consistency != store.Strong {
+	if isRead := c.Writes == nil; isRead && name != "DueHolds" && c.Consistency != table.Strong {
 		f.t.Errorf("%s is not strongly consistent, but commands decide on it", name)
 	}
 	switch name {
@@ -194,16 +194,16 @@ type errorer interface {
 }
 
 // newCommit decodes the writes of a commit. It checks what no store checks: that the debits are those of the legs.
-func newCommit(t errorer, writes []store.Write, apply func(context.Context) error) commit {
+func newCommit(t errorer, writes []table.Write, apply func(context.Context) error) commit {
 	c, gross := commit{apply: apply}, map[events.Pair]events.Amount{}
 	for _, w := range writes {
 		if w.Item == nil {
-			account, asset, _ := store.Spend.Parse(w.Key)
-			values := store.Read(w.Values)
+			account, asset, _ := table.Spend.Parse(w.Key)
+			values := table.Read(w.Values)
 			c.debits = append(c.debits, debit{pair(account, asset), values.Amount(":gross"), values.Amount(":bound")})
 			continue
 		}
-		e, err := store.DecodeEvent(w.Item)
+		e, err := table.DecodeEvent(w.Item)
 		if err != nil {
 			t.Errorf("sent %v", err)
 		}
@@ -234,30 +234,30 @@ func newCommit(t errorer, writes []store.Write, apply func(context.Context) erro
 func answers(err error) appended { return func(context.Context, commit) error { return err } }
 
 // mark sets the reason of one write of a cancelled commit.
-type mark func(c commit, reasons []store.Reason)
+type mark func(c commit, reasons []table.Reason)
 
 func cancelled(marks ...mark) appended {
 	return func(_ context.Context, c commit) error {
-		reasons := make([]store.Reason, c.heads+len(c.postings)+len(c.debits))
+		reasons := make([]table.Reason, c.heads+len(c.postings)+len(c.debits))
 		for _, mark := range marks {
 			mark(c, reasons)
 		}
-		return &store.Cancelled{Reasons: reasons}
+		return &table.Cancelled{Reasons: reasons}
 	}
 }
 
 // head marks a head, without its stored event.
-func head(i int, is store.Cause) mark {
-	return func(_ commit, reasons []store.Reason) { reasons[i].Is = is }
+func head(i int, is table.Cause) mark {
+	return func(_ commit, reasons []table.Reason) { reasons[i].Is = is }
 }
 
 // refuses marks the guard of an account in USD, which has version 1.
 func refuses(account, spent string) mark {
-	return func(c commit, reasons []store.Reason) {
+	return func(c commit, reasons []table.Reason) {
 		i := slices.IndexFunc(c.debits, func(d debit) bool { return d.pair == pair(account, "USD") })
-		guard := store.Begin(store.Spend.Key(account, "USD"), store.Spend.Type)
-		guard[store.AttrSpent], guard[store.AttrChange] = store.Amount(amount(spent)), store.Integer(1)
-		reasons[c.heads+len(c.postings)+i] = store.Reason{Is: store.CauseCondition, Old: guard}
+		guard := table.Begin(table.Spend.Key(account, "USD"), table.Spend.Type)
+		guard[table.AttrSpent], guard[table.AttrChange] = table.Amount(amount(spent)), table.Integer(1)
+		reasons[c.heads+len(c.postings)+i] = table.Reason{Is: table.CauseCondition, Old: guard}
 	}
 }
 
@@ -287,9 +287,9 @@ func hangs(ctx context.Context, _ commit) error {
 }
 
 var (
-	errThrottled   = fmt.Errorf("scripted: %w", store.ErrThrottled)
-	errUnavailable = fmt.Errorf("scripted: %w", store.ErrUnavailable)
-	errUnknown     = fmt.Errorf("scripted: %w", store.ErrUnknownOutcome)
+	errThrottled   = fmt.Errorf("scripted: %w", table.ErrThrottled)
+	errUnavailable = fmt.Errorf("scripted: %w", table.ErrUnavailable)
+	errUnknown     = fmt.Errorf("scripted: %w", table.ErrUnknownOutcome)
 )
 
 func putAnswers(err error) put { return func(func() error) error { return err } }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -53,7 +53,7 @@ func (a *attempts) resolveRefusals(ctx context.Context, refused []*limit) (short
 	}
 	// The account is read after the exact credits, so that a refusal is by the newest limit.
 	switch err := a.raiseToExact(ctx, refused); {
-	case errors.Is(err, store.ErrConflict):
+	case errors.Is(err, table.ErrConflict):
 		return false, nil
 	case err != nil:
 		return false, asError(err)
@@ -202,11 +202,11 @@ func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) 
 func (l *Ledger) retryWrite(ctx context.Context, do func(context.Context) (time.Time, error)) error {
 	for t := (tries{}); ; {
 		err := l.call(ctx, do)
-		if errors.Is(err, store.ErrUnknownOutcome) {
+		if errors.Is(err, table.ErrUnknownOutcome) {
 			t.unknown = true
-			err = fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+			err = fmt.Errorf("%w: %w", table.ErrUnavailable, err)
 		}
-		if !declined(err) && !errors.Is(err, store.ErrConflict) || !t.again(ctx, err) {
+		if !declined(err) && !errors.Is(err, table.ErrConflict) || !t.again(ctx, err) {
 			return err
 		}
 	}

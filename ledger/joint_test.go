@@ -13,7 +13,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/ledger"
-	_ "ledger.example/tests/full" // fixes the seed
+	_ "ledger.example/tests/harness/full" // fixes the seed
 )
 
 // transfers are n requests that debit jane by 1 USD each.

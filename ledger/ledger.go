@@ -4,7 +4,7 @@
 //
 // A command is checked in this order: each field, the rules over several fields, the accounts and assets that it names,
 // its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through
-// store.Table, and through Projections for what is read from projections.
+// table.Table, and through Projections for what is read from projections.
 //
 // post.go tells how postings are written, from top to bottom: a request (requests.go) becomes a draft (draft.go), is
 // planned, and its plan is sent until it is stored or refused. request.go makes the plan of a transaction:
@@ -22,18 +22,18 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Ledger carries out commands. It is safe for concurrent use. It caches definitions, accounts and credits.
 type Ledger struct {
-	table       store.Table
+	table       table.Table
 	projections Projections
 	minter      *events.Minter
 	now         func() time.Time // the process's clock; durations are measured with time.Now
 	log         *slog.Logger
 
-	clock     store.Clock
+	clock     table.Clock
 	accounts  *knownAccounts
 	assets    *cache[string, events.AssetRegistered]
 	groups    *cache[string, events.GroupRegistered]
@@ -44,7 +44,7 @@ type Ledger struct {
 
 // Config configures a Ledger.
 type Config struct {
-	Table       store.Table
+	Table       table.Table
 	Projections Projections
 	Minter      *events.Minter   // nil: a minter on Now
 	Now         func() time.Time // nil: time.Now
@@ -71,14 +71,14 @@ func New(c Config) *Ledger {
 }
 
 // readEvent reads the event with a key, strongly consistent, with retries. Errors: ErrAbsent, and those of reads.
-func readEvent[E events.Event](ctx context.Context, l *Ledger, k store.Key) (e E, err error) {
+func readEvent[E events.Event](ctx context.Context, l *Ledger, k table.Key) (e E, err error) {
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		item, at, err := l.table.Get(ctx, k, store.Strong)
+		item, at, err := l.table.Get(ctx, k, table.Strong)
 		if err == nil && item == nil {
-			err = store.ErrAbsent
+			err = table.ErrAbsent
 		}
 		if err == nil {
-			e, err = store.Only[E](store.DecodeEvent(item))
+			e, err = table.Only[E](table.DecodeEvent(item))
 		}
 		return at, err
 	})
@@ -89,7 +89,7 @@ func readEvent[E events.Event](ctx context.Context, l *Ledger, k store.Key) (e E
 type Projections interface {
 	// Funds returns the exact sum of all credits of account in asset, and of all amounts that ended holds gave back. It
 	// includes every transaction acknowledged before the call, a backdated one once it is projected.
-	// Errors: those of package store for reads.
+	// Errors: those of package table for reads.
 	Funds(ctx context.Context, account, asset string) (events.Amount, error)
 
 	// Holdings returns a page of the account's holdings, by asset: of every asset with a posting. It includes the same

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Lifecycle is a transaction with its end and its reversals.
@@ -96,9 +96,9 @@ func (l *Ledger) Transaction(ctx context.Context, id string) (events.Transaction
 	if !events.ValidID(id) {
 		return events.TransactionPosted{}, TransactionNotFound()
 	}
-	header, err := readEvent[events.TransactionPosted](ctx, l, store.Transaction.Key(id))
+	header, err := readEvent[events.TransactionPosted](ctx, l, table.Transaction.Key(id))
 	switch {
-	case errors.Is(err, store.ErrAbsent):
+	case errors.Is(err, table.ErrAbsent):
 		err = TransactionNotFound()
 	case err != nil:
 		err = asError(fmt.Errorf("read transaction: %w", err))
@@ -114,8 +114,8 @@ func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle,
 	if !events.ValidID(id) {
 		return Lifecycle{}, TransactionNotFound()
 	}
-	q := store.Query{
-		Partition: store.Transaction.PK(id), Within: store.LifecycleRange(), Consistency: store.Strong,
+	q := table.Query{
+		Partition: table.Transaction.PK(id), Within: table.LifecycleRange(), Consistency: table.Strong,
 	}
 	if err := l.addTo(ctx, &lifecycle, q); err != nil {
 		return Lifecycle{}, err
@@ -149,16 +149,16 @@ func lifecycleBytes(l Lifecycle) int {
 // addReversals adds the reversals that have been written since a transaction was read. Their numbers have no gaps.
 // Errors: those of Lifecycle.
 func (l *Ledger) addReversals(ctx context.Context, to *Lifecycle) error {
-	within := store.Reversal.All()
+	within := table.Reversal.All()
 	if n := len(to.Reversals); n > 0 {
-		within = within.After(store.Number(to.Reversals[n-1].Number))
+		within = within.After(table.Number(to.Reversals[n-1].Number))
 	}
-	return l.addTo(ctx, to, store.Query{
-		Partition: store.Transaction.PK(to.Header.ID), Within: within, Consistency: store.Strong,
+	return l.addTo(ctx, to, table.Query{
+		Partition: table.Transaction.PK(to.Header.ID), Within: within, Consistency: table.Strong,
 	})
 }
 
-func (l *Ledger) addTo(ctx context.Context, lifecycle *Lifecycle, q store.Query) error {
+func (l *Ledger) addTo(ctx context.Context, lifecycle *Lifecycle, q table.Query) error {
 	for item, err := range l.items(ctx, q) {
 		if err == nil {
 			err = lifecycle.add(item)
@@ -171,8 +171,8 @@ func (l *Ledger) addTo(ctx context.Context, lifecycle *Lifecycle, q store.Query)
 }
 
 // add adds an item of the transaction's partition.
-func (l *Lifecycle) add(item store.Item) error {
-	e, err := store.DecodeEvent(item)
+func (l *Lifecycle) add(item table.Item) error {
+	e, err := table.DecodeEvent(item)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (l *Lifecycle) add(item store.Item) error {
 	case events.TransactionReversed:
 		l.Reversals = append(l.Reversals, e)
 	default:
-		return fmt.Errorf("%w: a %T in the partition of a transaction", store.ErrMalformedItem, e)
+		return fmt.Errorf("%w: a %T in the partition of a transaction", table.ErrMalformedItem, e)
 	}
 	return nil
 }

@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Grant records a role of a user. created is true if the user had no role there before. Errors: CodeInvalidRequest,
 // CodeAccountNotFound, CodeGroupNotFound, CodePreconditionFailed, CodeThrottled, CodeContention (which wraps
-// store.ErrOutdated when r.By is outdated), CodeUnavailable, CodeOutcomeUnknown.
+// table.ErrOutdated when r.By is outdated), CodeUnavailable, CodeOutcomeUnknown.
 func (l *Ledger) Grant(ctx context.Context, r GrantMember) (created bool, err error) {
 	return l.setRole(ctx, r.Shape(), r)
 }
@@ -132,7 +132,7 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 }
 
 // NewestGrant reads the role and the number of the newest grant or revocation of a user on an account, strongly
-// consistent. Before the first grant, it returns events.NoRole and 0. Errors: those of package store.
+// consistent. Before the first grant, it returns events.NoRole and 0. Errors: those of package table.
 func (l *Ledger) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
 	g, err := l.newestGrant(ctx, account, "", user)
 	return g.Role, g.Number, err
@@ -146,17 +146,17 @@ func (l *Ledger) NewestGroupGrant(ctx context.Context, group, user string) (even
 
 // newestGrant reads the newest grant or revocation of a user: in group, or on account if group is empty.
 func (l *Ledger) newestGrant(ctx context.Context, account, group, user string) (events.MemberGranted, error) {
-	partition := store.Account.PK(account)
+	partition := table.Account.PK(account)
 	if group != "" {
-		partition = store.Group.PK(group)
+		partition = table.Group.PK(group)
 	}
-	return newest[events.MemberGranted](ctx, l, partition, store.Grant.All(user))
+	return newest[events.MemberGranted](ctx, l, partition, table.Grant.All(user))
 }
 
 // NewestGroups reads the groups of an account and the number of their newest change, strongly consistent. Before the
-// first change, it returns no groups and 0. Errors: those of package store.
+// first change, it returns no groups and 0. Errors: those of package table.
 func (l *Ledger) NewestGroups(ctx context.Context, account string) ([]string, int64, error) {
-	g, err := newest[events.AccountGrouped](ctx, l, store.Account.PK(account),
-		store.Grouping.All().Since(store.Number(1)))
+	g, err := newest[events.AccountGrouped](ctx, l, table.Account.PK(account),
+		table.Grouping.All().Since(table.Number(1)))
 	return g.Groups, g.Number, err
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -134,7 +134,7 @@ func TestUnknownGrantByAnOutdatedRight(t *testing.T) {
 			}, func(func() error) error { // it met the head before the first attempt came, and ann's grant after that
 				err := (*first)()
 				outdate(t, r)
-				return errors.Join(err, &store.Cancelled{Reasons: []store.Reason{{}, {Is: store.CauseCondition}}})
+				return errors.Join(err, &table.Cancelled{Reasons: []table.Reason{{}, {Is: table.CauseCondition}}})
 			}}
 		}, "1 viewer"},
 	} {
@@ -144,7 +144,7 @@ func TestUnknownGrantByAnOutdatedRight(t *testing.T) {
 				r.journal.writes = map[string][]put{"Put": c.steps(t, r, &first)}
 				created, err := r.Grant(t.Context(), wanted)
 				written := c.newest != "none"
-				if created != written || (err == nil) != written || !written && !errors.Is(err, store.ErrOutdated) ||
+				if created != written || (err == nil) != written || !written && !errors.Is(err, table.ErrOutdated) ||
 					r.newest() != c.newest {
 					t.Errorf("created %v, %v; newest %s", created, err, r.newest())
 				}

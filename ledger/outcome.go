@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // replayOrRefuse answers the planned requests that were carried out before. It reads the headers of those with a
@@ -44,7 +44,7 @@ func (a *attempts) resolve(c *command, requests []*request, planned bool) (unrea
 		switch {
 		case errs[n] == nil:
 			refused = a.found(c, r, stored[n])
-		case !errors.Is(errs[n], store.ErrAbsent):
+		case !errors.Is(errs[n], table.ErrAbsent):
 			unread = errs[n]
 		case planned && r.refusedIfNew != nil:
 			refused = a.settle(c, r, r.refusedIfNew)
@@ -61,9 +61,9 @@ func (a *attempts) resolve(c *command, requests []*request, planned bool) (unrea
 func (l *Ledger) readStored(ctx context.Context, r *request, planned bool) (events.Event, error) {
 	switch {
 	case !r.endsHold() && r.ID == "":
-		return nil, store.ErrAbsent
+		return nil, table.ErrAbsent
 	case !r.endsHold():
-		header, err := readEvent[events.TransactionPosted](ctx, l, store.Transaction.Key(r.ID))
+		header, err := readEvent[events.TransactionPosted](ctx, l, table.Transaction.Key(r.ID))
 		if err != nil {
 			return nil, fmt.Errorf("read transaction: %w", err)
 		}
@@ -76,7 +76,7 @@ func (l *Ledger) readStored(ctx context.Context, r *request, planned bool) (even
 		r.ended = lifecycle.Ended
 	}
 	if r.ended == nil {
-		return nil, store.ErrAbsent
+		return nil, table.ErrAbsent
 	}
 	return *r.ended, nil
 }
@@ -105,14 +105,14 @@ func (a *attempts) awaitListed(c *command) error {
 	if a.pending[0].DryRun { // the header of a transaction that is being committed is not visible yet
 		for _, r := range a.pending {
 			if r.listed {
-				r.refusedIfNew = asError(store.ErrConflict)
+				r.refusedIfNew = asError(table.ErrConflict)
 			}
 		}
 		return nil
 	}
 	before := a.unknown
 	a.unknown = true
-	err := a.awaitOutcome(c, isListed, store.ErrConflict)
+	err := a.awaitOutcome(c, isListed, table.ErrConflict)
 	a.unknown = before
 	return err
 }
@@ -185,7 +185,7 @@ func (r *request) unknownOutcome() string {
 
 // visibleAge is how old a posting may be when it is acknowledged without EnsureVisible: half the settle window, less
 // the resolution of the store's Date.
-const visibleAge = store.SettleWindow/2 - store.DateStep
+const visibleAge = table.SettleWindow/2 - table.DateStep
 
 // found answers a request whose event is stored, and removes it from pending. It reads the event if stored is nil. The
 // event may be from an attempt of this command, or from an earlier request for the same. If it is not what the
@@ -215,14 +215,14 @@ func (a *attempts) answerFound(c *command, r *request, stored events.Event) (err
 		return nil
 	}
 	postings := r.postings(stored)
-	keys := make([]store.Key, 0, 1+len(postings))
-	keys = append(keys, store.EventKey(stored))
+	keys := make([]table.Key, 0, 1+len(postings))
+	keys = append(keys, table.EventKey(stored))
 	for i := range postings {
-		keys = append(keys, store.EventKey(&postings[i]))
+		keys = append(keys, table.EventKey(&postings[i]))
 	}
 	at, err := a.ledger.readTogether(c, keys)
 	switch {
-	case errors.Is(err, store.ErrAbsent):
+	case errors.Is(err, table.ErrAbsent):
 		return internalError(fmt.Errorf("%s of %s is incomplete: %w", stored.EventName(), r.ID, err))
 	case err == nil && r.isReversal() && !r.listed:
 		err = a.ledger.awaitReversal(c, r)
@@ -242,7 +242,7 @@ func (l *Ledger) awaitReversal(ctx context.Context, r *request) error {
 		case err != nil, lifecycle.reversedBy(r.ID):
 			return err
 		case !pause(ctx, failed):
-			return store.ErrConflict
+			return table.ErrConflict
 		}
 	}
 }
@@ -258,12 +258,12 @@ func (a *attempts) drop(r *request) {
 // readTogether reads what was written in one transaction of the store, in one serializable request, with retries. It
 // returns nil if all of it is stored, and the store's time: then it is visible to every later read. Errors: ErrAbsent
 // (of some item), ErrConflict, ErrThrottled, ErrUnavailable.
-func (l *Ledger) readTogether(ctx context.Context, keys []store.Key) (at time.Time, err error) {
+func (l *Ledger) readTogether(ctx context.Context, keys []table.Key) (at time.Time, err error) {
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		var items []store.Item
-		items, at, err = l.table.Snapshot(ctx, keys, store.AttrPK)
-		if i := slices.IndexFunc(items, func(item store.Item) bool { return item == nil }); err == nil && i >= 0 {
-			err = fmt.Errorf("%w: %s %s", store.ErrAbsent, keys[i].PK, keys[i].SK)
+		var items []table.Item
+		items, at, err = l.table.Snapshot(ctx, keys, table.AttrPK)
+		if i := slices.IndexFunc(items, func(item table.Item) bool { return item == nil }); err == nil && i >= 0 {
+			err = fmt.Errorf("%w: %s %s", table.ErrAbsent, keys[i].PK, keys[i].SK)
 		}
 		return at, err
 	})

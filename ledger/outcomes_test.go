@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -54,9 +54,9 @@ func (r *rig) funded() {
 // as unknown, and the command has one effect.
 func TestOutcomes(t *testing.T) {
 	type steps = []appended
-	exists, conflict := cancelled(head(0, store.CauseCondition)), cancelled(head(0, store.CauseConflict))
-	throttled := cancelled(head(0, store.CauseThrottled))
-	number := cancelled(head(1, store.CauseConflict)) // that of a reversal
+	exists, conflict := cancelled(head(0, table.CauseCondition)), cancelled(head(0, table.CauseConflict))
+	throttled := cancelled(head(0, table.CauseThrottled))
+	number := cancelled(head(1, table.CauseConflict)) // that of a reversal
 	for name, c := range map[string]struct {
 		steps   steps
 		forever appended

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // EffectiveAge is how far in the past an effective date must be by the process's clock: the settle window and the clock
 // tolerance. So the postings are settled when they are committed, and the first refold that counts them can move the
 // seal past them.
-const EffectiveAge = store.SettleWindow + clockTolerance
+const EffectiveAge = table.SettleWindow + clockTolerance
 
 // The rules of an effective date, in words for callers.
 var (
@@ -127,9 +127,9 @@ func (l *Ledger) ClosePeriod(ctx context.Context, r ClosePeriod) (
 	}
 	defer cancel()
 	r.Before = r.Before.UTC().Round(0).Truncate(time.Microsecond)
-	closed, err = readEvent[events.PeriodClosed](c, l, store.Period.Key(store.Number(r.Number)))
+	closed, err = readEvent[events.PeriodClosed](c, l, table.Period.Key(table.Number(r.Number)))
 	switch {
-	case errors.Is(err, store.ErrAbsent):
+	case errors.Is(err, table.ErrAbsent):
 	case err != nil:
 		return closed, false, asError(err)
 	default:
@@ -182,7 +182,7 @@ func invalidPeriod(field, rule string) *Error {
 
 // newestPeriod reads the newest closing, strongly consistent; it has the number 0 if there is none.
 func (l *Ledger) newestPeriod(ctx context.Context) (events.PeriodClosed, error) {
-	return newest[events.PeriodClosed](ctx, l, store.Period.PK(), store.Period.All())
+	return newest[events.PeriodClosed](ctx, l, table.Period.PK(), table.Period.All())
 }
 
 // checkPeriod returns CodePeriodClosed for an effective date in a closed period. It reads the newest closing once for a

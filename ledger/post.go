@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Post carries out a request: it posts a transaction, or ends a hold. A repeated request gets the first answer.
@@ -120,7 +120,7 @@ func (a *attempts) run(c *command) error {
 			return a.awaitOutcome(c, isPending, err)
 		}
 		at, err := a.append(c, commit)
-		cancelled, isCancelled := errors.AsType[*store.Cancelled](err)
+		cancelled, isCancelled := errors.AsType[*table.Cancelled](err)
 		switch {
 		case err == nil:
 			return a.acknowledgeAll(c, commit, at)
@@ -136,8 +136,8 @@ func (a *attempts) run(c *command) error {
 				}
 				continue
 			}
-		case declined(err), errors.Is(err, store.ErrConflict):
-		case errors.Is(err, store.ErrUnknownOutcome):
+		case declined(err), errors.Is(err, table.ErrConflict):
+		case errors.Is(err, table.ErrUnknownOutcome):
 			a.unknown = true
 			a.ledger.log.WarnContext(c, a.pending[0].unknownOutcome(), "transaction", a.pending[0].ID, "error", err)
 			if _, refused := a.resolve(c, a.pending, false); refused != nil {
@@ -233,14 +233,14 @@ func (a *attempts) append(ctx context.Context, c *commit) (at time.Time, err err
 
 // handleCancelled uses the reasons of a cancellation: it answers requests whose event exists, and brings the limits up
 // to date. retryNow is true when the next attempt need not wait. An error is final.
-func (a *attempts) handleCancelled(c *command, sent *commit, why *store.Cancelled) (retryNow bool, _ error) {
+func (a *attempts) handleCancelled(c *command, sent *commit, why *table.Cancelled) (retryNow bool, _ error) {
 	allAbsent, learned, next := true, true, 0
 	for _, r := range sent.requests {
 		own := why.Reasons[next : next+r.eventCount()]
 		next += r.eventCount()
-		allAbsent = allAbsent && own[0].Is == store.CauseNone
-		if own[0].Is != store.CauseCondition {
-			if r.isReversal() && (own[1].Is == store.CauseCondition || own[1].Is == store.CauseConflict) {
+		allAbsent = allAbsent && own[0].Is == table.CauseNone
+		if own[0].Is != table.CauseCondition {
+			if r.isReversal() && (own[1].Is == table.CauseCondition || own[1].Is == table.CauseConflict) {
 				r.reversal = 0 // another one has this number, or is about to
 				learned = r.learn(own[1].Old) && learned
 			}
@@ -250,7 +250,7 @@ func (a *attempts) handleCancelled(c *command, sent *commit, why *store.Cancelle
 		var stored events.Event // the store may not return it
 		var err error
 		if own[0].Old != nil {
-			stored, err = store.DecodeEvent(own[0].Old)
+			stored, err = table.DecodeEvent(own[0].Old)
 		}
 		if err != nil {
 			return false, a.fail(c, internalError(fmt.Errorf("stored event: %w", err)))

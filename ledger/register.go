@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Asset returns an asset's definition. Definitions are immutable, so they are cached.
@@ -156,7 +156,7 @@ func putDefinition[E events.Event](c *command, l *Ledger, wanted E) (stored E, c
 	if err != nil {
 		return stored, false, err
 	}
-	if stored, err = store.Only[E](e, nil); err != nil {
+	if stored, err = table.Only[E](e, nil); err != nil {
 		return stored, false, internalError(err)
 	}
 	return stored, created, nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // request is one of the requests that a command carries out in one transaction of the store: its draft, its plan and
@@ -57,11 +57,11 @@ func (r *request) readOther(ctx context.Context, l *Ledger) (Lifecycle, error) {
 
 // learn adds the reversal that has the number of this one, as the store returned it when it refused the number. Numbers
 // have no gaps, so the request can be planned again without a read. It reports false if the store returned none.
-func (r *request) learn(stored store.Item) bool {
+func (r *request) learn(stored table.Item) bool {
 	if stored == nil || r.last == nil {
 		return false
 	}
-	e, err := store.Only[events.TransactionReversed](store.DecodeEvent(stored))
+	e, err := table.Only[events.TransactionReversed](table.DecodeEvent(stored))
 	if err != nil || e.Number != int64(len(r.last.Reversals))+1 {
 		return false
 	}

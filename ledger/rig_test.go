@@ -11,7 +11,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -144,7 +144,7 @@ func pair(account, asset string) events.Pair { return events.Pair{Account: accou
 // book has a table in memory, and implements ledger.Projections on it. Only Project stores projections.
 type book struct {
 	*projections.Reader
-	table  store.Table
+	table  table.Table
 	t      testing.TB
 	memory *memdb.Store
 	views  *projections.Views
@@ -159,7 +159,7 @@ func newBook(t testing.TB, now func() time.Time) *book {
 	if _, err := dynamolocal.CreateTable(t.Context(), client, tableName); err != nil {
 		t.Fatal(err)
 	}
-	items := store.NewTable(client, tableName)
+	items := table.NewTable(client, tableName)
 	return &book{
 		table: items, t: t, memory: memory, views: projections.NewViews(items), Reader: projections.NewReader(items, nil),
 	}
@@ -193,11 +193,11 @@ func (b *book) Guard(p events.Pair) {
 
 // Spent returns the total of a guard, and whether the guard exists.
 func (b *book) Spent(p events.Pair) (events.Amount, bool) {
-	item, _ := b.memory.Item(store.Spend.Key(p.Account, p.Asset))
+	item, _ := b.memory.Item(table.Spend.Key(p.Account, p.Asset))
 	if item == nil {
 		return events.Amount{}, false
 	}
-	return store.Read(item).Amount(store.AttrSpent), true
+	return table.Read(item).Amount(table.AttrSpent), true
 }
 
 // Sums returns the sums over all postings of a pair.
@@ -215,8 +215,8 @@ func (b *book) Headers() map[string]events.TransactionPosted {
 	b.t.Helper()
 	headers := map[string]events.TransactionPosted{}
 	for _, change := range b.memory.Since(0) {
-		if _, ok := store.Transaction.Parse(change.Key); ok {
-			e, err := store.DecodeEvent(change.After)
+		if _, ok := table.Transaction.Parse(change.Key); ok {
+			e, err := table.DecodeEvent(change.After)
 			if err != nil {
 				b.t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // An addition is an event to put under a key of its own: the next one of a numbered series, such as the changes of an
@@ -18,21 +18,21 @@ import (
 type addition struct {
 	event  events.Event   // nil for nothing to put
 	number int64          // of the event; 0 of a definition
-	with   []store.Write  // what is written in the same transaction
+	with   []table.Write  // what is written in the same transaction
 	unless []events.Event // nothing is written if one of these is stored
 }
 
 // keys returns the keys of all that is written.
-func (a addition) keys() []store.Key {
-	keys := []store.Key{store.EventKey(a.event)}
+func (a addition) keys() []table.Key {
+	keys := []table.Key{table.EventKey(a.event)}
 	for _, w := range a.with {
-		keys = append(keys, store.ItemKey(w.Item))
+		keys = append(keys, table.ItemKey(w.Item))
 	}
 	return keys
 }
 
 // errNotYet is the error of a decision that cannot be made yet.
-var errNotYet = fmt.Errorf("%w: not decided yet", store.ErrConflict)
+var errNotYet = fmt.Errorf("%w: not decided yet", table.ErrConflict)
 
 // next puts the next event of a series. decide reads the newest event, and returns the one to put; its error is the
 // store's, an *Error, or errNotYet. wrote is false if there was nothing to put. The error is an *Error.
@@ -54,7 +54,7 @@ func (l *Ledger) next(c *command, decide func() (addition, error)) (wrote bool, 
 				return ours, err
 			}
 		}
-		if conflict := store.ErrConflict; !t.again(c, conflict) { // another event has the number
+		if conflict := table.ErrConflict; !t.again(c, conflict) { // another event has the number
 			return false, asError(conflict)
 		}
 	}
@@ -62,7 +62,7 @@ func (l *Ledger) next(c *command, decide func() (addition, error)) (wrote bool, 
 
 // put puts an event if its key is absent. It tries again, also after an unknown outcome, because the write is
 // idempotent. It writes nothing once the caller is gone. It returns the stored event; ours is true if this command
-// wrote it. The error is an *Error. If any of add.unless is stored, it is CodeContention and wraps store.ErrOutdated.
+// wrote it. The error is an *Error. If any of add.unless is stored, it is CodeContention and wraps table.ErrOutdated.
 func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, _ error) {
 	var t tries
 	failure := func(err error) error {
@@ -82,7 +82,7 @@ func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, 
 		switch {
 		case err == nil:
 			return stored, true, nil
-		case errors.Is(err, store.ErrExists):
+		case errors.Is(err, table.ErrExists):
 			ours = t.unknown && reflect.DeepEqual(stored, add.event)
 			if ours && add.with != nil { // what was written with it may be visible later
 				if _, err := l.readTogether(c, add.keys()); err != nil {
@@ -90,12 +90,12 @@ func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, 
 				}
 			}
 			return stored, ours, nil
-		case errors.Is(err, store.ErrOutdated) && (outdated || !t.unknown):
+		case errors.Is(err, table.ErrOutdated) && (outdated || !t.unknown):
 			return nil, false, asError(err)
-		case errors.Is(err, store.ErrOutdated): // an earlier try may have been applied: try again
+		case errors.Is(err, table.ErrOutdated): // an earlier try may have been applied: try again
 			outdated = true
-		case declined(err), errors.Is(err, store.ErrConflict):
-		case errors.Is(err, store.ErrUnknownOutcome):
+		case declined(err), errors.Is(err, table.ErrConflict):
+		case errors.Is(err, table.ErrUnknownOutcome):
 			t.unknown = true
 			l.log.WarnContext(c, "outcome of a write is unknown; the event is put again", "error", err)
 		default:
@@ -111,51 +111,51 @@ func (l *Ledger) put(c *command, add addition) (stored events.Event, ours bool, 
 // Other errors: ErrOutdated if the event is absent but one of add.unless is stored; ErrConflict, ErrThrottled,
 // ErrUnavailable, ErrUnknownOutcome.
 func (l *Ledger) tryPut(ctx context.Context, add addition) (_ events.Event, at time.Time, err error) {
-	writes := append([]store.Write{putAbsent(store.NewItemEncoder(1), add.event)}, add.with...)
+	writes := append([]table.Write{putAbsent(table.NewItemEncoder(1), add.event)}, add.with...)
 	for _, other := range add.unless {
-		writes = append(writes, store.Write{Key: store.EventKey(other), If: store.IfAbsent})
+		writes = append(writes, table.Write{Key: table.EventKey(other), If: table.IfAbsent})
 	}
-	var put store.Reason
-	var others []store.Reason
+	var put table.Reason
+	var others []table.Reason
 	if len(writes) == 1 {
 		at, err = l.table.Write(ctx, writes[0])
-		if refused, ok := errors.AsType[*store.Refused](err); ok {
-			put = store.Reason{Is: store.CauseCondition, Old: refused.Old}
+		if refused, ok := errors.AsType[*table.Refused](err); ok {
+			put = table.Reason{Is: table.CauseCondition, Old: refused.Old}
 		}
 	} else {
 		at, err = l.table.Transact(ctx, writes)
-		if cancelled, ok := errors.AsType[*store.Cancelled](err); ok {
+		if cancelled, ok := errors.AsType[*table.Cancelled](err); ok {
 			put, others = cancelled.Reasons[0], cancelled.Reasons[1+len(add.with):]
 		}
 	}
-	failed := func(r store.Reason) bool { return r.Is == store.CauseCondition }
+	failed := func(r table.Reason) bool { return r.Is == table.CauseCondition }
 	switch {
 	case err == nil:
 		return add.event, at, nil
 	case failed(put):
-		stored, broken := store.DecodeEvent(put.Old)
-		if err = store.ErrExists; broken != nil {
+		stored, broken := table.DecodeEvent(put.Old)
+		if err = table.ErrExists; broken != nil {
 			err = fmt.Errorf("stored event: %w", broken)
 		}
 		return stored, at, fmt.Errorf("put %s: %w", add.event.EventName(), err)
 	// If the put has a conflict, that may be with an earlier try, so it is no ErrOutdated.
-	case put.Is == store.CauseNone && slices.ContainsFunc(others, failed):
-		err = store.ErrOutdated
+	case put.Is == table.CauseNone && slices.ContainsFunc(others, failed):
+		err = table.ErrOutdated
 	}
 	return nil, at, fmt.Errorf("put %s: %w", add.event.EventName(), err)
 }
 
 // newest reads the last event of a range of a partition, strongly consistent, with retries. It is zero if there is
 // none.
-func newest[E events.Event](ctx context.Context, l *Ledger, partition string, within store.Range) (last E, err error) {
-	q := store.Query{Partition: partition, Within: within, Descending: true, Consistency: store.Strong}
+func newest[E events.Event](ctx context.Context, l *Ledger, partition string, within table.Range) (last E, err error) {
+	q := table.Query{Partition: partition, Within: within, Descending: true, Consistency: table.Strong}
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		item, err := store.First(ctx, l.table, q)
+		item, err := table.First(ctx, l.table, q)
 		switch {
-		case errors.Is(err, store.ErrAbsent):
+		case errors.Is(err, table.ErrAbsent):
 			err = nil
 		case err == nil:
-			last, err = store.Only[E](store.DecodeEvent(item))
+			last, err = table.Only[E](table.DecodeEvent(item))
 		}
 		return time.Time{}, err
 	})

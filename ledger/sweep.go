@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -42,7 +42,7 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 
 	var all Swept
 	var mu sync.Mutex
-	lists := make([]error, store.Shards)
+	lists := make([]error, table.Shards)
 	var listers, enders errgroup.Group
 	enders.SetLimit(sweepEnds)
 	for shard := range lists {
@@ -86,12 +86,12 @@ const duePage = 100
 // listed hold may have ended. Malformed entries are skipped: the audit reports them.
 func (l *Ledger) eachDue(ctx context.Context, shard int, do func(hold string, expires time.Time)) error {
 	until := l.now().Add(-clockTolerance)
-	q := store.Query{
-		Index: store.IndexInverse, Partition: store.OpenHoldsPK2(shard),
-		Within: store.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
+	q := table.Query{
+		Index: table.IndexInverse, Partition: table.OpenHoldsPK2(shard),
+		Within: table.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
 	}
 	for item, err := range l.items(ctx, q) {
-		text, hold, ok := store.OpenHold.Parse(store.ItemKey(item))
+		text, hold, ok := table.OpenHold.Parse(table.ItemKey(item))
 		expires, malformed := events.ParseTime(text)
 		switch {
 		case ctx.Err() != nil:

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 	"ledger.example/ledger"
 )
 
@@ -130,7 +130,7 @@ func TestSweep(t *testing.T) {
 			time.Sleep(pause)
 			r.journal.forget()
 			swept, err := r.Sweep(t.Context())
-			if err != nil || swept != (ledger.Swept{}) || len(r.journal.calls) != store.Shards {
+			if err != nil || swept != (ledger.Swept{}) || len(r.journal.calls) != table.Shards {
 				t.Errorf("%+v, %v, %d requests", swept, err, len(r.journal.calls))
 			}
 		}
@@ -142,7 +142,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%+v, %v", swept, err)
 		}
 		lists, reads, writes := r.journal.count("DueHolds"), r.journal.count("Lifecycle"), len(r.journal.sent)
-		if lists != store.Shards || reads != 50 || writes != 49 {
+		if lists != table.Shards || reads != 50 || writes != 49 {
 			t.Errorf("%d lists, %d reads, %d writes", lists, reads, writes)
 		}
 		for i, id := range ids {
@@ -193,8 +193,8 @@ func TestSweepWithAnUnreadableList(t *testing.T) {
 			t.Errorf("%+v, %v", swept, err)
 		}
 		// A store that does not answer is no end of the sweep's own time.
-		r.journal.fail = failing("DueHolds", fmt.Errorf("%w: %w", store.ErrUnavailable, context.DeadlineExceeded))
-		if swept, err = r.Sweep(t.Context()); !errors.Is(err, store.ErrUnavailable) || swept.Partial {
+		r.journal.fail = failing("DueHolds", fmt.Errorf("%w: %w", table.ErrUnavailable, context.DeadlineExceeded))
+		if swept, err = r.Sweep(t.Context()); !errors.Is(err, table.ErrUnavailable) || swept.Partial {
 			t.Errorf("%+v, %v", swept, err)
 		}
 	})
@@ -236,13 +236,13 @@ func TestSweepEndsInTime(t *testing.T) {
 func TestListsAreReadToTheirEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(3)
-		odd := store.KeyItem(store.Key{PK: store.Hold.Prefix() + "2020", SK: "ODD"})
-		odd[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard("h-001")))
-		if _, err := r.journal.book.table.Write(t.Context(), store.Write{Item: odd}); err != nil {
+		odd := table.KeyItem(table.Key{PK: table.Hold.Prefix() + "2020", SK: "ODD"})
+		odd[table.AttrPK2] = table.String(table.OpenHoldsPK2(table.Shard("h-001")))
+		if _, err := r.journal.book.table.Write(t.Context(), table.Write{Item: odd}); err != nil {
 			t.Fatal(err)
 		}
 		r.mustPost(transfer("t-1", "bank", "shop", "9"))
-		r.journal.book.table = store.NewTable(r.journal.memory.DynamoDB(storetest.Cut), tableName)
+		r.journal.book.table = table.NewTable(r.journal.memory.DynamoDB(tabletest.Cut), tableName)
 		r.restart()
 
 		for _, id := range []string{"r-1", "r-2"} {

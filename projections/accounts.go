@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // held is what items of accounts say.
@@ -17,16 +17,16 @@ type held struct {
 }
 
 // read reads openings, newest changes and balances of accounts.
-func (l *Lists) read(ctx context.Context, c store.Consistency, keys ...store.Key) (held, error) {
+func (l *Lists) read(ctx context.Context, c table.Consistency, keys ...table.Key) (held, error) {
 	found := held{make(map[string]Holder), make(map[events.Pair]Balance)}
-	return found, forEach(ctx, l.table, keys, c, func(key store.Key, item store.Item) error {
-		if _, _, ok := store.Balance.Parse(key); ok {
+	return found, forEach(ctx, l.table, keys, c, func(key table.Key, item table.Item) error {
+		if _, _, ok := table.Balance.Parse(key); ok {
 			b, err := decodeBalance(item)
 			found.balances[b.Pair] = b
 			return err
 		}
-		if account, ok := store.Current.Parse(key); ok {
-			newest, err := store.DecodeCurrent(item)
+		if account, ok := table.Current.Parse(key); ok {
+			newest, err := table.DecodeCurrent(item)
 			found.holders[account] = Holder{found.holders[account].Opened, &newest}
 			return err
 		}
@@ -37,21 +37,21 @@ func (l *Lists) read(ctx context.Context, c store.Consistency, keys ...store.Key
 }
 
 // holder reads an account and its newest change.
-func (l *Lists) holder(ctx context.Context, account string, c store.Consistency) (Holder, error) {
-	found, err := l.read(ctx, c, store.Account.Key(account), store.Current.Key(account))
+func (l *Lists) holder(ctx context.Context, account string, c table.Consistency) (Holder, error) {
+	found, err := l.read(ctx, c, table.Account.Key(account), table.Current.Key(account))
 	return found.holders[account], err
 }
 
 // holdings reads balances with their accounts. A missing balance is zero.
 func (l *Lists) holdings(ctx context.Context, pairs ...events.Pair) ([]Holding, error) {
-	keys, asked := make([]store.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
+	keys, asked := make([]table.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
 	for _, k := range pairs {
-		if keys = append(keys, store.Balance.Key(k.Account, k.Asset)); !asked[k.Account] {
+		if keys = append(keys, table.Balance.Key(k.Account, k.Asset)); !asked[k.Account] {
 			asked[k.Account] = true
-			keys = append(keys, store.Account.Key(k.Account), store.Current.Key(k.Account))
+			keys = append(keys, table.Account.Key(k.Account), table.Current.Key(k.Account))
 		}
 	}
-	found, err := l.read(ctx, store.Eventual, keys...)
+	found, err := l.read(ctx, table.Eventual, keys...)
 	holdings := make([]Holding, len(pairs))
 	for i, k := range pairs {
 		holdings[i] = Holding{found.balances[k], found.holders[k.Account]}
@@ -62,18 +62,18 @@ func (l *Lists) holdings(ctx context.Context, pairs ...events.Pair) ([]Holding, 
 // Accounts lists the accounts whose ids have a prefix, by id. An account that never changed comes without its profile.
 // It makes two requests.
 func (l *Lists) Accounts(ctx context.Context, prefix string, s Slice) (accounts Page[Holder], err error) {
-	r := store.Account.Partitions().After(s.After).Beginning(prefix)
-	q := store.Query{Index: store.IndexInverse, Partition: store.Account.PK2(), Within: r}
-	opened, err := list(ctx, l, "list accounts", q, s.Limit, store.Account.Parse, decodeListed[events.AccountOpened])
+	r := table.Account.Partitions().After(s.After).Beginning(prefix)
+	q := table.Query{Index: table.IndexInverse, Partition: table.Account.PK2(), Within: r}
+	opened, err := list(ctx, l, "list accounts", q, s.Limit, table.Account.Parse, decodeListed[events.AccountOpened])
 	if err != nil {
 		return accounts, err
 	}
 	defer annotate(&err, "read changes of accounts")
-	keys := make([]store.Key, len(opened.Items))
+	keys := make([]table.Key, len(opened.Items))
 	for i, e := range opened.Items {
-		keys[i] = store.Current.Key(e.ID)
+		keys[i] = table.Current.Key(e.ID)
 	}
-	changed, err := l.read(ctx, store.Eventual, keys...)
+	changed, err := l.read(ctx, table.Eventual, keys...)
 	if err != nil {
 		return accounts, err
 	}
@@ -91,13 +91,13 @@ func (l *Lists) Periods(ctx context.Context, s Slice) (page Page[events.PeriodCl
 	if err != nil {
 		return page, err
 	}
-	within := store.Period.All()
+	within := table.Period.All()
 	if before != 0 {
-		within = within.Before(store.Number(before))
+		within = within.Before(table.Number(before))
 	}
-	q := store.Query{Partition: store.Period.PK(), Within: within, Descending: true, Consistency: store.Strong}
-	number := func(k store.Key) (string, bool) {
-		n, ok := store.Period.Parse(k)
+	q := table.Query{Partition: table.Period.PK(), Within: within, Descending: true, Consistency: table.Strong}
+	number := func(k table.Key) (string, bool) {
+		n, ok := table.Period.Parse(k)
 		return strings.TrimLeft(n, "0"), ok
 	}
 	return list(ctx, l, "list", q, s.Limit, number, decodeAs[events.PeriodClosed])
@@ -117,7 +117,7 @@ func (l *Lists) Changes(ctx context.Context, account string, s Slice) (page Page
 		return page, err
 	}
 	if n := len(versions); n <= s.Limit && before != 1 {
-		holder, err := l.holder(ctx, account, store.Strong)
+		holder, err := l.holder(ctx, account, table.Strong)
 		if err != nil || holder.Opened == nil {
 			return page, err
 		}
@@ -138,15 +138,15 @@ func (l *Lists) Changes(ctx context.Context, account string, s Slice) (page Page
 
 // changes reads at most limit changes with numbers below before (0: all), newest first.
 func (l *Lists) changes(ctx context.Context, account string, before int64, limit int) ([]events.AccountChanged, error) {
-	r := store.Change.All()
+	r := table.Change.All()
 	if before != 0 {
-		r = r.Before(store.Number(before))
+		r = r.Before(table.Number(before))
 	}
 	if before == 1 || r.Empty() {
 		return nil, nil
 	}
-	q := store.Query{Partition: store.Account.PK(account), Within: r, Descending: true}
-	q.Consistency = store.Strong
+	q := table.Query{Partition: table.Account.PK(account), Within: r, Descending: true}
+	q.Consistency = table.Strong
 	items, _, err := l.query(ctx, q, limit)
 	if err != nil {
 		return nil, err
@@ -173,8 +173,8 @@ func (l *Lists) History(ctx context.Context, account string, span Span, s Slice)
 	Page[events.PostingRecorded], error,
 ) {
 	from, to := bounds(span, s.After)
-	r := store.Posting.History().Since(from).Before(to)
-	q := store.Query{Index: store.IndexHistory, Partition: store.Account.PK(account), Within: r, Descending: true}
+	r := table.Posting.History().Since(from).Before(to)
+	q := table.Query{Index: table.IndexHistory, Partition: table.Account.PK(account), Within: r, Descending: true}
 	return listPostings(ctx, l, q, s.Limit)
 }
 
@@ -183,18 +183,18 @@ func (l *Lists) HistoryOf(
 	ctx context.Context, k events.Pair, span Span, s Slice, strong bool,
 ) (Page[events.PostingRecorded], error) {
 	from, to := bounds(span, s.After)
-	r := store.Posting.All(k.Asset).Since(from).Before(to)
-	q := store.Query{Partition: store.Account.PK(k.Account), Within: r, Descending: true}
-	q.Consistency = store.Consistency(strong)
+	r := table.Posting.All(k.Asset).Since(from).Before(to)
+	q := table.Query{Partition: table.Account.PK(k.Account), Within: r, Descending: true}
+	q.Consistency = table.Consistency(strong)
 	return listPostings(ctx, l, q, s.Limit)
 }
 
-func listPostings(ctx context.Context, l *Lists, q store.Query, limit int) (Page[events.PostingRecorded], error) {
+func listPostings(ctx context.Context, l *Lists, q table.Query, limit int) (Page[events.PostingRecorded], error) {
 	return list(ctx, l, "list history", q, limit, idOfPosting, decodeAs[events.PostingRecorded])
 }
 
 // idOfPosting returns the position of a posting in a history: its KSUID.
-var idOfPosting = part(store.Posting.Pattern, 2)
+var idOfPosting = part(table.Posting.Pattern, 2)
 
 // bounds returns the KSUIDs from (included) and to (excluded) for the rest of a history, newest first, after the
 // posting `after`.
@@ -220,7 +220,7 @@ func wholeMicros(t time.Time) time.Time {
 func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (page AccountPage, err error) {
 	defer annotate(&err, "read account page")
 	page.Summary.Account = account
-	q := store.Query{Partition: store.Account.PK(account), Within: store.PageRange()}
+	q := table.Query{Partition: table.Account.PK(account), Within: table.PageRange()}
 	const leading = 3 // the account, its newest change and its summary, which sort before its balances
 	items, last, err := l.query(ctx, q, leading+limit+1)
 	if err != nil {
@@ -229,33 +229,33 @@ func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (pag
 	if page.Opened, items, err = takeAccount(items); err != nil {
 		return page, err
 	}
-	if len(items) > 0 && is(items[0], store.Current.Parse) {
-		newest, err := store.DecodeCurrent(items[0])
+	if len(items) > 0 && is(items[0], table.Current.Parse) {
+		newest, err := table.DecodeCurrent(items[0])
 		if err != nil {
 			return page, err
 		}
 		page.Newest, items = &newest, items[1:]
 	}
-	if len(items) > 0 && is(items[0], store.Summary.Parse) {
+	if len(items) > 0 && is(items[0], table.Summary.Parse) {
 		if page.Summary, err = decodeSummary(items[0]); err != nil {
 			return page, err
 		}
 		items = items[1:]
 	}
-	page.Balances, err = paged(items, last, limit, part(store.Balance.Pattern, 1), decodeBalance)
+	page.Balances, err = paged(items, last, limit, part(table.Balance.Pattern, 1), decodeBalance)
 	return page, err
 }
 
 // takeAccount decodes the account if it is the first of items. It returns the other items.
-func takeAccount(items []store.Item) (*events.AccountOpened, []store.Item, error) {
+func takeAccount(items []table.Item) (*events.AccountOpened, []table.Item, error) {
 	if len(items) == 0 {
 		return nil, nil, nil
 	}
-	key, err := store.KeyOf(items[0])
+	key, err := table.KeyOf(items[0])
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, ok := store.Account.Parse(key); !ok {
+	if _, ok := table.Account.Parse(key); !ok {
 		return nil, items, nil
 	}
 	opened, err := decodeAs[events.AccountOpened](items[0])
@@ -263,8 +263,8 @@ func takeAccount(items []store.Item) (*events.AccountOpened, []store.Item, error
 }
 
 // is reports whether parse accepts the key of an item.
-func is(item store.Item, parse func(store.Key) (string, bool)) bool {
-	key, err := store.KeyOf(item)
+func is(item table.Item, parse func(table.Key) (string, bool)) bool {
+	key, err := table.KeyOf(item)
 	_, ok := parse(key)
 	return ok && err == nil
 }
@@ -276,9 +276,9 @@ func (l *Lists) Newest(ctx context.Context, account string, n int) (
 ) {
 	defer annotate(&err, "read account and newest postings")
 	// The account sorts above its postings: in descending order it comes first.
-	r := store.Range{From: store.Posting.Prefix(), To: store.Account.SK2()}
-	q := store.Query{
-		Index: store.IndexHistory, Partition: store.Account.PK(account), Within: r, Descending: true,
+	r := table.Range{From: table.Posting.Prefix(), To: table.Account.SK2()}
+	q := table.Query{
+		Index: table.IndexHistory, Partition: table.Account.PK(account), Within: r, Descending: true,
 	}
 	items, last, err := l.query(ctx, q, n+1)
 	if err != nil {

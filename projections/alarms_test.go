@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -86,11 +86,11 @@ func TestCreditAfterCloseRaisesAlarmIfADebitIsProjectedLate(t *testing.T) {
 }
 
 // lostAnswers is a table that applies transactions but returns an unknown outcome.
-type lostAnswers struct{ store.Table }
+type lostAnswers struct{ table.Table }
 
-func (t lostAnswers) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
+func (t lostAnswers) Transact(ctx context.Context, writes []table.Write) (time.Time, error) {
 	at, err := t.Table.Transact(ctx, writes)
-	return at, cmp.Or(err, store.ErrUnknownOutcome)
+	return at, cmp.Or(err, table.ErrUnknownOutcome)
 }
 
 // A write with an unknown outcome must raise the alarm: when the record is redelivered, the credit is already counted.
@@ -106,10 +106,10 @@ func TestCreditAfterCloseRaisesAlarmOnUnknownOutcome(t *testing.T) {
 }
 
 // unreadableAccounts is a table that fails to read the newest changes of accounts.
-type unreadableAccounts struct{ store.Table }
+type unreadableAccounts struct{ table.Table }
 
-func (t unreadableAccounts) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
-	if _, ok := store.Current.Parse(k); ok {
+func (t unreadableAccounts) Get(ctx context.Context, k table.Key, c table.Consistency) (table.Item, time.Time, error) {
+	if _, ok := table.Current.Parse(k); ok {
 		return nil, time.Time{}, errBroken
 	}
 	return t.Table.Get(ctx, k, c)
@@ -130,12 +130,12 @@ func TestNoCreditIsCountedIfTheAccountCannotBeRead(t *testing.T) {
 // Altered projections and guards are normal and raise no alarm.
 func TestBatchRaisesAlarmsForAlteredAndDeletedItems(t *testing.T) {
 	posted := keysOf(jane, ksuid(1))[0]
-	kinds := []store.Key{
-		posted, store.Grant.Key("jane", "ann", 1), store.Transaction.Key("t-1"), store.Asset.Key("USD"),
-		store.Account.Key("jane"),
-		store.Spend.Key("jane", "USD"), store.Balance.Key("jane", "USD"),
-		store.Segment.Key("jane", "USD", string(ksuid(1))),
-		store.Summary.Key("jane"), store.Membership.Key("jane", "ann"),
+	kinds := []table.Key{
+		posted, table.Grant.Key("jane", "ann", 1), table.Transaction.Key("t-1"), table.Asset.Key("USD"),
+		table.Account.Key("jane"),
+		table.Spend.Key("jane", "USD"), table.Balance.Key("jane", "USD"),
+		table.Segment.Key("jane", "USD", string(ksuid(1))),
+		table.Summary.Key("jane"), table.Membership.Key("jane", "ann"),
 	}
 	const eventKinds = 5 // of kinds
 	for i, k := range kinds {
@@ -163,7 +163,7 @@ func TestBatchRaisesAlarmsForAlteredAndDeletedItems(t *testing.T) {
 // Project reports the first record whose group failed, as an error if it is the batch's first. A record that no retry
 // fixes does not block the others.
 func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
-	posting := func(asset string, n int) store.Key { return store.Posting.Key("jane", asset, string(ksuid(n))) }
+	posting := func(asset string, n int) table.Key { return table.Posting.Key("jane", asset, string(ksuid(n))) }
 	undecodable := func(err error) error { return fmt.Errorf("read postings: %w: Quantity", err) }
 	name := events.PostingRecorded{}.EventName()
 	of := func(name string, version int) error {
@@ -171,13 +171,13 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 		return undecodable(err)
 	}
 	a1, a2, b1, b2, c1 := posting("A", 1), posting("A", 2), posting("B", 1), posting("B", 2), posting("C", 1)
-	badGrant := store.Key{PK: "ACCOUNT#jane", SK: "GRANT#ann#x"}
-	type keys = []store.Key
+	badGrant := table.Key{PK: "ACCOUNT#jane", SK: "GRANT#ann#x"}
+	type keys = []table.Key
 	type assets = map[string]error
 	for _, c := range []struct {
 		name   string
 		broken map[string]error
-		batch  []store.Key
+		batch  []table.Key
 		failed string // the sequence number, "" for none
 		err    error  // of the batch
 		count  int    // of RecordsMalformed; 0: none
@@ -192,13 +192,13 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 
 		{"a key too short", nil, keys{{PK: "ACCOUNT#jane", SK: "POSTING#"}, b1}, "", nil, 1, "sk=POSTING#", "B"},
 		{"no key", nil, keys{{}, b1}, "", nil, 1, "sequence_number=1000", "B"},
-		{"no KSUID", nil, keys{a1, store.Posting.Key("jane", "A", "x"), b1}, "", nil, 1, "sk=POSTING#A#x", "A B"},
+		{"no KSUID", nil, keys{a1, table.Posting.Key("jane", "A", "x"), b1}, "", nil, 1, "sk=POSTING#A#x", "A B"},
 		{"no grant", nil, keys{a1, badGrant}, "", nil, 1, "sk=GRANT#ann#x", "A"},
 		{"in no account", nil, keys{a1, {PK: "TXN#1", SK: a1.SK}}, "", nil, 1, "pk=TXN#1", "A"},
-		{"a grant that is gone", nil, keys{a1, store.Grant.Key("jane", "ann", 1)}, "", nil, 1, "user=ann", "A"},
+		{"a grant that is gone", nil, keys{a1, table.Grant.Key("jane", "ann", 1)}, "", nil, 1, "user=ann", "A"},
 		{"an event", assets{"B": undecodable(events.ErrMalformedEvent)}, keys{b1, a1, b2}, "", nil, 2, "asset=B", "A"},
-		{"an item", assets{"B": undecodable(store.ErrMalformedItem)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
-		{"an item of newer code", assets{"B": undecodable(store.ErrNewerForm)}, keys{a1, b1}, "1001", nil, 0, "", "A"},
+		{"an item", assets{"B": undecodable(table.ErrMalformedItem)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
+		{"an item of newer code", assets{"B": undecodable(table.ErrNewerForm)}, keys{a1, b1}, "1001", nil, 0, "", "A"},
 		{"a sum out of range", assets{"B": events.ErrOverflow}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
 		{"postings missing", assets{"B": projections.ErrPostingsMissing}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
 		{"no known type, of a high version", assets{"B": of("Oops", 9)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Balance is the projection of one pair: three nested folds. A zero Balance with a pair was never written.
@@ -46,7 +46,7 @@ func (b *Balance) SettleAt(f Fold, every int64) (closed Segment, ok bool, err er
 // head. The seal moves past those below settled. Each segment that this closes is passed to closed, which may save b.
 //
 // A backdated posting is counted only together with moving the seal past it: strong reads leave out those above the
-// seal. Errors: those of postings, Add, SettleAt and closed; store.ErrConflict if a backdated posting is not settled
+// seal. Errors: those of postings, Add, SettleAt and closed; table.ErrConflict if a backdated posting is not settled
 // yet.
 func (b *Balance) CountOn(
 	f Fold, postings iter.Seq2[Posting, error], settled events.KSUID, every int64, closed func(Segment) error,
@@ -62,7 +62,7 @@ func (b *Balance) CountOn(
 		switch {
 		case p.ID < settled:
 		case p.Backdated:
-			return fmt.Errorf("backdated posting %s is not settled yet: %w", p.ID, store.ErrConflict)
+			return fmt.Errorf("backdated posting %s is not settled yet: %w", p.ID, table.ErrConflict)
 		default:
 			continue
 		}
@@ -127,7 +127,7 @@ type Segment struct {
 
 // stretchOf returns the stretch of b that contains id, which is at or below the seal. The stretch is a stored segment
 // or lies between base and seal. Transactions become visible item by item. So a segment is trusted only if it contains
-// id and was read in one transaction with the balance at b's version. Otherwise the error is store.ErrConflict, and the
+// id and was read in one transaction with the balance at b's version. Otherwise the error is table.ErrConflict, and the
 // caller must read the balance again.
 func (v *Views) stretchOf(ctx context.Context, b Balance, id events.KSUID) (Segment, error) {
 	if id > b.Base.Through {
@@ -136,19 +136,19 @@ func (v *Views) stretchOf(ctx context.Context, b Balance, id events.KSUID) (Segm
 	}
 	found, err := v.SegmentFrom(ctx, b.Pair, id)
 	switch {
-	case err != nil && !errors.Is(err, store.ErrAbsent):
+	case err != nil && !errors.Is(err, table.ErrAbsent):
 		return Segment{}, fmt.Errorf("find segment: %w", err)
 	case err != nil, id <= found.After || id > found.Through:
-		return Segment{}, fmt.Errorf("the segment of %s is not visible: %w", id, store.ErrConflict)
+		return Segment{}, fmt.Errorf("the segment of %s is not visible: %w", id, table.ErrConflict)
 	}
 	now, segment, err := v.BalanceWithSegment(ctx, b.Pair, found.Through)
 	switch {
-	case errors.Is(err, store.ErrAbsent):
-		return Segment{}, fmt.Errorf("segment through %s is not visible: %w", found.Through, store.ErrConflict)
+	case errors.Is(err, table.ErrAbsent):
+		return Segment{}, fmt.Errorf("segment through %s is not visible: %w", found.Through, table.ErrConflict)
 	case err != nil:
 		return Segment{}, fmt.Errorf("read balance and segment: %w", err)
 	case now.Version != b.Version:
-		return Segment{}, fmt.Errorf("balance changed to version %d: %w", now.Version, store.ErrConflict)
+		return Segment{}, fmt.Errorf("balance changed to version %d: %w", now.Version, table.ErrConflict)
 	}
 	return segment, nil
 }
@@ -237,10 +237,10 @@ func (v *Views) Write(ctx context.Context, c Change) error {
 		_, err := v.table.Write(ctx, balance)
 		return err
 	}
-	writes := []store.Write{balance}
+	writes := []table.Write{balance}
 	for _, s := range c.Segments {
 		// Segments need no condition: they are always written with their balance, whose version protects them.
-		writes = append(writes, store.Write{Item: segmentItem(s)})
+		writes = append(writes, table.Write{Item: segmentItem(s)})
 	}
 	if c.Summary != nil {
 		next := *c.Summary

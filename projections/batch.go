@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -36,19 +36,19 @@ type Record struct {
 }
 
 // Key is the key of the item.
-func (r Record) Key() store.Key { return store.Key{PK: r.PK, SK: r.SK} }
+func (r Record) Key() table.Key { return table.Key{PK: r.PK, SK: r.SK} }
 
 // RecordOf returns the record of a new item, as the stream has it, but without a sequence number and a time.
-func RecordOf(item store.Item) Record {
-	key := store.ItemKey(item)
+func RecordOf(item table.Item) Record {
+	key := table.ItemKey(item)
 	r := Record{PK: key.PK, SK: key.SK}
-	if account, asset, _, ok := store.Posting.Parse(key); ok {
+	if account, asset, _, ok := table.Posting.Parse(key); ok {
 		if p, err := decodePosting(events.Pair{Account: account, Asset: asset}, item); err == nil {
 			r.Figures = &p.Figures
 		}
 		return r
 	}
-	if e, err := store.DecodeEvent(item); err == nil {
+	if e, err := table.DecodeEvent(item); err == nil {
 		r.Event = e
 	}
 	return r
@@ -162,20 +162,20 @@ func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
 			j.records++
 			j.seen.add(number)
 			if t.View == nil {
-				j.dirty = append(j.dirty, dirtyPosting{events.KSUID(store.LastID(r.SK)), r.Figures, r.Written})
+				j.dirty = append(j.dirty, dirtyPosting{events.KSUID(table.LastID(r.SK)), r.Figures, r.Written})
 			}
 		}
 		switch {
 		case r.PK == "" || r.SK == "":
 			alarm(ctx, p.log, "key is missing", r, "RecordsMalformed")
-		case r.Removed && store.IsEvent(r.SK):
+		case r.Removed && table.IsEvent(r.SK):
 			alarm(ctx, p.log, "event was deleted", r, "EventsDeleted")
 		case r.Removed:
 			alarm(ctx, p.log, "item was deleted", r, "ItemsDeleted")
-		case r.Altered && store.IsEvent(r.SK):
+		case r.Altered && table.IsEvent(r.SK):
 			alarm(ctx, p.log, "event was altered", r, "EventsAltered")
 		case IsWatched(r.SK):
-			if account, ok := store.Current.Parse(r.Key()); ok {
+			if account, ok := table.Current.Parse(r.Key()); ok {
 				jobs = append(jobs, &job{Target: Target{Account: account}, first: i, records: 1, copied: &r})
 			} else {
 				alarm(ctx, p.log, "key is malformed", r, "RecordsMalformed")
@@ -219,7 +219,7 @@ func (j *job) isFinal() bool {
 // is missing. An event of a newer version is not final: a deployment makes it readable.
 func isFinal(err error) bool {
 	return !errors.Is(err, events.ErrNewerEvent) && slices.ContainsFunc([]error{
-		store.ErrMalformedItem, events.ErrMalformedEvent, events.ErrUnknownEvent, events.ErrOverflow, store.ErrAbsent,
+		table.ErrMalformedItem, events.ErrMalformedEvent, events.ErrUnknownEvent, events.ErrOverflow, table.ErrAbsent,
 	}, func(final error) bool { return errors.Is(err, final) })
 }
 

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
 
 // records returns a batch of records with these keys, numbered from 1000.
-func records(keys ...store.Key) []projections.Record {
+func records(keys ...table.Key) []projections.Record {
 	batch := make([]projections.Record, len(keys))
 	for i, k := range keys {
 		batch[i] = projections.Record{SequenceNumber: fmt.Sprint(1000 + i), PK: k.PK, SK: k.SK}
@@ -25,10 +25,10 @@ func records(keys ...store.Key) []projections.Record {
 	return batch
 }
 
-func keysOf(k events.Pair, ids ...events.KSUID) []store.Key {
-	keys := make([]store.Key, len(ids))
+func keysOf(k events.Pair, ids ...events.KSUID) []table.Key {
+	keys := make([]table.Key, len(ids))
 	for i, id := range ids {
-		keys[i] = store.Posting.Key(k.Account, k.Asset, string(id))
+		keys[i] = table.Posting.Key(k.Account, k.Asset, string(id))
 	}
 	return keys
 }
@@ -46,7 +46,7 @@ func TestBatchRefoldsEachBalanceOnce(t *testing.T) {
 	batch := slices.Concat(
 		keysOf(jane, b.PostOnes(jane, upTo(1, 50)...)...), keysOf(shop, b.PostOnes(shop, upTo(1, 50)...)...))
 	batch = append(batch, batch...)
-	slices.SortStableFunc(batch, func(a, b store.Key) int { return strings.Compare(a.SK, b.SK) })
+	slices.SortStableFunc(batch, func(a, b table.Key) int { return strings.Compare(a.SK, b.SK) })
 	b.Requests()
 	b.project(records(batch...))
 	r := b.Requests()
@@ -60,7 +60,7 @@ func TestBatchRefoldsEachBalanceOnce(t *testing.T) {
 var errBroken = errors.New("cannot be read")
 
 // brokenFor returns a table that fails every read of the balances of some assets.
-func brokenFor(t store.Table, assets map[string]error) *viewstest.Hooked {
+func brokenFor(t table.Table, assets map[string]error) *viewstest.Hooked {
 	return &viewstest.Hooked{Table: t, BeforeBalance: func(k events.Pair) error { return assets[k.Asset] }}
 }
 
@@ -85,14 +85,14 @@ func TestBatchWaitsForAThrottledStore(t *testing.T) {
 	for _, throttled := range []int{50, 1 << 30} {
 		b := newBook(t)
 		ids := b.PostOnes(jane, 1)
-		b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
+		b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []table.Write) error {
 			if write <= throttled {
-				return fmt.Errorf("wrapped: %w", store.ErrThrottled)
+				return fmt.Errorf("wrapped: %w", table.ErrThrottled)
 			}
 			return nil
 		}})
 		_, err := b.Projector.Project(t.Context(), records(keysOf(jane, ids...)...))
-		if given := throttled > 50; given != errors.Is(err, store.ErrThrottled) || given != (b.pauses == 119) {
+		if given := throttled > 50; given != errors.Is(err, table.ErrThrottled) || given != (b.pauses == 119) {
 			t.Errorf("throttled %d times: error %v after %d pauses", throttled, err, b.pauses)
 		}
 	}
@@ -102,7 +102,7 @@ func TestBatchWaitsForAThrottledStore(t *testing.T) {
 func TestBatchRefoldsBalancesOfOneAccountInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(t)
-		var batch []store.Key
+		var batch []table.Key
 		for account := range projections.AccountsAtOnce + 1 {
 			for _, asset := range []string{"A", "B", "C"} {
 				k := events.Pair{Account: fmt.Sprint("account", account), Asset: asset}
@@ -168,9 +168,9 @@ func TestBatchLogsConflicts(t *testing.T) {
 	ids := b.PostOnes(jane, 5000)
 	b.Time = morning // the projector's clock is behind the KSUID's: the lag must not be negative
 	conflicts := 3
-	b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
+	b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []table.Write) error {
 		if write <= conflicts {
-			return store.ErrConflict
+			return table.ErrConflict
 		}
 		return nil
 	}})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -30,7 +30,7 @@ func newBook(t *testing.T) *book {
 }
 
 // on replaces the projector and the reader by new ones on another table, usually one that decorates the book's.
-func (b *book) on(t store.Table) {
+func (b *book) on(t table.Table) {
 	t = viewstest.Strong(t)
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	pause := func(ctx context.Context, _ int) error { b.pauses++; return ctx.Err() }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -54,7 +54,7 @@ var errSpent = errors.New("the budget of the page is spent")
 // purse is a table that pays for its reads. It refuses one with errSpent that might cost more than is left. A purse is
 // for Get and Query, and for one goroutine.
 type purse struct {
-	store.Table
+	table.Table
 	has, spent int // in halves of a read unit
 	isEndless  bool
 }
@@ -65,8 +65,8 @@ func (p *purse) over(v *Views) *Views {
 	return &Views{table: p, queries: v.queries, saw: v.saw}
 }
 
-// Get implements store.Table. The item has at most 4 KB, as balances do.
-func (p *purse) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+// Get implements table.Table. The item has at most 4 KB, as balances do.
+func (p *purse) Get(ctx context.Context, k table.Key, c table.Consistency) (table.Item, time.Time, error) {
 	price := int(c.ReadKind())
 	if p.has-p.spent < price && !p.isEndless {
 		return nil, time.Time{}, errSpent
@@ -75,12 +75,12 @@ func (p *purse) Get(ctx context.Context, k store.Key, c store.Consistency) (stor
 	return p.Table.Get(ctx, k, c)
 }
 
-// Query implements store.Table. The page has as many items as can certainly be paid for.
-func (p *purse) Query(ctx context.Context, q store.Query) (store.Page, error) {
+// Query implements table.Table. The page has as many items as can certainly be paid for.
+func (p *purse) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	block := int(q.Consistency.ReadKind())
 	if most := max(0, p.has-p.spent) / block * countedPerBlock; !p.isEndless {
 		if most == 0 {
-			return store.Page{}, errSpent
+			return table.Page{}, errSpent
 		}
 		if q.Limit == 0 || q.Limit > most {
 			q.Limit = most
@@ -96,7 +96,7 @@ func (p *purse) Query(ctx context.Context, q store.Query) (store.Page, error) {
 type balancesPage[T any] struct {
 	views *Views
 	slice Slice
-	// next returns the asset after another one. Error: also store.ErrAbsent, if there is none.
+	// next returns the asset after another one. Error: also table.ErrAbsent, if there is none.
 	next func(ctx context.Context, v *Views, after string) (asset string, err error)
 	read func(ctx context.Context, v *Views, asset string) (T, error)
 
@@ -157,7 +157,7 @@ func (p *balancesPage[T]) find(ctx context.Context, n int) error {
 		switch {
 		case errors.Is(err, errSpent):
 			return nil
-		case errors.Is(err, store.ErrAbsent):
+		case errors.Is(err, table.ErrAbsent):
 			p.isEnd = true
 		case err != nil:
 			return err

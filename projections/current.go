@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Commands decide by the copy of an account's newest change: whoever may write to the table can thaw an account or
@@ -14,31 +14,31 @@ import (
 // itself. The projector compares it with the change.
 
 // IsWatched reports whether the projector reads records of new and altered items with this SK only to compare them.
-func IsWatched(sk string) bool { return store.Current.Is(sk) }
+func IsWatched(sk string) bool { return table.Current.Is(sk) }
 
 // compareCurrent raises an alarm unless a record of the copy of an account's newest change shows the change of its
 // number, and the table no older change than its newest one. A change and its copy are one write, so a late record is
-// never a false alarm. Errors: those of store.Table; one of a newer version.
+// never a false alarm. Errors: those of table.Table; one of a newer version.
 func (p *Projector) compareCurrent(ctx context.Context, r Record, account string) error {
 	shown := r.Current
 	if shown == nil {
-		item, _, err := p.views.table.Get(ctx, r.Key(), store.Strong)
+		item, _, err := p.views.table.Get(ctx, r.Key(), table.Strong)
 		if err != nil || item == nil { // deleted: that is another record
 			return err
 		}
-		if shown, err = copied(store.DecodeCurrent(item)); err != nil {
+		if shown, err = copied(table.DecodeCurrent(item)); err != nil {
 			return err
 		}
 	}
 	isRight := false
 	err := p.retryOnConflict(ctx, func() error {
-		change, next := store.Change.Key(account, shown.Number), store.Change.Key(account, shown.Number+1)
-		items, _, err := p.views.table.Snapshot(ctx, []store.Key{r.Key(), change, next})
+		change, next := table.Change.Key(account, shown.Number), table.Change.Key(account, shown.Number+1)
+		items, _, err := p.views.table.Snapshot(ctx, []table.Key{r.Key(), change, next})
 		if err != nil {
 			return err
 		}
 		isRight, err = isCopyOf(*shown, items[1])
-		isOlder := items[2] != nil && store.Read(items[0]).Integer(store.AttrNumber) == shown.Number
+		isOlder := items[2] != nil && table.Read(items[0]).Integer(table.AttrNumber) == shown.Number
 		isRight = isRight && !isOlder
 		return err
 	})
@@ -54,7 +54,7 @@ func (p *Projector) compareCurrent(ctx context.Context, r Record, account string
 // Copied decodes the copy of an account's newest change from all its attributes. One that no command can have written
 // is the zero change. Error: it is of a newer version.
 func Copied(all events.Fields) (*events.AccountChanged, error) {
-	return copied(store.DecodeCurrentAttributes(all))
+	return copied(table.DecodeCurrentAttributes(all))
 }
 
 func copied(c events.AccountChanged, err error) (*events.AccountChanged, error) {
@@ -65,17 +65,17 @@ func copied(c events.AccountChanged, err error) (*events.AccountChanged, error) 
 }
 
 // isCopyOf compares a copy with the stored item of a change. Error: the change is of a newer version.
-func isCopyOf(shown events.AccountChanged, item store.Item) (bool, error) {
+func isCopyOf(shown events.AccountChanged, item table.Item) (bool, error) {
 	if item == nil {
 		return false, nil
 	}
-	change, err := store.Only[events.AccountChanged](store.DecodeEvent(item))
+	change, err := table.Only[events.AccountChanged](table.DecodeEvent(item))
 	return err == nil && events.Checksum(shown) == events.Checksum(change), onlyNewer(err)
 }
 
 // onlyNewer returns an error only if it is of a newer version, which a deployment makes readable.
 func onlyNewer(err error) error {
-	if errors.Is(err, events.ErrNewerEvent) || errors.Is(err, store.ErrNewerForm) {
+	if errors.Is(err, events.ErrNewerEvent) || errors.Is(err, table.ErrNewerForm) {
 		return err
 	}
 	return nil

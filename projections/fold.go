@@ -22,7 +22,7 @@ import (
 	"math"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // ErrOrder is returned when a posting is added to a fold that ends at or after it: the fold may count it already.
@@ -186,7 +186,7 @@ func (f Fold) addAll(postings iter.Seq2[Posting, error]) (sum Fold, first events
 const postingsPage = 1000
 
 // figures are the attributes of a posting's figures, and those that their checksum covers.
-var figures = append(events.FigureFields(), store.AttrSK, store.AttrType, store.AttrForm, store.AttrChecksum)
+var figures = append(events.FigureFields(), table.AttrSK, table.AttrType, table.AttrForm, table.AttrChecksum)
 
 // Postings yields the postings of k after `after` and through `through` ("": to the end), in order. It holds one page
 // of them in memory. The first error ends it.
@@ -194,7 +194,7 @@ func (v *Views) Postings(ctx context.Context, k events.Pair, after, through even
 ) iter.Seq2[Posting, error] {
 	q := v.postings(k, after, through)
 	q.Limit, q.Attributes = postingsPage, figures
-	pages := readPages(ctx, v.table, q, func(item store.Item) (Posting, error) { return decodePosting(k, item) })
+	pages := readPages(ctx, v.table, q, func(item table.Item) (Posting, error) { return decodePosting(k, item) })
 	return func(yield func(Posting, error) bool) {
 		for p, err := range pages {
 			if err != nil {
@@ -213,8 +213,8 @@ func (v *Views) Postings(ctx context.Context, k events.Pair, after, through even
 	}
 }
 
-func (v *Views) postings(k events.Pair, after, through events.KSUID) store.Query {
-	return v.within(k.Account, store.Posting.All(k.Asset).After(string(after)).Through(string(through)))
+func (v *Views) postings(k events.Pair, after, through events.KSUID) table.Query {
+	return v.within(k.Account, table.Posting.All(k.Asset).After(string(after)).Through(string(through)))
 }
 
 // FoldOn adds to f the postings of k after it, through `through` ("": to the end). It also returns the first of these
@@ -234,7 +234,7 @@ func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through
 	}
 	q.CountOnly = true
 	count := int64(0)
-	for page, err := range store.Pages(ctx, v.table, q) {
+	for page, err := range table.Pages(ctx, v.table, q) {
 		if err != nil {
 			return 0, err
 		}
@@ -244,20 +244,20 @@ func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through
 }
 
 // decodePosting decodes the part of a posting of k that a fold counts. It verifies the checksum.
-func decodePosting(k events.Pair, item store.Item) (p Posting, err error) {
-	key := store.Key{PK: store.Account.PK(k.Account), SK: store.TextOf(item[store.AttrSK])}
-	_, asset, id, ok := store.Posting.Parse(key)
+func decodePosting(k events.Pair, item table.Item) (p Posting, err error) {
+	key := table.Key{PK: table.Account.PK(k.Account), SK: table.TextOf(item[table.AttrSK])}
+	_, asset, id, ok := table.Posting.Parse(key)
 	if p.ID, err = events.ParseKSUID(id); !ok || asset != k.Asset || err != nil {
-		return p, fmt.Errorf("%w: %s %s is not a posting of %s", store.ErrMalformedItem, key.PK, key.SK, k.Asset)
+		return p, fmt.Errorf("%w: %s %s is not a posting of %s", table.ErrMalformedItem, key.PK, key.SK, k.Asset)
 	}
-	r := store.Read(item)
-	form := r.Integer(store.AttrForm)
+	r := table.Read(item)
+	form := r.Integer(table.AttrForm)
 	if r.Err() != nil {
 		return p, at(key, r.Err())
 	}
 	p.Figures, err = events.DecodeFigures(events.StoredPosting{
-		Name: store.TextOf(item[store.AttrType]), Version: int(form), Checksum: store.TextOf(item[store.AttrChecksum]),
+		Name: table.TextOf(item[table.AttrType]), Version: int(form), Checksum: table.TextOf(item[table.AttrChecksum]),
 		Account: k.Account, Asset: k.Asset, ID: id,
-	}, func(name string, t events.FieldType) string { return store.FieldText(item[name], t) })
+	}, func(name string, t events.FieldType) string { return table.FieldText(item[name], t) })
 	return p, at(key, err)
 }

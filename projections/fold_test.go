@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -49,10 +49,10 @@ func TestFoldRefuses(t *testing.T) {
 }
 
 // without returns a table that has lost one posting.
-func without(t store.Table, hidden events.KSUID) *viewstest.Hooked {
-	hide := func(page []store.Item) ([]store.Item, error) {
-		return slices.DeleteFunc(page, func(i store.Item) bool {
-			return store.LastID(store.TextOf(i[store.AttrSK])) == string(hidden)
+func without(t table.Table, hidden events.KSUID) *viewstest.Hooked {
+	hide := func(page []table.Item) ([]table.Item, error) {
+		return slices.DeleteFunc(page, func(i table.Item) bool {
+			return table.LastID(table.TextOf(i[table.AttrSK])) == string(hidden)
 		}), nil
 	}
 	return &viewstest.Hooked{Table: t, AfterPostings: hide}
@@ -81,18 +81,18 @@ func TestMissingPostingsAreNeverCorrected(t *testing.T) {
 // hidesSegmentOnce hides the segment that contains a posting from the first read: it is not visible yet, because
 // transactions become visible item by item.
 type hidesSegmentOnce struct {
-	store.Table
+	table.Table
 	hidden bool
 }
 
-func (u *hidesSegmentOnce) Query(ctx context.Context, q store.Query) (store.Page, error) {
+func (u *hidesSegmentOnce) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	page, err := u.Table.Query(ctx, q)
-	if len(page.Items) == 0 || store.TextOf(page.Items[0][store.AttrType]) != store.Segment.Type || u.hidden {
+	if len(page.Items) == 0 || table.TextOf(page.Items[0][table.AttrType]) != table.Segment.Type || u.hidden {
 		return page, err
 	}
 	u.hidden = true
-	key, _ := store.KeyOf(page.Items[0])
-	q.After = store.KeyItem(key)
+	key, _ := table.KeyOf(page.Items[0])
+	q.After = table.KeyItem(key)
 	return u.Table.Query(ctx, q)
 }
 
@@ -103,7 +103,7 @@ func TestSegmentWithoutThePostingIsNotTrusted(t *testing.T) {
 	late := b.PostOnes(jane, 3)[0]
 	ensured := projections.NewReader(&hidesSegmentOnce{Table: b.Table}, nil).
 		EnsureVisible(t.Context(), jane.Account, jane.Asset, late)
-	if !errors.Is(ensured, store.ErrConflict) {
+	if !errors.Is(ensured, table.ErrConflict) {
 		t.Errorf("a posting that is not counted was reported visible: %v", ensured)
 	}
 	b.on(&hidesSegmentOnce{Table: b.Table})
@@ -194,7 +194,7 @@ func TestBackdatedPostingThatIsNotSettled(t *testing.T) {
 		}
 		batch := slices.Concat(oneRecords(jane, b.PostOnes(jane, 59_000)...),
 			backdatedRecords(b.PostBackdated(jane, 50_001)...))
-		if _, err := b.Projector.Project(t.Context(), batch); !errors.Is(err, store.ErrConflict) {
+		if _, err := b.Projector.Project(t.Context(), batch); !errors.Is(err, table.ErrConflict) {
 			t.Errorf("warm %v: %v", warm, err)
 		}
 		viewstest.Same(t, "balance", b.Stored(jane), before)
@@ -217,6 +217,6 @@ func TestReadsOfOtherBackdatedPostings(t *testing.T) {
 	}
 	b.Refold(jane, ids...)
 	b.readers(2)
-	b.on(&viewstest.Hooked{Table: b.Table, BeforeBalance: func(events.Pair) error { return store.ErrMalformedItem }})
+	b.on(&viewstest.Hooked{Table: b.Table, BeforeBalance: func(events.Pair) error { return table.ErrMalformedItem }})
 	b.readers(2)
 }

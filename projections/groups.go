@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -21,47 +21,47 @@ const (
 
 // Groups lists the groups whose ids have a prefix, by id.
 func (l *Lists) Groups(ctx context.Context, prefix string, s Slice) (Page[events.GroupRegistered], error) {
-	r := store.Group.Partitions().After(s.After).Beginning(prefix)
-	q := store.Query{Index: store.IndexInverse, Partition: store.Group.PK2(), Within: r}
-	return list(ctx, l, "list groups", q, s.Limit, store.Group.Parse, decodeListed[events.GroupRegistered])
+	r := table.Group.Partitions().After(s.After).Beginning(prefix)
+	q := table.Query{Index: table.IndexInverse, Partition: table.Group.PK2(), Within: r}
+	return list(ctx, l, "list groups", q, s.Limit, table.Group.Parse, decodeListed[events.GroupRegistered])
 }
 
 // GroupMembers lists the current members of a group by user.
 func (l *Lists) GroupMembers(ctx context.Context, group string, s Slice) (Page[Membership], error) {
-	return l.members(ctx, store.GroupMembership.Pattern, group, s)
+	return l.members(ctx, table.GroupMembership.Pattern, group, s)
 }
 
 // GroupsOf lists the current memberships of a user by group.
 func (l *Lists) GroupsOf(ctx context.Context, user string, s Slice) (Page[Membership], error) {
-	return l.rolesOf(ctx, user, store.GroupMembership.Pattern, store.Group.Partitions().After(s.After), s.Limit)
+	return l.rolesOf(ctx, user, table.GroupMembership.Pattern, table.Group.Partitions().After(s.After), s.Limit)
 }
 
 // rolesOf lists the current memberships of a user whose keys are of a pattern and within a range.
-func (l *Lists) rolesOf(ctx context.Context, user string, p *store.Pattern, r store.Range, limit int) (
+func (l *Lists) rolesOf(ctx context.Context, user string, p *table.Pattern, r table.Range, limit int) (
 	Page[Membership], error,
 ) {
-	q := store.Query{Index: store.IndexInverse, Partition: p.PK2(user), Within: r}
+	q := table.Query{Index: table.IndexInverse, Partition: p.PK2(user), Within: r}
 	members, err := list(ctx, l, "list memberships of a user", q, limit, part(p, 0), decodeMembership)
 	return withoutRevoked(members), err
 }
 
 // GroupAccounts lists the accounts of a group.
 func (l *Lists) GroupAccounts(ctx context.Context, group string, s Slice) (Page[GroupedAccount], error) {
-	return l.groupAccounts(ctx, group, store.Account.Partitions().After(s.After), s.Limit)
+	return l.groupAccounts(ctx, group, table.Account.Partitions().After(s.After), s.Limit)
 }
 
-func (l *Lists) groupAccounts(ctx context.Context, group string, r store.Range, limit int) (
+func (l *Lists) groupAccounts(ctx context.Context, group string, r table.Range, limit int) (
 	Page[GroupedAccount], error,
 ) {
-	q := store.Query{Index: store.IndexInverse, Partition: store.Grouped.PK2(group), Within: r}
-	return list(ctx, l, "list accounts of a group", q, limit, part(store.Grouped.Pattern, 0), decodeGrouped)
+	q := table.Query{Index: table.IndexInverse, Partition: table.Grouped.PK2(group), Within: r}
+	return list(ctx, l, "list accounts of a group", q, limit, part(table.Grouped.Pattern, 0), decodeGrouped)
 }
 
 // AccountGroups lists the groups of an account.
 func (l *Lists) AccountGroups(ctx context.Context, account string, s Slice) (Page[GroupedAccount], error) {
-	r := store.Grouped.All().After(s.After)
-	q := store.Query{Partition: store.Account.PK(account), Within: r}
-	groups, err := list(ctx, l, "list groups of an account", q, s.Limit, part(store.Grouped.Pattern, 1), decodeGrouped)
+	r := table.Grouped.All().After(s.After)
+	q := table.Query{Partition: table.Account.PK(account), Within: r}
+	groups, err := list(ctx, l, "list groups of an account", q, s.Limit, part(table.Grouped.Pattern, 1), decodeGrouped)
 	groups.Items = slices.DeleteFunc(groups.Items, func(g GroupedAccount) bool { return g.Out })
 	return groups, err
 }
@@ -78,23 +78,23 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s Slice) (page Page
 	defer annotate(&err, "list accounts of a user")
 	position, inGroups := strings.CutPrefix(s.After, "#")
 	group, account, withinGroup := strings.Cut(position, "#")
-	r := store.Group.Partitions()
+	r := table.Group.Partitions()
 	if inGroups {
-		r = store.Group.Partitions().After(group)
+		r = table.Group.Partitions().After(group)
 	}
 	if withinGroup {
-		r.From = store.Group.PK(group) // the group may have more accounts
+		r.From = table.Group.PK(group) // the group may have more accounts
 	}
 	var groups Page[Membership]
 	both, bothCtx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
-		groups, err = l.rolesOf(bothCtx, user, store.GroupMembership.Pattern, r, groupsOfPage)
+		groups, err = l.rolesOf(bothCtx, user, table.GroupMembership.Pattern, r, groupsOfPage)
 		return err
 	})
 	if !inGroups {
 		both.Go(func() error {
-			within := store.Account.Partitions().After(s.After)
-			direct, err := l.rolesOf(bothCtx, user, store.Membership.Pattern, within, s.Limit)
+			within := table.Account.Partitions().After(s.After)
+			direct, err := l.rolesOf(bothCtx, user, table.Membership.Pattern, within, s.Limit)
 			for _, m := range direct.Items {
 				page.Items = append(page.Items, AccountRole{Membership: m})
 			}
@@ -167,9 +167,9 @@ func (l *Lists) through(ctx context.Context, groups Page[Membership], begun, aft
 func (l *Lists) GroupTotals(ctx context.Context, group string, s Slice) (totals Page[Total], err error) {
 	defer annotate(&err, "add up balances of a group")
 	account, asset, within := strings.Cut(s.After, "#")
-	r := store.Account.Partitions().After(account)
+	r := table.Account.Partitions().After(account)
 	if within {
-		r.From = store.Account.PK(account) // it has more balances, unless it left the group
+		r.From = table.Account.PK(account) // it has more balances, unless it left the group
 	}
 	accounts, err := l.groupAccounts(ctx, group, r, s.Limit)
 	if err != nil {

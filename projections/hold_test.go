@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -85,17 +85,17 @@ func testHoldsAreListed(t *testing.T, records func([]events.PostingRecorded) []p
 
 // hiddenEnds hides the end of a hold from the first reads: its postings became visible first.
 type hiddenEnds struct {
-	store.Table
+	table.Table
 	times int
 }
 
-func (v *hiddenEnds) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
-	[]store.Item, time.Time, error,
+func (v *hiddenEnds) BatchGet(ctx context.Context, keys []table.Key, c table.Consistency) (
+	[]table.Item, time.Time, error,
 ) {
 	items, at, err := v.Table.BatchGet(ctx, keys, c)
 	if v.times--; v.times >= 0 {
-		items = slices.DeleteFunc(items, func(i store.Item) bool {
-			return store.Outcome.Is(store.TextOf(i[store.AttrSK]))
+		items = slices.DeleteFunc(items, func(i table.Item) bool {
+			return table.Outcome.Is(table.TextOf(i[table.AttrSK]))
 		})
 	}
 	return items, at, err

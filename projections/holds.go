@@ -7,13 +7,13 @@ import (
 	"slices"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Holds is the view of the entries of holds. They follow from a hold's header and its end; their number is its Version.
 // A target with an account has only the account's entry and, with the first account in the legs, the entry by expiry.
 var Holds = declare(&View{
-	Name: "holds", Form: itemForm(store.AttrVersion), Event: store.Posting.Pattern,
+	Name: "holds", Form: itemForm(table.AttrVersion), Event: table.Posting.Pattern,
 	Of: func(r Record) (t Target, number int64, ok bool) {
 		if r.Figures != nil {
 			t, number = ofFigures(*r.Figures)
@@ -23,12 +23,12 @@ var Holds = declare(&View{
 	Fold: func(ctx context.Context, v *Views, t Target, seen Seen) (rows []Row, err error) {
 		h, err := v.hold(ctx, t.Hold)
 		switch {
-		case errors.Is(err, store.ErrAbsent) && seen.Highest > 0: // its posting was seen: it is being committed
-			return nil, fmt.Errorf("its header is not visible: %w", store.ErrConflict)
+		case errors.Is(err, table.ErrAbsent) && seen.Highest > 0: // its posting was seen: it is being committed
+			return nil, fmt.Errorf("its header is not visible: %w", table.ErrConflict)
 		case err != nil:
 			return nil, err
 		case h.Version() < seen.Highest: // no later record would trigger another refresh
-			return nil, fmt.Errorf("its end is not visible: %w", store.ErrConflict)
+			return nil, fmt.Errorf("its end is not visible: %w", table.ErrConflict)
 		}
 		recorded := h.Header.PostedAt()
 		if h.Ended != nil {
@@ -39,19 +39,19 @@ var Holds = declare(&View{
 		}
 		return rows, nil
 	},
-	Items: store.Hold.All(),
-	Owner: func(item store.Item) (t Target, ok bool) {
-		key := store.ItemKey(item)
-		if store.OpenHold.Is(key.SK) {
-			_, t.Hold, ok = store.OpenHold.Parse(key)
+	Items: table.Hold.All(),
+	Owner: func(item table.Item) (t Target, ok bool) {
+		key := table.ItemKey(item)
+		if table.OpenHold.Is(key.SK) {
+			_, t.Hold, ok = table.OpenHold.Parse(key)
 			return t, ok
 		}
-		t.Account, _, _ = store.Hold.Parse(key)
+		t.Account, _, _ = table.Hold.Parse(key)
 		h, _ := DecodeHold(item) // a faulty entry names no hold
 		t.Hold = h.Header.ID
 		return t, true
 	},
-	None:   func(k store.Key) any { return HoldEntry(k, Hold{}) },
+	None:   func(k table.Key) any { return HoldEntry(k, Hold{}) },
 	Orphan: "no hold has this entry",
 })
 
@@ -70,41 +70,41 @@ func ofFigures(f events.Figures) (t Target, version int64) {
 // hold reads a hold's header and its end. Error: also ErrAbsent, without a header of a hold.
 func (v *Views) hold(ctx context.Context, id string) (Hold, error) {
 	if id == "" {
-		return Hold{}, store.ErrAbsent
+		return Hold{}, table.ErrAbsent
 	}
-	found, err := TransactionsByID(ctx, v.table, map[string]bool{id: true}, store.Strong)
+	found, err := TransactionsByID(ctx, v.table, map[string]bool{id: true}, table.Strong)
 	h, there := found[id]
 	switch {
 	case err != nil:
 		return Hold{}, err
 	case !there:
-		return Hold{}, store.ErrAbsent
+		return Hold{}, table.ErrAbsent
 	case !h.Header.IsHold():
-		return Hold{}, fmt.Errorf("transaction %s is not a hold: %w", id, store.ErrAbsent)
+		return Hold{}, fmt.Errorf("transaction %s is not a hold: %w", id, table.ErrAbsent)
 	}
 	return h, nil
 }
 
 // holdItem returns an account's entry of a hold. It includes the header and the end, so that a page of holds takes one
 // request.
-func holdItem(account string, h Hold) store.Item {
+func holdItem(account string, h Hold) table.Item {
 	placed := string(h.Header.Legs[0].ID)
-	item := store.Begin(store.Hold.Key(account, placed), store.Hold.Type)
-	item[store.AttrSK2] = store.String(store.Hold.SK2(h.Status(), placed))
-	item[store.AttrVersion] = store.Integer(h.Version())
-	item[store.AttrHeader] = store.Map(store.EventItem(h.Header))
+	item := table.Begin(table.Hold.Key(account, placed), table.Hold.Type)
+	item[table.AttrSK2] = table.String(table.Hold.SK2(h.Status(), placed))
+	item[table.AttrVersion] = table.Integer(h.Version())
+	item[table.AttrHeader] = table.Map(table.EventItem(h.Header))
 	if h.Ended != nil {
-		item[store.AttrEnded] = store.Map(store.EventItem(*h.Ended))
+		item[table.AttrEnded] = table.Map(table.EventItem(*h.Ended))
 	}
 	return item
 }
 
 // openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
-func openHoldItem(h Hold) store.Item {
-	item := store.Begin(store.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID), store.OpenHold.Type)
-	item[store.AttrVersion] = store.Integer(h.Version())
+func openHoldItem(h Hold) table.Item {
+	item := table.Begin(table.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID), table.OpenHold.Type)
+	item[table.AttrVersion] = table.Integer(h.Version())
 	if h.Ended == nil {
-		item[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard(h.Header.ID)))
+		item[table.AttrPK2] = table.String(table.OpenHoldsPK2(table.Shard(h.Header.ID)))
 	}
 	return item
 }
@@ -125,57 +125,57 @@ func (h Hold) Entries(account string) (entries []any) {
 
 // HoldEntry returns the entry of h with that key. If h has none, the entry is void: it is in no index, and any other
 // entry replaces it.
-func HoldEntry(key store.Key, h Hold) store.Item {
+func HoldEntry(key table.Key, h Hold) table.Item {
 	if h.Header.IsHold() {
 		for _, entry := range h.Entries("") {
-			if item := entry.(store.Item); store.ItemKey(item) == key {
+			if item := entry.(table.Item); table.ItemKey(item) == key {
 				return item
 			}
 		}
 	}
-	kind := store.OpenHold.Type
-	if store.Hold.Is(key.SK) {
-		kind = store.Hold.Type
+	kind := table.OpenHold.Type
+	if table.Hold.Is(key.SK) {
+		kind = table.Hold.Type
 	}
-	item := store.Begin(key, kind)
-	item[store.AttrVersion] = store.Integer(0)
-	item[store.AttrVoid] = store.Flag(true)
+	item := table.Begin(key, kind)
+	item[table.AttrVersion] = table.Integer(0)
+	item[table.AttrVoid] = table.Flag(true)
 	return item
 }
 
 // DecodeHold decodes an account's entry of a hold. A void entry is the zero hold.
-func DecodeHold(item store.Item) (h Hold, err error) {
-	key := store.ItemKey(item)
-	_, placed, ok := store.Hold.Parse(key)
-	r := open(item, store.Hold.Type, ok)
-	if r.OptionalFlag(store.AttrVoid) || r.Err() != nil {
+func DecodeHold(item table.Item) (h Hold, err error) {
+	key := table.ItemKey(item)
+	_, placed, ok := table.Hold.Parse(key)
+	r := open(item, table.Hold.Type, ok)
+	if r.OptionalFlag(table.AttrVoid) || r.Err() != nil {
 		return decoded(h, item, r)
 	}
-	header, err := decodeAs[events.TransactionPosted](r.Map(store.AttrHeader))
+	header, err := decodeAs[events.TransactionPosted](r.Map(table.AttrHeader))
 	if err != nil {
 		return h, at(key, err)
 	}
 	h.Header = header
-	if r.Has(store.AttrEnded) {
-		ended, err := decodeAs[events.HoldEnded](r.Map(store.AttrEnded))
+	if r.Has(table.AttrEnded) {
+		ended, err := decodeAs[events.HoldEnded](r.Map(table.AttrEnded))
 		if err != nil {
 			return Hold{}, at(key, err)
 		}
 		h.Ended = &ended
 	}
 	if string(h.Header.Legs[0].ID) != placed {
-		r.Fail(store.AttrSK, "is not that of the hold")
+		r.Fail(table.AttrSK, "is not that of the hold")
 	}
 	return decoded(h, item, r)
 }
 
 // HoldsOf lists the holds that have legs on an account, newest first. status "" selects all of them.
 func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (Page[Hold], error) {
-	q := store.Query{Partition: store.Account.PK(account), Within: store.Hold.All().Before(s.After), Descending: true}
+	q := table.Query{Partition: table.Account.PK(account), Within: table.Hold.All().Before(s.After), Descending: true}
 	if status != "" {
-		q.Index, q.Within = store.IndexHistory, store.Hold.History(status).Before(s.After)
+		q.Index, q.Within = table.IndexHistory, table.Hold.History(status).Before(s.After)
 	}
-	holds, err := list(ctx, l, "list holds", q, s.Limit, part(store.Hold.Pattern, 1), DecodeHold)
+	holds, err := list(ctx, l, "list holds", q, s.Limit, part(table.Hold.Pattern, 1), DecodeHold)
 	holds.Items = slices.DeleteFunc(holds.Items, func(h Hold) bool { return h.Header.ID == "" })
 	return holds, err
 }
@@ -185,26 +185,26 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (P
 // hundred holds. It merges the partitions of the list, and then reads the holds.
 func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[Hold], err error) {
 	defer annotate(&err, "list open holds")
-	queries := make([]store.Query, store.Shards)
+	queries := make([]table.Query, table.Shards)
 	for shard := range queries {
-		queries[shard] = store.Query{
-			Index: store.IndexInverse, Partition: store.OpenHoldsPK2(shard),
-			Within: store.OpenHold.Partitions().After(s.After), Attributes: keysOnly,
+		queries[shard] = table.Query{
+			Index: table.IndexInverse, Partition: table.OpenHoldsPK2(shard),
+			Within: table.OpenHold.Partitions().After(s.After), Attributes: keysOnly,
 		}
 	}
-	items, more, err := l.merge(ctx, queries, s.Limit, store.AttrPK, 1)
+	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrPK, 1)
 	if err != nil {
 		return page, err
 	}
 	ids, ended := make([]string, len(items)), make(map[string]bool, len(items))
 	for i, item := range items {
-		expires, id, _ := store.OpenHold.Parse(store.ItemKey(item))
+		expires, id, _ := table.OpenHold.Parse(table.ItemKey(item))
 		ids[i], ended[id] = id, true
 		if more {
 			page.Next = expires + "#" + id // the last item's remains
 		}
 	}
-	found, err := TransactionsByID(ctx, l.table, ended, store.Eventual)
+	found, err := TransactionsByID(ctx, l.table, ended, table.Eventual)
 	if err != nil {
 		return page, err
 	}

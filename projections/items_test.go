@@ -10,23 +10,23 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 )
 
 // A stored is a kind of item: an example, its decoder and its encoder.
 type stored struct {
-	item   func() store.Item
-	decode func(store.Item) (any, error)
-	encode func(any) store.Item
+	item   func() table.Item
+	decode func(table.Item) (any, error)
+	encode func(any) table.Item
 	unread []string // attributes that decode ignores
 }
 
-func storedAs[T any](sound T, encode func(T) store.Item, decode func(store.Item) (T, error), unread ...string) stored {
+func storedAs[T any](sound T, encode func(T) table.Item, decode func(table.Item) (T, error), unread ...string) stored {
 	return stored{
-		item:   func() store.Item { return encode(sound) },
-		decode: func(i store.Item) (any, error) { return decode(i) },
-		encode: func(v any) store.Item { return encode(v.(T)) },
+		item:   func() table.Item { return encode(sound) },
+		decode: func(i table.Item) (any, error) { return decode(i) },
+		encode: func(v any) table.Item { return encode(v.(T)) },
 		unread: unread,
 	}
 }
@@ -51,25 +51,25 @@ func everyStored() []stored {
 		Unfinished: true,
 	}
 	membership := Membership{Account: "jane", User: "ann", Role: events.RoleOwner, Number: 7}
-	listed := func(e ListedEntry) store.Item { return listedItem(store.ListedMetadata.PK("order", "#1001"), e) }
+	listed := func(e ListedEntry) table.Item { return listedItem(table.ListedMetadata.PK("order", "#1001"), e) }
 	return []stored{
-		storedAs(balance, balanceItem, writable(decodeBalance), store.AttrPK2, store.AttrAccount, store.AttrAsset),
-		storedAs(Balance{Pair: key, Version: 1}, balanceItem, writable(decodeBalance), store.AttrPK2,
-			store.AttrAccount, store.AttrAsset),
+		storedAs(balance, balanceItem, writable(decodeBalance), table.AttrPK2, table.AttrAccount, table.AttrAsset),
+		storedAs(Balance{Pair: key, Version: 1}, balanceItem, writable(decodeBalance), table.AttrPK2,
+			table.AttrAccount, table.AttrAsset),
 		storedAs(Segment{Pair: key, After: id, Fold: fold}, segmentItem, decodeSegment),
 		storedAs(Summary{Account: "jane", Version: 7, Assets: 3, Holdings: 2, First: id}, summaryItem,
 			writable(decodeSummary)),
-		storedAs(membership, membershipItem, decodeMembership, store.AttrPK2, store.AttrAccount, store.AttrUser,
-			store.AttrNumber),
+		storedAs(membership, membershipItem, decodeMembership, table.AttrPK2, table.AttrAccount, table.AttrUser,
+			table.AttrNumber),
 		storedAs(Membership{Account: "jane", User: "ann", Number: 8}, membershipItem, decodeMembership,
-			store.AttrPK2, store.AttrAccount, store.AttrUser, store.AttrNumber),
+			table.AttrPK2, table.AttrAccount, table.AttrUser, table.AttrNumber),
 		storedAs(ListedEntry{ID: id, Transaction: "t-1", Held: true, Void: true}, listed,
-			decodeListedEntry, store.AttrPK),
-		storedAs(ListedEntry{ID: id, Transaction: "t-1"}, listed, decodeListedEntry, store.AttrPK),
+			decodeListedEntry, table.AttrPK),
+		storedAs(ListedEntry{ID: id, Transaction: "t-1"}, listed, decodeListedEntry, table.AttrPK),
 		storedAs(JournalPage{ID: id, Void: true, Entries: []JournalEntry{
-			{store.Transaction.Key("t-1"), id.Time()},
-			{store.Outcome.Key("t-2"), id.Time().Add(time.Microsecond)},
-			{store.GroupGrant.Key("desk", "ann", 7), id.Time()},
+			{table.Transaction.Key("t-1"), id.Time()},
+			{table.Outcome.Key("t-2"), id.Time().Add(time.Microsecond)},
+			{table.GroupGrant.Key("desk", "ann", 7), id.Time()},
 		}}, journalItem, decodeJournal),
 	}
 }
@@ -88,11 +88,11 @@ func TestLargestBalanceCostsOneWriteUnit(t *testing.T) {
 	before := balanceItem(b)
 	b.Base = fold
 	after := balanceItem(b)
-	if bytes := max(store.SizeOf(before), store.SizeOf(after)); store.TableUnits(bytes, false) != 1 {
+	if bytes := max(table.SizeOf(before), table.SizeOf(after)); table.TableUnits(bytes, false) != 1 {
 		t.Errorf("%d bytes", bytes)
 	}
-	for _, x := range store.Indexes() {
-		if !reflect.DeepEqual(storetest.Entry(x, before), storetest.Entry(x, after)) {
+	for _, x := range table.Indexes() {
+		if !reflect.DeepEqual(tabletest.Entry(x, before), tabletest.Entry(x, after)) {
 			t.Errorf("%s: the entry changes", x.Name)
 		}
 	}
@@ -101,15 +101,15 @@ func TestLargestBalanceCostsOneWriteUnit(t *testing.T) {
 // An item of a newer form is refused as such, and one without a form as malformed.
 func TestOtherFormsAreRefused(t *testing.T) {
 	for _, s := range everyStored() {
-		for _, form := range []store.Item{
-			{store.AttrForm: store.Integer(events.Form + 1)}, {store.AttrForm: store.Integer(0)},
-			{store.AttrForm: store.String("1")}, {},
+		for _, form := range []table.Item{
+			{table.AttrForm: table.Integer(events.Form + 1)}, {table.AttrForm: table.Integer(0)},
+			{table.AttrForm: table.String("1")}, {},
 		} {
-			item, wanted := s.item(), store.ErrMalformedItem
-			delete(item, store.AttrForm)
+			item, wanted := s.item(), table.ErrMalformedItem
+			delete(item, table.AttrForm)
 			maps.Copy(item, form)
-			if store.DigitsOf(form[store.AttrForm]) > "1" {
-				wanted = store.ErrNewerForm
+			if table.DigitsOf(form[table.AttrForm]) > "1" {
+				wanted = table.ErrNewerForm
 			}
 			if v, err := s.decode(item); !errors.Is(err, wanted) {
 				t.Errorf("%v was decoded as %+v, %v", item, v, err)
@@ -127,21 +127,21 @@ func FuzzDecodeItem(f *testing.F) {
 		s := all[int(which)%len(all)]
 		item := s.item()
 		damaged := item
-		if r := store.Read(item); nested && r.Has(store.AttrHead) {
-			damaged = r.Map(store.AttrHead)
-		} else if nested && r.Has(store.AttrEntries) {
-			damaged = r.Maps(store.AttrEntries)[1]
+		if r := table.Read(item); nested && r.Has(table.AttrHead) {
+			damaged = r.Map(table.AttrHead)
+		} else if nested && r.Has(table.AttrEntries) {
+			damaged = r.Maps(table.AttrEntries)[1]
 		}
 		names := slices.Sorted(maps.Keys(damaged))
 		name := names[int(at)%len(names)]
-		storetest.Damage(damaged, name, value, kind)
+		tabletest.Damage(damaged, name, value, kind)
 		v, err := s.decode(item)
 		if err != nil {
-			named := strings.Contains(err.Error(), name) || name == store.AttrPK || name == store.AttrSK ||
-				name == store.AttrThrough ||
-				item[store.AttrEntries] != nil && strings.Contains(err.Error(), store.AttrChecksum)
-			isNewer := name == store.AttrForm && errors.Is(err, store.ErrNewerForm)
-			if !isNewer && (!errors.Is(err, store.ErrMalformedItem) || !named) {
+			named := strings.Contains(err.Error(), name) || name == table.AttrPK || name == table.AttrSK ||
+				name == table.AttrThrough ||
+				item[table.AttrEntries] != nil && strings.Contains(err.Error(), table.AttrChecksum)
+			isNewer := name == table.AttrForm && errors.Is(err, table.ErrNewerForm)
+			if !isNewer && (!errors.Is(err, table.ErrMalformedItem) || !named) {
 				t.Errorf("%s is damaged, and the error is %v", name, err)
 			}
 			return
@@ -162,24 +162,24 @@ func FuzzDecodeItem(f *testing.F) {
 func FuzzDecodePosting(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sk, kind, version, quantity, cost string) {
 		key := events.Pair{Account: "jane", Asset: "USD"}
-		figures := store.Item{
-			store.AttrSK: store.String(sk), store.AttrType: store.String(kind), store.AttrForm: store.Digits(version),
-			"Quantity": store.Digits(quantity), "Cost": store.Digits(cost),
-			"Transaction": store.String("t-1"), "Kind": store.String("transfer"),
+		figures := table.Item{
+			table.AttrSK: table.String(sk), table.AttrType: table.String(kind), table.AttrForm: table.Digits(version),
+			"Quantity": table.Digits(quantity), "Cost": table.Digits(cost),
+			"Transaction": table.String("t-1"), "Kind": table.String("transfer"),
 		}
-		_, asset, id, _ := store.Posting.Parse(store.Key{PK: "ACCOUNT#jane", SK: sk})
+		_, asset, id, _ := table.Posting.Parse(table.Key{PK: "ACCOUNT#jane", SK: sk})
 		sound := events.PostingRecorded{Transaction: "t-1", Kind: events.KindTransfer,
 			Leg: events.Leg{ID: events.KSUID(id), Account: "jane", Asset: asset}}
 		sound.Quantity, _ = events.ParseAmount(quantity, events.PostedDigits)
 		sound.Cost, _ = events.ParseAmount(cost, events.PostedDigits)
-		figures[store.AttrChecksum] = store.String(events.Checksum(sound))
+		figures[table.AttrChecksum] = table.String(events.Checksum(sound))
 		p, err := decodePosting(key, figures)
 		complete := maps.Clone(figures)
-		complete[store.AttrPK], complete[store.AttrSK2] = store.String("ACCOUNT#jane"), store.String(store.Posting.SK2(id))
+		complete[table.AttrPK], complete[table.AttrSK2] = table.String("ACCOUNT#jane"), table.String(table.Posting.SK2(id))
 		for name, text := range map[string]string{"ID": id, "Account": "jane", "Asset": asset} {
-			complete[name] = store.String(text)
+			complete[name] = table.String(text)
 		}
-		e, completeErr := store.DecodeEvent(complete)
+		e, completeErr := table.DecodeEvent(complete)
 		posting, _ := e.(events.PostingRecorded)
 		wanted := completeErr == nil && posting.Asset == key.Asset
 		if wanted != (err == nil) ||
@@ -194,15 +194,15 @@ func FuzzDecodePosting(f *testing.F) {
 func TestAlteredPageOfTheJournalIsRefused(t *testing.T) {
 	id := events.FirstKSUID(time.Unix(1_790_000_000, 0))
 	page := JournalPage{ID: id, Entries: []JournalEntry{
-		{store.Transaction.Key("t-1"), id.Time()}, {store.Transaction.Key("t-2"), id.Time()},
+		{table.Transaction.Key("t-1"), id.Time()}, {table.Transaction.Key("t-2"), id.Time()},
 	}}
 	moved, reversed := journalItem(page), journalItem(page)
-	moved[store.AttrSK] = store.String(store.Journal.Key(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
-	entries := store.Read(reversed).Maps(store.AttrEntries)
+	moved[table.AttrSK] = table.String(table.Journal.Key(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
+	entries := table.Read(reversed).Maps(table.AttrEntries)
 	slices.Reverse(entries)
-	reversed[store.AttrEntries] = store.Maps(entries)
-	for name, item := range map[string]store.Item{"moved": moved, "reversed": reversed} {
-		if p, err := decodeJournal(item); !errors.Is(err, store.ErrMalformedItem) {
+	reversed[table.AttrEntries] = table.Maps(entries)
+	for name, item := range map[string]table.Item{"moved": moved, "reversed": reversed} {
+		if p, err := decodeJournal(item); !errors.Is(err, table.ErrMalformedItem) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}

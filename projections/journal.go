@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -43,12 +43,12 @@ var ErrNotInJournal = errors.New("the journal does not have the page of the posi
 // A position only moves to entries that were read, so a consumer that resumes at its last position misses nothing. It
 // may see an entry twice, because a retry writes an entry again under another KSUID.
 type JournalReader struct {
-	table store.Table
+	table table.Table
 	now   func() time.Time
 }
 
 // NewJournalReader returns a reader on a table. A nil now is time.Now.
-func NewJournalReader(t store.Table, now func() time.Time) *JournalReader {
+func NewJournalReader(t table.Table, now func() time.Time) *JournalReader {
 	if now == nil {
 		now = time.Now
 	}
@@ -105,8 +105,8 @@ func ParseJournalPosition(text string) (p JournalPosition, ok bool) {
 // After returns at most s.Limit entries after the position s.After. It trails the clocks by JournalTrail. Next is set
 // even at the end. A result may be short before the end. After makes one request when nothing is new, and else
 // two. It makes a third when the first pages have too few entries: it estimates from their mean size how many more
-// pages to read. If kind is not "", it leaves out the events of other types. Errors: those of store.Table and of
-// store.DecodeEvent; ErrNotInJournal; one for a malformed position.
+// pages to read. If kind is not "", it leaves out the events of other types. Errors: those of table.Table and of
+// table.DecodeEvent; ErrNotInJournal; one for a malformed position.
 func (r *JournalReader) After(ctx context.Context, s Slice, kind string) (Page[ResolvedEntry], error) {
 	listed := Page[ResolvedEntry]{Next: s.After}
 	from, ok := ParseJournalPosition(s.After)
@@ -142,7 +142,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice, kind string) (Page[R
 func (r *JournalReader) resolve(ctx context.Context, entries []placedEntry, kind string) (
 	resolved []ResolvedEntry, err error,
 ) {
-	found := make(map[store.Key]events.Event, len(entries))
+	found := make(map[table.Key]events.Event, len(entries))
 	for _, e := range entries {
 		found[e.Event] = nil
 		if of, ok := before(e.Event); ok {
@@ -150,8 +150,8 @@ func (r *JournalReader) resolve(ctx context.Context, entries []placedEntry, kind
 		}
 	}
 	keys := slices.Collect(maps.Keys(found))
-	err = forEach(ctx, r.table, keys, store.Strong, func(k store.Key, item store.Item) error {
-		e, err := store.DecodeEvent(item)
+	err = forEach(ctx, r.table, keys, table.Strong, func(k table.Key, item table.Item) error {
+		e, err := table.DecodeEvent(item)
 		found[k] = e
 		return err
 	})
@@ -174,12 +174,12 @@ func (r *JournalReader) resolve(ctx context.Context, entries []placedEntry, kind
 
 // before returns the key of the event that an event is shown with: the header of a hold's end, the opening of an
 // account's change.
-func before(event store.Key) (k store.Key, ok bool) {
-	if hold, ok := store.Outcome.Parse(event); ok {
-		return store.Transaction.Key(hold), true
+func before(event table.Key) (k table.Key, ok bool) {
+	if hold, ok := table.Outcome.Parse(event); ok {
+		return table.Transaction.Key(hold), true
 	}
-	if account, _, ok := store.Change.Parse(event); ok {
-		return store.Account.Key(account), true
+	if account, _, ok := table.Change.Parse(event); ok {
+		return table.Account.Key(account), true
 	}
 	return k, false
 }
@@ -188,7 +188,7 @@ func before(event store.Key) (k store.Key, ok bool) {
 // store's clock. The page of the position is among them if some of its entries are to be read; else it is read with
 // them to see that it exists. Error: also ErrNotInJournal.
 func (r *JournalReader) pages(ctx context.Context, after JournalPosition, limit int) ([]JournalPage, time.Time, error) {
-	within, isPassed := store.Journal.All(), false
+	within, isPassed := table.Journal.All(), false
 	if after.IsPage {
 		within, isPassed = within.Since(string(after.KSUID)), after.Read == 0
 	} else {
@@ -197,14 +197,14 @@ func (r *JournalReader) pages(ctx context.Context, after JournalPosition, limit 
 	if isPassed {
 		limit++
 	}
-	decode := func(item store.Item) (JournalPage, error) {
-		if id, ok := store.Journal.Parse(store.ItemKey(item)); ok && isPassed && id == string(after.KSUID) {
+	decode := func(item table.Item) (JournalPage, error) {
+		if id, ok := table.Journal.Parse(table.ItemKey(item)); ok && isPassed && id == string(after.KSUID) {
 			return JournalPage{ID: after.KSUID}, nil // whatever it has now
 		}
 		return decodeJournal(item)
 	}
-	p, err := readPage(ctx, r.table, store.Query{
-		Partition: store.Journal.PK(), Within: within, Limit: limit, Consistency: store.Strong,
+	p, err := readPage(ctx, r.table, table.Query{
+		Partition: table.Journal.PK(), Within: within, Limit: limit, Consistency: table.Strong,
 	}, decode)
 	switch {
 	case err != nil || !after.IsPage:
@@ -252,14 +252,14 @@ func takeEntries(
 
 // Final yields the pages after a page that no page can come before any more: those that the trail leaves behind. It
 // yields void ones, too. After an error it ends. Error: also a clock that differs from the store's by more than
-// store.ClockTolerance, in any reply. With a slow one, pages would seem to be missing.
+// table.ClockTolerance, in any reply. With a slow one, pages would seem to be missing.
 func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2[JournalPage, error] {
 	return func(yield func(JournalPage, error) bool) {
 		for {
 			begun, sent := r.now(), time.Now()
 			pages, at, err := r.pages(ctx, JournalPosition{KSUID: after}, journalPages)
 			if err == nil {
-				err = store.CompareClock(r.now, at, sent)
+				err = table.CompareClock(r.now, at, sent)
 			}
 			if err != nil {
 				yield(JournalPage{}, fmt.Errorf("read the journal after page %q: %w", after, err))

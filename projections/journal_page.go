@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // JournalEntry names an event. The journal has an entry for each event, except for postings and the markers of
 // reversals, which follow from headers and from ends of holds.
 type JournalEntry struct {
-	Event store.Key // of the event's item
+	Event table.Key // of the event's item
 	At    time.Time // when the event was recorded, UTC, whole microseconds
 }
 
@@ -28,28 +28,28 @@ type JournalPage struct {
 // EntryOf returns the journal entry of an event.
 func EntryOf(e events.Event) JournalEntry {
 	_, at := events.TypeOf(e)
-	return JournalEntry{store.EventKey(e), at}
+	return JournalEntry{table.EventKey(e), at}
 }
 
 // typesOf are the types that the events with keys of a pattern can have.
 var typesOf = []struct {
-	*store.Pattern
+	*table.Pattern
 	types []string
 }{
-	{store.Asset.Pattern, []string{events.TypeAssetRegistered}},
-	{store.Account.Pattern, []string{events.TypeAccountOpened}},
-	{store.Change.Pattern, []string{events.TypeAccountChanged}},
-	{store.Grant.Pattern, []string{events.TypeMemberGranted, events.TypeMemberRevoked}},
-	{store.Group.Pattern, []string{events.TypeGroupRegistered}},
-	{store.GroupGrant.Pattern, []string{events.TypeGroupMemberGranted, events.TypeGroupMemberRevoked}},
-	{store.Grouping.Pattern, []string{events.TypeGrouped, events.TypeUngrouped}},
-	{store.Period.Pattern, []string{events.TypePeriodClosed}},
-	{store.Transaction.Pattern, []string{events.TypePosted, events.TypeHeld}},
-	{store.Outcome.Pattern, []string{events.TypeCaptured, events.TypeReleased, events.TypeExpired}},
+	{table.Asset.Pattern, []string{events.TypeAssetRegistered}},
+	{table.Account.Pattern, []string{events.TypeAccountOpened}},
+	{table.Change.Pattern, []string{events.TypeAccountChanged}},
+	{table.Grant.Pattern, []string{events.TypeMemberGranted, events.TypeMemberRevoked}},
+	{table.Group.Pattern, []string{events.TypeGroupRegistered}},
+	{table.GroupGrant.Pattern, []string{events.TypeGroupMemberGranted, events.TypeGroupMemberRevoked}},
+	{table.Grouping.Pattern, []string{events.TypeGrouped, events.TypeUngrouped}},
+	{table.Period.Pattern, []string{events.TypePeriodClosed}},
+	{table.Transaction.Pattern, []string{events.TypePosted, events.TypeHeld}},
+	{table.Outcome.Pattern, []string{events.TypeCaptured, events.TypeReleased, events.TypeExpired}},
 }
 
 // canBe reports whether the event with a key can have a type. Every event has the type "".
-func canBe(k store.Key, kind string) bool {
+func canBe(k table.Key, kind string) bool {
 	for _, p := range typesOf {
 		if _, ok := p.Parts(k); ok {
 			return kind == "" || slices.Contains(p.types, kind)
@@ -70,7 +70,7 @@ func (p JournalPage) Checksum() string {
 }
 
 // pageSkew is more than the difference between the clocks of a command and of a lister, of which each is at most
-// store.ClockTolerance off the store's.
+// table.ClockTolerance off the store's.
 const pageSkew = time.Minute
 
 // uncheckedSkew is the same for events that are neither transactions nor ends of holds: commands take their times from
@@ -83,7 +83,7 @@ func (p JournalPage) Misplaced(now time.Time) bool {
 	at := p.ID.Time()
 	return at.After(now.Add(pageSkew)) || slices.ContainsFunc(p.Entries, func(e JournalEntry) bool {
 		skew := pageSkew
-		if !store.Transaction.Is(e.Event.SK) && !store.Outcome.Is(e.Event.SK) {
+		if !table.Transaction.Is(e.Event.SK) && !table.Outcome.Is(e.Event.SK) {
 			skew = uncheckedSkew
 		}
 		return at.Before(e.At.Add(-skew))
@@ -91,58 +91,58 @@ func (p JournalPage) Misplaced(now time.Time) bool {
 }
 
 // journalItem returns the item of a page of the journal.
-func journalItem(p JournalPage) store.Item {
-	item := store.Begin(store.Journal.Key(string(p.ID)), store.Journal.Type)
-	entries := make([]store.Item, len(p.Entries))
+func journalItem(p JournalPage) table.Item {
+	item := table.Begin(table.Journal.Key(string(p.ID)), table.Journal.Type)
+	entries := make([]table.Item, len(p.Entries))
 	for i, e := range p.Entries {
-		entries[i] = store.Item{
-			store.AttrEvent: store.String(e.Event.ID()), store.AttrAt: store.String(events.FormatTime(e.At)),
+		entries[i] = table.Item{
+			table.AttrEvent: table.String(e.Event.ID()), table.AttrAt: table.String(events.FormatTime(e.At)),
 		}
 	}
-	item[store.AttrEntries] = store.Maps(entries)
-	item[store.AttrChecksum] = store.String(p.Checksum())
-	putFlag(item, store.AttrVoid, p.Void)
+	item[table.AttrEntries] = table.Maps(entries)
+	item[table.AttrChecksum] = table.String(p.Checksum())
+	putFlag(item, table.AttrVoid, p.Void)
 	return item
 }
 
-func decodeJournal(item store.Item) (JournalPage, error) {
+func decodeJournal(item table.Item) (JournalPage, error) {
 	p, r := readJournal(item)
-	if r.Text(store.AttrChecksum) != p.Checksum() {
-		r.Fail(store.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
+	if r.Text(table.AttrChecksum) != p.Checksum() {
+		r.Fail(table.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
 	}
 	return decoded(p, item, r)
 }
 
 // AlteredJournal decodes a page whose checksum may be wrong. ok is false if its entries cannot be decoded.
-func AlteredJournal(item store.Item) (p JournalPage, ok bool) {
+func AlteredJournal(item table.Item) (p JournalPage, ok bool) {
 	p, r := readJournal(item)
 	return p, r.Err() == nil
 }
 
-func readJournal(item store.Item) (JournalPage, *store.Reader) {
-	id, ok := store.Journal.Parse(store.ItemKey(item))
+func readJournal(item table.Item) (JournalPage, *table.Reader) {
+	id, ok := table.Journal.Parse(table.ItemKey(item))
 	_, err := events.ParseKSUID(id)
-	r := open(item, store.Journal.Type, ok && err == nil)
-	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(store.AttrVoid)}
-	list := r.Maps(store.AttrEntries)
+	r := open(item, table.Journal.Type, ok && err == nil)
+	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(table.AttrVoid)}
+	list := r.Maps(table.AttrEntries)
 	p.Entries = make([]JournalEntry, len(list))
 	for i, element := range list {
 		entry, err := decodeJournalEntry(element)
 		if err != nil {
-			r.Fail(fmt.Sprintf("%s[%d]", store.AttrEntries, i), err.Error())
+			r.Fail(fmt.Sprintf("%s[%d]", table.AttrEntries, i), err.Error())
 		}
 		p.Entries[i] = entry
 	}
 	return p, r
 }
 
-func decodeJournalEntry(element store.Item) (e JournalEntry, err error) {
-	r, ok := store.Read(element), false
-	if e.Event, ok = store.ParseJournaled(r.Text(store.AttrEvent)); !ok {
-		r.Fail(store.AttrEvent, "is not the key of an event of the journal")
+func decodeJournalEntry(element table.Item) (e JournalEntry, err error) {
+	r, ok := table.Read(element), false
+	if e.Event, ok = table.ParseJournaled(r.Text(table.AttrEvent)); !ok {
+		r.Fail(table.AttrEvent, "is not the key of an event of the journal")
 	}
-	if e.At, err = events.ParseTime(r.Text(store.AttrAt)); err != nil {
-		r.Fail(store.AttrAt, err.Error())
+	if e.At, err = events.ParseTime(r.Text(table.AttrAt)); err != nil {
+		r.Fail(table.AttrAt, err.Error())
 	}
 	return e, r.Err()
 }

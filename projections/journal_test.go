@@ -13,21 +13,21 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // journalStore is the table of one history of the journal. Its requests take time on the clock of the history's
 // synctest bubble, which is also the store's clock. Puts may be lost, applied late, or answered late.
 type journalStore struct {
-	store.Table // nil: a lister and a reader make no other requests
+	table.Table // nil: a lister and a reader make no other requests
 
 	mu     sync.Mutex
 	random *rand.Rand
-	events map[store.Key]store.Item
-	pages  map[string]store.Item // by SK
+	events map[table.Key]table.Item
+	pages  map[string]table.Item // by SK
 }
 
 // chance draws a number below n.
@@ -46,18 +46,18 @@ func (s *journalStore) within(d time.Duration) time.Duration {
 func (s *journalStore) takes(d time.Duration) { time.Sleep(s.within(d)) }
 
 // date is the store's clock as in the Date header of a reply.
-func date() time.Time { return time.Now().UTC().Truncate(store.DateStep) }
+func date() time.Time { return time.Now().UTC().Truncate(table.DateStep) }
 
 // commit makes an event visible.
 func (s *journalStore) commit(event events.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events[store.EventKey(event)] = store.EventItem(event)
+	s.events[table.EventKey(event)] = table.EventItem(event)
 }
 
 // Get reads an event or, of an item that never exists, only the clock.
-func (s *journalStore) Get(_ context.Context, k store.Key, _ store.Consistency) (store.Item, time.Time, error) {
-	if k.PK == store.Journal.PK() {
+func (s *journalStore) Get(_ context.Context, k table.Key, _ table.Consistency) (table.Item, time.Time, error) {
+	if k.PK == table.Journal.PK() {
 		s.takes(2 * time.Second)
 		at := date()
 		s.takes(2 * time.Second)
@@ -70,38 +70,38 @@ func (s *journalStore) Get(_ context.Context, k store.Key, _ store.Consistency) 
 }
 
 // Write puts an entry in a list or a page of the journal.
-func (s *journalStore) Write(ctx context.Context, w store.Write) (time.Time, error) {
-	if store.TextOf(w.Item[store.AttrType]) == store.Journal.Type {
+func (s *journalStore) Write(ctx context.Context, w table.Write) (time.Time, error) {
+	if table.TextOf(w.Item[table.AttrType]) == table.Journal.Type {
 		return s.writePage(ctx, w.Item)
 	}
 	switch s.chance(8) {
 	case 0:
 		s.takes(30 * time.Second)
 	case 1:
-		return date(), store.ErrThrottled
+		return date(), table.ErrThrottled
 	}
 	return date(), nil
 }
 
 // writePage puts a page: at once, late with or without an answer, or never.
-func (s *journalStore) writePage(ctx context.Context, page store.Item) (time.Time, error) {
+func (s *journalStore) writePage(ctx context.Context, page table.Item) (time.Time, error) {
 	s.takes(200 * time.Millisecond)
 	put := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.pages[store.TextOf(page[store.AttrSK])] = page
+		s.pages[table.TextOf(page[table.AttrSK])] = page
 	}
 	switch late := s.within(time.Minute); s.chance(10) {
 	case 0: // lost
 		<-ctx.Done()
-		return time.Time{}, store.ErrUnknownOutcome
+		return time.Time{}, table.ErrUnknownOutcome
 	case 1: // applied after the deadline
 		go func() {
 			time.Sleep(late)
 			put()
 		}()
 		<-ctx.Done()
-		return time.Time{}, store.ErrUnknownOutcome
+		return time.Time{}, table.ErrUnknownOutcome
 	case 2: // the process pauses before the put without noticing
 		time.Sleep(late)
 		put()
@@ -109,7 +109,7 @@ func (s *journalStore) writePage(ctx context.Context, page store.Item) (time.Tim
 		put()
 		time.Sleep(late)
 	case 4:
-		return date(), store.ErrThrottled
+		return date(), table.ErrThrottled
 	default:
 		put()
 	}
@@ -117,7 +117,7 @@ func (s *journalStore) writePage(ctx context.Context, page store.Item) (time.Tim
 }
 
 // Query reads the pages of the journal that are visible at one instant during the request.
-func (s *journalStore) Query(_ context.Context, q store.Query) (page store.Page, err error) {
+func (s *journalStore) Query(_ context.Context, q table.Query) (page table.Page, err error) {
 	s.takes(1500 * time.Millisecond)
 	s.mu.Lock()
 	for _, sk := range slices.Sorted(maps.Keys(s.pages)) {
@@ -132,8 +132,8 @@ func (s *journalStore) Query(_ context.Context, q store.Query) (page store.Page,
 }
 
 // BatchGet reads headers and ends of holds.
-func (s *journalStore) BatchGet(_ context.Context, keys []store.Key, _ store.Consistency) (
-	items []store.Item, at time.Time, err error,
+func (s *journalStore) BatchGet(_ context.Context, keys []table.Key, _ table.Consistency) (
+	items []table.Item, at time.Time, err error,
 ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +152,8 @@ type history struct {
 	begun   time.Time
 	lag     time.Duration // maximum of the stream
 	listers []*projections.Lister
-	seen    map[store.Key]bool // by the reader
-	posted  []store.Key        // the events that were committed
+	seen    map[table.Key]bool // by the reader
+	posted  []table.Key        // the events that were committed
 }
 
 // journalMorning is when histories of the journal begin.
@@ -165,7 +165,7 @@ func skewed(d time.Duration) func() time.Time {
 }
 
 // play runs the history, and returns the entries that the reader missed.
-func (h *history) play(t *testing.T) (missed []store.Key) {
+func (h *history) play(t *testing.T) (missed []table.Key) {
 	const span = 100 * time.Second
 	for range 3 { // the last one has a clock that is far off: it mints nothing
 		skew := h.within(8*time.Second) - 4*time.Second
@@ -235,9 +235,9 @@ func (h *history) transaction(id string, at time.Time) (events.TransactionPosted
 		header.ExpiresAt = at.AddDate(0, 0, 7)
 		end = new(viewstest.Ended(header, events.OutcomeReleased, 0, 0))
 		end.Legs = legsAt(end.Legs, at.Add(time.Second))
-		h.posted = append(h.posted, store.EventKey(*end))
+		h.posted = append(h.posted, table.EventKey(*end))
 	}
-	h.posted = append(h.posted, store.EventKey(header))
+	h.posted = append(h.posted, table.EventKey(header))
 	return header, end
 }
 
@@ -252,7 +252,7 @@ func legsAt(legs []events.Leg, at time.Time) []events.Leg {
 // result is lost, and its puts may still be applied.
 func (h *history) deliver(lag time.Duration, e events.Event, order []int) {
 	time.Sleep(lag)
-	key := store.EventKey(e)
+	key := table.EventKey(e)
 	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -311,8 +311,8 @@ func TestJournalMissesNothing(t *testing.T) {
 	for seed := range full.Count(100, 1000) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(journalMorning))
-			h := &history{begun: time.Now(), seen: map[store.Key]bool{}, journalStore: &journalStore{
-				random: rand.New(rand.NewPCG(uint64(seed), 0)), events: map[store.Key]store.Item{}, pages: map[string]store.Item{},
+			h := &history{begun: time.Now(), seen: map[table.Key]bool{}, journalStore: &journalStore{
+				random: rand.New(rand.NewPCG(uint64(seed), 0)), events: map[table.Key]table.Item{}, pages: map[string]table.Item{},
 			}}
 			if missed := h.play(t); len(missed) > 0 {
 				t.Fatalf("seed %d: missed %q", seed, missed)

@@ -11,7 +11,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -26,10 +26,10 @@ const (
 
 // Lister writes the lists of transactions and the journal of all events. It is safe for concurrent use.
 type Lister struct {
-	table   store.Table
+	table   table.Table
 	indexed []string // metadata keys
 	minter  *events.Minter
-	clock   store.Clock
+	clock   table.Clock
 	now     func() time.Time
 	log     *slog.Logger
 	pause   func(ctx context.Context, failed int) error
@@ -37,7 +37,7 @@ type Lister struct {
 
 // NewLister returns a lister on a table. It lists transactions by time and by the indexed metadata keys. now is its
 // own clock (nil: time.Now). A nil log is slog.Default().
-func NewLister(t store.Table, indexed []string, now func() time.Time, log *slog.Logger) *Lister {
+func NewLister(t table.Table, indexed []string, now func() time.Time, log *slog.Logger) *Lister {
 	if now == nil {
 		now = time.Now
 	}
@@ -76,7 +76,7 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 // listings returns the work for a batch.
 func listings(batch []Record) (all []*job) {
 	for i, r := range batch {
-		if store.IsJournaled(r.SK) && !r.Removed && !r.Altered { // the projector handles these
+		if table.IsJournaled(r.SK) && !r.Removed && !r.Altered { // the projector handles these
 			all = append(all, &job{Target: Target{Lists: true}, first: i, records: 1, event: r.Event})
 		}
 	}
@@ -88,12 +88,12 @@ func (l *Lister) list(ctx context.Context, r Record, j *job) error {
 	key := r.Key()
 	if j.event == nil {
 		err := l.retry(ctx, func() error {
-			item, _, err := l.table.Get(ctx, key, store.Strong)
+			item, _, err := l.table.Get(ctx, key, table.Strong)
 			if err == nil && item == nil {
-				err = store.ErrAbsent
+				err = table.ErrAbsent
 			}
 			if err == nil {
-				j.event, err = store.DecodeEvent(item)
+				j.event, err = table.DecodeEvent(item)
 			}
 			return err
 		})
@@ -101,8 +101,8 @@ func (l *Lister) list(ctx context.Context, r Record, j *job) error {
 			return fmt.Errorf("read the event: %w", err)
 		}
 	}
-	if store.EventKey(j.event) != key {
-		return fmt.Errorf("%w: the %s has another key", store.ErrMalformedItem, j.event.EventName())
+	if table.EventKey(j.event) != key {
+		return fmt.Errorf("%w: the %s has another key", table.ErrMalformedItem, j.event.EventName())
 	}
 	if header, ok := j.event.(events.TransactionPosted); ok {
 		return l.listHeader(ctx, header)
@@ -114,7 +114,7 @@ func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted
 	for _, row := range ListedRows(header, l.indexed) {
 		err := l.retry(ctx, func() error {
 			sent := time.Now()
-			at, err := l.table.Write(ctx, store.Write{Item: Listings.Item(row.Value)})
+			at, err := l.table.Write(ctx, table.Write{Item: Listings.Item(row.Value)})
 			l.clock.Observe(at, sent, time.Now())
 			return err
 		})
@@ -155,7 +155,7 @@ func (l *Lister) Append(ctx context.Context, entries []JournalEntry) error {
 
 // writePage writes a page under a KSUID that it mints right before the write. A page must become visible before readers
 // pass its KSUID; they trail the store's clock by JournalTrail. If the answer takes too long for that, the error is
-// store.ErrUnknownOutcome, and the caller writes the entries again.
+// table.ErrUnknownOutcome, and the caller writes the entries again.
 func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
 	id, sent, err := l.mint(ctx)
 	if err != nil {
@@ -163,13 +163,13 @@ func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
 	}
 	ctx, cancel := context.WithDeadline(ctx, sent.Add(answerTime))
 	defer cancel()
-	at, err := l.table.Write(ctx, store.Write{
-		Item: journalItem(JournalPage{ID: id, Entries: entries}), If: store.IfAbsent,
+	at, err := l.table.Write(ctx, table.Write{
+		Item: journalItem(JournalPage{ID: id, Entries: entries}), If: table.IfAbsent,
 	})
 	answered := time.Now()
 	l.clock.Observe(at, sent, answered)
-	if err == nil && (answered.Sub(sent) > answerTime || at.Sub(id.Time()) > answerTime+store.ClockTolerance) {
-		return fmt.Errorf("page %s was answered too late: %w", id, store.ErrUnknownOutcome)
+	if err == nil && (answered.Sub(sent) > answerTime || at.Sub(id.Time()) > answerTime+table.ClockTolerance) {
+		return fmt.Errorf("page %s was answered too late: %w", id, table.ErrUnknownOutcome)
 	}
 	return err
 }
@@ -182,7 +182,7 @@ var errClock = errors.New("the clock is off the store's")
 func (l *Lister) mint(ctx context.Context) (id events.KSUID, start time.Time, err error) {
 	if off, _ := l.clock.Off(l.now(), time.Now()); off {
 		sent := time.Now()
-		_, at, err := l.table.Get(ctx, store.Journal.Key(""), store.Eventual) // no item: half a read unit
+		_, at, err := l.table.Get(ctx, table.Journal.Key(""), table.Eventual) // no item: half a read unit
 		if err != nil {
 			return "", start, err
 		}
@@ -206,7 +206,7 @@ func (l *Lister) mint(ctx context.Context) (id events.KSUID, start time.Time, er
 
 // retry retries attempt on throttling, conflicts and unknown outcomes. Puts are idempotent.
 func (l *Lister) retry(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, l.pause, store.Attempts(conflictAttempts, throttledAttempts), attempt)
+	return retry.Do(ctx, l.pause, table.Attempts(conflictAttempts, throttledAttempts), attempt)
 }
 
 // logBatch logs one line for a batch that had something to list. ListingLag, in milliseconds, becomes a metric.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -44,12 +44,12 @@ func newListerStore(t viewstest.T, indexed ...string) *listerStore {
 
 // listerTable is the table of a listerStore's lister.
 type listerTable struct {
-	store.Table
+	table.Table
 	n *listerStore
 }
 
-// Write implements store.Table.
-func (l listerTable) Write(ctx context.Context, w store.Write) (time.Time, error) {
+// Write implements table.Table.
+func (l listerTable) Write(ctx context.Context, w table.Write) (time.Time, error) {
 	n := l.n
 	if entry, err := projections.DecodeListedEntry(w.Item); err == nil {
 		if n.beforeEntry != nil {
@@ -85,7 +85,7 @@ func posted(id string, at int, metadata map[string]string) events.TransactionPos
 func eventRecords(all ...events.Event) []projections.Record {
 	batch := make([]projections.Record, len(all))
 	for i, e := range all {
-		key := store.EventKey(e)
+		key := table.EventKey(e)
 		batch[i] = projections.Record{SequenceNumber: fmt.Sprint(1000 + i), PK: key.PK, SK: key.SK, Event: e}
 	}
 	return batch
@@ -120,8 +120,8 @@ func TestTransactionsAreListed(t *testing.T) {
 		at := func(h events.TransactionPosted) string { return " LISTED#" + string(h.Legs[0].ID) + "#" + h.ID }
 		want := []string{
 			"METADATA#customer#" + at(first), "METADATA#order#10#01" + at(first), "METADATA#order#7" + at(hold) + " held",
-			store.TransactionsPK(store.Shard("t-1")) + at(first),
-			store.TransactionsPK(store.Shard("h-1")) + at(hold) + " held",
+			table.TransactionsPK(table.Shard("t-1")) + at(first),
+			table.TransactionsPK(table.Shard("h-1")) + at(hold) + " held",
 		}
 		slices.Sort(want)
 		viewstest.Same(t, "entries", n.ListedKeys(t), want)
@@ -157,7 +157,7 @@ func TestPagesOfTheJournalAreBounded(t *testing.T) {
 // List reports the first failed record, as an error if it is the batch's first. The journal gets only the entries
 // before it, since the rest is redelivered. A record that no retry fixes is skipped and counted.
 func TestListerReportsTheFirstFailure(t *testing.T) {
-	altered := store.Transaction.Key("gone")
+	altered := table.Transaction.Key("gone")
 	newer := fmt.Errorf("%w of version 9", events.ErrNewerEvent)
 	for _, c := range []struct {
 		name      string
@@ -268,7 +268,7 @@ func TestListerMintsNothingUntilTheClockCatchesUp(t *testing.T) {
 func TestJournalPageAnsweredLateIsWrittenAgain(t *testing.T) {
 	for name, late := range map[string]func(p projections.JournalPage, at time.Time) (time.Time, error){
 		"not answered": func(projections.JournalPage, time.Time) (time.Time, error) {
-			return time.Time{}, store.ErrUnknownOutcome
+			return time.Time{}, table.ErrUnknownOutcome
 		},
 		"by the monotonic clock": func(_ projections.JournalPage, at time.Time) (time.Time, error) {
 			time.Sleep(3*time.Second + time.Millisecond)
@@ -325,14 +325,14 @@ func TestListerWaitsForAThrottledStore(t *testing.T) {
 		left := throttled
 		throttle := func() error {
 			if left--; left >= 0 {
-				return fmt.Errorf("wrapped: %w", store.ErrThrottled)
+				return fmt.Errorf("wrapped: %w", table.ErrThrottled)
 			}
 			return nil
 		}
 		n.beforeEntry = func(projections.ListedEntry) error { return throttle() }
 		n.beforePage = func(projections.JournalPage) error { return throttle() }
 		_, err := n.lister.List(t.Context(), eventRecords(posted("t-1", 1, nil)))
-		if (err == nil) != (throttled == 50) || err != nil && !errors.Is(err, store.ErrThrottled) {
+		if (err == nil) != (throttled == 50) || err != nil && !errors.Is(err, table.ErrThrottled) {
 			t.Errorf("throttled %d times: %v after %d pauses", throttled, err, n.pauses)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Reversal is a transaction that reversed another one. The reversals of one transaction are numbered from 1.
@@ -93,15 +93,15 @@ type Total struct {
 }
 
 // Lists reads projections and events for plain reads. Reads are eventually consistent and make one request each, unless
-// stated otherwise. Errors: ErrThrottled, ErrUnavailable, ErrMalformedItem of package store. A Lists is safe for
+// stated otherwise. Errors: ErrThrottled, ErrUnavailable, ErrMalformedItem of package table. A Lists is safe for
 // concurrent use.
 //
 // A malformed Version of a balance or summary, or Number of a membership, is listed as 0: only writes need it. The
 // Number is always 0 in lists by user, as the inverse index does not have it.
-type Lists struct{ table store.Table }
+type Lists struct{ table table.Table }
 
 // NewLists returns the lists in a table.
-func NewLists(t store.Table) *Lists { return &Lists{t} }
+func NewLists(t table.Table) *Lists { return &Lists{t} }
 
 // Balance reads one balance. It returns the zero balance if none is stored.
 func (l *Lists) Balance(ctx context.Context, k events.Pair) (h Holding, err error) {
@@ -127,7 +127,7 @@ func (l *Lists) Balances(ctx context.Context, account string, s Slice) (
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
 		defer annotate(&err, "read account")
-		holder, err = l.holder(ctx, account, store.Eventual)
+		holder, err = l.holder(ctx, account, table.Eventual)
 		return err
 	})
 	both.Go(func() (err error) {
@@ -139,24 +139,24 @@ func (l *Lists) Balances(ctx context.Context, account string, s Slice) (
 
 // balances lists the balances of an account by asset.
 func (l *Lists) balances(ctx context.Context, account string, s Slice) (Page[Balance], error) {
-	q := store.Query{Partition: store.Account.PK(account), Within: store.Balance.All().After(s.After)}
-	return list(ctx, l, "list balances", q, s.Limit, part(store.Balance.Pattern, 1), decodeBalance)
+	q := table.Query{Partition: table.Account.PK(account), Within: table.Balance.All().After(s.After)}
+	return list(ctx, l, "list balances", q, s.Limit, part(table.Balance.Pattern, 1), decodeBalance)
 }
 
 // Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
 func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (holders Page[Holding], err error) {
-	q := store.Query{
-		Index: store.IndexInverse, Partition: store.Balance.PK2(asset),
-		Within: store.Account.Partitions().After(s.After), Attributes: keysOnly,
+	q := table.Query{
+		Index: table.IndexInverse, Partition: table.Balance.PK2(asset),
+		Within: table.Account.Partitions().After(s.After), Attributes: keysOnly,
 	}
-	keys, err := list(ctx, l, "list holders", q, s.Limit, part(store.Balance.Pattern, 0), store.KeyOf)
+	keys, err := list(ctx, l, "list holders", q, s.Limit, part(table.Balance.Pattern, 0), table.KeyOf)
 	if err != nil {
 		return holders, err
 	}
 	defer annotate(&err, "read balances of holders")
 	pairs := make([]events.Pair, len(keys.Items))
 	for i, key := range keys.Items {
-		pairs[i].Account, pairs[i].Asset, _ = store.Balance.Parse(key)
+		pairs[i].Account, pairs[i].Asset, _ = table.Balance.Parse(key)
 	}
 	holders.Next = keys.Next
 	holders.Items, err = l.holdings(ctx, pairs...)
@@ -167,19 +167,19 @@ func (l *Lists) Holders(ctx context.Context, asset string, s Slice) (holders Pag
 
 // Assets lists the assets whose ids have a prefix, by id.
 func (l *Lists) Assets(ctx context.Context, prefix string, s Slice) (Page[events.AssetRegistered], error) {
-	r := store.Asset.Partitions().After(s.After).Beginning(prefix)
-	q := store.Query{Index: store.IndexInverse, Partition: store.Asset.PK2(), Within: r}
-	return list(ctx, l, "list assets", q, s.Limit, store.Asset.Parse, decodeListed[events.AssetRegistered])
+	r := table.Asset.Partitions().After(s.After).Beginning(prefix)
+	q := table.Query{Index: table.IndexInverse, Partition: table.Asset.PK2(), Within: r}
+	return list(ctx, l, "list assets", q, s.Limit, table.Asset.Parse, decodeListed[events.AssetRegistered])
 }
 
 // Members lists the current members of an account by user.
 func (l *Lists) Members(ctx context.Context, account string, s Slice) (Page[Membership], error) {
-	return l.members(ctx, store.Membership.Pattern, account, s)
+	return l.members(ctx, table.Membership.Pattern, account, s)
 }
 
 // members lists the current members of an account or a group, whose memberships have keys of a pattern.
-func (l *Lists) members(ctx context.Context, p *store.Pattern, of string, s Slice) (Page[Membership], error) {
-	q := store.Query{Partition: p.PK(of), Within: p.All().After(s.After)}
+func (l *Lists) members(ctx context.Context, p *table.Pattern, of string, s Slice) (Page[Membership], error) {
+	q := table.Query{Partition: p.PK(of), Within: p.All().After(s.After)}
 	members, err := list(ctx, l, "list members", q, s.Limit, part(p, 1), decodeMembership)
 	return withoutRevoked(members), err
 }
@@ -191,8 +191,8 @@ func withoutRevoked(members Page[Membership]) Page[Membership] {
 }
 
 // part returns positions of lists: the n-th part of keys of a pattern.
-func part(p *store.Pattern, n int) func(store.Key) (string, bool) {
-	return func(k store.Key) (string, bool) {
+func part(p *table.Pattern, n int) func(table.Key) (string, bool) {
+	return func(k table.Key) (string, bool) {
 		parts, ok := p.Parts(k)
 		if !ok {
 			return "", false
@@ -203,8 +203,8 @@ func part(p *store.Pattern, n int) func(store.Key) (string, bool) {
 
 // list returns one page of at most limit elements of q. position returns an element's position from its
 // key. what names the operation in errors.
-func list[T any](ctx context.Context, l *Lists, what string, q store.Query, limit int,
-	position func(store.Key) (string, bool), decode func(store.Item) (T, error),
+func list[T any](ctx context.Context, l *Lists, what string, q table.Query, limit int,
+	position func(table.Key) (string, bool), decode func(table.Item) (T, error),
 ) (page Page[T], err error) {
 	defer annotate(&err, what)
 	if q.Within.Empty() {
@@ -226,7 +226,7 @@ func annotate(err *error, what string) {
 
 // query returns the first limit items of q. last is the key to continue after, nil at the end. It makes one request,
 // and more only if DynamoDB returns a short page before the end.
-func (l *Lists) query(ctx context.Context, q store.Query, limit int) (items []store.Item, last store.Item, err error) {
+func (l *Lists) query(ctx context.Context, q table.Query, limit int) (items []table.Item, last table.Item, err error) {
 	for {
 		q.Limit = limit - len(items)
 		page, err := l.table.Query(ctx, q)
@@ -244,9 +244,9 @@ func (l *Lists) query(ctx context.Context, q store.Query, limit int) (items []st
 // merge returns the first limit items of several queries, ordered by a string attribute. direction is 1 for ascending
 // and -1 for descending; the queries must have the same direction. more reports whether there are more items.
 func (l *Lists) merge(
-	ctx context.Context, queries []store.Query, limit int, attribute string, direction int,
-) (items []store.Item, more bool, err error) {
-	found := make([][]store.Item, len(queries))
+	ctx context.Context, queries []table.Query, limit int, attribute string, direction int,
+) (items []table.Item, more bool, err error) {
+	found := make([][]table.Item, len(queries))
 	running, ctx := errgroup.WithContext(ctx)
 	for i, q := range queries {
 		running.Go(func() (err error) {
@@ -258,16 +258,16 @@ func (l *Lists) merge(
 		return nil, false, err
 	}
 	items = slices.Concat(found...)
-	slices.SortFunc(items, func(a, b store.Item) int {
-		return direction * cmp.Compare(store.TextOf(a[attribute]), store.TextOf(b[attribute]))
+	slices.SortFunc(items, func(a, b table.Item) int {
+		return direction * cmp.Compare(table.TextOf(a[attribute]), table.TextOf(b[attribute]))
 	})
 	return items[:min(len(items), limit)], len(items) > limit, nil
 }
 
 // paged returns a page of the first limit items. It has a next page if there are more items, or if last is not nil:
 // the key at which DynamoDB stopped before the end.
-func paged[T any](items []store.Item, last store.Item, limit int,
-	position func(store.Key) (string, bool), decode func(store.Item) (T, error),
+func paged[T any](items []table.Item, last table.Item, limit int,
+	position func(table.Key) (string, bool), decode func(table.Item) (T, error),
 ) (page Page[T], err error) {
 	if len(items) > limit {
 		items, last = items[:limit], items[limit-1]
@@ -281,13 +281,13 @@ func paged[T any](items []store.Item, last store.Item, limit int,
 	if last == nil {
 		return Page[T]{Items: listed}, nil
 	}
-	key, err := store.KeyOf(last)
+	key, err := table.KeyOf(last)
 	if err != nil {
 		return page, err
 	}
 	next, ok := position(key)
 	if !ok {
-		return page, fmt.Errorf("%w: %s %s does not belong to the list", store.ErrMalformedItem, key.PK, key.SK)
+		return page, fmt.Errorf("%w: %s %s does not belong to the list", table.ErrMalformedItem, key.PK, key.SK)
 	}
 	return Page[T]{Items: listed, Next: next}, nil
 }

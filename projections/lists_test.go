@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -26,18 +26,18 @@ func TestHolders(t *testing.T) {
 		return `{"PK":{"S":"ACCOUNT#` + account + `"},"SK":{"S":"BALANCE#USD"}}`
 	}
 	batches := 0
-	fake, client := storetest.New(t, func(r storetest.Request) storetest.Reply {
+	fake, client := tabletest.New(t, func(r tabletest.Request) tabletest.Reply {
 		if r.Operation == "Query" {
-			return storetest.OK(`{"Items":[` + strings.Join([]string{key("a"), key("b"), key("c"), key("d")}, ",") +
+			return tabletest.OK(`{"Items":[` + strings.Join([]string{key("a"), key("b"), key("c"), key("d")}, ",") +
 				`]}`)
 		}
 		if batches++; batches == 1 {
-			return storetest.OK(`{"Responses":{"books":[` + balance("c") + `]},"UnprocessedKeys":{"books":{"Keys":[` +
+			return tabletest.OK(`{"Responses":{"books":[` + balance("c") + `]},"UnprocessedKeys":{"books":{"Keys":[` +
 				key("a") + `]}}}`)
 		}
-		return storetest.OK(`{"Responses":{"books":[` + balance("a") + `]}}`)
+		return tabletest.OK(`{"Responses":{"books":[` + balance("a") + `]}}`)
 	})
-	page, err := projections.NewLists(store.NewTable(client, "books")).Holders(t.Context(), "USD", projections.Slice{Limit: 3})
+	page, err := projections.NewLists(table.NewTable(client, "books")).Holders(t.Context(), "USD", projections.Slice{Limit: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestHolders(t *testing.T) {
 		t.Errorf("holders %v, next %q", accounts, page.Next)
 	}
 	r := fake.Requests()
-	if len(r) != 3 || r[0].Body["IndexName"] != store.IndexInverse || r[0].Body["Limit"] != 4.0 {
+	if len(r) != 3 || r[0].Body["IndexName"] != table.IndexInverse || r[0].Body["Limit"] != 4.0 {
 		t.Errorf("sent %v", r)
 	}
 }
@@ -65,14 +65,14 @@ func TestListsShowItemsWithMalformedVersions(t *testing.T) {
 		`"Version":{"N":"1000000000000000"},`: true,
 	} {
 		item := `{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"BALANCE#USD"},"Type":{"S":"Balance"},"V":{"N":"1"},` + version + head + `}`
-		_, client := storetest.New(t, storetest.Always(storetest.OK(`{"Item":`+item+
+		_, client := tabletest.New(t, tabletest.Always(tabletest.OK(`{"Item":`+item+
 			`,"Responses":{"books":[`+item+`]}}`)))
-		b, err := projections.NewLists(store.NewTable(client, "books")).Balance(t.Context(), jane)
+		b, err := projections.NewLists(table.NewTable(client, "books")).Balance(t.Context(), jane)
 		if err != nil || b.Head.Credits != events.NewAmount(7) {
 			t.Errorf("%s is shown as %+v, %v", version, b, err)
 		}
-		_, _, err = projections.NewViews(store.NewTable(client, "books")).Balance(t.Context(), jane)
-		if readable && err != nil || !readable && !errors.Is(err, store.ErrMalformedItem) {
+		_, _, err = projections.NewViews(table.NewTable(client, "books")).Balance(t.Context(), jane)
+		if readable && err != nil || !readable && !errors.Is(err, table.ErrMalformedItem) {
 			t.Errorf("%s is read: %v", version, err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestJournalCursorContinuesWithinAPage(t *testing.T) {
 			p.Entries = append(p.Entries, projections.EntryOf(h))
 			wanted = append(wanted, id)
 		}
-		_, err := b.Table.Write(t.Context(), store.Write{Item: projections.JournalForm.Item(p)})
+		_, err := b.Table.Write(t.Context(), table.Write{Item: projections.JournalForm.Item(p)})
 		b.Must(err)
 	}
 	reader := projections.NewJournalReader(b.Table, b.Clock)
@@ -105,7 +105,7 @@ func TestJournalCursorContinuesWithinAPage(t *testing.T) {
 			page, err := reader.After(t.Context(), projections.Slice{After: after, Limit: limit}, "")
 			b.Must(err)
 			for _, e := range page.Items {
-				ids, positions = append(ids, store.FirstID(e.Event.SK)), append(positions, e.Position)
+				ids, positions = append(ids, table.FirstID(e.Event.SK)), append(positions, e.Position)
 			}
 			after = page.Next
 		}
@@ -132,7 +132,7 @@ func TestPositionNamesItsPage(t *testing.T) {
 		asked = 0
 		page, err := reader.After(t.Context(), projections.Slice{After: position, Limit: 100}, "")
 		for _, e := range page.Items {
-			ids = append(ids, store.FirstID(e.Event.SK))
+			ids = append(ids, table.FirstID(e.Event.SK))
 		}
 		return ids, page.Next, err
 	}
@@ -148,9 +148,9 @@ func TestPositionNamesItsPage(t *testing.T) {
 		pages[i] = projections.JournalPage{ID: ksuid(10 * (i + 1)),
 			Entries: []projections.JournalEntry{projections.EntryOf(h), projections.EntryOf(other)}}
 	}
-	write := func(item store.Item) {
+	write := func(item table.Item) {
 		t.Helper()
-		_, err := b.Table.Write(t.Context(), store.Write{Item: item})
+		_, err := b.Table.Write(t.Context(), table.Write{Item: item})
 		b.Must(err)
 	}
 	write(projections.JournalForm.Item(pages[1]))
@@ -179,23 +179,23 @@ func TestPositionNamesItsPage(t *testing.T) {
 		}
 	}
 	altered := projections.JournalForm.Item(pages[1])
-	altered[store.AttrChecksum] = store.String("x")
+	altered[table.AttrChecksum] = table.String("x")
 	write(altered)
 	if got, _, err := after(string(pages[1].ID)); err != nil || fmt.Sprint(got) != "[h-2 i-2]" {
 		t.Errorf("after a page that was altered since: %q, %v", got, err)
 	}
-	if _, _, err := after(string(pages[1].ID) + "#1"); !errors.Is(err, store.ErrMalformedItem) {
+	if _, _, err := after(string(pages[1].ID) + "#1"); !errors.Is(err, table.ErrMalformedItem) {
 		t.Errorf("within a page that was altered: %v", err)
 	}
 }
 
 // counted counts the queries of a table.
 type counted struct {
-	store.Table
+	table.Table
 	queries *int
 }
 
-func (c counted) Query(ctx context.Context, q store.Query) (store.Page, error) {
+func (c counted) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	*c.queries++
 	return c.Table.Query(ctx, q)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Past computes balances as of a past time, and statements. A past balance is the sum of the closed segments up to that
@@ -22,7 +22,7 @@ type Past struct {
 }
 
 // NewPast returns a Past on a table. now is the process's clock (nil: time.Now).
-func NewPast(t store.Table, now func() time.Time) *Past {
+func NewPast(t table.Table, now func() time.Time) *Past {
 	if now == nil {
 		now = time.Now
 	}
@@ -40,7 +40,7 @@ type PastBalance struct {
 }
 
 // isSettled reports whether no command in progress can post from first through `through` any more: that is at least
-// store.SettleWindow ago, and no closing of the books that covers it, or a part of it, awaits its FinalAt. Postings
+// table.SettleWindow ago, and no closing of the books that covers it, or a part of it, awaits its FinalAt. Postings
 // with an effective date outside closed periods may still come. It makes one request, none if `through` is not that
 // long ago. What is read after the call is settled if it returns true. Errors: those of Views.
 func (p *Past) isSettled(ctx context.Context, first, through events.KSUID) (bool, error) {
@@ -48,8 +48,8 @@ func (p *Past) isSettled(ctx context.Context, first, through events.KSUID) (bool
 	if through >= SettledBefore(begun, begun) {
 		return false, nil
 	}
-	q := store.Query{
-		Partition: store.Period.PK(), Within: store.Period.All(), Descending: true, Consistency: store.Strong,
+	q := table.Query{
+		Partition: table.Period.PK(), Within: table.Period.All(), Descending: true, Consistency: table.Strong,
 		Limit: closingsRead,
 	}
 	closings, err := readPage(ctx, p.strong.table, q, decodeAs[events.PeriodClosed])
@@ -171,7 +171,7 @@ func among(assets []string) func(context.Context, *Views, string) (string, error
 			i++
 		}
 		if i == len(assets) {
-			return "", store.ErrAbsent
+			return "", table.ErrAbsent
 		}
 		return assets[i], nil
 	}
@@ -192,7 +192,7 @@ func (p *Past) projectedAssets(ctx context.Context, account string, at time.Time
 // Segments yields the segments of k that end at through or before ("": all), in order. It holds at most one page of
 // them in memory. The first error ends it.
 func (v *Views) Segments(ctx context.Context, k events.Pair, through events.KSUID) iter.Seq2[Segment, error] {
-	q := v.within(k.Account, store.Segment.All(k.Asset).Through(string(through)))
+	q := v.within(k.Account, table.Segment.All(k.Asset).Through(string(through)))
 	return func(yield func(Segment, error) bool) {
 		for p, err := range readPages(ctx, v.table, q, decodeSegment) {
 			if err != nil {
@@ -318,13 +318,13 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 // postings reads a page of the postings of q. With known, q begins after the posting with that id: postings reads it,
 // too, to see that it exists. If an eventually consistent read does not find it, a strong one decides. Error: also
 // ErrNotInStatement.
-func (p *Past) postings(ctx context.Context, k events.Pair, q store.Query, known events.KSUID) (
+func (p *Past) postings(ctx context.Context, k events.Pair, q table.Query, known events.KSUID) (
 	read page[events.PostingRecorded], err error,
 ) {
 	if known == "" {
 		return readPage(ctx, p.eventual.table, q, decodeAs[events.PostingRecorded])
 	}
-	q.Within.From = store.Posting.All(k.Asset).Since(string(known)).From
+	q.Within.From = table.Posting.All(k.Asset).Since(string(known)).From
 	q.Limit++
 	for _, v := range []*Views{p.eventual, p.strong} {
 		q.Consistency = v.queries

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -213,11 +213,11 @@ func TestStatementsAddUp(t *testing.T) {
 }
 
 // lagging is a table whose eventually consistent queries find nothing.
-type lagging struct{ store.Table }
+type lagging struct{ table.Table }
 
-func (l lagging) Query(ctx context.Context, q store.Query) (store.Page, error) {
+func (l lagging) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	found, err := l.Table.Query(ctx, q)
-	if q.Consistency == store.Eventual {
+	if q.Consistency == table.Eventual {
 		found.Items = nil
 	}
 	return found, err
@@ -341,7 +341,7 @@ func TestSettled(t *testing.T) {
 	} {
 		p := newPast(t)
 		for _, e := range c.closings {
-			if _, err := p.Table.Write(t.Context(), store.Write{Item: store.EventItem(e)}); err != nil {
+			if _, err := p.Table.Write(t.Context(), table.Write{Item: table.EventItem(e)}); err != nil {
 				t.Fatal(err)
 			}
 		}

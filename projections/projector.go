@@ -9,7 +9,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -35,7 +35,7 @@ type Projector struct {
 }
 
 // NewProjector returns a projector on a table. now is the process's clock (nil: time.Now). A nil log is slog.Default().
-func NewProjector(t store.Table, now func() time.Time, log *slog.Logger) *Projector {
+func NewProjector(t table.Table, now func() time.Time, log *slog.Logger) *Projector {
 	if now == nil {
 		now = time.Now
 	}
@@ -62,20 +62,20 @@ func (p *Projector) Tune(t Tuning) { p.tuning = t }
 
 // retryOnConflict retries attempt after conflicts and unknown outcomes. attempt must read the stored state again.
 func (p *Projector) retryOnConflict(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, p.pause, store.Attempts(conflictAttempts, 0), attempt)
+	return retry.Do(ctx, p.pause, table.Attempts(conflictAttempts, 0), attempt)
 }
 
 // retryThrottled retries attempt while the store throttles. A growing table may be throttled for minutes, but a failed
 // record is redelivered only a few times before it becomes a dead letter.
 func (p *Projector) retryThrottled(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, p.pause, store.Attempts(0, throttledAttempts), attempt)
+	return retry.Do(ctx, p.pause, table.Attempts(0, throttledAttempts), attempt)
 }
 
 // SettledBefore returns the KSUID below which postings are settled for a reader that began at begun by its own clock
 // and at storeTime by the store's. It trusts the earlier of the two clocks. Without the store's clock (zero) it returns
 // "": nothing is settled.
 func SettledBefore(begun, storeTime time.Time) events.KSUID {
-	return trailingKSUID(begun, storeTime, store.SettleWindow)
+	return trailingKSUID(begun, storeTime, table.SettleWindow)
 }
 
 // trailingKSUID returns the first KSUID of the instant that is trail before the earlier of both clocks. It returns ""

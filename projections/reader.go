@@ -13,7 +13,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // floorReads is how often a balance below its limit is read again before an alarm.
@@ -28,7 +28,7 @@ type Reader struct {
 }
 
 // NewReader returns a reader on a table. A nil log is slog.Default().
-func NewReader(t store.Table, log *slog.Logger) *Reader {
+func NewReader(t table.Table, log *slog.Logger) *Reader {
 	return &Reader{views: NewViews(t), log: cmp.Or(log, slog.Default()), pause: backoff.Sleep}
 }
 
@@ -65,7 +65,7 @@ func (r *Reader) Balance(ctx context.Context, k events.Pair, floor *events.Amoun
 func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 	b, _, err := r.views.Balance(ctx, k)
 	counted := func(p Posting) bool { return !p.Backdated }
-	if errors.Is(err, store.ErrMalformedItem) {
+	if errors.Is(err, table.ErrMalformedItem) {
 		// Folding all postings is slower, but needs no balance. Without its seal, all of them count.
 		r.log.ErrorContext(ctx, "stored balance is malformed, folding all postings instead",
 			"account", k.Account, "asset", k.Asset, "error", err)
@@ -173,7 +173,7 @@ func (r *Reader) CountPostings(ctx context.Context, account, asset string) (int6
 	countThrough := func(through events.KSUID) {
 		after := from
 		counts.Go(func() error {
-			return retry.Do(ctx, r.pause, store.Attempts(0, throttledAttempts), func() error {
+			return retry.Do(ctx, r.pause, table.Attempts(0, throttledAttempts), func() error {
 				n, err := r.views.CountPostings(ctx, k, after, through)
 				total.Add(n)
 				return err
@@ -203,7 +203,7 @@ func (r *Reader) CountPostings(ctx context.Context, account, asset string) (int6
 // may have moved the seal, or may still be in progress; in the latter case the balance is unfinished.
 //
 // If the posting is at or below the seal, EnsureVisible counts its stretch again. It never writes a fold. Errors:
-// store.ErrConflict when the posting is not counted yet, or after a conflicting write; those of Views;
+// table.ErrConflict when the posting is not counted yet, or after a conflicting write; those of Views;
 // ErrPostingsMissing.
 func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id events.KSUID) error {
 	k := events.Pair{Account: account, Asset: asset}
@@ -217,7 +217,7 @@ func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id ev
 			raised.Balance.Version, raised.Revision = FirstVersion(at), new(Revision)
 		}
 		raising := r.views.Write(ctx, raised)
-		if !store.NeedsReread(raising) {
+		if !table.NeedsReread(raising) {
 			return raising
 		}
 		version := b.Version
@@ -226,7 +226,7 @@ func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id ev
 		}
 		switch {
 		case b.Version == version, id > b.Seal.Through && b.Unfinished:
-			return fmt.Errorf("raise version: %w: %w", store.ErrConflict, raising)
+			return fmt.Errorf("raise version: %w: %w", table.ErrConflict, raising)
 		case id > b.Seal.Through:
 			return nil
 		}
@@ -240,7 +240,7 @@ func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id ev
 		return err
 	}
 	if again.Count != counted.Count {
-		return fmt.Errorf("posting %s is not counted yet: %w", id, store.ErrConflict)
+		return fmt.Errorf("posting %s is not counted yet: %w", id, table.ErrConflict)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -78,7 +78,7 @@ func TestEnsureVisible(t *testing.T) {
 	}
 	ensure(nil, 2, 512, 514, 600)
 	b.PostOnes(jane, 3, 555)
-	ensure(store.ErrConflict, 3, 555)
+	ensure(table.ErrConflict, 3, 555)
 	viewstest.Same(t, "balance", b.Stored(jane), before)
 	b.Refold(jane, ksuid(3), ksuid(555))
 	ensure(nil, 3, 555)
@@ -86,13 +86,13 @@ func TestEnsureVisible(t *testing.T) {
 
 // halfVisible reads one item as it was before the last write.
 type halfVisible struct {
-	store.Table
-	before store.Item
+	table.Table
+	before table.Item
 }
 
-func (h halfVisible) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
+func (h halfVisible) Get(ctx context.Context, k table.Key, c table.Consistency) (table.Item, time.Time, error) {
 	item, at, err := h.Table.Get(ctx, k, c)
-	if k == store.ItemKey(h.before) {
+	if k == table.ItemKey(h.before) {
 		item = h.before
 	}
 	return item, at, err
@@ -107,7 +107,7 @@ func TestSegmentVisibleBeforeItsBalance(t *testing.T) {
 	late := b.PostOnes(jane, 5)
 	b.Refold(jane, late...)
 	b.on(halfVisible{b.Table, before})
-	if err := b.Reader.EnsureVisible(t.Context(), "jane", "USD", late[0]); !errors.Is(err, store.ErrConflict) {
+	if err := b.Reader.EnsureVisible(t.Context(), "jane", "USD", late[0]); !errors.Is(err, table.ErrConflict) {
 		t.Error(err)
 	}
 }
@@ -116,7 +116,7 @@ func TestSegmentVisibleBeforeItsBalance(t *testing.T) {
 func TestEnsureVisibleStopsARefoldInProgress(t *testing.T) {
 	b := newBook(t)
 	ids := b.PostOnes(jane, 10, 30)
-	b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
+	b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []table.Write) error {
 		if write == 1 { // the refold has read 10 and 30, and is about to seal them
 			b.PostOnes(jane, 20)
 			return projections.NewReader(b.Table, nil).EnsureVisible(t.Context(), "jane", "USD", ksuid(20))
@@ -172,20 +172,20 @@ func TestReadsOfAPageShareItsBudget(t *testing.T) {
 
 // throttled is a table that throttles the first counts, and records the counted ranges.
 type throttled struct {
-	store.Table
+	table.Table
 	mu      sync.Mutex
 	left    int
-	counted map[store.Range]bool
+	counted map[table.Range]bool
 }
 
-func (s *throttled) Query(ctx context.Context, q store.Query) (store.Page, error) {
+func (s *throttled) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	if !q.CountOnly {
 		return s.Table.Query(ctx, q)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.left--; s.left >= 0 {
-		return store.Page{}, store.ErrThrottled
+		return table.Page{}, table.ErrThrottled
 	}
 	s.counted[q.Within] = true
 	return s.Table.Query(ctx, q)
@@ -196,7 +196,7 @@ func (s *throttled) Query(ctx context.Context, q store.Query) (store.Page, error
 func TestCountPostings(t *testing.T) {
 	const most = 6_000
 	b := newBook(t)
-	s := &throttled{Table: b.Table, left: 3, counted: map[store.Range]bool{}}
+	s := &throttled{Table: b.Table, left: 3, counted: map[table.Range]bool{}}
 	reader := projections.NewReader(s, nil)
 	reader.Pause(func(context.Context, int) error { return nil })
 	count := func(want int64) {
@@ -211,9 +211,9 @@ func TestCountPostings(t *testing.T) {
 	count(most)
 	segments := b.AllSegments(jane)
 	tenth, twentieth := string(segments[9].Through), string(segments[19].Through)
-	if got, want := s.counted, (map[store.Range]bool{
-		store.Posting.All("USD").Through(tenth): true, store.Posting.All("USD").After(tenth).Through(twentieth): true,
-		store.Posting.All("USD").After(twentieth): true,
+	if got, want := s.counted, (map[table.Range]bool{
+		table.Posting.All("USD").Through(tenth): true, table.Posting.All("USD").After(tenth).Through(twentieth): true,
+		table.Posting.All("USD").After(twentieth): true,
 	}); !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
 	}
@@ -230,7 +230,7 @@ func TestCountPostings(t *testing.T) {
 // rival returns a reader whose writes conflict: act runs right before each and raises the version.
 func rival(b *book, act func()) *projections.Reader {
 	return projections.NewReader(
-		&viewstest.Hooked{Table: b.Table, BeforeWrite: func(int, []store.Write) error { act(); return nil }},
+		&viewstest.Hooked{Table: b.Table, BeforeWrite: func(int, []table.Write) error { act(); return nil }},
 		nil,
 	)
 }
@@ -244,7 +244,7 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 			b.on(without(b.Table, ksuid(20))) // read before 20 was committed
 			b.Refold(jane, ids...)
 		})
-		if err := r.EnsureVisible(t.Context(), "jane", "USD", ksuid(20)); !errors.Is(err, store.ErrConflict) {
+		if err := r.EnsureVisible(t.Context(), "jane", "USD", ksuid(20)); !errors.Is(err, table.ErrConflict) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -253,7 +253,7 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 		ids := b.PostOnes(jane, 10, 20, 40, 50)
 		var ensured error
 		saves := 0
-		b.on(&writing{b.Table, func(c []store.Write) error {
+		b.on(&writing{b.Table, func(c []table.Write) error {
 			if saves++; saves > 1 {
 				return apply(t.Context(), b.Table, c)
 			}
@@ -269,7 +269,7 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 		if got := b.Stored(jane).Seal; got != (ones(50, 4)) {
 			t.Fatalf("the refold did not miss the posting: %+v", got)
 		}
-		if !errors.Is(ensured, store.ErrConflict) {
+		if !errors.Is(ensured, table.ErrConflict) {
 			t.Errorf("the posting was reported visible: %v", ensured)
 		}
 	})
@@ -277,20 +277,20 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 
 // writing is a table that calls write instead of writing.
 type writing struct {
-	store.Table
-	write func([]store.Write) error
+	table.Table
+	write func([]table.Write) error
 }
 
-func (w *writing) Write(_ context.Context, one store.Write) (time.Time, error) {
-	return time.Time{}, w.write([]store.Write{one})
+func (w *writing) Write(_ context.Context, one table.Write) (time.Time, error) {
+	return time.Time{}, w.write([]table.Write{one})
 }
 
-func (w *writing) Transact(_ context.Context, all []store.Write) (time.Time, error) {
+func (w *writing) Transact(_ context.Context, all []table.Write) (time.Time, error) {
 	return time.Time{}, w.write(all)
 }
 
 // apply makes the writes that a writing got.
-func apply(ctx context.Context, t store.Table, all []store.Write) error {
+func apply(ctx context.Context, t table.Table, all []table.Write) error {
 	_, err := t.Transact(ctx, all)
 	return err
 }

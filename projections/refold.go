@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // A refold of a cached balance does not move the seal for each settled posting: each move costs a read of the table.
@@ -32,7 +32,7 @@ type dirtyPosting struct {
 // the time of the write, so the latter is used.
 func (d dirtyPosting) lag(now time.Time) time.Duration {
 	since := d.id.Time()
-	if d.written.Sub(since) > store.SettleWindow {
+	if d.written.Sub(since) > table.SettleWindow {
 		since = d.written
 	}
 	return max(0, now.Sub(since))
@@ -56,7 +56,7 @@ func (d dirtyPosting) lag(now time.Time) time.Duration {
 //   - For a cached balance, Refold only counts the postings that the seal passes. It reads them if there are more than
 //     it knows.
 //
-// Errors: those of Views; store.ErrConflict after too many conflicts; ErrPostingsMissing;
+// Errors: those of Views; table.ErrConflict after too many conflicts; ErrPostingsMissing;
 // events.ErrOverflow. Progress saved before an error stays.
 func (p *Projector) Refold(ctx context.Context, k events.Pair, ids []events.KSUID) error {
 	dirty := make([]dirtyPosting, len(ids))
@@ -87,7 +87,7 @@ func (p *Projector) refold(ctx context.Context, k events.Pair, dirty []dirtyPost
 		}
 		r.stored, r.balance = b, b
 		if err := r.count(ctx, dirty); err != nil {
-			if errors.Is(err, store.ErrConflict) {
+			if errors.Is(err, table.ErrConflict) {
 				e.conflicts++
 			}
 			return err

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -62,7 +62,7 @@ func TestSettledWhenTheReadBegan(t *testing.T) {
 	b := newBook(t)
 	b.Time = morning.Add(30 * time.Second)
 	ids := b.PostOnes(jane, 1_000, 25_000, 26_000)
-	b.on(&viewstest.Hooked{Table: b.Table, AfterPostings: func(page []store.Item) ([]store.Item, error) {
+	b.on(&viewstest.Hooked{Table: b.Table, AfterPostings: func(page []table.Item) ([]table.Item, error) {
 		b.Time = b.Time.Add(time.Minute)
 		return page, nil
 	}})
@@ -89,14 +89,14 @@ func TestRefoldRetries(t *testing.T) {
 		pauses int
 		wanted error
 	}{
-		{"permanent conflict", func(int) error { return store.ErrConflict }, 11, store.ErrConflict},
-		{"throttled", func(int) error { return store.ErrThrottled }, 0, store.ErrThrottled},
-		{"one unknown outcome", func(n int) error { return map[int]error{1: store.ErrUnknownOutcome}[n] }, 1, nil},
-		{"canceled", func(int) error { cancel(); return store.ErrConflict }, 1, context.Canceled},
+		{"permanent conflict", func(int) error { return table.ErrConflict }, 11, table.ErrConflict},
+		{"throttled", func(int) error { return table.ErrThrottled }, 0, table.ErrThrottled},
+		{"one unknown outcome", func(n int) error { return map[int]error{1: table.ErrUnknownOutcome}[n] }, 1, nil},
+		{"canceled", func(int) error { cancel(); return table.ErrConflict }, 1, context.Canceled},
 	} {
 		b := newBook(t)
 		ids := b.PostOnes(jane, 1)
-		b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(n int, _ []store.Write) error { return c.write(n) }})
+		b.on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(n int, _ []table.Write) error { return c.write(n) }})
 		if err := b.Projector.Refold(ctx, jane, ids); !errors.Is(err, c.wanted) || b.pauses != c.pauses {
 			t.Errorf("%s: %v after %d pauses", c.name, err, b.pauses)
 		}
@@ -105,23 +105,23 @@ func TestRefoldRetries(t *testing.T) {
 
 // endlessTable generates postings instead of storing them, and measures the heap at every write.
 type endlessTable struct {
-	store.Table
+	table.Table
 	count int
 	heap  func()
 }
 
-func (e *endlessTable) Query(ctx context.Context, q store.Query) (store.Page, error) {
+func (e *endlessTable) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	if !viewstest.IsPostings(q) {
 		return e.Table.Query(ctx, q)
 	}
 	n := 0
 	if q.After != nil {
-		n = int(events.KSUID(store.LastID(store.ItemKey(q.After).SK)).Time().Sub(morning) / time.Millisecond)
+		n = int(events.KSUID(table.LastID(table.ItemKey(q.After).SK)).Time().Sub(morning) / time.Millisecond)
 	}
-	var page store.Page
+	var page table.Page
 	for len(page.Items) < q.Limit && n < e.count {
 		n++
-		page.Items = append(page.Items, store.EventItem(events.PostingRecorded{
+		page.Items = append(page.Items, table.EventItem(events.PostingRecorded{
 			Leg: events.Leg{
 				ID: ksuid(n), Account: jane.Account, Asset: jane.Asset, Quantity: events.NewAmount(1),
 			},
@@ -134,10 +134,10 @@ func (e *endlessTable) Query(ctx context.Context, q store.Query) (store.Page, er
 	return page, nil
 }
 
-func (e *endlessTable) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
+func (e *endlessTable) Transact(ctx context.Context, writes []table.Write) (time.Time, error) {
 	e.heap()
-	return e.Table.Transact(ctx, slices.DeleteFunc(slices.Clone(writes), func(w store.Write) bool {
-		return store.TextOf(w.Item[store.AttrType]) == store.Segment.Type // the store would keep them
+	return e.Table.Transact(ctx, slices.DeleteFunc(slices.Clone(writes), func(w table.Write) bool {
+		return table.TextOf(w.Item[table.AttrType]) == table.Segment.Type // the store would keep them
 	}))
 }
 
@@ -223,10 +223,10 @@ func TestRecreatedBalanceHasAHigherVersion(t *testing.T) {
 		b.Time = b.Time.Add(time.Second)
 		create(2)
 		if now := b.Stored(jane); now.Version <= before.Version || now.Version < morning.UnixMilli() ||
-			now.Version > store.VersionMax/2 {
+			now.Version > table.VersionMax/2 {
 			t.Errorf("%s: version %d after %d", how, now.Version, before.Version)
 		}
-		if err := b.Write(t.Context(), projections.Change{Balance: before}); !errors.Is(err, store.ErrConflict) {
+		if err := b.Write(t.Context(), projections.Change{Balance: before}); !errors.Is(err, table.ErrConflict) {
 			t.Errorf("%s: a write on version %d: %v", how, before.Version, err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestRecreatedBalanceHasAHigherVersion(t *testing.T) {
 func TestMalformedBalance(t *testing.T) {
 	b := segmented(t)
 	shop := events.Pair{Account: "shop", Asset: "USD"}
-	b.Damage().Spoil(store.Balance.Key("jane", "USD"))
+	b.Damage().Spoil(table.Balance.Key("jane", "USD"))
 	b.project(records(append(keysOf(jane, b.PostOnes(jane, 50)...), keysOf(shop, b.PostOnes(shop, 1)...)...)...))
 	viewstest.Same(t, "the other's head", b.Stored(shop).Head, ones(1, 1))
 	if !b.alarmed("RecordsMalformed", 1, "account=jane", "asset=USD") {

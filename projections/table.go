@@ -6,25 +6,25 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Views reads and writes projections, and reads the events that they are computed from, as items of a table. Every
 // method makes one request to the table, or one for each page, unless it says otherwise. Queries are strongly
 // consistent, or eventually if the Views is Eventual; all other reads are strongly consistent. Errors wrap those of
-// package store, and are those of store.Table; reads also return ErrMalformedItem and, for events, the errors of
+// package table, and are those of table.Table; reads also return ErrMalformedItem and, for events, the errors of
 // package events. Their texts do not name the operation: callers add it. A Views is safe for concurrent use.
 type Views struct {
-	table   store.Table
-	queries store.Consistency
+	table   table.Table
+	queries table.Consistency
 	saw     func([]Posting) // see Watched; may be nil
 }
 
 // NewViews returns the views in a table.
-func NewViews(t store.Table) *Views { return &Views{table: t, queries: store.Strong} }
+func NewViews(t table.Table) *Views { return &Views{table: t, queries: table.Strong} }
 
 // Eventual returns views of the same table whose queries are eventually consistent, for plain reads of the past.
-func (v *Views) Eventual() *Views { return &Views{table: v.table, queries: store.Eventual} }
+func (v *Views) Eventual() *Views { return &Views{table: v.table, queries: table.Eventual} }
 
 // Watched returns views of the same table that call saw for each page of postings that they read for a fold.
 func (v *Views) Watched(saw func(page []Posting)) *Views {
@@ -46,18 +46,18 @@ type Repairer interface {
 // Balance reads the balance of k. It returns the zero balance if none is stored. It also returns the store's clock in
 // whole seconds, zero if unknown.
 func (v *Views) Balance(ctx context.Context, k events.Pair) (Balance, time.Time, error) {
-	return get(ctx, v.table, store.Balance.Key(k.Account, k.Asset), BalanceForm)
+	return get(ctx, v.table, table.Balance.Key(k.Account, k.Asset), BalanceForm)
 }
 
 // Summary reads an account's summary. It returns the zero summary if none is stored.
 func (v *Views) Summary(ctx context.Context, account string) (Summary, error) {
-	s, _, err := get(ctx, v.table, store.Summary.Key(account), SummaryForm)
+	s, _, err := get(ctx, v.table, table.Summary.Key(account), SummaryForm)
 	return s, err
 }
 
 // get reads the value of a key, and the store's clock.
-func get[T any](ctx context.Context, t store.Table, k store.Key, form Form[T]) (value T, at time.Time, err error) {
-	item, at, err := t.Get(ctx, k, store.Strong)
+func get[T any](ctx context.Context, t table.Table, k table.Key, form Form[T]) (value T, at time.Time, err error) {
+	item, at, err := t.Get(ctx, k, table.Strong)
 	if err != nil {
 		return value, at, err
 	}
@@ -66,7 +66,7 @@ func get[T any](ctx context.Context, t store.Table, k store.Key, form Form[T]) (
 }
 
 // decodeOr decodes an item. If it is nil, the value is empty.
-func (f Form[T]) decodeOr(k store.Key, item store.Item) (T, error) {
+func (f Form[T]) decodeOr(k table.Key, item table.Item) (T, error) {
 	if item == nil {
 		return f.Bare(k, 0), nil
 	}
@@ -75,9 +75,9 @@ func (f Form[T]) decodeOr(k store.Key, item store.Item) (T, error) {
 
 // countBalances returns the number of an account's balances that count a posting. It decodes nothing else of them.
 func (v *Views) countBalances(ctx context.Context, account string) (n int64, err error) {
-	q := v.within(account, store.Balance.All())
-	q.Attributes = append([]string{store.AttrHead}, keysOnly...)
-	counts := func(item store.Item) (bool, error) { return item[store.AttrHead] != nil, nil }
+	q := v.within(account, table.Balance.All())
+	q.Attributes = append([]string{table.AttrHead}, keysOnly...)
+	counts := func(item table.Item) (bool, error) { return item[table.AttrHead] != nil, nil }
 	for p, err := range readPages(ctx, v.table, q, counts) {
 		if err != nil {
 			return 0, err
@@ -93,18 +93,18 @@ func (v *Views) countBalances(ctx context.Context, account string) (n int64, err
 
 // IsClosed reports whether account is closed. It decodes only the state: a fault of the rest is left to the audit.
 func (v *Views) IsClosed(ctx context.Context, account string) (bool, error) {
-	item, _, err := v.table.Get(ctx, store.Current.Key(account), store.Strong)
+	item, _, err := v.table.Get(ctx, table.Current.Key(account), table.Strong)
 	if err != nil || item == nil {
 		return false, err
 	}
-	r := store.Open(item, store.Current.Type)
+	r := table.Open(item, table.Current.Type)
 	return r.Text("State") == string(events.StateClosed), r.Err()
 }
 
 // SegmentFrom reads the first segment of k whose Through is at or after id. The segment may begin after id. Error: also
 // ErrAbsent.
 func (v *Views) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (Segment, error) {
-	item, err := store.First(ctx, v.table, v.within(k.Account, store.Segment.All(k.Asset).Since(string(id))))
+	item, err := table.First(ctx, v.table, v.within(k.Account, table.Segment.All(k.Asset).Since(string(id))))
 	if err != nil {
 		return Segment{}, err
 	}
@@ -116,13 +116,13 @@ func (v *Views) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID)
 func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through events.KSUID) (
 	b Balance, s Segment, err error,
 ) {
-	balance, segment := store.Balance.Key(k.Account, k.Asset), store.Segment.Key(k.Account, k.Asset, string(through))
-	items, _, err := v.table.Snapshot(ctx, []store.Key{balance, segment})
+	balance, segment := table.Balance.Key(k.Account, k.Asset), table.Segment.Key(k.Account, k.Asset, string(through))
+	items, _, err := v.table.Snapshot(ctx, []table.Key{balance, segment})
 	if err != nil {
 		return b, s, err
 	}
 	if items[1] == nil {
-		return b, s, store.ErrAbsent
+		return b, s, table.ErrAbsent
 	}
 	if b, err = BalanceForm.decodeOr(balance, items[0]); err == nil {
 		s, err = decodeSegment(items[1])
@@ -135,29 +135,29 @@ func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through e
 // right after such a key, since well-formed postings of the same asset may follow. Error: also ErrAbsent, if there is
 // none.
 func (v *Views) NextAsset(ctx context.Context, account, after string) (string, error) {
-	q := v.within(account, store.Posting.NextAfter(after))
+	q := v.within(account, table.Posting.NextAfter(after))
 	q.Attributes = keysOnly
 	for {
-		item, err := store.First(ctx, v.table, q)
+		item, err := table.First(ctx, v.table, q)
 		if err != nil {
 			return "", err
 		}
-		key, err := store.KeyOf(item)
+		key, err := table.KeyOf(item)
 		if err != nil {
 			return "", err
 		}
-		_, asset, id, ok := store.Posting.Parse(key)
+		_, asset, id, ok := table.Posting.Parse(key)
 		if _, err := events.ParseKSUID(id); ok && err == nil {
 			return asset, nil
 		}
-		q.After = store.KeyItem(key)
+		q.After = table.KeyItem(key)
 	}
 }
 
 // newest reads the newest event in a range of a partition, strongly consistent. Error: also ErrAbsent.
-func newest[E events.Event](ctx context.Context, v *Views, partition string, within store.Range) (e E, err error) {
-	item, err := store.First(ctx, v.table, store.Query{
-		Partition: partition, Within: within, Descending: true, Consistency: store.Strong,
+func newest[E events.Event](ctx context.Context, v *Views, partition string, within table.Range) (e E, err error) {
+	item, err := table.First(ctx, v.table, table.Query{
+		Partition: partition, Within: within, Descending: true, Consistency: table.Strong,
 	})
 	if err != nil {
 		return e, err
@@ -166,29 +166,29 @@ func newest[E events.Event](ctx context.Context, v *Views, partition string, wit
 }
 
 // keysOnly projects an item to its key.
-var keysOnly = []string{store.AttrPK, store.AttrSK}
+var keysOnly = []string{table.AttrPK, table.AttrSK}
 
 // within returns a query of r in an account's partition.
-func (v *Views) within(account string, r store.Range) store.Query {
-	return store.Query{Partition: store.Account.PK(account), Within: r, Consistency: v.queries}
+func (v *Views) within(account string, r table.Range) table.Query {
+	return table.Query{Partition: table.Account.PK(account), Within: r, Consistency: v.queries}
 }
 
 // page is a decoded page of a query, and the store's clock when it was read.
 type page[T any] struct {
 	found []T
-	next  store.Item
+	next  table.Item
 	at    time.Time
 }
 
 // readPage reads and decodes a page of a query, of which only the last may be empty. If the range is empty it makes no
 // request, and the clock is zero.
-func readPage[T any](ctx context.Context, t store.Table, q store.Query, decode func(store.Item) (T, error)) (
+func readPage[T any](ctx context.Context, t table.Table, q table.Query, decode func(table.Item) (T, error)) (
 	p page[T], err error,
 ) {
 	if q.Within.Empty() {
 		return p, nil
 	}
-	read, err := store.NextPage(ctx, t, q)
+	read, err := table.NextPage(ctx, t, q)
 	if err != nil {
 		return p, err
 	}
@@ -202,7 +202,7 @@ func readPage[T any](ctx context.Context, t store.Table, q store.Query, decode f
 }
 
 // readPages yields the pages of a query, each as readPage returns it. The first error ends it.
-func readPages[T any](ctx context.Context, t store.Table, q store.Query, decode func(store.Item) (T, error),
+func readPages[T any](ctx context.Context, t table.Table, q table.Query, decode func(table.Item) (T, error),
 ) iter.Seq2[page[T], error] {
 	return func(yield func(page[T], error) bool) {
 		for {
@@ -216,15 +216,15 @@ func readPages[T any](ctx context.Context, t store.Table, q store.Query, decode 
 }
 
 // forEach reads the items of keys, and calls add for each. Errors: also those of add.
-func forEach(ctx context.Context, t store.Table, keys []store.Key, c store.Consistency,
-	add func(key store.Key, item store.Item) error,
+func forEach(ctx context.Context, t table.Table, keys []table.Key, c table.Consistency,
+	add func(key table.Key, item table.Item) error,
 ) error {
 	items, _, err := t.BatchGet(ctx, keys, c)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		key, err := store.KeyOf(item)
+		key, err := table.KeyOf(item)
 		if err != nil {
 			return err
 		}
@@ -236,11 +236,11 @@ func forEach(ctx context.Context, t store.Table, keys []store.Key, c store.Consi
 }
 
 // decodeAs decodes an event of one type.
-func decodeAs[E events.Event](item store.Item) (E, error) {
-	return store.Only[E](store.DecodeEvent(item))
+func decodeAs[E events.Event](item table.Item) (E, error) {
+	return table.Only[E](table.DecodeEvent(item))
 }
 
 // decodeListed decodes an event of one type from the inverse index.
-func decodeListed[E events.Event](item store.Item) (E, error) {
-	return store.Only[E](store.DecodeListed(item))
+func decodeListed[E events.Event](item table.Item) (E, error) {
+	return table.Only[E](table.DecodeListed(item))
 }

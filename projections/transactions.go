@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
@@ -27,7 +27,7 @@ func (l *Lists) Transactions(ctx context.Context, by Search, s Slice) (page Page
 	for _, e := range entries {
 		wanted[e.Transaction] = wanted[e.Transaction] || e.Held
 	}
-	found, err := TransactionsByID(ctx, l.table, wanted, store.Strong)
+	found, err := TransactionsByID(ctx, l.table, wanted, table.Strong)
 	if err != nil {
 		return page, err
 	}
@@ -51,26 +51,26 @@ func (l *Lists) listedEntries(ctx context.Context, by Search, s Slice) (
 	if r.Empty() {
 		return nil, "", nil
 	}
-	partitions := []string{store.ListedMetadata.PK(by.Key, by.Value)}
+	partitions := []string{table.ListedMetadata.PK(by.Key, by.Value)}
 	if by.Key == "" {
 		partitions = partitions[:0]
-		for shard := range store.Shards {
-			partitions = append(partitions, store.TransactionsPK(shard))
+		for shard := range table.Shards {
+			partitions = append(partitions, table.TransactionsPK(shard))
 		}
 	}
-	queries := make([]store.Query, len(partitions))
+	queries := make([]table.Query, len(partitions))
 	for i, pk := range partitions {
-		queries[i] = store.Query{Partition: pk, Within: r, Descending: !by.OldestFirst}
+		queries[i] = table.Query{Partition: pk, Within: r, Descending: !by.OldestFirst}
 	}
-	items, more, err := l.merge(ctx, queries, s.Limit, store.AttrSK, direction)
+	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrSK, direction)
 	if err != nil {
 		return nil, "", err
 	}
 	if more {
-		_, next, _ = strings.Cut(store.TextOf(items[s.Limit-1][store.AttrSK]), "#")
+		_, next, _ = strings.Cut(table.TextOf(items[s.Limit-1][table.AttrSK]), "#")
 	}
 	for _, item := range items {
-		if store.Read(item).OptionalFlag(store.AttrVoid) { // also if it is malformed
+		if table.Read(item).OptionalFlag(table.AttrVoid) { // also if it is malformed
 			continue
 		}
 		e, err := decodeListedEntry(item)
@@ -83,33 +83,33 @@ func (l *Lists) listedEntries(ctx context.Context, by Search, s Slice) (
 }
 
 // listedRange returns the range of a search after a position, and its direction: 1 for oldest first, -1 for newest.
-func listedRange(by Search, after string) (r store.Range, direction int) {
+func listedRange(by Search, after string) (r table.Range, direction int) {
 	if !by.OldestFirst {
 		from, to := bounds(by.Span, after)
-		return store.Listed.All().Since(from).Before(to), -1
+		return table.Listed.All().Since(from).Before(to), -1
 	}
 	from, to := bounds(by.Span, "")
 	if after > from {
-		return store.Listed.All().After(after).Before(to), 1
+		return table.Listed.All().After(after).Before(to), 1
 	}
-	return store.Listed.All().Since(from).Before(to), 1
+	return table.Listed.All().Since(from).Before(to), 1
 }
 
 // TransactionsByID reads the headers of the transactions whose ids are keys of ended. Where the value is true, it also
 // reads the end of the hold. It makes one request for each hundred items. Absent transactions are left out, and so is
-// an end without its header. Errors: those of store.Table; store.ErrMalformedItem; those of events.Decode.
-func TransactionsByID(ctx context.Context, t store.Table, ended map[string]bool, c store.Consistency) (
+// an end without its header. Errors: those of table.Table; table.ErrMalformedItem; those of events.Decode.
+func TransactionsByID(ctx context.Context, t table.Table, ended map[string]bool, c table.Consistency) (
 	map[string]Transaction, error,
 ) {
-	keys := make([]store.Key, 0, 2*len(ended))
+	keys := make([]table.Key, 0, 2*len(ended))
 	for id, isEnded := range ended {
-		if keys = append(keys, store.Transaction.Key(id)); isEnded {
-			keys = append(keys, store.Outcome.Key(id))
+		if keys = append(keys, table.Transaction.Key(id)); isEnded {
+			keys = append(keys, table.Outcome.Key(id))
 		}
 	}
 	found, ends := make(map[string]Transaction, len(ended)), make(map[string]*events.HoldEnded)
-	err := forEach(ctx, t, keys, c, func(_ store.Key, item store.Item) error {
-		e, err := store.DecodeEvent(item)
+	err := forEach(ctx, t, keys, c, func(_ table.Key, item table.Item) error {
+		e, err := table.DecodeEvent(item)
 		switch e := e.(type) {
 		case events.TransactionPosted:
 			found[e.ID] = Transaction{Header: e}
@@ -140,32 +140,32 @@ type ListedEntry struct {
 var Listings = &View{
 	Name: "lists", Form: itemForm(""),
 	Fold: func(ctx context.Context, v *Views, t Target, _ Seen) ([]Row, error) {
-		found, err := TransactionsByID(ctx, v.table, map[string]bool{t.Hold: false}, store.Strong)
+		found, err := TransactionsByID(ctx, v.table, map[string]bool{t.Hold: false}, table.Strong)
 		h, there := found[t.Hold]
 		if err == nil && !there {
-			err = store.ErrAbsent
+			err = table.ErrAbsent
 		}
 		if err != nil {
 			return nil, err
 		}
 		return ListedRows(h.Header, slices.Collect(maps.Keys(h.Header.Metadata))), nil
 	},
-	Owner: func(item store.Item) (Target, bool) {
-		sk := store.ItemKey(item).SK
-		id := store.LastID(sk)
-		return Target{Lists: true, Hold: id}, sk == store.Listed.SK(store.FirstID(sk), id)
+	Owner: func(item table.Item) (Target, bool) {
+		sk := table.ItemKey(item).SK
+		id := table.LastID(sk)
+		return Target{Lists: true, Hold: id}, sk == table.Listed.SK(table.FirstID(sk), id)
 	},
-	None: func(k store.Key) any { return ListedItem(k, Transaction{}) },
+	None: func(k table.Key) any { return ListedItem(k, Transaction{}) },
 }
 
 // ListedRows returns the entries of a header: one in the list by time, and one for each indexed metadata key that the
 // header has.
 func ListedRows(h events.TransactionPosted, indexed []string) (rows []Row) {
 	e := ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
-	lists := []string{store.Listed.Key(string(e.ID), h.ID).PK}
+	lists := []string{table.Listed.Key(string(e.ID), h.ID).PK}
 	for _, name := range indexed {
 		if value, ok := h.Metadata[name]; ok {
-			lists = append(lists, store.ListedMetadata.PK(name, value))
+			lists = append(lists, table.ListedMetadata.PK(name, value))
 		}
 	}
 	for _, pk := range lists {
@@ -175,17 +175,17 @@ func ListedRows(h events.TransactionPosted, indexed []string) (rows []Row) {
 }
 
 // ListedItem returns the entry of t with that key. If t has none, the entry is void.
-func ListedItem(key store.Key, t Transaction) store.Item {
+func ListedItem(key table.Key, t Transaction) table.Item {
 	if t.Header.ID != "" {
-		name, _, _, _, _ := store.ListedMetadata.Parse(key) // in the list by time "", which is no metadata key
+		name, _, _, _, _ := table.ListedMetadata.Parse(key) // in the list by time "", which is no metadata key
 		for _, row := range ListedRows(t.Header, []string{name}) {
-			if item := row.Value.(store.Item); store.ItemKey(item) == key {
+			if item := row.Value.(table.Item); table.ItemKey(item) == key {
 				return item
 			}
 		}
 	}
-	id := events.KSUID(store.FirstID(key.SK))
-	return listedItem(key.PK, ListedEntry{ID: id, Transaction: store.LastID(key.SK), Void: true})
+	id := events.KSUID(table.FirstID(key.SK))
+	return listedItem(key.PK, ListedEntry{ID: id, Transaction: table.LastID(key.SK), Void: true})
 }
 
 // IndexedMax is the maximum number of indexed metadata keys. Each costs a write unit for each transaction that has it.
@@ -214,22 +214,22 @@ func ParseIndexed(text string) ([]string, error) {
 var indexedKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
 // listedItem returns the item of an entry in the list of transactions in partition pk.
-func listedItem(pk string, e ListedEntry) store.Item {
-	item := store.Begin(store.Key{PK: pk, SK: store.Listed.SK(string(e.ID), e.Transaction)}, store.Listed.Type)
-	putFlag(item, store.AttrHeld, e.Held)
-	putFlag(item, store.AttrVoid, e.Void)
+func listedItem(pk string, e ListedEntry) table.Item {
+	item := table.Begin(table.Key{PK: pk, SK: table.Listed.SK(string(e.ID), e.Transaction)}, table.Listed.Type)
+	putFlag(item, table.AttrHeld, e.Held)
+	putFlag(item, table.AttrVoid, e.Void)
 	return item
 }
 
 // decodeListedEntry decodes an entry in any list of transactions, also a void one.
-func decodeListedEntry(item store.Item) (ListedEntry, error) {
-	sk := store.ItemKey(item).SK
-	id, transaction := store.FirstID(sk), store.LastID(sk)
+func decodeListedEntry(item table.Item) (ListedEntry, error) {
+	sk := table.ItemKey(item).SK
+	id, transaction := table.FirstID(sk), table.LastID(sk)
 	_, err := events.ParseKSUID(id)
-	r := open(item, store.Listed.Type, err == nil && sk == store.Listed.SK(id, transaction))
+	r := open(item, table.Listed.Type, err == nil && sk == table.Listed.SK(id, transaction))
 	return decoded(ListedEntry{
 		ID: events.KSUID(id), Transaction: transaction,
-		Held: r.OptionalFlag(store.AttrHeld), Void: r.OptionalFlag(store.AttrVoid),
+		Held: r.OptionalFlag(table.AttrHeld), Void: r.OptionalFlag(table.AttrVoid),
 	}, item, r)
 }
 
@@ -241,10 +241,10 @@ func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s Slice) (p
 	if err != nil {
 		return page, err
 	}
-	r := store.Reversal.All().After(store.Number(after))
-	q := store.Query{Partition: store.Transaction.PK(transaction), Within: r, Consistency: store.Strong}
-	number := func(k store.Key) (string, bool) {
-		_, n, ok := store.Reversal.Parse(k)
+	r := table.Reversal.All().After(table.Number(after))
+	q := table.Query{Partition: table.Transaction.PK(transaction), Within: r, Consistency: table.Strong}
+	number := func(k table.Key) (string, bool) {
+		_, n, ok := table.Reversal.Parse(k)
 		return strconv.FormatInt(n, 10), ok
 	}
 	reversals, err := list(ctx, l, "list", q, s.Limit, number, decodeAs[events.TransactionReversed])
@@ -262,14 +262,14 @@ func (l *Lists) Reversals(ctx context.Context, of []events.TransactionReversed) 
 	for _, e := range of {
 		wanted[e.By] = false
 	}
-	found, err := TransactionsByID(ctx, l.table, wanted, store.Strong)
+	found, err := TransactionsByID(ctx, l.table, wanted, table.Strong)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range of {
 		by, ok := found[e.By]
 		if !ok { // the transaction becomes visible item by item
-			return nil, fmt.Errorf("header of %s is not visible: %w", e.By, store.ErrConflict)
+			return nil, fmt.Errorf("header of %s is not visible: %w", e.By, table.ErrConflict)
 		}
 		all = append(all, Reversal{Number: e.Number, Header: by.Header})
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // A View declares one kind of numbered projection: items that each show the newest of some numbered events. The
@@ -26,24 +26,24 @@ type View struct {
 
 	// Event is the kind of the events, with all kinds whose SKs begin alike. They are projected because of it: the
 	// projector's filter in template.yaml is generated from the views.
-	Event *store.Pattern
+	Event *table.Pattern
 	// Of returns what such an event touches: the target whose Fold reads it, and the number that the target's items
 	// must then have. The zero target is none. ok is false if the key is malformed; Touched checks the ids in the
 	// target.
 	Of func(Record) (t Target, number int64, ok bool)
 	// Fold reads the events of a target, strongly consistent, and returns the items that they make. Errors: those of
-	// Views; store.ErrAbsent if there are no events.
+	// Views; table.ErrAbsent if there are no events.
 	Fold func(ctx context.Context, v *Views, t Target, seen Seen) ([]Row, error)
 
 	// A rebuild reads the keys of an account's events, and folds the targets that they touch. Then it looks for other
 	// items of the account in Items. OfGroups: also for each group.
-	Items    store.Range
+	Items    table.Range
 	OfGroups bool
 	// Owner returns the target of a stored item, which may be only a key. ok is false if the key is malformed.
-	Owner func(store.Item) (t Target, ok bool)
+	Owner func(table.Item) (t Target, ok bool)
 	// None returns the value of an item without an event. If Orphan is not "", it says why such an item is a stray, and
 	// only a rebuild that drops what is missing writes None.
-	None   func(store.Key) any
+	None   func(table.Key) any
 	Orphan string
 }
 
@@ -69,7 +69,7 @@ func Figures() (names []string) {
 
 // IsProjected reports whether the projector reads events with this SK: postings, and those of views.
 func IsProjected(sk string) bool {
-	return store.Posting.Is(sk) || slices.ContainsFunc(Declared, func(v *View) bool { return v.Event.Is(sk) })
+	return table.Posting.Is(sk) || slices.ContainsFunc(Declared, func(v *View) bool { return v.Event.Is(sk) })
 }
 
 // Touched returns what a record touches of v, and the number, as Of does. The zero Target is none. ok is false if the
@@ -113,7 +113,7 @@ const entriesAtOnce = 8
 
 // Refresh writes the items of t.View for a target. An item never replaces one with a higher number, so late and
 // repeated calls are safe, and a slow writer cannot undo a later event. Errors: those of the Fold and of Views;
-// store.ErrConflict after too many conflicts.
+// table.ErrConflict after too many conflicts.
 func (p *Projector) Refresh(ctx context.Context, t Target, seen Seen) error {
 	return p.retryOnConflict(ctx, func() error {
 		rows, err := t.View.Fold(ctx, p.views, t, seen)
@@ -139,13 +139,13 @@ func (v *Views) Show(ctx context.Context, view *View, values ...any) error {
 	for _, value := range values {
 		item := view.Item(value)
 		running.Go(func() error {
-			newer := store.Write{
-				Item: item, If: store.IfAbsent + " OR #number < :number",
+			newer := table.Write{
+				Item: item, If: table.IfAbsent + " OR #number < :number",
 				Names:  map[string]string{"#number": view.Counter},
-				Values: store.Item{":number": item[view.Counter]},
+				Values: table.Item{":number": item[view.Counter]},
 			}
 			_, err := v.table.Write(ctx, newer)
-			if _, refused := errors.AsType[*store.Refused](err); refused {
+			if _, refused := errors.AsType[*table.Refused](err); refused {
 				return nil // the stored item is as new or newer
 			}
 			return err
@@ -195,14 +195,14 @@ func (t Target) lane() string {
 // event with another target, too. It is the zero Target if the event is not projected. ok is false if it is projected
 // and its key is malformed; then at most Lists is set. The target is never a hold: no key contains a hold's id, but the
 // figures of the postings that place or end the hold do.
-func TargetOf(k store.Key) (t Target, ok bool) {
+func TargetOf(k table.Key) (t Target, ok bool) {
 	ok = eachTarget(Record{PK: k.PK, SK: k.SK}, func(found Target, _ int64) {
 		if t == (Target{}) {
 			t = found
 		}
 	})
-	if ok && t == (Target{}) && store.IsJournaled(k.SK) {
-		return Target{Lists: true}, store.IsEventKey(k)
+	if ok && t == (Target{}) && table.IsJournaled(k.SK) {
+		return Target{Lists: true}, table.IsEventKey(k)
 	}
 	return t, ok
 }
@@ -210,8 +210,8 @@ func TargetOf(k store.Key) (t Target, ok bool) {
 // eachTarget calls touch for each balance and each target of a view that the event of a record touches, with the number
 // that View.Touched gives. It returns false if the event is projected and its key is malformed.
 func eachTarget(r Record, touch func(t Target, number int64)) (ok bool) {
-	if store.Posting.Is(r.SK) {
-		account, asset, id, ok := store.Posting.Parse(r.Key())
+	if table.Posting.Is(r.SK) {
+		account, asset, id, ok := table.Posting.Parse(r.Key())
 		if _, err := events.ParseKSUID(id); !ok || err != nil || !events.ValidID(asset) || !events.ValidID(account) {
 			return false
 		}

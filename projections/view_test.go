@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -22,11 +22,11 @@ import (
 // A projection is added by its declaration alone: the projector writes its items, and a rebuild repairs them.
 func TestViewIsAdded(t *testing.T) {
 	b := newBook(t)
-	key := store.Key{PK: store.Account.PK("jane"), SK: "STATE"}
+	key := table.Key{PK: table.Account.PK("jane"), SK: "STATE"}
 	state := func() string {
-		item, _, err := b.Table.Get(t.Context(), key, store.Strong)
+		item, _, err := b.Table.Get(t.Context(), key, table.Strong)
 		b.Must(err)
-		return store.TextOf(item[store.AttrPK2]) + " " + store.DigitsOf(item[store.AttrNumber])
+		return table.TextOf(item[table.AttrPK2]) + " " + table.DigitsOf(item[table.AttrNumber])
 	}
 	rebuild := func(dry, behind bool, want int) {
 		t.Helper()
@@ -40,11 +40,11 @@ func TestViewIsAdded(t *testing.T) {
 			t.Errorf("dry %t: %+v, want %d", dry, found, want)
 		}
 	}
-	var changes []store.Key
+	var changes []table.Key
 	for i, s := range []events.AccountState{events.StateFrozen, events.StateOpen} {
 		change := events.AccountChanged{ID: "jane", Number: int64(i + 2), State: s, Actor: "ann", At: b.Clock(), Profile: "{}"}
 		b.Must(b.Put(t.Context(), change))
-		changes = append(changes, store.EventKey(change))
+		changes = append(changes, table.EventKey(change))
 	}
 	rebuild(true, true, 1) // the projector has not seen the changes yet
 	b.project(records(changes...))
@@ -54,7 +54,7 @@ func TestViewIsAdded(t *testing.T) {
 	b.Must(err)
 	viewstest.Same(t, "listed", open.Items, []string{"jane"})
 	rebuild(false, false, 0)
-	_, err = b.Table.Write(t.Context(), store.Write{Item: projections.States.Item(projections.States.None(key))})
+	_, err = b.Table.Write(t.Context(), table.Write{Item: projections.States.Item(projections.States.None(key))})
 	b.Must(err)
 	rebuild(true, false, 1)
 	rebuild(false, false, 1)
@@ -79,12 +79,12 @@ func TestViewIsShown(t *testing.T) {
 
 // Each projection that the projector writes is a balance with its segments and summary, or an item of a view.
 func TestEachProjectionHasAView(t *testing.T) {
-	others := []*store.Pattern{store.Balance.Pattern, store.Segment.Pattern, store.Summary.Pattern, store.OpenHold.Pattern}
-	for _, p := range store.ItemTypes() {
+	others := []*table.Pattern{table.Balance.Pattern, table.Segment.Pattern, table.Summary.Pattern, table.OpenHold.Pattern}
+	for _, p := range table.ItemTypes() {
 		hasIt := func(v *projections.View) bool { return v.Items.Contains(p.Prefix()) }
 		if p.Class == "projection" && p.By == "projector" && !slices.Contains(others, p) &&
 			!slices.ContainsFunc(projections.Declared, hasIt) {
-			t.Errorf("internal/store/itemtypes.go has %q (%s), and no view: add its declare(&View{...}) to package projections",
+			t.Errorf("internal/table/itemtypes.go has %q (%s), and no view: add its declare(&View{...}) to package projections",
 				p.What, p.Prefix())
 		}
 	}
@@ -105,11 +105,11 @@ func TestNextAssetSkipsMalformedKeys(t *testing.T) {
 	} {
 		b := newBook(t)
 		for _, sk := range strings.Fields(c.sks) {
-			_, err := b.Table.Write(t.Context(), store.Write{Item: store.KeyItem(store.Key{PK: "ACCOUNT#jane", SK: sk})})
+			_, err := b.Table.Write(t.Context(), table.Write{Item: table.KeyItem(table.Key{PK: "ACCOUNT#jane", SK: sk})})
 			b.Must(err)
 		}
 		asset, err := b.NextAsset(t.Context(), "jane", "")
-		if asset != c.wanted || (c.wanted == "") != errors.Is(err, store.ErrAbsent) {
+		if asset != c.wanted || (c.wanted == "") != errors.Is(err, table.ErrAbsent) {
 			t.Errorf("%q: %q, %v; wanted %q", c.sks, asset, err, c.wanted)
 		}
 	}
@@ -137,9 +137,9 @@ func TestAlteredPostingsAreRefused(t *testing.T) {
 	}
 	sound := figuresOf(p)
 	ask := func(item string) (postings []projections.Posting, err error) {
-		_, client := storetest.New(t, storetest.Always(storetest.OK(`{"Items":[`+item+`]}`)))
+		_, client := tabletest.New(t, tabletest.Always(tabletest.OK(`{"Items":[`+item+`]}`)))
 		var p projections.Posting
-		for p, err = range projections.NewViews(store.NewTable(client, "books")).Postings(t.Context(), jane, "", "") {
+		for p, err = range projections.NewViews(table.NewTable(client, "books")).Postings(t.Context(), jane, "", "") {
 			postings = append(postings, p)
 		}
 		return postings, err
@@ -245,17 +245,17 @@ func TestPlacesInGroupsFollowTheNewestChange(t *testing.T) {
 func TestBatchUpdatesPlacesInGroups(t *testing.T) {
 	b := newBook(t)
 	var newest events.AccountGrouped
-	keys := []store.Key{{PK: "GROUP#a", SK: "GROUPS#000000000001"}, {PK: "GROUP#a", SK: "GRANT#ann#1"}}
+	keys := []table.Key{{PK: "GROUP#a", SK: "GROUPS#000000000001"}, {PK: "GROUP#a", SK: "GRANT#ann#1"}}
 	for _, group := range []string{"a", "b", "a"} {
 		newest = grouping(newest, group)
 		b.Must(b.Put(t.Context(), newest))
-		keys = append(keys, store.Grouping.Key("jane", newest.Number))
+		keys = append(keys, table.Grouping.Key("jane", newest.Number))
 	}
 	granted := events.MemberGranted{
 		Group: "b", User: "ann", Role: events.RoleOwner, Number: 1, Actor: "tester", At: newest.At,
 	}
 	b.Must(b.Put(t.Context(), granted))
-	b.project(records(append(keys, store.GroupGrant.Key("b", "ann", 1))...))
+	b.project(records(append(keys, table.GroupGrant.Key("b", "ann", 1))...))
 	if n := strings.Count(b.log.String(), "RecordsMalformed=1"); n != 2 {
 		t.Errorf("%d malformed keys were counted:\n%s", n, b.log.String())
 	}

@@ -16,7 +16,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/client/sign"
-	"ledger.example/internal/importer"
+	"ledger.example/internal/desk/importer"
 	"ledger.example/tests/gateway"
 )
 

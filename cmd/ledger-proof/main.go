@@ -18,7 +18,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"ledger.example/events"
-	"ledger.example/internal/proof"
+	"ledger.example/internal/watch/proof"
 )
 
 const usage = `ledger-proof checks proofs of a ledger's journal. It reads files only.

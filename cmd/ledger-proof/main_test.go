@@ -14,7 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"ledger.example/events"
-	"ledger.example/internal/proof"
+	"ledger.example/internal/watch/proof"
 )
 
 // files writes the files of a journal of these entries, with a note of each size, and returns their folder.

@@ -16,7 +16,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/units"
+	"ledger.example/internal/desk/units"
 )
 
 // assetCommand is `ledger asset` with its commands.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/internal/bench"
+	"ledger.example/cmd/ledger-bench/bench"
 )
 
 // quickCount is the number of requests of each workload with --quick.
@@ -30,7 +30,7 @@ type benchOptions struct {
 	endpoint, table, confirmed                string
 }
 
-// benchCommand is `ledger bench`. Package internal/bench does the work; the report is printed here.
+// benchCommand is `ledger bench`. Package cmd/ledger-bench/bench does the work; the report is printed here.
 func (env *environment) benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{

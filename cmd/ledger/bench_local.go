@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/internal/bench"
+	"ledger.example/cmd/ledger-bench/bench"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/pump"
 	"ledger.example/internal/local/stack"

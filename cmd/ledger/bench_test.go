@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ledger.example/internal/bench"
-	"ledger.example/tests/system"
+	"ledger.example/cmd/ledger-bench/bench"
+	"ledger.example/tests/harness/system"
 )
 
 func TestBenchAcceptsConfirmedAddresses(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
-	"ledger.example/internal/days"
-	"ledger.example/internal/trial"
+	"ledger.example/internal/desk/days"
+	"ledger.example/internal/desk/trial"
 )
 
 // trialOptions holds the flags of `ledger trial-balance`.

@@ -13,7 +13,7 @@ import (
 	"ledger.example/client"
 	"ledger.example/client/sign"
 	"ledger.example/functions/app"
-	"ledger.example/internal/units"
+	"ledger.example/internal/desk/units"
 )
 
 // The flags of commands that call the API, and the environment variables that are their defaults.

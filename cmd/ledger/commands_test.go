@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // rows calls do for the lines of a file that are not empty and not comments.

@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/events"
-	"ledger.example/internal/digest"
 	"ledger.example/internal/durable"
-	"ledger.example/internal/proof"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/digest"
+	"ledger.example/internal/watch/proof"
 	"ledger.example/projections"
 )
 
-// digestCommand is `ledger digest`. It needs only permissions to read. Package internal/digest implements it.
+// digestCommand is `ledger digest`. It needs only permissions to read. Package internal/watch/digest implements it.
 func (env *environment) digestCommand() *cobra.Command {
 	var o operator
 	var newKey, check, resume bool
@@ -71,7 +71,7 @@ func (env *environment) digesting(
 		return err
 	}
 	var read atomic.Int64
-	c.Table, c.Progress = store.NewTable(client, o.table), read.Store
+	c.Table, c.Progress = table.NewTable(client, o.table), read.Store
 	status := func(time.Duration) (string, int64) {
 		return counted(read.Load(), "entry", "entries") + " read", read.Load()
 	}
@@ -159,8 +159,8 @@ func (env *environment) proveCommand() *cobra.Command {
 		Use:  "prove DIR [ID]",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var key store.Key
-			switch parsed, ok := store.ParseJournaled(event); {
+			var key table.Key
+			switch parsed, ok := table.ParseJournaled(event); {
 			case (len(args) == 2) == (event != ""):
 				return usageErrorf("give the ID of a transaction or --event")
 			case event != "" && !ok:
@@ -170,7 +170,7 @@ func (env *environment) proveCommand() *cobra.Command {
 			case !events.ValidID(args[1]):
 				return usageErrorf("ID %s", events.IDRule)
 			default:
-				key = store.Transaction.Key(args[1])
+				key = table.Transaction.Key(args[1])
 			}
 			return env.prove(cmd.Context(), o, args[0], key, out)
 		},
@@ -181,7 +181,7 @@ func (env *environment) proveCommand() *cobra.Command {
 	return cmd
 }
 
-func (env *environment) prove(ctx context.Context, o operator, dir string, event store.Key, out string) error {
+func (env *environment) prove(ctx context.Context, o operator, dir string, event table.Key, out string) error {
 	return env.digesting(ctx, o, digest.Config{Dir: dir}, func(ctx context.Context, c digest.Config) error {
 		p, err := digest.Prove(ctx, c, event)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/internal/desk/units"
 	"ledger.example/internal/local/stack"
-	"ledger.example/internal/units"
 )
 
 // environment holds the state that the commands share: the standard streams, and the flags that most commands have.

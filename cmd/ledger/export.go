@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ledger.example/internal/desk/export"
+	"ledger.example/internal/desk/units"
 	"ledger.example/internal/durable"
-	"ledger.example/internal/export"
-	"ledger.example/internal/units"
 )
 
-// exportCommand is `ledger export`. Package internal/export writes the formats.
+// exportCommand is `ledger export`. Package internal/desk/export writes the formats.
 func (env *environment) exportCommand() *cobra.Command {
 	var format, output string
 	var isContinued bool

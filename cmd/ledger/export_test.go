@@ -22,7 +22,7 @@ func contentOf(t *testing.T, path string) string {
 }
 
 // export writes to standard output or to a file, and prints counts and notes. A file is continued, and is then what a
-// whole export writes. Package internal/export tests the formats.
+// whole export writes. Package internal/desk/export tests the formats.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/internal/units"
+	"ledger.example/internal/desk/units"
 )
 
 // moved returns the JSON of a transaction with two legs.

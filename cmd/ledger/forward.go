@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/internal/desk/units"
 	"ledger.example/internal/forward"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/units"
 )
 
 // forwarding holds the flags of `ledger forward`.

@@ -22,9 +22,9 @@ import (
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/forward"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // outbox is a ledger behind HTTP with a journal of past events, and a receiver. Package tests/forward tests that none is
@@ -82,9 +82,9 @@ func (o *outbox) list(all ...events.Event) {
 	o.now = o.now.Add(time.Minute)
 	p := projections.JournalPage{ID: events.FirstKSUID(o.now)}
 	for _, e := range all {
-		o.Put(store.EventItem(e))
+		o.Put(table.EventItem(e))
 		p.Entries = append(p.Entries, projections.EntryOf(e))
-		o.listed = append(o.listed, store.EventKey(e).ID())
+		o.listed = append(o.listed, table.EventKey(e).ID())
 	}
 	o.Put(projections.JournalForm.Item(p))
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/internal/audit"
+	"ledger.example/internal/watch/audit"
 )
 
 // helpPages has the help of all commands. NAME.txt is the page of `ledger NAME`, and has a template for each of its

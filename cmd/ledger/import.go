@@ -16,8 +16,8 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/books"
-	"ledger.example/internal/importer"
+	"ledger.example/internal/desk/books"
+	"ledger.example/internal/desk/importer"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 	importTimeout = 3 * time.Minute
 )
 
-// importCommand is `ledger import`. Package internal/importer reads and schedules the lines.
+// importCommand is `ledger import`. Package internal/desk/importer reads and schedules the lines.
 func (env *environment) importCommand() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{

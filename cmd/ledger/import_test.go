@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/importer"
+	"ledger.example/internal/desk/importer"
 )
 
 func TestImport(t *testing.T) {

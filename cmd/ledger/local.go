@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/internal/local/stack"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // `ledger dynamodb` listens on defaultStorePort, and `ledger pump` connects to defaultEndpoint. functions/local.json
@@ -113,7 +113,7 @@ func (env *environment) pump(ctx context.Context, endpoint, name, deadLetters, i
 		return err
 	}
 	stream, err := s.Stream(ctx, name)
-	var schema *store.SchemaError
+	var schema *table.SchemaError
 	switch {
 	case errors.As(err, &schema):
 		return err

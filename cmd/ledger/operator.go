@@ -16,7 +16,7 @@ import (
 
 	"ledger.example/functions/app"
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -81,8 +81,8 @@ func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []st
 	if client, err = o.dial(limited); err != nil {
 		return nil, nil, orCause(ctx, err)
 	}
-	_, err = store.CheckTable(limited, client, o.table)
-	schema, isSchema := errors.AsType[*store.SchemaError](err)
+	_, err = table.CheckTable(limited, client, o.table)
+	schema, isSchema := errors.AsType[*table.SchemaError](err)
 	refused, isRefused := errors.AsType[smithy.APIError](err)
 	switch {
 	case err == nil, isSchema && schema.OnlyStream, isRefused && refused.ErrorCode() == codeAccessDenied:
@@ -93,7 +93,7 @@ func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []st
 	case isSchema: // the error's own text suggests deleting the table, so it is not used
 		return nil, nil, fmt.Errorf("table %s is not a ledger's table: %s: give another one with --table", schema.Table,
 			strings.Join(schema.Differences, "; "))
-	case errors.Is(err, store.ErrNoTable):
+	case errors.Is(err, table.ErrNoTable):
 		return nil, nil, fmt.Errorf("%w: give its name with --table, and its place with --dynamodb-endpoint, or with "+
 			"--region and --profile", err)
 	}
@@ -109,21 +109,21 @@ func (o *operator) dial(ctx context.Context) (*dynamodb.Client, error) {
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
 		return nil, noCredentials(err)
 	}
-	return store.NewClient(c), nil
+	return table.NewClient(c), nil
 }
 
 // compareClock compares this machine's clock with the store's: by a wrong one, a command would take new for old, or the
 // reverse. A role that may not read the item skips the check; what the command reads will be refused.
 func compareClock(ctx context.Context, client *dynamodb.Client, name string) error {
 	sent := time.Now()
-	_, at, err := store.NewTable(client, name).Get(ctx, store.Journal.Key(""), store.Strong)
+	_, at, err := table.NewTable(client, name).Get(ctx, table.Journal.Key(""), table.Strong)
 	if refused, ok := errors.AsType[smithy.APIError](err); ok && refused.ErrorCode() == codeAccessDenied {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
-	return store.CompareClock(time.Now, at, sent)
+	return table.CompareClock(time.Now, at, sent)
 }
 
 // config returns the SDK's configuration. Credentials of an AWS account are never sent to --dynamodb-endpoint.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Errors say what to set.
@@ -35,7 +35,7 @@ func TestOperatorErrors(t *testing.T) {
 		{o: operator{region: "eu-central-1"}, says: []string{"AWS_ACCESS_KEY_ID", "--profile", "--dynamodb-endpoint"}},
 		{o: operator{profile: "nobody", region: "eu-central-1"}, says: []string{"nobody"}},
 		{o: operator{endpoint: "http://127.0.0.1:1"}, says: []string{"127.0.0.1:1"}},
-		{o: operator{endpoint: refusing("ResourceNotFoundException"), table: "books"}, says: []string{store.ErrNoTable.Error(), "books", "--table", "--dynamodb-endpoint", "--region"}},
+		{o: operator{endpoint: refusing("ResourceNotFoundException"), table: "books"}, says: []string{table.ErrNoTable.Error(), "books", "--table", "--dynamodb-endpoint", "--region"}},
 	} {
 		_, _, err := c.o.open(t.Context())
 		if err == nil {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/redrive"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
-	"ledger.example/projections/repair/redrive"
 )
 
 // rebuildRate is the default of --rate, in items a second. For ordinary postings it is about 400 read units a second, a
@@ -70,7 +70,7 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	if err != nil {
 		return err
 	}
-	config.Table = store.NewTable(client, o.table)
+	config.Table = table.NewTable(client, o.table)
 	config.Indexed, config.Log = keys, env.logger(slog.LevelError)
 	config.Append = projections.NewLister(config.Table, keys, nil, config.Log).Append
 	dryRun := config.Scope.DryRun
@@ -221,7 +221,7 @@ func (env *environment) printDifference(d differenceJSON) {
 }
 
 // redriveCommand is `ledger redrive`. It uses only the keys of the records, because the table has the current data.
-// Package projections/repair/redrive implements it.
+// Package internal/watch/redrive implements it.
 func (env *environment) redriveCommand() *cobra.Command {
 	var o operator
 	var dryRun bool
@@ -249,7 +249,7 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 	if err != nil {
 		return err
 	}
-	t := store.NewTable(client, o.table)
+	t := table.NewTable(client, o.table)
 	run := redrive.New(redrive.Config{
 		Table: t, DryRun: dryRun,
 		List: projections.NewLister(t, keys, nil, env.logger(slog.LevelError)).List,

@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/spf13/cobra"
 
-	"ledger.example/internal/audit"
-	"ledger.example/internal/restore"
 	"ledger.example/internal/retry"
+	"ledger.example/internal/watch/audit"
+	"ledger.example/internal/watch/restore"
 	"ledger.example/projections/repair"
 )
 
@@ -34,7 +34,7 @@ type restoring struct {
 	yes      bool
 }
 
-// restoreCommand is `ledger restore`. Package internal/restore implements it.
+// restoreCommand is `ledger restore`. Package internal/watch/restore implements it.
 func (env *environment) restoreCommand() *cobra.Command {
 	var o restoring
 	cmd := &cobra.Command{

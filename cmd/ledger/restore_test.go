@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // backups plays the answers of DynamoDB for a table "old" with continuous backups, which cover a day, and for a table
@@ -174,7 +174,7 @@ func (b *backups) describe(name string) string {
 		"SSEDescription":     map[string]any{"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": "arn:aws:kms:x"},
 	}
 	if b.hasStream {
-		described["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": store.StreamView}
+		described["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": table.StreamView}
 	}
 	raw, err := json.Marshal(map[string]any{"Table": described})
 	if err != nil {
@@ -308,7 +308,7 @@ func TestRestoreOfBackups(t *testing.T) {
 // Events that do not agree with each other stop the restore, before anything is rebuilt.
 func TestRestoreOfBrokenEvents(t *testing.T) {
 	b := &backups{t: t, items: fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y"},%q:{"S":"Note"}}],"Count":1,"ScannedCount":1}`,
-		store.AttrPK, store.AttrSK, store.AttrType)}
+		table.AttrPK, table.AttrSK, table.AttrType)}
 	code, out, problems := restored(t, b, "", append(fromOld, "--yes")...)
 	if code != exitFailed || !strings.Contains(out, "unknown_item") || strings.Contains(out, "IMPORT") {
 		t.Errorf("exit %d: %s%s", code, out, problems)

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
-	"ledger.example/internal/units"
+	"ledger.example/internal/desk/units"
 )
 
 // The exit codes.

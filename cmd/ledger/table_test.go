@@ -8,7 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"pgregory.net/rapid"
 
-	_ "ledger.example/tests/full" // fixes the seed
+	_ "ledger.example/tests/harness/full" // fixes the seed
 )
 
 func TestTables(t *testing.T) {

@@ -21,11 +21,11 @@ import (
 	"ledger.example/client"
 	"ledger.example/functions/api"
 	"ledger.example/functions/app"
-	"ledger.example/internal/console"
-	"ledger.example/internal/importer"
+	"ledger.example/internal/desk/console"
+	"ledger.example/internal/desk/importer"
+	"ledger.example/internal/desk/units"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/stack"
-	"ledger.example/internal/units"
 	"ledger.example/projections"
 )
 

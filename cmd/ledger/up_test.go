@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"ledger.example/client"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // The README has the requests of the demo. After `up --demo`, they are replayed and do not conflict.

@@ -15,14 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 )
 
 // verifyMemoryBytes is the memory limit of the garbage collector.
 const verifyMemoryBytes = 160 << 20
 
-// verifyCommand is `ledger verify`. It needs only permissions to read. Package internal/audit implements it.
+// verifyCommand is `ledger verify`. It needs only permissions to read. Package internal/watch/audit implements it.
 func (env *environment) verifyCommand() *cobra.Command {
 	var o operator
 	var options audit.Options
@@ -183,12 +183,12 @@ func (o *operator) nextStep(r audit.Report, f audit.Finding) string {
 	case strings.HasPrefix(string(f.Code), "journal"):
 		return lists + "; if an auditor keeps a digest, see docs/proof.md#before-a-rebuild first"
 	}
-	account, ok := store.Account.Owner(f.Key)
+	account, ok := table.Account.Owner(f.Key)
 	if !ok { // an entry of the list of holds by expiry, which has no account
 		return "ledger rebuild" + o.arguments()
 	}
 	step := "ledger rebuild --account " + account
-	if _, asset, ok := store.Balance.Parse(f.Key); ok {
+	if _, asset, ok := table.Balance.Parse(f.Key); ok {
 		step += " --asset " + asset
 	}
 	return step + o.arguments()

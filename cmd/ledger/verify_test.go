@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 )
 
 // scanned serves a table that denies DescribeTable and answers every Scan with answer.
@@ -38,7 +38,7 @@ func TestVerifyReports(t *testing.T) {
 		found       []string // codes
 	}{
 		{"sound", noItems, exitDone, []string{"Sound: 0 items"}, []string{}},
-		{"unknown", fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y\u001b[2J"},%q:{"S":"Note"}}],"Count":1,"ScannedCount":1}`, store.AttrPK, store.AttrSK, store.AttrType),
+		{"unknown", fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y\u001b[2J"},%q:{"S":"Note"}}],"Count":1,"ScannedCount":1}`, table.AttrPK, table.AttrSK, table.AttrType),
 			exitFailed, []string{"unknown_item", "X#1", "stored:", `"Note"`, "recomputed:", "next:       see docs/operations.md#audit", "NOT SOUND"}, []string{"unknown_item"}},
 	} {
 		url := scanned(t, func() string { return c.items })
@@ -82,8 +82,8 @@ func TestIncompleteVerify(t *testing.T) {
 		select {
 		case first <- true: // one part has one item
 			time.AfterFunc(time.Second, func() { close(read) })
-			return fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y"}}],"Count":1,"ScannedCount":1}`, store.AttrPK,
-				store.AttrSK)
+			return fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y"}}],"Count":1,"ScannedCount":1}`, table.AttrPK,
+				table.AttrSK)
 		default:
 			<-read
 			interrupt()
@@ -103,19 +103,19 @@ func TestVerifySuggestsTheNextStep(t *testing.T) {
 	look := "see docs/operations.md#audit, and do not rebuild before: events may have been altered, added or deleted"
 	for _, c := range []struct {
 		code audit.Code
-		key  store.Key
+		key  table.Key
 		want string
 	}{
-		{audit.BalanceBehind, store.Balance.Key("jane", "USD"), "ledger rebuild --account jane --asset USD"},
-		{audit.SummaryIncomplete, store.Summary.Key("jane"), "ledger rebuild --account jane"},
-		{"grouped_behind", store.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
-		{audit.HoldEntryBehind, store.OpenHold.Key("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
-		{audit.ListEntryBehind, store.Listed.Key("ksuid", "t-1"), "ledger rebuild --lists"},
-		{audit.JournalAltered, store.Journal.Key("page"), "ledger rebuild --lists"},
-		{audit.EventUnseen, store.Asset.Key("EUR"),
+		{audit.BalanceBehind, table.Balance.Key("jane", "USD"), "ledger rebuild --account jane --asset USD"},
+		{audit.SummaryIncomplete, table.Summary.Key("jane"), "ledger rebuild --account jane"},
+		{"grouped_behind", table.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
+		{audit.HoldEntryBehind, table.OpenHold.Key("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
+		{audit.ListEntryBehind, table.Listed.Key("ksuid", "t-1"), "ledger rebuild --lists"},
+		{audit.JournalAltered, table.Journal.Key("page"), "ledger rebuild --lists"},
+		{audit.EventUnseen, table.Asset.Key("EUR"),
 			"look before you rebuild: see docs/operations.md#audit. Somebody may have added this event"},
-		{audit.BalanceCountsMore, store.Balance.Key("jane", "USD"), look},
-		{audit.HoldEntryWrong, store.Hold.Key("jane", "ksuid"), look},
+		{audit.BalanceCountsMore, table.Balance.Key("jane", "USD"), look},
+		{audit.HoldEntryWrong, table.Hold.Key("jane", "ksuid"), look},
 	} {
 		f := audit.Finding{Code: c.code, Key: c.key}
 		report := audit.Report{ByCode: map[audit.Code]int64{c.code: 1}}

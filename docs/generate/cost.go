@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ledger.example/functions/metrics"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Assumptions about bytes and rates. docs/cost.md names them.
@@ -153,7 +153,7 @@ func (b bill) idle() (idleTotals, markdown) {
 	}
 	watched := func(kind string) int { return len(b.watch.resources("AWS::" + kind)) }
 	counted("The ledger's CloudWatch alarms", "%d metrics", b.stack.alarmMetrics(), "Alarm")
-	add("The sweeper", rounded(minutesInMonth)+" sweeps", b.runs("SweeperFunction", 0.5*store.Shards))
+	add("The sweeper", rounded(minutesInMonth)+" sweeps", b.runs("SweeperFunction", 0.5*table.Shards))
 	totals.ledger = total
 	result.add("**the ledger, a month**", "", cents(total))
 	counted("`watch.yaml`: CloudWatch alarms", "%d metrics", b.watch.alarmMetrics(), "Alarm")

@@ -19,7 +19,7 @@ func TestDollarsOfUnits(t *testing.T) {
 			t.Errorf("%s: %v dollars a million, but its units cost %v", step, got, usd)
 		}
 	}
-	source, err := os.ReadFile("../internal/bench/figures.go")
+	source, err := os.ReadFile("../cmd/ledger-bench/bench/figures.go")
 	if err != nil {
 		t.Fatal(err)
 	}

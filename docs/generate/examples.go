@@ -15,8 +15,8 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/tests/openapi"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/openapi"
+	"ledger.example/tests/harness/system"
 )
 
 // scenario has the requests whose answers are the examples of openapi.json: a line each, of the status, the method, the

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/projections"
 )
 
@@ -19,7 +19,7 @@ func itemTable() markdown {
 		}
 		return strings.Join(words, ", ")
 	}
-	for _, p := range store.ItemTypes() {
+	for _, p := range table.ItemTypes() {
 		i, is := p.ItemType, string(p.Class)
 		if projections.IsProjected(p.Prefix()) {
 			is += ", projected"
@@ -33,8 +33,8 @@ func itemTable() markdown {
 // of holds have a row of their own.
 func rebuiltItems() string {
 	var keys []string
-	for _, p := range store.ItemTypes() {
-		key, isHold := "`"+p.Prefix()+"`", p == store.Hold.Pattern || p == store.OpenHold.Pattern
+	for _, p := range table.ItemTypes() {
+		key, isHold := "`"+p.Prefix()+"`", p == table.Hold.Pattern || p == table.OpenHold.Pattern
 		if p.Class == "projection" && p.By == "projector" && !isHold && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -56,7 +56,7 @@ func numberedCodes(behind bool) string {
 
 // prefixes are the conditions on the SK of a record that some kinds of items meet, each once.
 func prefixes(suits func(sk string) bool) (all []string) {
-	for _, p := range store.ItemTypes() {
+	for _, p := range table.ItemTypes() {
 		is := `{"prefix":"` + p.Prefix() + `"}`
 		if suits(p.Prefix()) && !slices.Contains(all, is) {
 			all = append(all, is)
@@ -67,24 +67,24 @@ func prefixes(suits func(sk string) bool) (all []string) {
 
 // filtered is the end of a filter: a condition on the SK of a record.
 func filtered(prefixes ...string) string {
-	return `"dynamodb":{"Keys":{"` + store.AttrSK + `":{"S":[` + strings.Join(prefixes, ",") + `]}}}}`
+	return `"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[` + strings.Join(prefixes, ",") + `]}}}}`
 }
 
 // projectorFilters are the filters of the projector's event source. Postings, the most of all, are the first.
 func projectorFilters() []string {
 	projected, watched := prefixes(projections.IsProjected), prefixes(projections.IsWatched)
-	others := prefixes(func(sk string) bool { return store.IsEvent(sk) && !projections.IsProjected(sk) })
+	others := prefixes(func(sk string) bool { return table.IsEvent(sk) && !projections.IsProjected(sk) })
 	return []string{
 		`{` + filtered(projected[0]),
 		`{` + filtered(slices.Concat(projected[1:], watched)...),
-		`{"dynamodb":{"NewImage":{"` + store.AttrPK + `":{"S":[{"exists":false}]}}}}`,
+		`{"dynamodb":{"NewImage":{"` + table.AttrPK + `":{"S":[{"exists":false}]}}}}`,
 		`{"eventName":["MODIFY"],` + filtered(others...),
 	}
 }
 
 // listerFilters is the filter of the lister's event source.
 func listerFilters() []string {
-	return []string{`{"eventName":["INSERT"],` + filtered(prefixes(store.IsJournaled)...)}
+	return []string{`{"eventName":["INSERT"],` + filtered(prefixes(table.IsJournaled)...)}
 }
 
 // filters shows filters as lines of template.yaml.
@@ -99,7 +99,7 @@ func filters(patterns []string) string {
 // writtenKeys shows the PKs of the items that a function writes, as lines of its policy in template.yaml.
 func writtenKeys(function string) string {
 	var lines []string
-	for _, p := range store.ItemTypes() {
+	for _, p := range table.ItemTypes() {
 		if !slices.Contains(strings.Split(p.By, ", "), function) {
 			continue
 		}

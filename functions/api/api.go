@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/access"
+	"ledger.example/functions/access"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -53,7 +53,7 @@ type Resources interface {
 }
 
 // Strong reads balances that include every transaction acknowledged before the read. floor is the lowest quantity that
-// a balance may have, nil for no limit. Errors are those of package store.
+// a balance may have, nil for no limit. Errors are those of package table.
 type Strong interface {
 	Balance(ctx context.Context, k events.Pair, floor *events.Amount) (projections.Balance, error)
 	Balances(

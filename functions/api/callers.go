@@ -13,7 +13,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/access"
+	"ledger.example/functions/access"
 )
 
 // Callers configures how the callers of a gateway are identified.

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/tests/openapi"
+	"ledger.example/tests/harness/openapi"
 )
 
 func TestContentTypes(t *testing.T) {
@@ -70,7 +70,7 @@ func TestProblemsOfLedgerErrors(t *testing.T) {
 		{&ledger.Error{Code: "new_code", Detail: "secret detail"}, 500, ledger.CodeInternal, "", ""},
 		{fmt.Errorf("wrapped: %w", &ledger.Error{Code: ledger.CodeUnbalanced}), 422, ledger.CodeUnbalanced, "", ""},
 		// After a write, only an error of the ledger proves that nothing was written.
-		{fmt.Errorf("%w: %w", store.ErrThrottled, secret), 500, ledger.CodeInternal, "", ""},
+		{fmt.Errorf("%w: %w", table.ErrThrottled, secret), 500, ledger.CodeInternal, "", ""},
 		{context.DeadlineExceeded, 500, ledger.CodeInternal, "", ""},
 	} {
 		f := newFixture(t)
@@ -104,7 +104,7 @@ func TestRefusedRequestOfABatch(t *testing.T) {
 // A failed read is answered according to the error of the store, on every route.
 func TestFailedReads(t *testing.T) {
 	for err, want := range map[error]ledger.Code{
-		store.ErrThrottled: ledger.CodeThrottled, store.ErrUnavailable: ledger.CodeUnavailable,
+		table.ErrThrottled: ledger.CodeThrottled, table.ErrUnavailable: ledger.CodeUnavailable,
 		context.DeadlineExceeded: ledger.CodeUnavailable, errors.New("x"): ledger.CodeInternal,
 	} {
 		if got := problemOf(err, false); got.Code != want || got.cause != err {

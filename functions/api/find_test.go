@@ -15,16 +15,16 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
 // put writes an item without the ledger.
-func (f *fixture) put(t *testing.T, k store.Key, kind string, more store.Item) {
+func (f *fixture) put(t *testing.T, k table.Key, kind string, more table.Item) {
 	t.Helper()
-	item := store.KeyItem(k)
-	item[store.AttrType], item[store.AttrForm] = store.String(kind), store.Integer(events.Form)
+	item := table.KeyItem(k)
+	item[table.AttrType], item[table.AttrForm] = table.String(kind), table.Integer(events.Form)
 	for name, value := range more {
 		item[name] = value
 	}
@@ -39,33 +39,33 @@ func (f *fixture) put(t *testing.T, k store.Key, kind string, more store.Item) {
 func (f *fixture) list(t *testing.T) {
 	t.Helper()
 	for key, item := range f.items(t) {
-		if _, ok := store.Transaction.Parse(key); !ok {
+		if _, ok := table.Transaction.Parse(key); !ok {
 			continue
 		}
-		header, err := store.Only[events.TransactionPosted](store.DecodeEvent(item))
+		header, err := table.Only[events.TransactionPosted](table.DecodeEvent(item))
 		if err != nil {
 			t.Fatal(err)
 		}
-		more := store.Item{}
+		more := table.Item{}
 		if header.IsHold() {
-			more[store.AttrHeld] = store.Flag(true)
+			more[table.AttrHeld] = table.Flag(true)
 		}
-		listed := store.Listed.Key(string(header.Legs[0].ID), header.ID)
-		f.put(t, listed, store.Listed.Type, more)
+		listed := table.Listed.Key(string(header.Legs[0].ID), header.ID)
+		f.put(t, listed, table.Listed.Type, more)
 		if value, ok := header.Metadata["order"]; ok {
-			f.put(t, store.Key{PK: store.ListedMetadata.PK("order", value), SK: listed.SK}, store.Listed.Type, more)
+			f.put(t, table.Key{PK: table.ListedMetadata.PK("order", value), SK: listed.SK}, table.Listed.Type, more)
 		}
 	}
 }
 
 // journalPage writes a page of the journal for a given time, with entries of events.
-func (f *fixture) journalPage(t *testing.T, at time.Time, keys ...store.Key) {
+func (f *fixture) journalPage(t *testing.T, at time.Time, keys ...table.Key) {
 	t.Helper()
 	page := projections.JournalPage{ID: events.FirstKSUID(at)}
 	for _, k := range keys {
 		page.Entries = append(page.Entries, projections.JournalEntry{Event: k, At: at})
 	}
-	f.put(t, store.Journal.Key(string(page.ID)), store.Journal.Type, projections.JournalForm.Item(page))
+	f.put(t, table.Journal.Key(string(page.ID)), table.Journal.Type, projections.JournalForm.Item(page))
 }
 
 // postAt posts a transfer with metadata. Its KSUIDs have the given time.
@@ -98,13 +98,13 @@ func TestInvalidIndexEntriesAreSkipped(t *testing.T) {
 	f.postAt(t, instant.Add(time.Hour), "o-1", `,"metadata":{"order":"1"}`)
 	f.list(t)
 	leg := string(f.legs[0].ID)
-	f.put(t, store.Listed.Key(leg, "absent"), store.Listed.Type, nil)
-	f.put(t, store.Listed.Key(leg, "t-1"), store.Listed.Type, nil) // of another time
-	f.put(t, store.Listed.Key(string(f.legs[2].ID), "t-1"), store.Listed.Type, store.Item{store.AttrHeld: store.Flag(true)})
-	shard := (store.Shard("d-1") + 1) % store.Shards
-	f.put(t, store.Key{PK: store.TransactionsPK(shard), SK: store.Listed.SK(leg, "d-1")}, "Anything",
-		store.Item{store.AttrVoid: store.Flag(true)})
-	f.put(t, store.ListedMetadata.Key("order", "1", leg, "d-1"), store.Listed.Type, nil)
+	f.put(t, table.Listed.Key(leg, "absent"), table.Listed.Type, nil)
+	f.put(t, table.Listed.Key(leg, "t-1"), table.Listed.Type, nil) // of another time
+	f.put(t, table.Listed.Key(string(f.legs[2].ID), "t-1"), table.Listed.Type, table.Item{table.AttrHeld: table.Flag(true)})
+	shard := (table.Shard("d-1") + 1) % table.Shards
+	f.put(t, table.Key{PK: table.TransactionsPK(shard), SK: table.Listed.SK(leg, "d-1")}, "Anything",
+		table.Item{table.AttrVoid: table.Flag(true)})
+	f.put(t, table.ListedMetadata.Key("order", "1", leg, "d-1"), table.Listed.Type, nil)
 	for _, limit := range []int{1, 2, 20} {
 		for query, want := range map[string]string{"?": "o-1 d-1", "?metadata.order=1": "o-1"} {
 			if got, _ := f.ids(t, fmt.Sprintf("/v1/transactions%s&limit=%d", query, limit)); got != want {
@@ -112,8 +112,8 @@ func TestInvalidIndexEntriesAreSkipped(t *testing.T) {
 			}
 		}
 	}
-	f.journalPage(t, instant, store.Transaction.Key("d-1"), store.Outcome.Key("d-1"), store.Transaction.Key("absent"),
-		store.Change.Key("jane", 7), store.Transaction.Key("o-1"))
+	f.journalPage(t, instant, table.Transaction.Key("d-1"), table.Outcome.Key("d-1"), table.Transaction.Key("absent"),
+		table.Change.Key("jane", 7), table.Transaction.Key("o-1"))
 	if got := f.follow(t, "?limit=2"); got != "transaction.posted d-1, transaction.posted o-1" {
 		t.Errorf("journal: %s", got)
 	}
@@ -152,9 +152,9 @@ func TestJournal(t *testing.T) {
 	f.postAt(t, at, "o-1", "")
 	f.must(t, 201, "POST", "/v1/transfers", placed)
 	f.must(t, 200, "POST", "/v1/transactions/h-1/capture", `{"quantity":"4200"}`)
-	f.journalPage(t, at, store.Transaction.Key("o-1"), store.Transaction.Key("h-1"), store.Outcome.Key("h-1"))
-	f.journalPage(t, at.Add(time.Second), store.Transaction.Key("d-1"))
-	f.journalPage(t, at.Add(2*time.Second), store.Transaction.Key("t-1"))
+	f.journalPage(t, at, table.Transaction.Key("o-1"), table.Transaction.Key("h-1"), table.Outcome.Key("h-1"))
+	f.journalPage(t, at.Add(time.Second), table.Transaction.Key("d-1"))
+	f.journalPage(t, at.Add(2*time.Second), table.Transaction.Key("t-1"))
 	const first, second, third = "transaction.posted o-1, hold.placed h-1, hold.captured h-1", "transaction.posted d-1",
 		"transaction.posted t-1"
 	for after, want := range map[time.Duration]string{
@@ -194,23 +194,23 @@ func TestJournalShowsEachEvent(t *testing.T) {
 	f := newFixture(t)
 	at := instant.Add(time.Hour)
 	f.now = at
-	var keys []store.Key
+	var keys []table.Key
 	var want []client.JournalEntry
 	for _, one := range []struct {
 		kind, method, path, body string
-		key                      store.Key
+		key                      table.Key
 	}{
-		{events.TypeAssetRegistered, "PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`, store.Asset.Key("EUR")},
-		{events.TypeAccountOpened, "PUT", "/v1/accounts/joe", `{"name":"Joe","profile":{"a":1}}`, store.Account.Key("joe")},
-		{events.TypeAccountChanged, "PATCH", "/v1/accounts/joe", `{"name":"Joseph"}`, store.Change.Key("joe", 2)},
-		{events.TypeMemberGranted, "PUT", "/v1/accounts/joe/members/ann", `{"role":"owner"}`, store.Grant.Key("joe", "ann", 1)},
-		{events.TypeMemberRevoked, "DELETE", "/v1/accounts/joe/members/ann", "", store.Grant.Key("joe", "ann", 2)},
-		{events.TypeGroupRegistered, "PUT", "/v1/groups/table", `{"name":"Desk"}`, store.Group.Key("table")},
-		{events.TypeGrouped, "PUT", "/v1/groups/table/accounts/joe", "", store.Grouping.Key("joe", 1)},
-		{events.TypeUngrouped, "DELETE", "/v1/groups/table/accounts/joe", "", store.Grouping.Key("joe", 2)},
+		{events.TypeAssetRegistered, "PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`, table.Asset.Key("EUR")},
+		{events.TypeAccountOpened, "PUT", "/v1/accounts/joe", `{"name":"Joe","profile":{"a":1}}`, table.Account.Key("joe")},
+		{events.TypeAccountChanged, "PATCH", "/v1/accounts/joe", `{"name":"Joseph"}`, table.Change.Key("joe", 2)},
+		{events.TypeMemberGranted, "PUT", "/v1/accounts/joe/members/ann", `{"role":"owner"}`, table.Grant.Key("joe", "ann", 1)},
+		{events.TypeMemberRevoked, "DELETE", "/v1/accounts/joe/members/ann", "", table.Grant.Key("joe", "ann", 2)},
+		{events.TypeGroupRegistered, "PUT", "/v1/groups/table", `{"name":"Desk"}`, table.Group.Key("table")},
+		{events.TypeGrouped, "PUT", "/v1/groups/table/accounts/joe", "", table.Grouping.Key("joe", 1)},
+		{events.TypeUngrouped, "DELETE", "/v1/groups/table/accounts/joe", "", table.Grouping.Key("joe", 2)},
 		{events.TypeGroupMemberGranted, "PUT", "/v1/groups/table/members/ann", `{"role":"viewer"}`,
-			store.GroupGrant.Key("table", "ann", 1)},
-		{events.TypeGroupMemberRevoked, "DELETE", "/v1/groups/table/members/ann", "", store.GroupGrant.Key("table", "ann", 2)},
+			table.GroupGrant.Key("table", "ann", 1)},
+		{events.TypeGroupMemberRevoked, "DELETE", "/v1/groups/table/members/ann", "", table.GroupGrant.Key("table", "ann", 2)},
 	} {
 		w := f.do(t, one.method, one.path, one.body)
 		if w.Code >= 300 {
@@ -226,13 +226,13 @@ func TestJournalShowsEachEvent(t *testing.T) {
 		if e.ID != want[i].ID || e.Type != want[i].Type || string(e.Data) != string(want[i].Data) {
 			t.Errorf("%s %s %s,\nwant %s %s %s", e.ID, e.Type, e.Data, want[i].ID, want[i].Type, want[i].Data)
 		}
-		item, _, err := store.NewTable(f.client, "books").Get(t.Context(), keys[i], store.Strong)
+		item, _, err := table.NewTable(f.client, "books").Get(t.Context(), keys[i], table.Strong)
 		if err != nil {
 			t.Fatal(err)
 		}
 		hash := sha256.Sum256([]byte(e.Canonical))
-		sum := store.Read(item).Text(store.AttrChecksum)
-		if base64.RawURLEncoding.EncodeToString(hash[:16]) != sum || e.At != store.Read(item).Text("At") {
+		sum := table.Read(item).Text(table.AttrChecksum)
+		if base64.RawURLEncoding.EncodeToString(hash[:16]) != sum || e.At != table.Read(item).Text("At") {
 			t.Errorf("%s at %s: %s, stored with %s", e.ID, e.At, e.Canonical, sum)
 		}
 	}
@@ -254,7 +254,7 @@ func TestCursorsOfAnotherLedger(t *testing.T) {
 	empty := answer[client.JournalPage](t, f.must(t, 200, "GET", "/v1/journal", "")).NextCursor
 	for i, ledger := range []*fixture{f, other} {
 		page := instant.Add(time.Duration(i-60) * time.Second)
-		ledger.journalPage(t, page, store.Account.Key("jane"), store.Account.Key("market"))
+		ledger.journalPage(t, page, table.Account.Key("jane"), table.Account.Key("market"))
 	}
 	listed := *answer[client.List[transaction]](t, f.must(t, 200, "GET", "/v1/transactions?limit=1", "")).NextCursor
 	f.must(t, 200, "GET", "/v1/transactions?cursor="+listed, "")

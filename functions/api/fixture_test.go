@@ -18,7 +18,7 @@ import (
 
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -104,10 +104,10 @@ func unprojected(t testing.TB) *fixture {
 	if _, err := dynamolocal.CreateTable(t.Context(), client, name); err != nil {
 		t.Fatal(err)
 	}
-	v := store.NewTable(client, name)
+	v := table.NewTable(client, name)
 	reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
 	f.projector = projections.NewProjector(v, now, slog.New(slog.DiscardHandler))
-	c := ledger.Config{Table: store.NewTable(client, name), Projections: reader, Now: now}
+	c := ledger.Config{Table: table.NewTable(client, name), Projections: reader, Now: now}
 	commands := ledger.New(c)
 	f.commands = &spied{Commands: commands}
 	f.config = Config{ // two ledgers, so that reads have an empty cache
@@ -137,11 +137,11 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := unprojected(t)
 	records := []projections.Record{
-		record(store.Grant.Key("jane", "u-17", 1)), record(store.GroupGrant.Key("desk", "u-17", 1)),
-		record(store.Grouping.Key("jane", 1)), record(store.Grouping.Key("market", 1)),
+		record(table.Grant.Key("jane", "u-17", 1)), record(table.GroupGrant.Key("desk", "u-17", 1)),
+		record(table.Grouping.Key("jane", 1)), record(table.Grouping.Key("market", 1)),
 	}
 	for _, leg := range f.legs {
-		records = append(records, record(store.Posting.Key(leg.Account, leg.Asset, string(leg.ID))))
+		records = append(records, record(table.Posting.Key(leg.Account, leg.Asset, string(leg.ID))))
 	}
 	if failed, err := f.projector.Project(t.Context(), records); failed != "" || err != nil {
 		t.Fatal(failed, err)
@@ -152,9 +152,9 @@ func newFixture(t testing.TB) *fixture {
 }
 
 // items returns every item of the table.
-func (f *fixture) items(t testing.TB) map[store.Key]store.Item {
+func (f *fixture) items(t testing.TB) map[table.Key]table.Item {
 	t.Helper()
-	all := map[store.Key]store.Item{}
+	all := map[table.Key]table.Item{}
 	pages := dynamodb.NewScanPaginator(f.client, &dynamodb.ScanInput{TableName: aws.String("books")})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
@@ -162,7 +162,7 @@ func (f *fixture) items(t testing.TB) map[store.Key]store.Item {
 			t.Fatal(err)
 		}
 		for _, item := range page.Items {
-			key, err := store.KeyOf(item)
+			key, err := table.KeyOf(item)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func (f *fixture) items(t testing.TB) map[store.Key]store.Item {
 }
 
 // record returns the stream record of a new item.
-func record(k store.Key) projections.Record {
+func record(k table.Key) projections.Record {
 	return projections.Record{SequenceNumber: k.SK, PK: k.PK, SK: k.SK}
 }
 

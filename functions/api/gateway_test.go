@@ -13,7 +13,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
 	"ledger.example/events"
-	"ledger.example/internal/access"
+	"ledger.example/functions/access"
 )
 
 // gatewayEvent returns a request of a gateway with changes.

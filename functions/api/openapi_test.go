@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ledger.example/ledger"
-	"ledger.example/tests/openapi"
+	"ledger.example/tests/harness/openapi"
 )
 
 // openapi.json has exactly the codes of the API, and an example of each.

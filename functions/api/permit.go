@@ -11,8 +11,8 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/access"
-	"ledger.example/internal/store"
+	"ledger.example/functions/access"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -38,7 +38,7 @@ func ruleRole(role access.Role) string { return "needs the role " + role.String(
 // unchecked returns the problem of a check that failed. The request is refused.
 func unchecked(err error) *problem {
 	code := ledger.CodeUnavailable
-	if errors.Is(err, store.ErrThrottled) {
+	if errors.Is(err, table.ErrThrottled) {
 		code = ledger.CodeThrottled
 	}
 	p := newProblem(code, "The caller's roles could not be read; try again shortly.")

@@ -14,7 +14,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -94,9 +94,9 @@ func problemOf(err error, write bool) *problem {
 	switch {
 	case write:
 		p = newProblem(ledger.CodeInternal, internalDetail)
-	case errors.Is(err, store.ErrThrottled):
+	case errors.Is(err, table.ErrThrottled):
 		p = newProblem(ledger.CodeThrottled, "The table throttles requests; try again shortly.")
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrConflict),
+	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrConflict),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		p = newProblem(ledger.CodeUnavailable, "The table could not be read; try again shortly.")
 	default:

@@ -16,7 +16,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	_ "ledger.example/tests/full" // fixes the seed
+	_ "ledger.example/tests/harness/full" // fixes the seed
 )
 
 // One answer of each kind must be equal to its golden text. testdata/answers.txt has their paths and bodies.

@@ -9,8 +9,8 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/access"
-	"ledger.example/internal/store"
+	"ledger.example/functions/access"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -216,7 +216,7 @@ func (r *request) withRight(grant func(by ledger.Authority) error) error {
 		}
 	}
 	err := grant(by())
-	if !errors.Is(err, store.ErrOutdated) {
+	if !errors.Is(err, table.ErrOutdated) {
 		return err
 	}
 	if denied := r.checkRole(r.ctx()); denied != nil {

@@ -9,7 +9,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/access"
+	"ledger.example/functions/access"
 	"ledger.example/projections"
 )
 

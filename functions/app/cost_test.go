@@ -22,7 +22,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/app"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // The own cost of a command is the cost of the ledger's code without the SDK and the store: the cost of a call of the
@@ -116,7 +116,7 @@ func BenchmarkOwnCost(b *testing.B) {
 type fakeStore struct {
 	client *dynamodb.Client
 	api    http.Handler
-	items  map[store.Key]store.Item
+	items  map[table.Key]table.Item
 	sent   atomic.Pointer[dynamodb.TransactWriteItemsInput] // the last one
 }
 
@@ -124,7 +124,7 @@ const books = "books"
 
 func newFakeStore(t testing.TB, metrics string) *fakeStore {
 	t.Helper()
-	s := &fakeStore{items: make(map[store.Key]store.Item)}
+	s := &fakeStore{items: make(map[table.Key]table.Item)}
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	for _, e := range []events.Event{
 		events.AssetRegistered{ID: "USD", Name: "US dollar", Scale: 2, Actor: "local", At: at},
@@ -132,13 +132,13 @@ func newFakeStore(t testing.TB, metrics string) *fakeStore {
 		events.AccountOpened{ID: "jane", Name: "Jane Doe", Profile: "{}", Actor: "local", At: at},
 		events.AccountOpened{ID: "joe", Name: "Joe Bloggs", Profile: "{}", Actor: "local", At: at},
 	} {
-		s.items[store.EventKey(e)] = store.EventItem(e)
+		s.items[table.EventKey(e)] = table.EventItem(e)
 	}
 	for _, account := range []string{"jane", "joe"} {
 		for _, asset := range []string{"USD", "AAPL"} {
-			key := store.Spend.Key(account, asset)
-			guard := store.Begin(key, store.Spend.Type)
-			guard[store.AttrSpent], guard[store.AttrChange] = store.Integer(0), store.Integer(1)
+			key := table.Spend.Key(account, asset)
+			guard := table.Begin(key, table.Spend.Type)
+			guard[table.AttrSpent], guard[table.AttrChange] = table.Integer(0), table.Integer(1)
 			s.items[key] = guard
 		}
 	}
@@ -165,9 +165,9 @@ func (s *fakeStore) instead(stack *middleware.Stack) error {
 			s.sent.Store(request)
 			out.Result = &dynamodb.TransactWriteItemsOutput{}
 		case *dynamodb.BatchGetItemInput:
-			found := &dynamodb.BatchGetItemOutput{Responses: make(map[string][]store.Item)}
+			found := &dynamodb.BatchGetItemOutput{Responses: make(map[string][]table.Item)}
 			for _, key := range request.RequestItems[books].Keys {
-				k, err := store.KeyOf(key)
+				k, err := table.KeyOf(key)
 				if err != nil {
 					return out, middleware.Metadata{}, err
 				}

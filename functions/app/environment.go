@@ -19,7 +19,7 @@ import (
 
 	"ledger.example/functions/api"
 	"ledger.example/functions/metrics"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -85,9 +85,9 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger, fur
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("environment: %s", strings.Join(faults, "; "))
 	}
-	client := store.NewClient(config)
+	client := table.NewClient(config)
 	if local {
-		if _, err := store.CheckTable(ctx, client, name); err != nil {
+		if _, err := table.CheckTable(ctx, client, name); err != nil {
 			return nil, err
 		}
 	}

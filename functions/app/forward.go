@@ -10,7 +10,7 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/internal/forward"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -55,7 +55,7 @@ func (s *Service) Forward(target string, deliver forward.Target) func(context.Co
 		f := forward.Forwarder{
 			Read: s.readJournal, Log: s.config.Log,
 			Deliver: func(_ context.Context, all []client.JournalEntry) ([]bool, error) { return deliver(begins, all) },
-			Keep:    forward.NewItem(store.NewTable(s.config.Client, s.config.Table), target),
+			Keep:    forward.NewItem(table.NewTable(s.config.Client, s.config.Table), target),
 		}
 		if err = rewind(ctx, f.Keep, in.Rewind); err != nil {
 			return all, err

@@ -19,7 +19,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/app"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // refolded is the number of postings in a benchmarked balance: enough for many pages and more than one write, and few
@@ -34,7 +34,7 @@ func BenchmarkRefold(b *testing.B) {
 	client := dynamodb.New(dynamodb.Options{Region: "us-east-1",
 		APIOptions: []func(*middleware.Stack) error{s.instead}})
 	keys := make(map[string]lambdaevents.DynamoDBAttributeValue)
-	for name, value := range map[string]string{store.AttrPK: s.partition, store.AttrSK: s.keys[refolded-1]} {
+	for name, value := range map[string]string{table.AttrPK: s.partition, table.AttrSK: s.keys[refolded-1]} {
 		keys[name] = lambdaevents.NewStringAttribute(value)
 	}
 	batch := lambdaevents.DynamoDBEvent{Records: []lambdaevents.DynamoDBEventRecord{{
@@ -65,7 +65,7 @@ func BenchmarkRefold(b *testing.B) {
 type postingStore struct {
 	partition  string
 	keys       []string // the sort keys, in order
-	items      []store.Item
+	items      []table.Item
 	projection string // that the items have
 	read       int    // postings read
 }
@@ -92,8 +92,8 @@ func newPostingStore(b *testing.B) *postingStore {
 			Description: "a description of usual length",
 			Legs: []events.Leg{{ID: ids[0], Account: "jane", Asset: "USD", Quantity: credit},
 				{ID: ids[1], Account: "joe", Asset: "USD", Quantity: debit}}}.Postings()[0]
-		key := store.EventKey(posting)
-		s.partition, s.keys, s.items = key.PK, append(s.keys, key.SK), append(s.items, store.EventItem(posting))
+		key := table.EventKey(posting)
+		s.partition, s.keys, s.items = key.PK, append(s.keys, key.SK), append(s.items, table.EventItem(posting))
 	}
 	return s
 }
@@ -127,7 +127,7 @@ func (s *postingStore) instead(stack *middleware.Stack) error {
 
 // query returns the postings between the bounds of the key condition.
 func (s *postingStore) query(q *dynamodb.QueryInput) *dynamodb.QueryOutput {
-	text := func(name string) string { return store.Read(q.ExpressionAttributeValues).Text(name) }
+	text := func(name string) string { return table.Read(q.ExpressionAttributeValues).Text(name) }
 	if text(":partition") != s.partition || q.IndexName != nil {
 		return &dynamodb.QueryOutput{}
 	}
@@ -147,7 +147,7 @@ func (s *postingStore) query(q *dynamodb.QueryInput) *dynamodb.QueryOutput {
 	s.read += limit - from
 	out := &dynamodb.QueryOutput{Items: s.items[from:limit], Count: int32(limit - from)}
 	if limit < through {
-		out.LastEvaluatedKey = store.KeyItem(store.Key{PK: s.partition, SK: s.keys[limit-1]})
+		out.LastEvaluatedKey = table.KeyItem(table.Key{PK: s.partition, SK: s.keys[limit-1]})
 	}
 	return out
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ledger.example/functions/access"
 	"ledger.example/functions/api"
 	"ledger.example/functions/metrics"
 	"ledger.example/functions/stream"
-	"ledger.example/internal/access"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -29,7 +29,7 @@ import (
 
 // Config configures a Service. Client, Table and Caller are required.
 type Config struct {
-	Client *dynamodb.Client // see store.NewClient
+	Client *dynamodb.Client // see table.NewClient
 	Table  string
 	Caller func(*http.Request) access.Caller // see api.Config
 	// Local refuses requests for hosts of other machines: see api.OwnHost. It is for callers that no gateway has
@@ -65,14 +65,14 @@ func New(c Config) (*Service, error) {
 	if c.Metrics != "" {
 		c.Log = slog.New(metrics.NewHandler(c.Log.Handler(), c.Metrics))
 	}
-	t := store.NewTable(c.Client, c.Table)
+	t := table.NewTable(c.Client, c.Table)
 	reader := projections.NewReader(t, c.Log)
 	projector := projections.NewProjector(t, nil, c.Log)
 	projector.RepairWith(repair.NewRebuilder(t, nil, c.Log))
 	return &Service{
 		config: c,
 		ledger: ledger.New(ledger.Config{
-			Table: store.NewTable(c.Client, c.Table), Projections: reader, Log: c.Log,
+			Table: table.NewTable(c.Client, c.Table), Projections: reader, Log: c.Log,
 		}),
 		lists:     projections.NewLists(t),
 		reader:    reader,

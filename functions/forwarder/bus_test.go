@@ -19,8 +19,8 @@ import (
 	"ledger.example/functions/app"
 	"ledger.example/internal/forward"
 	"ledger.example/internal/retry"
-	"ledger.example/tests/setup"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/setup"
+	"ledger.example/tests/harness/system"
 )
 
 // fake is a bus. It refuses an entry whose detail contains refuse, and takes the others of the request.

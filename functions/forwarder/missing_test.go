@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
 	"ledger.example/functions/app"
-	"ledger.example/internal/store"
-	"ledger.example/tests/setup"
-	"ledger.example/tests/system"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/setup"
+	"ledger.example/tests/harness/system"
 )
 
 // bridge answers as EventBridge does. PutEvents is answered 200 with ids and no failures, also for a bus that does not
@@ -107,7 +107,7 @@ func TestMissingBus(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.says) || all.Delivered != 0 {
 				t.Errorf("%d delivered to no bus, %v", all.Delivered, err)
 			}
-			if item := s.Contents()[store.Forwarded.Key("events")]; item != nil {
+			if item := s.Contents()[table.Forwarded.Key("events")]; item != nil {
 				t.Errorf("the cursor moved: %v", item)
 			}
 			if c.is.put > c.lostPut {

@@ -9,7 +9,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -33,8 +33,8 @@ func Handler(consume Consumer) Function {
 		for i, r := range e.Records {
 			batch[i] = projections.Record{
 				SequenceNumber: r.Change.SequenceNumber,
-				PK:             text(r.Change.Keys, store.AttrPK),
-				SK:             text(r.Change.Keys, store.AttrSK),
+				PK:             text(r.Change.Keys, table.AttrPK),
+				SK:             text(r.Change.Keys, table.AttrSK),
 				Removed:        r.EventName == string(lambdaevents.DynamoDBOperationTypeRemove),
 				Altered:        r.EventName == string(lambdaevents.DynamoDBOperationTypeModify),
 				Figures:        figures(r),
@@ -64,7 +64,7 @@ func check(e lambdaevents.DynamoDBEvent) error {
 		case lambdaevents.DynamoDBOperationTypeInsert, lambdaevents.DynamoDBOperationTypeModify,
 			lambdaevents.DynamoDBOperationTypeRemove:
 			keys := r.Change.Keys
-			if r.Change.SequenceNumber != "" && text(keys, store.AttrPK) != "" && text(keys, store.AttrSK) != "" {
+			if r.Change.SequenceNumber != "" && text(keys, table.AttrPK) != "" && text(keys, table.AttrSK) != "" {
 				return nil
 			}
 		}
@@ -78,12 +78,12 @@ func inserted(r lambdaevents.DynamoDBEventRecord) bool {
 
 // event decodes the image of a new event of the journal. It returns nil for any other record.
 func event(r lambdaevents.DynamoDBEventRecord) events.Event {
-	sk := text(r.Change.Keys, store.AttrSK)
-	if !inserted(r) || !store.IsJournaled(sk) {
+	sk := text(r.Change.Keys, table.AttrSK)
+	if !inserted(r) || !table.IsJournaled(sk) {
 		return nil
 	}
-	e, err := store.DecodeAttributes(attributes(r.Change.NewImage))
-	if err != nil || store.EventKey(e) != (store.Key{PK: text(r.Change.Keys, store.AttrPK), SK: sk}) {
+	e, err := table.DecodeAttributes(attributes(r.Change.NewImage))
+	if err != nil || table.EventKey(e) != (table.Key{PK: text(r.Change.Keys, table.AttrPK), SK: sk}) {
 		return nil
 	}
 	return e
@@ -92,7 +92,7 @@ func event(r lambdaevents.DynamoDBEventRecord) events.Event {
 // current decodes the image of a copy of an account's newest change. It returns nil for any other record, for one
 // without an image, and for a copy of a newer version.
 func current(r lambdaevents.DynamoDBEventRecord) *events.AccountChanged {
-	if !projections.IsWatched(text(r.Change.Keys, store.AttrSK)) || len(r.Change.NewImage) == 0 {
+	if !projections.IsWatched(text(r.Change.Keys, table.AttrSK)) || len(r.Change.NewImage) == 0 {
 		return nil
 	}
 	c, err := projections.Copied(attributes(r.Change.NewImage))
@@ -108,13 +108,13 @@ func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 		return nil
 	}
 	image, keys := r.Change.NewImage, r.Change.Keys
-	version, err := strconv.Atoi(stored(image[store.AttrForm], events.NumberField))
+	version, err := strconv.Atoi(stored(image[table.AttrForm], events.NumberField))
 	if err != nil {
 		return nil
 	}
-	account, asset, id, _ := store.Posting.Parse(store.Key{PK: text(keys, store.AttrPK), SK: text(keys, store.AttrSK)})
+	account, asset, id, _ := table.Posting.Parse(table.Key{PK: text(keys, table.AttrPK), SK: text(keys, table.AttrSK)})
 	f, err := events.DecodeFigures(events.StoredPosting{
-		Name: text(image, store.AttrType), Version: version, Checksum: text(image, store.AttrChecksum),
+		Name: text(image, table.AttrType), Version: version, Checksum: text(image, table.AttrChecksum),
 		Account: account, Asset: asset, ID: id,
 	}, func(name string, t events.FieldType) string { return stored(image[name], t) })
 	if err != nil {

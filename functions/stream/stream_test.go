@@ -13,7 +13,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/stream"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -78,7 +78,7 @@ func TestResponse(t *testing.T) {
 		{consumer{failed: "102"}, `{"batchItemFailures":[{"itemIdentifier":"102"}]}`},
 		{consumer{failed: "100", err: broken}, ""},
 	} {
-		out, err := stream.Handler(c.consumer.consume)(t.Context(), streamtest.Keys(store.Account.Key("jane")))
+		out, err := stream.Handler(c.consumer.consume)(t.Context(), streamtest.Keys(table.Account.Key("jane")))
 		if !errors.Is(err, c.consumer.err) {
 			t.Errorf("error %v, want %v", err, c.consumer.err)
 		}
@@ -142,7 +142,7 @@ func TestImagesAreDecoded(t *testing.T) {
 		"end": events.HoldEnded{Transaction: "h-1", Outcome: events.OutcomeReleased, Actor: "test", Legs: legs},
 	}
 	decoded := func(name string, change func(*lambdaevents.DynamoDBEventRecord)) (events.Event, *events.Figures) {
-		e, c := streamtest.Images(t, store.EventItem(all[name])), &consumer{}
+		e, c := streamtest.Images(t, table.EventItem(all[name])), &consumer{}
 		change(&e.Records[0])
 		streamtest.Deliver(t, stream.Handler(c.consume), e)
 		return c.batch[0].Event, c.batch[0].Figures
@@ -177,14 +177,14 @@ func TestImagesAreDecoded(t *testing.T) {
 	for _, name := range []string{"posting", "header", "end"} {
 		for attribute, value := range map[string]lambdaevents.DynamoDBAttributeValue{
 			"Transaction": text("t-2"), "Kind": text("transfers"), "Description": text("two"), "Checksum": none,
-			store.AttrType: text("Oops"), "Metadata": text("x"), "Legs": number("1"),
+			table.AttrType: text("Oops"), "Metadata": text("x"), "Legs": number("1"),
 		} {
-			if _, has := store.EventItem(all[name])[attribute]; has {
+			if _, has := table.EventItem(all[name])[attribute]; has {
 				change(name, attribute, value)
 			}
 		}
 		for _, value := range []lambdaevents.DynamoDBAttributeValue{number("2"), text("1"), none} {
-			change(name, store.AttrForm, value)
+			change(name, table.AttrForm, value)
 		}
 		for what, damage := range map[string]func(*lambdaevents.DynamoDBEventRecord){
 			"altered": func(r *lambdaevents.DynamoDBEventRecord) { r.EventName = "MODIFY" },
@@ -193,7 +193,7 @@ func TestImagesAreDecoded(t *testing.T) {
 				r.Change.NewImage = nil // as with StreamViewType KEYS_ONLY
 			},
 			"of another key": func(r *lambdaevents.DynamoDBEventRecord) {
-				for _, attribute := range []string{store.AttrPK, store.AttrSK} {
+				for _, attribute := range []string{table.AttrPK, table.AttrSK} {
 					r.Change.Keys[attribute] = text(r.Change.Keys[attribute].String() + "x")
 				}
 			},

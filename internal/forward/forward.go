@@ -25,7 +25,7 @@ import (
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/durable"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Cursor is how far a receiver got in the journal.
@@ -279,25 +279,25 @@ func (f *File) Store(_ context.Context, c Cursor) error {
 
 // Item keeps the cursor of a target in the table. It is not safe for concurrent use.
 type Item struct {
-	table   store.Table
+	table   table.Table
 	target  string
 	version int64 // of the stored cursor; 0: there is none
 }
 
 // NewItem returns the keeper of a target's cursor. target is an id.
-func NewItem(t store.Table, target string) *Item { return &Item{table: t, target: target} }
+func NewItem(t table.Table, target string) *Item { return &Item{table: t, target: target} }
 
-// Load implements Keeper. Errors: those of store.Table, and store.ErrMalformedItem.
+// Load implements Keeper. Errors: those of table.Table, and table.ErrMalformedItem.
 func (k *Item) Load(ctx context.Context) (c Cursor, err error) {
-	item, _, err := k.table.Get(ctx, store.Forwarded.Key(k.target), store.Strong)
+	item, _, err := k.table.Get(ctx, table.Forwarded.Key(k.target), table.Strong)
 	if err != nil || item == nil {
 		return c, err
 	}
-	r := store.Open(item, store.Forwarded.Type)
-	c.After, k.version = r.Text(store.AttrAfter), r.Integer(store.AttrVersion)
-	if item[store.AttrAt] != nil {
-		if c.At, err = events.ParseTime(r.Text(store.AttrAt)); err != nil {
-			r.Fail(store.AttrAt, err.Error())
+	r := table.Open(item, table.Forwarded.Type)
+	c.After, k.version = r.Text(table.AttrAfter), r.Integer(table.AttrVersion)
+	if item[table.AttrAt] != nil {
+		if c.At, err = events.ParseTime(r.Text(table.AttrAt)); err != nil {
+			r.Fail(table.AttrAt, err.Error())
 		}
 	}
 	return c, r.Err()
@@ -305,18 +305,18 @@ func (k *Item) Load(ctx context.Context) (c Cursor, err error) {
 
 // Store implements Keeper. c.From is not stored.
 func (k *Item) Store(ctx context.Context, c Cursor) error {
-	item := store.Begin(store.Forwarded.Key(k.target), store.Forwarded.Type)
-	item[store.AttrAfter], item[store.AttrVersion] = store.String(c.After), store.Integer(k.version+1)
+	item := table.Begin(table.Forwarded.Key(k.target), table.Forwarded.Type)
+	item[table.AttrAfter], item[table.AttrVersion] = table.String(c.After), table.Integer(k.version+1)
 	if !c.At.IsZero() {
-		item[store.AttrAt] = store.String(events.FormatTime(c.At))
+		item[table.AttrAt] = table.String(events.FormatTime(c.At))
 	}
-	w := store.Write{Item: item, If: store.IfAbsent}
+	w := table.Write{Item: item, If: table.IfAbsent}
 	if k.version > 0 {
-		w.If, w.Names = "#version = :version", map[string]string{"#version": store.AttrVersion}
-		w.Values = store.Item{":version": store.Integer(k.version)}
+		w.If, w.Names = "#version = :version", map[string]string{"#version": table.AttrVersion}
+		w.Values = table.Item{":version": table.Integer(k.version)}
 	}
 	_, err := k.table.Write(ctx, w)
-	if _, refused := errors.AsType[*store.Refused](err); refused {
+	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return ErrMoved
 	}
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	_ "ledger.example/tests/full" // fixes the seed
+	_ "ledger.example/tests/harness/full" // fixes the seed
 )
 
 // read returns the fields of CSV with one row, by RFC 4180. Package encoding/csv drops carriage returns.

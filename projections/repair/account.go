@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -35,8 +35,8 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	b = b.recordHolds()
 	assets, strays, err := []string{scope.Asset}, []Stray(nil), error(nil)
 	if scope.Asset == "" {
-		assets, strays, err = b.namesIn(ctx, store.Account.PK(account), store.Posting.NextAfter,
-			store.Balance.NextAfter, store.Segment.NextAfter)
+		assets, strays, err = b.namesIn(ctx, table.Account.PK(account), table.Posting.NextAfter,
+			table.Balance.NextAfter, table.Segment.NextAfter)
 		if err != nil {
 			return err
 		}
@@ -70,18 +70,18 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 // namesIn lists the assets that the keys of a partition name within these ranges, ascending. Keys with malformed ids
 // are strays.
 func (b *Rebuilder) namesIn(
-	ctx context.Context, partition string, ranges ...func(after string) store.Range,
+	ctx context.Context, partition string, ranges ...func(after string) table.Range,
 ) (names []string, strays []Stray, err error) {
 	for _, after := range ranges {
 		for name := ""; ; {
 			key, err := b.firstKey(ctx, partition, after(name))
-			if errors.Is(err, store.ErrAbsent) {
+			if errors.Is(err, table.ErrAbsent) {
 				break
 			}
 			if err != nil {
 				return nil, nil, fmt.Errorf("list keys of %s: %w", partition, err)
 			}
-			if name = store.FirstID(key.SK); events.ValidID(name) {
+			if name = table.FirstID(key.SK); events.ValidID(name) {
 				names = append(names, name)
 			} else {
 				strays = append(strays, malformed(key))
@@ -108,7 +108,7 @@ func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 		if err != nil || found.Fault == nil && found.Value == s {
 			return err
 		}
-		report.Differences = []Difference{differenceOf(store.Summary.Key(account), found, s)}
+		report.Differences = []Difference{differenceOf(table.Summary.Key(account), found, s)}
 		s.Version++
 		if _, err := b.table.Write(ctx, projections.SummaryForm.Replace(s, found.Revision)); err != nil {
 			return fmt.Errorf("write summary: %w", err)
@@ -120,13 +120,13 @@ func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 
 // countSummary computes an account's summary from its balances at the version of the stored summary. It leaves out the
 // balance of the asset except ("": none). It makes a few requests for each asset. It finds assets also through
-// postings: a balance that is being created may not be visible yet. Errors: errMalformedBalance; those of store.Table;
-// store.ErrConflict if the summary changed.
+// postings: a balance that is being created may not be visible yet. Errors: errMalformedBalance; those of table.Table;
+// table.ErrConflict if the summary changed.
 func (b *Rebuilder) countSummary(
 	ctx context.Context, stored Stored[projections.Summary], except string,
 ) (projections.Summary, error) {
 	s := projections.Summary{Account: stored.Value.Account, Version: stored.Value.Version}
-	assets, _, err := b.namesIn(ctx, store.Account.PK(s.Account), store.Posting.NextAfter, store.Balance.NextAfter)
+	assets, _, err := b.namesIn(ctx, table.Account.PK(s.Account), table.Posting.NextAfter, table.Balance.NextAfter)
 	if err != nil {
 		return s, err
 	}
@@ -136,7 +136,7 @@ func (b *Rebuilder) countSummary(
 			return s, fmt.Errorf("read summary and balances: %w", err)
 		}
 		if now.Revision != stored.Revision {
-			return s, fmt.Errorf("summary changed: %w", store.ErrConflict)
+			return s, fmt.Errorf("summary changed: %w", table.ErrConflict)
 		}
 		for _, found := range balances {
 			switch balance := found.Value; {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -29,7 +29,7 @@ func (b *book) rebuildBeside(beforeBalance bool, then func()) repair.Report {
 	if beforeBalance {
 		hooked.BeforeBalance = func(events.Pair) error { once(); return nil }
 	} else {
-		hooked.AfterPostings = func(page []store.Item) ([]store.Item, error) { once(); return page, nil }
+		hooked.AfterPostings = func(page []table.Item) ([]table.Item, error) { once(); return page, nil }
 	}
 	_, rebuilder := on(hooked, b.Clock, tuning)
 	report := rebuilder.Balance(b.Context(), jane)
@@ -177,8 +177,8 @@ func (h *beside) run(loses bool) {
 	_, rebuilder := on(&viewstest.Hooked{
 		Table:         h.Table,
 		BeforeBalance: func(events.Pair) error { h.step(); return nil },
-		AfterPostings: func(page []store.Item) ([]store.Item, error) { sometimes(); return page, nil },
-		BeforeWrite:   func(int, []store.Write) error { sometimes(); return nil },
+		AfterPostings: func(page []table.Item) ([]table.Item, error) { sometimes(); return page, nil },
+		BeforeWrite:   func(int, []table.Write) error { sometimes(); return nil },
 	}, h.Clock, tuning)
 	wrong := 0
 	scope := repair.Scope{Account: "jane", DryRun: loses || h.IntN(2) == 0}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -44,7 +44,7 @@ import (
 // the rebuild read its stretch. So a balance that was wrong is rebuilt a second time, now with correct counts stored.
 //
 // The summary changes by the difference of the balance's share. Account recomputes it afterwards. Errors in the report:
-// those of store.Table; store.ErrConflict after too many conflicts.
+// those of table.Table; table.ErrConflict after too many conflicts.
 func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 	r := &rebuild{
 		Rebuilder: b, key: k, report: Report{Target: projections.Target{Account: k.Account, Asset: k.Asset}},
@@ -54,7 +54,7 @@ func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 	attempt := func() error {
 		for {
 			saves := r.saves
-			if err := r.attempt(ctx); r.saves == saves || !store.NeedsReread(err) {
+			if err := r.attempt(ctx); r.saves == saves || !table.NeedsReread(err) {
 				return err
 			} // an attempt that saved something made progress: it does not count
 		}
@@ -146,7 +146,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	if err := r.countOn(ctx, "", r.settled, r.tuning.Stretch); err != nil {
 		return err
 	}
-	key, becomes := store.Balance.Key(r.key.Account, r.key.Asset), r.balance
+	key, becomes := table.Balance.Key(r.key.Account, r.key.Asset), r.balance
 	if c.balance.Exists && becomes.Head.Count == 0 {
 		// Only a posting creates a balance.
 		r.report.Strays = append(r.report.Strays, Stray{key,
@@ -166,7 +166,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 		return nil
 	}
 	behind := allBehind(r.pending)
-	if err := r.save(ctx, r.balance); !behind || !errors.Is(err, store.ErrConflict) {
+	if err := r.save(ctx, r.balance); !behind || !errors.Is(err, table.ErrConflict) {
 		return err
 	}
 	return nil // a concurrent refold counts the recent postings
@@ -241,7 +241,7 @@ func (r *rebuild) close(ctx context.Context, s projections.Segment) (err error) 
 	r.parts = append(r.parts, s)
 	if stored := r.chain.segments[s.Through]; !stored.Exists || stored.Fault != nil || stored.Value != s {
 		r.segments, r.bases = append(r.segments, s), append(r.bases, r.balance.Base)
-		d := differenceOf(store.Segment.Key(s.Account, s.Asset, string(s.Through)), stored, s)
+		d := differenceOf(table.Segment.Key(s.Account, s.Asset, string(s.Through)), stored, s)
 		if stored.Exists && stored.Fault == nil && stored.Value.After == s.After {
 			d.CountsMore = stored.Value.Count > s.Count
 			if d.Behind, err = r.isFoldLate(ctx, stored.Value.Fold, s.Fold, s.After); err != nil {
@@ -294,13 +294,13 @@ func (r *rebuild) write(ctx context.Context, b projections.Balance, n int) error
 		change.Summary, change.SummaryRevision = &s, &found.Revision
 	}
 	err := r.views.Write(ctx, change)
-	if err != nil && !errors.Is(err, store.ErrUnknownOutcome) {
+	if err != nil && !errors.Is(err, table.ErrUnknownOutcome) {
 		return fmt.Errorf("write balance: %w", err)
 	}
 	var left []Difference
 	for _, d := range r.pending {
 		isWritten := func(s projections.Segment) bool {
-			return d.Key == store.Segment.Key(s.Account, s.Asset, string(s.Through))
+			return d.Key == table.Segment.Key(s.Account, s.Asset, string(s.Through))
 		}
 		if n < len(r.segments) && !slices.ContainsFunc(change.Segments, isWritten) {
 			left = append(left, d)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -58,7 +58,7 @@ func TestRebuildKeepsBackdatedPostingsShown(t *testing.T) {
 			}
 			seal := b.Stored(jane).Seal.Through
 			writes := 0
-			_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []store.Write) error {
+			_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(write int, _ []table.Write) error {
 				shown = max(shown, strong(fmt.Sprintf("before write %d", write)))
 				writes++
 				return nil
@@ -87,7 +87,7 @@ func TestSegmentWithAnUnsettledEndIsNotKept(t *testing.T) {
 	report := b.rebuilder.Balance(t.Context(), jane)
 	b.Must(report.Err)
 	want := []repair.Stray{{
-		Key: store.Segment.Key("jane", "USD", string(ksuid(4000))), Why: "the segment ends after the settled postings",
+		Key: table.Segment.Key("jane", "USD", string(ksuid(4000))), Why: "the segment ends after the settled postings",
 	}}
 	viewstest.Same(t, "strays", report.Strays, want)
 	b.PostOnes(jane, 3500) // minted 1.5 s ago
@@ -95,7 +95,7 @@ func TestSegmentWithAnUnsettledEndIsNotKept(t *testing.T) {
 	b.Must(err)
 	viewstest.Same(t, "a strong read", read.Head, ones(4000, 5))
 
-	b.Time = b.Time.Add(store.SettleWindow) // now nothing can be committed below its end
+	b.Time = b.Time.Add(table.SettleWindow) // now nothing can be committed below its end
 	report = b.rebuilder.Balance(t.Context(), jane)
 	b.Must(report.Err)
 	viewstest.Same(t, "strays once it is settled", len(report.Strays), 0)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -40,7 +40,7 @@ func segmented(t *testing.T) *book {
 }
 
 // on returns a projector and a rebuilder on a table.
-func on(t store.Table, clock func() time.Time, tuning projections.Tuning) (*projections.Projector, *repair.Rebuilder) {
+func on(t table.Table, clock func() time.Time, tuning projections.Tuning) (*projections.Projector, *repair.Rebuilder) {
 	t = viewstest.Strong(t)
 	p, b := projections.NewProjector(t, clock, quietly), repair.NewRebuilder(t, clock, quietly)
 	p.RepairWith(b)

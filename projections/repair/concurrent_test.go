@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -19,7 +19,7 @@ func (b *book) rebuildWith(then func()) {
 	b.Helper()
 	var once sync.Once
 	_, rebuilder := on(&viewstest.Hooked{Table: b.Table,
-		AfterPostings: func(page []store.Item) ([]store.Item, error) {
+		AfterPostings: func(page []table.Item) ([]table.Item, error) {
 			once.Do(then)
 			return page, nil
 		}}, b.Clock, tuning)
@@ -143,7 +143,7 @@ func TestRebuildOfAHotBalance(t *testing.T) {
 			}
 			read := 0
 			_, rebuilder := on(&viewstest.Hooked{Table: b.Table,
-				AfterPostings: func(page []store.Item) ([]store.Item, error) {
+				AfterPostings: func(page []table.Item) ([]table.Item, error) {
 					if read += len(page); read >= 60 {
 						read = 0
 						now := b.Stored(jane)
@@ -169,7 +169,7 @@ func TestInterruptedRebuildLeavesTheBaseAtTheLastSegment(t *testing.T) {
 	b.Damage().Balance(wrong)
 	_, rebuilder := on(viewstest.CutOff(b.Table), b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
 	report := rebuilder.Balance(t.Context(), jane)
-	ofBalance := func(d repair.Difference) bool { return store.Balance.Is(d.Key.SK) } // which is not written yet
+	ofBalance := func(d repair.Difference) bool { return table.Balance.Is(d.Key.SK) } // which is not written yet
 	if !errors.Is(report.Err, viewstest.ErrCut) || slices.ContainsFunc(report.Differences, ofBalance) {
 		t.Fatalf("%+v", report)
 	}
@@ -189,7 +189,7 @@ func TestRebuildFoldsAgainAboveTheBase(t *testing.T) {
 	}
 	tuned := projections.Tuning{Stretch: 4, Segments: 1}
 	var once sync.Once
-	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(int, []store.Write) error {
+	_, rebuilder := on(&viewstest.Hooked{Table: b.Table, BeforeWrite: func(int, []table.Write) error {
 		once.Do(func() {
 			late := b.PostOnes(jane, 37)[0]
 			_, second := on(viewstest.CutOff(b.Table), b.Clock, tuned)

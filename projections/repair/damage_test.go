@@ -10,11 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // damaged is a store with a random, partly projected history, to which random damage is done.
@@ -120,7 +120,7 @@ func (d *damaged) damage() {
 	damage := d.store.Damage()
 	if len(segments) > 0 && rapid.Bool().Draw(d.T, "of a segment") {
 		s := rapid.SampledFrom(segments).Draw(d.T, "segment")
-		key := store.Segment.Key(s.Account, s.Asset, string(s.Through))
+		key := table.Segment.Key(s.Account, s.Asset, string(s.Through))
 		changed := func(change func()) func() { return func() { change(); damage.Segment(s) } }
 		d.one(
 			func() { damage.LoseSegment(s) },
@@ -139,11 +139,11 @@ func (d *damaged) damage() {
 		)
 		return
 	}
-	key, there := store.Balance.Key(k.Account, k.Asset), d.balance(k).Exists
+	key, there := table.Balance.Key(k.Account, k.Asset), d.balance(k).Exists
 	changed := func(change func()) func() {
 		return func() { b.Version = max(1, b.Version); change(); damage.Balance(b) }
 	}
-	spoiled := func(spoil func(store.Key)) func() {
+	spoiled := func(spoil func(table.Key)) func() {
 		return func() {
 			if there {
 				spoil(key)
@@ -177,7 +177,7 @@ func (d *damaged) damageSummary(account string) {
 	case how == 0:
 		damage.LoseSummary(account)
 	case how == 1 && found.Exists:
-		damage.Spoil(store.Summary.Key(account))
+		damage.Spoil(table.Summary.Key(account))
 	default:
 		s := found.Value
 		s.Version, s.Assets, s.First = max(1, s.Version), 7, ksuid(1)
@@ -195,7 +195,7 @@ func (d *damaged) damageMembership() {
 		damage.Membership(projections.Membership{Account: "jane", User: user, Role: events.RoleOwner, Number: 99})
 	case 2:
 		if _, there := d.members[user]; there {
-			damage.Spoil(store.Membership.Key("jane", user))
+			damage.Spoil(table.Membership.Key("jane", user))
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
 // Difference is an item of a projection that differs from the result of its events.
 type Difference struct {
-	Key    store.Key
+	Key    table.Key
 	Absent bool    // the item is missing
 	Fault  string  // see Stored; "": none
 	Fields []Field // that differ
@@ -37,12 +37,12 @@ type Field struct {
 // Stray is an item under a projection's key that should not exist. No rebuild can repair it, as nothing is ever
 // deleted.
 type Stray struct {
-	Key store.Key
+	Key table.Key
 	Why string
 }
 
 // differenceOf compares the stored item with its correct value, field by field.
-func differenceOf[T any](key store.Key, found Stored[T], becomes T) Difference {
+func differenceOf[T any](key table.Key, found Stored[T], becomes T) Difference {
 	d := Difference{Key: key, Absent: !found.Exists}
 	if found.Fault != nil {
 		d.Fault = found.Fault.Error()

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -32,7 +32,7 @@ func (b *Rebuilder) SummaryAnd(ctx context.Context, account string, assets ...st
 
 // Rebuild rebuilds the items of a target. It returns the first error.
 func (b *Rebuilder) Rebuild(ctx context.Context, t projections.Target) error {
-	for _, r := range b.target(ctx, t, make(map[store.Key]bool)) {
+	for _, r := range b.target(ctx, t, make(map[table.Key]bool)) {
 		if r.Err != nil {
 			return r.Err
 		}
@@ -44,7 +44,7 @@ func (b *Rebuilder) Rebuild(ctx context.Context, t projections.Target) error {
 func (b *Rebuilder) StoredMembership(ctx context.Context, of projections.Membership) (
 	Stored[projections.Membership], error,
 ) {
-	key := store.Membership.Key(of.Account, of.User)
+	key := table.Membership.Key(of.Account, of.User)
 	found, _, _, err := snapshot(ctx, b.table, key, projections.MembershipForm, nil, projections.MembershipForm)
 	return found, err
 }

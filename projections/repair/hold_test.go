@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -61,19 +61,19 @@ func holdTarget(id string) projections.Target {
 }
 
 // keyOf is the key of jane's entry of a hold.
-func keyOf(h events.TransactionPosted) store.Key { return store.Hold.Key("jane", string(h.Legs[0].ID)) }
+func keyOf(h events.TransactionPosted) table.Key { return table.Hold.Key("jane", string(h.Legs[0].ID)) }
 
 // hookedHolds is a table that calls afterHold after each read of a hold, and before each read of an entry. Its error
 // replaces what was read.
 type hookedHolds struct {
-	store.Table
+	table.Table
 	afterHold func() error
 }
 
-// Get implements store.Table.
-func (m hookedHolds) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
-	_, _, ofAccount := store.Hold.Parse(k)
-	if _, _, ok := store.OpenHold.Parse(k); ok || ofAccount {
+// Get implements table.Table.
+func (m hookedHolds) Get(ctx context.Context, k table.Key, c table.Consistency) (table.Item, time.Time, error) {
+	_, _, ofAccount := table.Hold.Parse(k)
+	if _, _, ok := table.OpenHold.Parse(k); ok || ofAccount {
 		if err := m.afterHold(); err != nil {
 			return nil, time.Time{}, err
 		}
@@ -81,9 +81,9 @@ func (m hookedHolds) Get(ctx context.Context, k store.Key, c store.Consistency) 
 	return m.Table.Get(ctx, k, c)
 }
 
-// BatchGet implements store.Table.
-func (m hookedHolds) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
-	[]store.Item, time.Time, error,
+// BatchGet implements table.Table.
+func (m hookedHolds) BatchGet(ctx context.Context, keys []table.Key, c table.Consistency) (
+	[]table.Item, time.Time, error,
 ) {
 	items, at, err := m.Table.BatchGet(ctx, keys, c)
 	return items, at, cmp.Or(m.afterHold(), err)
@@ -105,7 +105,7 @@ func afterRead(t *testing.T, nth int, do func(*book) error) (b *book, reads *int
 // A rebuild retries any read of a hold that the store throttles.
 func TestHoldsAreRebuiltWhileTheStoreThrottles(t *testing.T) {
 	for nth := range 8 {
-		b, _ := afterRead(t, nth, func(*book) error { return store.ErrThrottled })
+		b, _ := afterRead(t, nth, func(*book) error { return table.ErrThrottled })
 		b.Place(viewstest.Held("h1", 1))
 		b.rebuilt(false)
 		viewstest.Same(t, "held", b.HoldsOf("jane", "held"), []string{"h1"})

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -16,8 +16,8 @@ import (
 
 // isLate implements the same rule as the audit, and is tested with the same cases.
 func TestLateFolds(t *testing.T) {
-	for _, c := range storetest.Cases() {
-		sum := func(s storetest.Sums, end int) projections.Fold {
+	for _, c := range tabletest.Cases() {
+		sum := func(s tabletest.Sums, end int) projections.Fold {
 			return projections.Fold{
 				Through: ksuid(end), Count: s.Count, Credits: events.NewAmount(s.Credits), Debits: events.NewAmount(s.Debits),
 				Expenditure: events.NewAmount(s.Expenditure),
@@ -27,7 +27,7 @@ func TestLateFolds(t *testing.T) {
 		if c.ElsewhereEnd {
 			stored.Through = ksuid(8)
 		}
-		if got := repair.IsLate(stored, sum(c.Found, 9), sum(c.Young, 9)); got != (c.Want == storetest.Late) {
+		if got := repair.IsLate(stored, sum(c.Found, 9), sum(c.Young, 9)); got != (c.Want == tabletest.Late) {
 			t.Errorf("%s: late %t, wanted %s", c.Name, got, c.Want)
 		}
 	}
@@ -48,7 +48,7 @@ func (b *book) project(ids ...events.KSUID) {
 	b.Helper()
 	var batch []projections.Record
 	for i, id := range ids {
-		key := store.Posting.Key("jane", "USD", string(id))
+		key := table.Posting.Key("jane", "USD", string(id))
 		batch = append(batch, projections.Record{
 			SequenceNumber: fmt.Sprint(i), PK: key.PK, SK: key.SK,
 			Figures: &events.Figures{Quantity: events.NewAmount(1), Cost: events.NewAmount(2)},
@@ -115,7 +115,7 @@ func TestLatePostingBelowTheSealIsNotWrong(t *testing.T) {
 	}
 	b.PostOnes(jane, recent+3)
 	differences := b.dry()
-	segment, balance := store.Segment.Key("jane", "USD", string(ksuid(recent+6))), store.Balance.Key("jane", "USD")
+	segment, balance := table.Segment.Key("jane", "USD", string(ksuid(recent+6))), table.Balance.Key("jane", "USD")
 	if len(differences) != 2 || differences[0].Key != segment || differences[1].Key != balance || !differences[0].Behind || !differences[1].Behind {
 		t.Errorf("%+v", differences)
 	}
@@ -124,15 +124,15 @@ func TestLatePostingBelowTheSealIsNotWrong(t *testing.T) {
 // A rebuild's write is conditional on the item being unchanged, even if the item has no usable version.
 func TestRevisionsOfMalformedVersions(t *testing.T) {
 	b := newBook(t)
-	for _, version := range []store.Item{
-		{}, {store.AttrVersion: store.Integer(7)}, {store.AttrVersion: store.String("x")},
-		{store.AttrVersion: store.Digits("9223372036854775807")}, {store.AttrVersion: store.Flag(false)},
-		{store.AttrVersion: store.Map(store.Item{})}, {store.AttrVersion: store.Maps(nil)},
+	for _, version := range []table.Item{
+		{}, {table.AttrVersion: table.Integer(7)}, {table.AttrVersion: table.String("x")},
+		{table.AttrVersion: table.Digits("9223372036854775807")}, {table.AttrVersion: table.Flag(false)},
+		{table.AttrVersion: table.Map(table.Item{})}, {table.AttrVersion: table.Maps(nil)},
 	} {
-		for name, value := range store.KeyItem(store.Balance.Key(jane.Account, jane.Asset)) {
+		for name, value := range table.KeyItem(table.Balance.Key(jane.Account, jane.Asset)) {
 			version[name] = value
 		}
-		_, err := b.Table.Write(t.Context(), store.Write{Item: version})
+		_, err := b.Table.Write(t.Context(), table.Write{Item: version})
 		b.Must(err)
 		found, _, _, err := b.rebuilder.BalanceAnd(t.Context(), jane)
 		if err != nil || !found.Exists || found.Fault == nil {
@@ -142,7 +142,7 @@ func TestRevisionsOfMalformedVersions(t *testing.T) {
 		if err := b.Write(t.Context(), change); err != nil {
 			t.Errorf("version %v: %v", version, err)
 		}
-		if err := b.Write(t.Context(), change); !errors.Is(err, store.ErrConflict) {
+		if err := b.Write(t.Context(), change); !errors.Is(err, table.ErrConflict) {
 			t.Errorf("version %v was replaced twice: %v", version, err)
 		}
 		if stored := b.Stored(jane); stored.Version != 101 {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -49,12 +49,12 @@ func (r *Run) lists(ctx context.Context) error {
 	}
 	running, runCtx := errgroup.WithContext(ctx)
 	for part := range listParts {
-		s := store.Scan{
+		s := table.Scan{
 			Part: part, Parts: listParts,
-			Types: append(store.JournaledTypes(), store.Listed.Type, store.OpenHold.Type),
+			Types: append(table.JournaledTypes(), table.Listed.Type, table.OpenHold.Type),
 		}
 		running.Go(func() error {
-			return l.scan(runCtx, s, func(p store.Page) error { return l.page(runCtx, p.Items) })
+			return l.scan(runCtx, s, func(p table.Page) error { return l.page(runCtx, p.Items) })
 		})
 	}
 	if err := running.Wait(); err != nil {
@@ -67,21 +67,21 @@ func (r *Run) lists(ctx context.Context) error {
 }
 
 // page compares a page of the table with the lists and the journal.
-func (l *lists) page(ctx context.Context, items []store.Item) error {
-	wanted := make(map[store.Key]projections.Row)
-	var listed, open []store.Item
+func (l *lists) page(ctx context.Context, items []table.Item) error {
+	wanted := make(map[table.Key]projections.Row)
+	var listed, open []table.Item
 	headers := int64(0)
 	for _, item := range items {
-		key := store.ItemKey(item)
-		switch store.TextOf(item[store.AttrType]) {
-		case store.Listed.Type:
+		key := table.ItemKey(item)
+		switch table.TextOf(item[table.AttrType]) {
+		case table.Listed.Type:
 			listed = append(listed, item)
 			continue
-		case store.OpenHold.Type:
+		case table.OpenHold.Type:
 			open = append(open, item)
 			continue
 		}
-		e, err := store.DecodeEvent(item)
+		e, err := table.DecodeEvent(item)
 		if err != nil {
 			l.run.report(Report{Err: fmt.Errorf("item %s %s: %w", key.PK, key.SK, err)})
 			continue
@@ -90,7 +90,7 @@ func (l *lists) page(ctx context.Context, items []store.Item) error {
 		if header, ok := e.(events.TransactionPosted); ok {
 			headers++
 			for _, row := range projections.ListedRows(header, l.run.Indexed) {
-				wanted[store.ItemKey(row.Value.(store.Item))] = row
+				wanted[table.ItemKey(row.Value.(table.Item))] = row
 			}
 		}
 	}
@@ -112,13 +112,13 @@ func (l *lists) page(ctx context.Context, items []store.Item) error {
 }
 
 // wanted rebuilds the entries that headers have in the lists, unless they are stored.
-func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[store.Key]projections.Row) error {
-	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), store.BatchGetKeys) {
-		stored := make(map[store.Key]store.Item, len(keys))
+func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[table.Key]projections.Row) error {
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
+		stored := make(map[table.Key]table.Item, len(keys))
 		err := l.retry(ctx, func() error {
-			items, _, err := l.table.BatchGet(ctx, keys, store.Strong)
+			items, _, err := l.table.BatchGet(ctx, keys, table.Strong)
 			for _, item := range items {
-				stored[store.ItemKey(item)] = item
+				stored[table.ItemKey(item)] = item
 			}
 			return err
 		})
@@ -127,7 +127,7 @@ func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[store.Key]p
 		}
 		for _, key := range keys {
 			row := wanted[key]
-			if differs(stored[key], row.Value.(store.Item)) == nil {
+			if differs(stored[key], row.Value.(table.Item)) == nil {
 				continue
 			}
 			if err := l.item(ctx, b, projections.Listings, key, &row); err != nil {
@@ -139,22 +139,22 @@ func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[store.Key]p
 }
 
 // transactionsAtOnce is how many transactions are read in one request, each with its end.
-const transactionsAtOnce = store.BatchGetKeys / 2
+const transactionsAtOnce = table.BatchGetKeys / 2
 
 // hasOwner reports whether an entry has a transaction: Account rebuilds that of a hold.
-func hasOwner(becomes store.Item) bool { return !store.Read(becomes).OptionalFlag(store.AttrVoid) }
+func hasOwner(becomes table.Item) bool { return !table.Read(becomes).OptionalFlag(table.AttrVoid) }
 
 // isWanted reports whether an entry is in an indexed list: its header's page rebuilds it.
-func (l *lists) isWanted(becomes store.Item) bool {
-	name, _, _, _, byValue := store.ListedMetadata.Parse(store.ItemKey(becomes))
+func (l *lists) isWanted(becomes table.Item) bool {
+	name, _, _, _, byValue := table.ListedMetadata.Parse(table.ItemKey(becomes))
 	return hasOwner(becomes) && (!byValue || slices.Contains(l.run.Indexed, name))
 }
 
 // stored rebuilds stored items of a view that differ from what entry makes of their transactions. Those that are
 // rebuilt elsewhere are left out. Those of malformed keys are left to the audit. A transaction that cannot be read is
 // reported, and its items stay.
-func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View, items []store.Item,
-	entry func(store.Key, projections.Transaction) store.Item, isElsewhere func(becomes store.Item) bool,
+func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View, items []table.Item,
+	entry func(table.Key, projections.Transaction) table.Item, isElsewhere func(becomes table.Item) bool,
 ) error {
 	for some := range slices.Chunk(items, transactionsAtOnce) {
 		ids := make(map[string]bool, len(some))
@@ -165,7 +165,7 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 		}
 		var found map[string]projections.Transaction
 		err := l.retry(ctx, func() (err error) {
-			found, err = projections.TransactionsByID(ctx, l.table, ids, store.Strong)
+			found, err = projections.TransactionsByID(ctx, l.table, ids, table.Strong)
 			return err
 		})
 		switch {
@@ -183,7 +183,7 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 			continue
 		}
 		for _, item := range some {
-			key := store.ItemKey(item)
+			key := table.ItemKey(item)
 			t, ok := view.Owner(item)
 			becomes := entry(key, found[t.Hold])
 			if !ok || isElsewhere(becomes) || differs(item, becomes) == nil {
@@ -198,7 +198,7 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 }
 
 // item rebuilds and reports an item. Error: one that ends the run.
-func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, key store.Key, known *projections.Row,
+func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, key table.Key, known *projections.Row,
 ) error {
 	report := b.item(ctx, Report{}, view, key, known, l.run.Scope.DropMissing)
 	if endsRun(ctx, report.Err) {
@@ -213,5 +213,5 @@ func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, 
 
 // endsRun reports whether an error is not about one item.
 func endsRun(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || store.IsTableWide(err) || errors.Is(err, store.ErrThrottled))
+	return err != nil && (ctx.Err() != nil || table.IsTableWide(err) || errors.Is(err, table.ErrThrottled))
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -31,7 +31,7 @@ const (
 // hashOf returns a hash of an entry. The probability of a collision among 100 million entries is about 1 in 3,000.
 func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 	return maphash.Comparable(l.seed, struct {
-		event store.Key
+		event table.Key
 		at    int64
 	}{e.Event, e.At.UnixMicro()})
 }
@@ -60,13 +60,13 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 
 // pages calls each for the pages of the journal after a KSUID. Errors: also those of each.
 func (l *lists) pages(ctx context.Context, after events.KSUID, each func(Stored[projections.JournalPage]) error) error {
-	q := store.Query{
-		Partition: store.Journal.PK(), Within: store.Journal.All().After(string(after)), Consistency: store.Strong,
+	q := table.Query{
+		Partition: table.Journal.PK(), Within: table.Journal.All().After(string(after)), Consistency: table.Strong,
 	}
-	for item, err := range store.All(ctx, l.retried(), q) {
+	for item, err := range table.All(ctx, l.retried(), q) {
 		var p Stored[projections.JournalPage]
 		if err == nil {
-			p, err = inspect(store.ItemKey(item), item, projections.JournalForm)
+			p, err = inspect(table.ItemKey(item), item, projections.JournalForm)
 		}
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
@@ -169,9 +169,9 @@ func (l *lists) mendPages(ctx context.Context) error {
 // mendOrVoid writes an altered page as it must be, if each of its entries has an event. So a digest that has sealed the
 // page still finds them there. Any other altered page becomes void.
 func (l *lists) mendOrVoid(ctx context.Context, id events.KSUID) error {
-	var item store.Item
+	var item table.Item
 	err := l.retry(ctx, func() (err error) {
-		item, _, err = l.table.Get(ctx, store.Journal.Key(string(id)), store.Strong)
+		item, _, err = l.table.Get(ctx, table.Journal.Key(string(id)), table.Strong)
 		return err
 	})
 	if err != nil {
@@ -195,15 +195,15 @@ func (l *lists) mendOrVoid(ctx context.Context, id events.KSUID) error {
 // hasEvent reports whether an entry's event is stored, with the entry's time. An event that cannot be decoded proves
 // nothing: it is reported, and counts as the entry's.
 func (l *lists) hasEvent(ctx context.Context, e projections.JournalEntry) (bool, error) {
-	var item store.Item
+	var item table.Item
 	err := l.retry(ctx, func() (err error) {
-		item, _, err = l.table.Get(ctx, e.Event, store.Strong)
+		item, _, err = l.table.Get(ctx, e.Event, table.Strong)
 		return err
 	})
 	if err != nil || item == nil {
 		return false, err
 	}
-	stored, err := store.DecodeEvent(item)
+	stored, err := table.DecodeEvent(item)
 	if err != nil {
 		l.run.report(Report{Err: fmt.Errorf("event %s of the journal: %w", e.Event.ID(), err)})
 		return true, nil
@@ -244,10 +244,10 @@ func (l *lists) void(ctx context.Context, id events.KSUID) error {
 
 // rewrite reports a page, and overwrites it unless this is a dry run.
 func (l *lists) rewrite(ctx context.Context, p projections.JournalPage, fault string) error {
-	d := Difference{Key: store.Journal.Key(string(p.ID)), Fault: fault}
+	d := Difference{Key: table.Journal.Key(string(p.ID)), Fault: fault}
 	item := projections.JournalForm.Item(p)
 	return l.repair(ctx, Report{Differences: []Difference{d}}, func() error {
-		_, err := l.table.Write(ctx, store.Write{Item: item})
+		_, err := l.table.Write(ctx, table.Write{Item: item})
 		return err
 	})
 }

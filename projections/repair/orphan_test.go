@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -16,13 +16,13 @@ import (
 
 // orphan stores two entries that h does not have: one in bank's list, which is not in its legs, and one in the list by
 // expiry at another time. It returns their keys.
-func (b *book) orphan(h projections.Hold) []store.Key {
+func (b *book) orphan(h projections.Hold) []table.Key {
 	b.Helper()
 	other := h
 	other.Header.ExpiresAt = h.Header.ExpiresAt.Add(time.Hour)
 	other.Header.Legs = slices.Clone(h.Header.Legs)
 	other.Header.Legs[1].Account = "bank"
-	keys := []store.Key{store.Hold.Key("bank", string(h.Header.Legs[0].ID)), expiryOf(other)}
+	keys := []table.Key{table.Hold.Key("bank", string(h.Header.Legs[0].ID)), expiryOf(other)}
 	for _, key := range keys {
 		b.putEntry(key, other)
 	}
@@ -30,14 +30,14 @@ func (b *book) orphan(h projections.Hold) []store.Key {
 }
 
 // putEntry puts the entry of a hold under key.
-func (b *book) putEntry(key store.Key, h projections.Hold) {
+func (b *book) putEntry(key table.Key, h projections.Hold) {
 	b.Helper()
-	_, err := b.Table.Write(b.Context(), store.Write{Item: projections.HoldEntry(key, h)})
+	_, err := b.Table.Write(b.Context(), table.Write{Item: projections.HoldEntry(key, h)})
 	b.Must(err)
 }
 
 // rebuildAll rebuilds bank's projections and all lists. It returns the keys of strays and of differences.
-func (b *book) rebuildAll(t store.Table, scope repair.Scope) (strays, different []store.Key) {
+func (b *book) rebuildAll(t table.Table, scope repair.Scope) (strays, different []table.Key) {
 	b.Helper()
 	add := func(r repair.Report) {
 		b.Must(r.Err)
@@ -70,7 +70,7 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 	viewstest.Same(t, "open with an orphan", b.OpenHolds(), []string{"h1", "h1"})
 	for _, c := range []struct {
 		scope             repair.Scope
-		strays, different []store.Key
+		strays, different []table.Key
 	}{
 		{repair.Scope{DryRun: true}, orphans, nil},
 		{repair.Scope{}, orphans, nil},
@@ -88,20 +88,20 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 
 // lateHold is a table that calls afterEntry after each read of an entry by expiry and of its hold.
 type lateHold struct {
-	store.Table
+	table.Table
 	afterEntry func()
 	read       bool // the entry, but not yet its hold
 }
 
-// Get implements store.Table.
-func (l *lateHold) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
-	_, _, l.read = store.OpenHold.Parse(k)
+// Get implements table.Table.
+func (l *lateHold) Get(ctx context.Context, k table.Key, c table.Consistency) (table.Item, time.Time, error) {
+	_, _, l.read = table.OpenHold.Parse(k)
 	return l.Table.Get(ctx, k, c)
 }
 
-// BatchGet implements store.Table.
-func (l *lateHold) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
-	[]store.Item, time.Time, error,
+// BatchGet implements table.Table.
+func (l *lateHold) BatchGet(ctx context.Context, keys []table.Key, c table.Consistency) (
+	[]table.Item, time.Time, error,
 ) {
 	items, at, err := l.Table.BatchGet(ctx, keys, c)
 	if l.read {
@@ -135,20 +135,20 @@ func TestWrongListEntryIsReportedOnce(t *testing.T) {
 		h := viewstest.Held(fmt.Sprint("h", n), n+1)
 		b.Place(h)
 		for _, row := range projections.ListedRows(h, nil) {
-			item := row.Value.(store.Item)
-			delete(item, store.AttrHeld)
-			_, err := b.Table.Write(b.Context(), store.Write{Item: item})
+			item := row.Value.(table.Item)
+			delete(item, table.AttrHeld)
+			_, err := b.Table.Write(b.Context(), table.Write{Item: item})
 			b.Must(err)
 		}
 	}
 	for _, dry := range []bool{true, false} {
 		_, different := b.rebuildAll(b.Table, repair.Scope{DryRun: dry})
-		listed := slices.DeleteFunc(different, func(k store.Key) bool { return !store.Listed.Is(k.SK) })
+		listed := slices.DeleteFunc(different, func(k table.Key) bool { return !table.Listed.Is(k.SK) })
 		viewstest.Same(t, fmt.Sprint("differences in a dry run: ", dry), len(listed), 8)
 	}
 }
 
 // expiryOf is the key of a hold's entry by expiry.
-func expiryOf(h projections.Hold) store.Key {
-	return store.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
+func expiryOf(h projections.Hold) table.Key {
+	return table.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
 }

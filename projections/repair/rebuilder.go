@@ -14,7 +14,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -30,7 +30,7 @@ var backoff = retry.Backoff{First: 10 * time.Millisecond, Max: 640 * time.Millis
 
 // Rebuilder rebuilds projections. It is safe for concurrent use.
 type Rebuilder struct {
-	table  store.Table
+	table  table.Table
 	views  *projections.Views // of table
 	dry    bool               // table writes nothing
 	holds  map[string]bool    // records the holds whose postings are read; nil: it does not
@@ -41,7 +41,7 @@ type Rebuilder struct {
 }
 
 // NewRebuilder returns a rebuilder on a table. now is the process's clock (nil: time.Now). A nil log is slog.Default().
-func NewRebuilder(t store.Table, now func() time.Time, log *slog.Logger) *Rebuilder {
+func NewRebuilder(t table.Table, now func() time.Time, log *slog.Logger) *Rebuilder {
 	if now == nil {
 		now = time.Now
 	}
@@ -58,7 +58,7 @@ func (b *Rebuilder) Tune(t projections.Tuning) { b.tuning = t }
 // dryRun returns a copy of b that writes nothing. It is not safe for concurrent use.
 func (b *Rebuilder) dryRun() *Rebuilder {
 	dry := *b
-	dry.dry, dry.table = true, store.NewOverlay(b.table)
+	dry.dry, dry.table = true, table.NewOverlay(b.table)
 	dry.views = projections.NewViews(dry.table)
 	return &dry
 }
@@ -83,12 +83,12 @@ type Report struct {
 
 // retry retries attempt after conflicts, unknown outcomes and throttling. attempt must read the stored state again.
 func (b *Rebuilder) retry(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, b.pause, store.Attempts(conflictTries, throttledTries), attempt)
+	return retry.Do(ctx, b.pause, table.Attempts(conflictTries, throttledTries), attempt)
 }
 
 // retried returns the table with these retries of queries.
-func (b *Rebuilder) retried() store.Table {
-	return store.Retried{
+func (b *Rebuilder) retried() table.Table {
+	return table.Retried{
 		Table: b.table, Retry: func(ctx context.Context, do func(context.Context) (time.Time, error)) error {
 			return b.retry(ctx, func() error {
 				_, err := do(ctx)
@@ -104,7 +104,7 @@ func (b *Rebuilder) IsLost(ctx context.Context, balance projections.Balance) (bo
 	if beyond.Within.Empty() {
 		return false, nil
 	}
-	page, err := store.NextPage(ctx, b.table, beyond)
+	page, err := table.NextPage(ctx, b.table, beyond)
 	if err != nil || len(page.Items) == 0 {
 		return false, err
 	}
@@ -114,7 +114,7 @@ func (b *Rebuilder) IsLost(ctx context.Context, balance projections.Balance) (bo
 	case err != nil:
 		return false, fmt.Errorf("read balance and segment: %w", err)
 	case now.Value.Version != balance.Version || now.Exists != (balance.Version > 0) || !found[0].Exists:
-		return false, fmt.Errorf("balance changed from version %d: %w", balance.Version, store.ErrConflict)
+		return false, fmt.Errorf("balance changed from version %d: %w", balance.Version, table.ErrConflict)
 	}
 	return true, nil
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -21,7 +21,7 @@ const accountsAtOnce = 8
 
 // Config says what a run rebuilds.
 type Config struct {
-	Table store.Table
+	Table table.Table
 	Scope Scope  // an empty Scope.Account: all accounts
 	From  string // with all accounts: the first one, in byte order
 	Rate  int    // maximum items read per second; 0: unlimited
@@ -145,9 +145,9 @@ func (r *Run) count(change func(*Counts)) {
 // list returns the accounts from From on, ascending.
 func (r *Run) list(ctx context.Context) ([]string, error) {
 	known := make(map[string]bool)
-	err := r.rebuilder.scan(ctx, store.Scan{Attributes: keysOnly}, func(p store.Page) error {
+	err := r.rebuilder.scan(ctx, table.Scan{Attributes: keysOnly}, func(p table.Page) error {
 		for _, item := range p.Items {
-			if account, ok := store.Account.Owner(store.ItemKey(item)); ok && account >= r.From {
+			if account, ok := table.Account.Owner(table.ItemKey(item)); ok && account >= r.From {
 				known[account] = true
 			}
 		}
@@ -167,15 +167,15 @@ func (r *Run) account(ctx context.Context, account string) error {
 	scope := r.Scope
 	scope.Account = account
 	err := r.rebuilder.Account(accountCtx, scope, func(report Report) {
-		if store.IsTableWide(report.Err) {
+		if table.IsTableWide(report.Err) {
 			stop(report.Err)
 		}
 		r.report(report)
 	})
 	switch cause := context.Cause(accountCtx); {
-	case store.IsTableWide(cause):
+	case table.IsTableWide(cause):
 		return cause
-	case store.IsTableWide(err), err != nil && ctx.Err() != nil:
+	case table.IsTableWide(err), err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
 		r.report(Report{Target: projections.Target{Account: account}, Err: err})
@@ -218,23 +218,23 @@ func (r *Run) FoundNothing() bool {
 	return r.Scope.Account != "" && len(n.Views) == 0 && n.Postings+n.Different+n.Behind+n.Strays+n.Failed == 0
 }
 
-// paced is a store.Table with a rate limit for reading postings and the journal, for scans, and for reads of many keys.
+// paced is a table.Table with a rate limit for reading postings and the journal, for scans, and for reads of many keys.
 // Other reads are few and not limited.
 //
 // Most waits are before a balance begins, or begins again. While a balance is read, reads may exceed the rate by one
 // second's worth: a hot balance is written often, and a wait between reading its version and writing it would cause a
 // conflict.
 type paced struct {
-	store.Table
+	table.Table
 	rate int // items per second; 0: unlimited
 
 	mu   sync.Mutex
 	paid time.Time // when the items read so far are within the rate
 }
 
-// Query implements store.Table.
-func (p *paced) Query(ctx context.Context, q store.Query) (page store.Page, err error) {
-	if q.Limit == 1 || !store.Posting.Is(q.Within.From) && q.Partition != store.Journal.PK() {
+// Query implements table.Table.
+func (p *paced) Query(ctx context.Context, q table.Query) (page table.Page, err error) {
+	if q.Limit == 1 || !table.Posting.Is(q.Within.From) && q.Partition != table.Journal.PK() {
 		return p.Table.Query(ctx, q)
 	}
 	if err = p.wait(ctx, time.Second); err == nil {
@@ -244,8 +244,8 @@ func (p *paced) Query(ctx context.Context, q store.Query) (page store.Page, err 
 	return page, err
 }
 
-// Scan implements store.Table.
-func (p *paced) Scan(ctx context.Context, s store.Scan) (page store.Page, err error) {
+// Scan implements table.Table.
+func (p *paced) Scan(ctx context.Context, s table.Scan) (page table.Page, err error) {
 	if err = p.wait(ctx, 0); err == nil {
 		page, err = p.Table.Scan(ctx, s)
 		p.charge(page.Count)
@@ -253,9 +253,9 @@ func (p *paced) Scan(ctx context.Context, s store.Scan) (page store.Page, err er
 	return page, err
 }
 
-// BatchGet implements store.Table.
-func (p *paced) BatchGet(ctx context.Context, keys []store.Key, c store.Consistency) (
-	items []store.Item, at time.Time, err error,
+// BatchGet implements table.Table.
+func (p *paced) BatchGet(ctx context.Context, keys []table.Key, c table.Consistency) (
+	items []table.Item, at time.Time, err error,
 ) {
 	if err = p.wait(ctx, 0); err == nil {
 		items, at, err = p.Table.BatchGet(ctx, keys, c)
@@ -264,9 +264,9 @@ func (p *paced) BatchGet(ctx context.Context, keys []store.Key, c store.Consiste
 	return items, at, err
 }
 
-// Get implements store.Table. The read of a balance alone begins an attempt to rebuild it.
-func (p *paced) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
-	if _, _, ok := store.Balance.Parse(k); ok {
+// Get implements table.Table. The read of a balance alone begins an attempt to rebuild it.
+func (p *paced) Get(ctx context.Context, k table.Key, c table.Consistency) (table.Item, time.Time, error) {
+	if _, _, ok := table.Balance.Parse(k); ok {
 		if err := p.wait(ctx, 0); err != nil {
 			return nil, time.Time{}, err
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 	"ledger.example/projections/viewstest"
@@ -122,13 +122,13 @@ func TestRunEndsWhenTheTableIsUnavailable(t *testing.T) {
 	m, accounts := books(t)
 	var pages atomic.Int32
 	r := quiet(repair.Config{Table: &viewstest.Hooked{Table: m.Table,
-		AfterPostings: func(page []store.Item) ([]store.Item, error) {
+		AfterPostings: func(page []table.Item) ([]table.Item, error) {
 			if pages.Add(1) > 10 {
-				return nil, fmt.Errorf("postings: %w", store.ErrUnavailable)
+				return nil, fmt.Errorf("postings: %w", table.ErrUnavailable)
 			}
 			return page, nil
 		}}})
-	if err := r.Run(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+	if err := r.Run(t.Context()); !errors.Is(err, table.ErrUnavailable) {
 		t.Fatalf("error %v", err)
 	}
 	from := r.Next()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -24,15 +24,15 @@ type Stored[T any] struct {
 }
 
 // inspect decodes the item of a key, nil if it is absent. It encodes the result again, and reports any difference as a
-// fault. Error: store.ErrNewerForm.
-func inspect[T any](key store.Key, item store.Item, form projections.Form[T]) (f Stored[T], err error) {
+// fault. Error: table.ErrNewerForm.
+func inspect[T any](key table.Key, item table.Item, form projections.Form[T]) (f Stored[T], err error) {
 	f.Value, f.Revision = form.Bare(key, projections.VersionOf(item)), projections.RevisionOf(item, form.Counter)
 	if item == nil {
 		return f, nil
 	}
 	value, err := form.Decode(item)
 	switch f.Exists, f.Fault = true, err; {
-	case errors.Is(err, store.ErrNewerForm):
+	case errors.Is(err, table.ErrNewerForm):
 		return f, err
 	case err == nil:
 		f.Value, f.Fault = value, differs(item, form.Item(value))
@@ -41,7 +41,7 @@ func inspect[T any](key store.Key, item store.Item, form projections.Form[T]) (f
 }
 
 // differs returns an error that names the attributes in which item differs from wanted, nil if there are none.
-func differs(item, wanted store.Item) error {
+func differs(item, wanted table.Item) error {
 	all := maps.Clone(wanted)
 	maps.Copy(all, item)
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
@@ -50,23 +50,23 @@ func differs(item, wanted store.Item) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: differs from what this version would store: %s", store.ErrMalformedItem,
+	return fmt.Errorf("%w: differs from what this version would store: %s", table.ErrMalformedItem,
 		strings.Join(names, ", "))
 }
 
 // snapshotItems is the maximum number of other items in one snapshot.
-const snapshotItems = store.TransactionActions - 1
+const snapshotItems = table.TransactionActions - 1
 
 // snapshot reads an item and at most snapshotItems others in one transaction. It also returns the store's clock.
 // ErrConflict: a transaction on one of the items was in flight. A single item needs no transaction.
-func snapshot[A, B any](ctx context.Context, t store.Table, key store.Key, form projections.Form[A],
-	others []store.Key, otherForm projections.Form[B],
+func snapshot[A, B any](ctx context.Context, t table.Table, key table.Key, form projections.Form[A],
+	others []table.Key, otherForm projections.Form[B],
 ) (first Stored[A], rest []Stored[B], at time.Time, err error) {
-	items := make([]store.Item, 1)
+	items := make([]table.Item, 1)
 	if len(others) == 0 {
-		items[0], at, err = t.Get(ctx, key, store.Strong)
+		items[0], at, err = t.Get(ctx, key, table.Strong)
 	} else {
-		items, at, err = t.Snapshot(ctx, append([]store.Key{key}, others...))
+		items, at, err = t.Snapshot(ctx, append([]table.Key{key}, others...))
 	}
 	if err != nil {
 		return first, nil, at, err
@@ -85,11 +85,11 @@ func snapshot[A, B any](ctx context.Context, t store.Table, key store.Key, form 
 func (b *Rebuilder) balanceAnd(ctx context.Context, k events.Pair, throughs ...events.KSUID) (
 	Stored[projections.Balance], []Stored[projections.Segment], time.Time, error,
 ) {
-	keys := make([]store.Key, len(throughs))
+	keys := make([]table.Key, len(throughs))
 	for i, through := range throughs {
-		keys[i] = store.Segment.Key(k.Account, k.Asset, string(through))
+		keys[i] = table.Segment.Key(k.Account, k.Asset, string(through))
 	}
-	balance := store.Balance.Key(k.Account, k.Asset)
+	balance := table.Balance.Key(k.Account, k.Asset)
 	return snapshot(ctx, b.table, balance, projections.BalanceForm, keys, projections.SegmentForm)
 }
 
@@ -97,23 +97,23 @@ func (b *Rebuilder) balanceAnd(ctx context.Context, k events.Pair, throughs ...e
 func (b *Rebuilder) summaryAnd(ctx context.Context, account string, assets ...string) (
 	Stored[projections.Summary], []Stored[projections.Balance], time.Time, error,
 ) {
-	keys := make([]store.Key, len(assets))
+	keys := make([]table.Key, len(assets))
 	for i, asset := range assets {
-		keys[i] = store.Balance.Key(account, asset)
+		keys[i] = table.Balance.Key(account, asset)
 	}
-	summary := store.Summary.Key(account)
+	summary := table.Summary.Key(account)
 	return snapshot(ctx, b.table, summary, projections.SummaryForm, keys, projections.BalanceForm)
 }
 
 // segments selects the segments of k that end after `after`. The ends in their keys may be no KSUIDs.
-func segments(k events.Pair, after events.KSUID) store.Query {
-	return store.Query{
-		Partition: store.Account.PK(k.Account), Within: store.Segment.All(k.Asset).After(string(after)),
-		Consistency: store.Strong, Attributes: keysOnly,
+func segments(k events.Pair, after events.KSUID) table.Query {
+	return table.Query{
+		Partition: table.Account.PK(k.Account), Within: table.Segment.All(k.Asset).After(string(after)),
+		Consistency: table.Strong, Attributes: keysOnly,
 	}
 }
 
-func endOf(item store.Item) events.KSUID { return events.KSUID(store.LastID(store.ItemKey(item).SK)) }
+func endOf(item table.Item) events.KSUID { return events.KSUID(table.LastID(table.ItemKey(item).SK)) }
 
 // chain is the stored balance of a pair with all its segments, at one version of the balance.
 type chain struct {
@@ -132,7 +132,7 @@ func (b *Rebuilder) readChain(ctx context.Context, k events.Pair) (chain, error)
 		return chain{}, fmt.Errorf("read balance: %w", err)
 	}
 	if at.IsZero() {
-		return chain{}, fmt.Errorf("the store did not return its clock: %w", store.ErrUnavailable)
+		return chain{}, fmt.Errorf("the store did not return its clock: %w", table.ErrUnavailable)
 	}
 	c := chain{balance: balance, segments: make(map[events.KSUID]Stored[projections.Segment]), at: at}
 	var ends []events.KSUID // to be read
@@ -142,7 +142,7 @@ func (b *Rebuilder) readChain(ctx context.Context, k events.Pair) (chain, error)
 			asked[end], ends = true, append(ends, end)
 		}
 	}
-	for item, err := range store.All(ctx, b.table, segments(k, "")) {
+	for item, err := range table.All(ctx, b.table, segments(k, "")) {
 		if err != nil {
 			return chain{}, fmt.Errorf("list segments: %w", err)
 		}
@@ -159,7 +159,7 @@ func (b *Rebuilder) readChain(ctx context.Context, k events.Pair) (chain, error)
 			return chain{}, fmt.Errorf("read balance and segments: %w", err)
 		}
 		if again.Revision != balance.Revision {
-			return chain{}, fmt.Errorf("balance changed: %w", store.ErrConflict)
+			return chain{}, fmt.Errorf("balance changed: %w", table.ErrConflict)
 		}
 		for i, s := range found {
 			if s.Exists {
@@ -183,7 +183,7 @@ func (c chain) ends() (ends []events.KSUID, strays []Stray) {
 	for _, end := range slices.Sorted(maps.Keys(c.segments)) {
 		if why := c.strayEnd(end); why != "" {
 			pair := c.balance.Value.Pair
-			strays = append(strays, Stray{store.Segment.Key(pair.Account, pair.Asset, string(end)), why})
+			strays = append(strays, Stray{table.Segment.Key(pair.Account, pair.Asset, string(end)), why})
 			continue
 		}
 		ends = append(ends, end)
@@ -203,13 +203,13 @@ func (c chain) strayEnd(end events.KSUID) string {
 }
 
 // keysOnly projects an item to its key.
-var keysOnly = []string{store.AttrPK, store.AttrSK}
+var keysOnly = []string{table.AttrPK, table.AttrSK}
 
 // scan calls each for the pages of a strongly consistent scan of the table. Errors: also those of each.
-func (b *Rebuilder) scan(ctx context.Context, s store.Scan, each func(store.Page) error) error {
-	s.Consistency = store.Strong
+func (b *Rebuilder) scan(ctx context.Context, s table.Scan, each func(table.Page) error) error {
+	s.Consistency = table.Strong
 	for more := true; more; {
-		var page store.Page
+		var page table.Page
 		err := b.retry(ctx, func() (err error) {
 			page, err = b.table.Scan(ctx, s)
 			return err
@@ -225,13 +225,13 @@ func (b *Rebuilder) scan(ctx context.Context, s store.Scan, each func(store.Page
 	return nil
 }
 
-// firstKey returns the first key of a partition within a range. Error: also store.ErrAbsent.
-func (b *Rebuilder) firstKey(ctx context.Context, partition string, within store.Range) (store.Key, error) {
-	item, err := store.First(ctx, b.retried(), store.Query{
-		Partition: partition, Within: within, Consistency: store.Strong, Attributes: keysOnly,
+// firstKey returns the first key of a partition within a range. Error: also table.ErrAbsent.
+func (b *Rebuilder) firstKey(ctx context.Context, partition string, within table.Range) (table.Key, error) {
+	item, err := table.First(ctx, b.retried(), table.Query{
+		Partition: partition, Within: within, Consistency: table.Strong, Attributes: keysOnly,
 	})
 	if err != nil {
-		return store.Key{}, err
+		return table.Key{}, err
 	}
-	return store.ItemKey(item), nil
+	return table.ItemKey(item), nil
 }

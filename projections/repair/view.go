@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -36,7 +36,7 @@ func (b *Rebuilder) view(ctx, uncanceled context.Context, owner projections.Targ
 	if err != nil {
 		return err
 	}
-	judged := make(map[store.Key]bool)
+	judged := make(map[table.Key]bool)
 	for _, t := range targets {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (b *Rebuilder) view(ctx, uncanceled context.Context, owner projections.Targ
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		switch t, ok := owner.View.Owner(store.KeyItem(key)); {
+		switch t, ok := owner.View.Owner(table.KeyItem(key)); {
 		case judged[key]:
 		case !ok:
 			strays = append(strays, malformed(key))
@@ -69,7 +69,7 @@ func (b *Rebuilder) view(ctx, uncanceled context.Context, owner projections.Targ
 	return nil
 }
 
-func malformed(key store.Key) Stray { return Stray{Key: key, Why: "the id in its key is malformed"} }
+func malformed(key table.Key) Stray { return Stray{Key: key, Why: "the id in its key is malformed"} }
 
 // targets returns the targets that owner's events touch, each once. Those of postings are the holds that were recorded
 // while the balances were rebuilt. Keys of events that are malformed are strays.
@@ -77,10 +77,10 @@ func (b *Rebuilder) targets(ctx context.Context, owner projections.Target) (
 	targets []projections.Target, strays []Stray, err error,
 ) {
 	var records []projections.Record
-	if owner.View.Event == store.Posting.Pattern {
+	if owner.View.Event == table.Posting.Pattern {
 		for _, hold := range slices.Sorted(maps.Keys(b.holds)) {
 			figures := &events.Figures{Hold: hold}
-			records = append(records, projections.Record{SK: store.Posting.Prefix(), Figures: figures})
+			records = append(records, projections.Record{SK: table.Posting.Prefix(), Figures: figures})
 		}
 	} else {
 		keys, err := b.keys(ctx, owner, owner.View.Event.All())
@@ -112,27 +112,27 @@ func (b *Rebuilder) targets(ctx context.Context, owner projections.Target) (
 }
 
 // keys lists the keys of owner's items in a range.
-func (b *Rebuilder) keys(ctx context.Context, owner projections.Target, within store.Range) (
-	keys []store.Key, err error,
+func (b *Rebuilder) keys(ctx context.Context, owner projections.Target, within table.Range) (
+	keys []table.Key, err error,
 ) {
-	q := store.Query{
-		Partition: store.Account.PK(owner.Account), Within: within, Consistency: store.Strong, Attributes: keysOnly,
+	q := table.Query{
+		Partition: table.Account.PK(owner.Account), Within: within, Consistency: table.Strong, Attributes: keysOnly,
 	}
 	if owner.Group != "" {
-		q.Partition = store.Group.PK(owner.Group)
+		q.Partition = table.Group.PK(owner.Group)
 	}
-	for item, err := range store.All(ctx, b.retried(), q) {
+	for item, err := range table.All(ctx, b.retried(), q) {
 		if err != nil {
 			return nil, fmt.Errorf("list keys of %s: %w", q.Partition, err)
 		}
-		keys = append(keys, store.ItemKey(item))
+		keys = append(keys, table.ItemKey(item))
 	}
 	return keys, nil
 }
 
 // target rebuilds the items that the events of t make, and adds their keys to judged. Items with the same
 // projections.Row.Target share a report.
-func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map[store.Key]bool) (reports []Report) {
+func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map[table.Key]bool) (reports []Report) {
 	var rows []projections.Row
 	err := b.retry(ctx, func() (err error) {
 		rows, err = t.View.Fold(ctx, b.views, t, projections.Seen{})
@@ -142,7 +142,7 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 		return []Report{{Target: t, Err: fmt.Errorf("read events: %w", err)}}
 	}
 	for i, row := range rows {
-		key := store.ItemKey(t.View.Item(row.Value))
+		key := table.ItemKey(t.View.Item(row.Value))
 		judged[key] = true
 		if i == 0 || row.Target != rows[i-1].Target {
 			reports = append(reports, Report{Target: row.Target})
@@ -162,15 +162,15 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 // read after it, so that a newer one is not taken for wrong.
 //
 // While a wrong, too high number was stored, a projector may have skipped an event that was made after the rebuild read
-// the events. So an item that was wrong is rebuilt a second time. Errors in the report: those of store.Table and of
-// View.Fold; store.ErrConflict after too many conflicts.
-func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.View, key store.Key,
+// the events. So an item that was wrong is rebuilt a second time. Errors in the report: those of table.Table and of
+// View.Fold; table.ErrConflict after too many conflicts.
+func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.View, key table.Key,
 	known *projections.Row, drop bool,
 ) Report {
 	before := known // until it does not fit
 	attempt := func() error {
 		report.Strays = nil
-		item, _, err := b.table.Get(ctx, key, store.Strong)
+		item, _, err := b.table.Get(ctx, key, table.Strong)
 		if err != nil {
 			return fmt.Errorf("read projection: %w", err)
 		}
@@ -184,7 +184,7 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 			row, err = b.row(ctx, view, key, item, known)
 		}
 		before = nil
-		isAbsent := errors.Is(err, store.ErrAbsent)
+		isAbsent := errors.Is(err, table.ErrAbsent)
 		switch {
 		case isAbsent && item == nil:
 			return nil
@@ -206,7 +206,7 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 			return nil
 		}
 		d.Behind = !isAbsent && b.isYoung(row.At) &&
-			(item == nil || number > 0 && number < store.Read(becomes).Integer(view.Counter))
+			(item == nil || number > 0 && number < table.Read(becomes).Integer(view.Counter))
 		report.Differences = []Difference{d}
 		if _, err := b.table.Write(ctx, revision.Replace(becomes, view.Counter)); err != nil {
 			return fmt.Errorf("write projection: %w", err)
@@ -221,13 +221,13 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 }
 
 // row returns what the events make of the item of key: those of the target of known, or if it is nil of the stored
-// item. Error: also store.ErrAbsent.
-func (b *Rebuilder) row(ctx context.Context, view *projections.View, key store.Key, item store.Item,
+// item. Error: also table.ErrAbsent.
+func (b *Rebuilder) row(ctx context.Context, view *projections.View, key table.Key, item table.Item,
 	known *projections.Row,
 ) (projections.Row, error) {
 	if known == nil {
 		if item == nil {
-			item = store.KeyItem(key)
+			item = table.KeyItem(key)
 		}
 		t, _ := view.Owner(item)
 		known = &projections.Row{Target: t}
@@ -237,16 +237,16 @@ func (b *Rebuilder) row(ctx context.Context, view *projections.View, key store.K
 		return projections.Row{}, err
 	}
 	for _, row := range rows {
-		if store.ItemKey(view.Item(row.Value)) == key {
+		if table.ItemKey(view.Item(row.Value)) == key {
 			return row, nil
 		}
 	}
-	return projections.Row{}, store.ErrAbsent
+	return projections.Row{}, table.ErrAbsent
 }
 
 // compared compares a stored item of a view, nil if it is absent, with its correct value. number is the one that the
-// item shows, 0 if it cannot be decoded. Error: store.ErrNewerForm.
-func compared(view *projections.View, key store.Key, item store.Item, becomes any) (
+// item shows, 0 if it cannot be decoded. Error: table.ErrNewerForm.
+func compared(view *projections.View, key table.Key, item table.Item, becomes any) (
 	d Difference, number int64, r projections.Revision, err error,
 ) {
 	found, err := inspect(key, item, view.Form)

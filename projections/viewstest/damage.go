@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -23,7 +23,7 @@ func (d Damage) Balance(b projections.Balance) {
 }
 
 // LoseBalance deletes a balance.
-func (d Damage) LoseBalance(k events.Pair) { d.lose(store.Balance.Key(k.Account, k.Asset)) }
+func (d Damage) LoseBalance(k events.Pair) { d.lose(table.Balance.Key(k.Account, k.Asset)) }
 
 // Segment stores s.
 func (d Damage) Segment(s projections.Segment) {
@@ -32,7 +32,7 @@ func (d Damage) Segment(s projections.Segment) {
 
 // LoseSegment deletes the segment that ends at s.Through.
 func (d Damage) LoseSegment(s projections.Segment) {
-	d.lose(store.Segment.Key(s.Account, s.Asset, string(s.Through)))
+	d.lose(table.Segment.Key(s.Account, s.Asset, string(s.Through)))
 }
 
 // Summary stores s.
@@ -41,7 +41,7 @@ func (d Damage) Summary(s projections.Summary) {
 }
 
 // LoseSummary deletes a summary.
-func (d Damage) LoseSummary(account string) { d.lose(store.Summary.Key(account)) }
+func (d Damage) LoseSummary(account string) { d.lose(table.Summary.Key(account)) }
 
 // Membership stores m.
 func (d Damage) Membership(m projections.Membership) {
@@ -49,35 +49,35 @@ func (d Damage) Membership(m projections.Membership) {
 }
 
 // LoseMembership deletes a membership.
-func (d Damage) LoseMembership(account, user string) { d.lose(store.Membership.Key(account, user)) }
+func (d Damage) LoseMembership(account, user string) { d.lose(table.Membership.Key(account, user)) }
 
 // SpoilAttributes adds an unknown attribute to an item, which still decodes.
-func (d Damage) SpoilAttributes(key store.Key) {
-	d.change(key, func(item store.Item) { item["Oops"] = store.Flag(true) })
+func (d Damage) SpoilAttributes(key table.Key) {
+	d.change(key, func(item table.Item) { item["Oops"] = table.Flag(true) })
 }
 
 // SpoilFigures makes an item undecodable except for its version.
-func (d Damage) SpoilFigures(key store.Key) {
-	d.change(key, func(item store.Item) { item[store.AttrType] = store.Flag(true) })
+func (d Damage) SpoilFigures(key table.Key) {
+	d.change(key, func(item table.Item) { item[table.AttrType] = table.Flag(true) })
 }
 
 // Spoil makes an item undecodable, including its version.
-func (d Damage) Spoil(key store.Key) {
-	d.change(key, func(item store.Item) {
+func (d Damage) Spoil(key table.Key) {
+	d.change(key, func(item table.Item) {
 		for name := range item {
-			if name != store.AttrPK && name != store.AttrSK && name != store.AttrPK2 {
-				item[name] = store.Flag(true)
+			if name != table.AttrPK && name != table.AttrSK && name != table.AttrPK2 {
+				item[name] = table.Flag(true)
 			}
 		}
 	})
 }
 
 // change changes a stored item.
-func (d Damage) change(key store.Key, change func(store.Item)) {
+func (d Damage) change(key table.Key, change func(table.Item)) {
 	d.t.Helper()
 	out, err := d.Client.GetItem(
 		context.Background(),
-		&dynamodb.GetItemInput{TableName: aws.String(tableName), Key: store.KeyItem(key)},
+		&dynamodb.GetItemInput{TableName: aws.String(tableName), Key: table.KeyItem(key)},
 	)
 	if err != nil {
 		d.t.Fatal(err)
@@ -86,7 +86,7 @@ func (d Damage) change(key store.Key, change func(store.Item)) {
 	d.put(out.Item)
 }
 
-func (d Damage) put(item store.Item) {
+func (d Damage) put(item table.Item) {
 	d.t.Helper()
 	in := &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}
 	if _, err := d.Client.PutItem(context.Background(), in); err != nil {
@@ -94,9 +94,9 @@ func (d Damage) put(item store.Item) {
 	}
 }
 
-func (d Damage) lose(key store.Key) {
+func (d Damage) lose(key table.Key) {
 	d.t.Helper()
-	in := &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: store.KeyItem(key)}
+	in := &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: table.KeyItem(key)}
 	if _, err := d.Client.DeleteItem(context.Background(), in); err != nil {
 		d.t.Fatal(err)
 	}

@@ -7,17 +7,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // ListedKeys returns the keys of all entries in lists of transactions, in order. Those of holds have the suffix "
 // held".
 func (s Seed) ListedKeys(t T) (entries []string) {
 	t.Helper()
-	for _, item := range s.ofKind(t, store.Listed.Type) {
-		r := store.Read(item)
-		entry := r.Text(store.AttrPK) + " " + r.Text(store.AttrSK)
-		if r.OptionalFlag(store.AttrHeld) {
+	for _, item := range s.ofKind(t, table.Listed.Type) {
+		r := table.Read(item)
+		entry := r.Text(table.AttrPK) + " " + r.Text(table.AttrSK)
+		if r.OptionalFlag(table.AttrHeld) {
 			entry += " held"
 		}
 		entries = append(entries, entry)
@@ -31,19 +31,19 @@ func (s Seed) ListedKeys(t T) (entries []string) {
 func (s Seed) JournalText(t T) (pages []string) {
 	t.Helper()
 	byKey := make(map[string]string)
-	for _, item := range s.ofKind(t, store.Journal.Type) {
+	for _, item := range s.ofKind(t, table.Journal.Type) {
 		var entries []string
-		for _, e := range store.Read(item).Maps(store.AttrEntries) {
-			id := store.Read(e).Text(store.AttrEvent)
-			key, _ := store.ParseKey(id)
-			if transaction, ok := store.Transaction.Parse(key); ok {
+		for _, e := range table.Read(item).Maps(table.AttrEntries) {
+			id := table.Read(e).Text(table.AttrEvent)
+			key, _ := table.ParseKey(id)
+			if transaction, ok := table.Transaction.Parse(key); ok {
 				id = transaction
-			} else if hold, ok := store.Outcome.Parse(key); ok {
+			} else if hold, ok := table.Outcome.Parse(key); ok {
 				id = hold + " ended"
 			}
 			entries = append(entries, id)
 		}
-		byKey[store.Read(item).Text(store.AttrSK)] = strings.Join(entries, ", ")
+		byKey[table.Read(item).Text(table.AttrSK)] = strings.Join(entries, ", ")
 	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		pages = append(pages, byKey[key])
@@ -52,11 +52,11 @@ func (s Seed) JournalText(t T) (pages []string) {
 }
 
 // ofKind scans a small table for the items of one type.
-func (s Seed) ofKind(t T, kind string) []store.Item {
+func (s Seed) ofKind(t T, kind string) []table.Item {
 	t.Helper()
 	all, err := s.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(all.Items, func(i store.Item) bool { return store.Read(i).Text(store.AttrType) != kind })
+	return slices.DeleteFunc(all.Items, func(i table.Item) bool { return table.Read(i).Text(table.AttrType) != kind })
 }

@@ -12,8 +12,8 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 	"ledger.example/projections"
 )
 
@@ -31,7 +31,7 @@ type T interface {
 type Store struct {
 	*projections.Views
 	Seed
-	Table store.Table        // counts its requests
+	Table table.Table        // counts its requests
 	Lists *projections.Lists // of Table
 
 	Now  func() time.Time // the store's clock; it must not go back
@@ -71,7 +71,7 @@ func NewStore(t T, now func() time.Time) *Store {
 	if _, err := dynamolocal.CreateTable(t.Context(), s.Client, tableName); err != nil {
 		t.Fatal(err)
 	}
-	s.Table = &storetest.Faulty{Table: store.NewTable(s.Client, tableName), Around: s.count}
+	s.Table = &tabletest.Faulty{Table: table.NewTable(s.Client, tableName), Around: s.count}
 	s.Views, s.Lists = projections.NewViews(s.Table), projections.NewLists(s.Table)
 	return s
 }
@@ -88,15 +88,15 @@ func (s *Store) Requests() Requests {
 // AllSegments returns the stored segments of k, in order, as far as they can be decoded. Its requests are not counted.
 func (s *Store) AllSegments(k events.Pair) (all []projections.Segment) {
 	s.t.Helper()
-	q := store.Query{
-		Partition: store.Account.PK(k.Account), Within: store.Segment.All(k.Asset), Consistency: store.Strong,
+	q := table.Query{
+		Partition: table.Account.PK(k.Account), Within: table.Segment.All(k.Asset), Consistency: table.Strong,
 	}
-	for item, err := range store.All(context.Background(), store.NewTable(s.Client, s.Name), q) {
+	for item, err := range table.All(context.Background(), table.NewTable(s.Client, s.Name), q) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		found, _ := projections.SegmentForm.Decode(item)
-		found.Pair, found.Through = k, events.KSUID(store.LastID(store.TextOf(item[store.AttrSK])))
+		found.Pair, found.Through = k, events.KSUID(table.LastID(table.TextOf(item[table.AttrSK])))
 		all = append(all, found)
 	}
 	return all
@@ -113,8 +113,8 @@ func (s Seed) Put(ctx context.Context, all ...events.Event) error {
 	for _, e := range all {
 		_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName:           &s.Name,
-			Item:                store.EventItem(e),
-			ConditionExpression: aws.String(store.IfAbsent),
+			Item:                table.EventItem(e),
+			ConditionExpression: aws.String(table.IfAbsent),
 		})
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (s Seed) Put(ctx context.Context, all ...events.Event) error {
 
 // Change puts c as the newest change of its account.
 func (s Seed) Change(ctx context.Context, c events.AccountChanged) error {
-	item := store.NewItemEncoder(1).Current(c)
+	item := table.NewItemEncoder(1).Current(c)
 	_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Name, Item: item})
 	return err
 }
@@ -156,14 +156,14 @@ func (s Seed) Grant(ctx context.Context, m projections.Membership) error {
 	})
 }
 
-// Membership reads the stored membership of user on account. Error: store.ErrAbsent.
+// Membership reads the stored membership of user on account. Error: table.ErrAbsent.
 func (s Seed) Membership(ctx context.Context, account, user string) (projections.Membership, error) {
-	item, _, err := store.NewTable(s.Client, s.Name).Get(ctx, store.Membership.Key(account, user), store.Strong)
+	item, _, err := table.NewTable(s.Client, s.Name).Get(ctx, table.Membership.Key(account, user), table.Strong)
 	switch {
 	case err != nil:
 		return projections.Membership{}, err
 	case item == nil:
-		return projections.Membership{}, store.ErrAbsent
+		return projections.Membership{}, table.ErrAbsent
 	}
 	return projections.MembershipForm.Decode(item)
 }

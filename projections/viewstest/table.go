@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 )
 
-// count is a storetest.Around that counts requests.
-func (s *Store) count(ctx context.Context, c storetest.Call, apply func(context.Context) error) error {
+// count is a tabletest.Around that counts requests.
+func (s *Store) count(ctx context.Context, c tabletest.Call, apply func(context.Context) error) error {
 	err := apply(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *Store) count(ctx context.Context, c storetest.Call, apply func(context.
 	case "Query":
 		s.requests.Queries++
 		for _, item := range *c.Found {
-			if store.Posting.Is(store.ItemKey(item).SK) {
+			if table.Posting.Is(table.ItemKey(item).SK) {
 				s.requests.Postings++
 			}
 		}
@@ -43,24 +43,24 @@ func (s *Store) count(ctx context.Context, c storetest.Call, apply func(context.
 
 // Strong returns a table that panics at a read of t that is not strongly consistent: a refold, a strong read or a
 // rebuild is correct only if it sees every committed event.
-func Strong(t store.Table) store.Table {
-	return &storetest.Faulty{Table: t, Around: func(
-		ctx context.Context, c storetest.Call, apply func(context.Context) error,
+func Strong(t table.Table) table.Table {
+	return &tabletest.Faulty{Table: t, Around: func(
+		ctx context.Context, c tabletest.Call, apply func(context.Context) error,
 	) error {
-		if len(c.Writes) == 0 && (c.Consistency != store.Strong || c.Query.Index != "") {
+		if len(c.Writes) == 0 && (c.Consistency != table.Strong || c.Query.Index != "") {
 			panic("the read is not strongly consistent")
 		}
 		return apply(ctx)
 	}}
 }
 
-// Hooked is a store.Table that calls hooks before or after some requests, if they are not nil.
+// Hooked is a table.Table that calls hooks before or after some requests, if they are not nil.
 type Hooked struct {
-	store.Table
+	table.Table
 	BeforeBalance func(events.Pair) error // before the read of a balance alone
-	AfterPostings func(page []store.Item) ([]store.Item, error)
+	AfterPostings func(page []table.Item) ([]table.Item, error)
 	AfterGrant    func()
-	BeforeWrite   func(write int, all []store.Write) error // of a balance; write counts from 1; an error prevents it
+	BeforeWrite   func(write int, all []table.Write) error // of a balance; write counts from 1; an error prevents it
 
 	mu     sync.Mutex
 	writes int
@@ -70,8 +70,8 @@ type Hooked struct {
 var ErrCut = errors.New("cut off")
 
 // CutOff returns a table that fails all writes of balances after the first one.
-func CutOff(t store.Table) *Hooked {
-	return &Hooked{Table: t, BeforeWrite: func(write int, _ []store.Write) error {
+func CutOff(t table.Table) *Hooked {
+	return &Hooked{Table: t, BeforeWrite: func(write int, _ []table.Write) error {
 		if write > 1 {
 			return ErrCut
 		}
@@ -79,9 +79,9 @@ func CutOff(t store.Table) *Hooked {
 	}}
 }
 
-// Get implements store.Table.
-func (h *Hooked) Get(ctx context.Context, k store.Key, c store.Consistency) (store.Item, time.Time, error) {
-	if account, asset, ok := store.Balance.Parse(k); ok && h.BeforeBalance != nil {
+// Get implements table.Table.
+func (h *Hooked) Get(ctx context.Context, k table.Key, c table.Consistency) (table.Item, time.Time, error) {
+	if account, asset, ok := table.Balance.Parse(k); ok && h.BeforeBalance != nil {
 		if err := h.BeforeBalance(events.Pair{Account: account, Asset: asset}); err != nil {
 			return nil, time.Time{}, err
 		}
@@ -89,42 +89,42 @@ func (h *Hooked) Get(ctx context.Context, k store.Key, c store.Consistency) (sto
 	return h.Table.Get(ctx, k, c)
 }
 
-// Query implements store.Table.
-func (h *Hooked) Query(ctx context.Context, q store.Query) (store.Page, error) {
+// Query implements table.Table.
+func (h *Hooked) Query(ctx context.Context, q table.Query) (table.Page, error) {
 	page, err := h.Table.Query(ctx, q)
 	switch {
 	case err != nil:
 	case h.AfterPostings != nil && IsPostings(q):
 		page.Items, err = h.AfterPostings(page.Items)
-	case h.AfterGrant != nil && q.Descending && strings.HasPrefix(q.Within.From, store.Grant.Prefix()):
+	case h.AfterGrant != nil && q.Descending && strings.HasPrefix(q.Within.From, table.Grant.Prefix()):
 		h.AfterGrant()
 	}
 	return page, err
 }
 
 // IsPostings reports whether a query reads the figures of postings.
-func IsPostings(q store.Query) bool {
-	return q.Limit > 1 && strings.HasPrefix(q.Within.From, store.Posting.Prefix())
+func IsPostings(q table.Query) bool {
+	return q.Limit > 1 && strings.HasPrefix(q.Within.From, table.Posting.Prefix())
 }
 
-// Write implements store.Table.
-func (h *Hooked) Write(ctx context.Context, w store.Write) (time.Time, error) {
+// Write implements table.Table.
+func (h *Hooked) Write(ctx context.Context, w table.Write) (time.Time, error) {
 	if err := h.before(w); err != nil {
 		return time.Time{}, err
 	}
 	return h.Table.Write(ctx, w)
 }
 
-// Transact implements store.Table.
-func (h *Hooked) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
+// Transact implements table.Table.
+func (h *Hooked) Transact(ctx context.Context, writes []table.Write) (time.Time, error) {
 	if err := h.before(writes...); err != nil {
 		return time.Time{}, err
 	}
 	return h.Table.Transact(ctx, writes)
 }
 
-func (h *Hooked) before(all ...store.Write) error {
-	if h.BeforeWrite == nil || store.TextOf(all[0].Item[store.AttrType]) != store.Balance.Type {
+func (h *Hooked) before(all ...table.Write) error {
+	if h.BeforeWrite == nil || table.TextOf(all[0].Item[table.AttrType]) != table.Balance.Type {
 		return nil
 	}
 	h.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // batchMax is the size limit of the body of a batch. It is larger than that of other bodies.

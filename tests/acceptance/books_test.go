@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"ledger.example/client"
-	"ledger.example/internal/importer"
-	"ledger.example/tests/books"
-	"ledger.example/tests/caller"
+	"ledger.example/internal/desk/importer"
+	"ledger.example/tests/harness/books"
+	"ledger.example/tests/harness/caller"
 )
 
 // Books that are imported twice have the balances that independent code computed: immediately in strong reads, and

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // callers is the number of concurrent requests. It is small, because an emulated function handles one at a time.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // A PUT with If-None-Match: * creates, or gets 412 and writes nothing, whatever its body says. Any other conditional

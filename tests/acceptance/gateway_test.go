@@ -17,11 +17,11 @@ import (
 	"ledger.example/functions/app"
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/tests/caller"
 	"ledger.example/tests/gateway"
-	"ledger.example/tests/setup"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/setup"
 )
 
 // serve starts a gateway with the functions for t, and returns its URL.
@@ -97,7 +97,7 @@ func TestFunctions(t *testing.T) {
 		sweep(t, db.Client(), books, functions[sweeperFunction].service)
 		forwardOne(t, db.Client(), books, functions[forwarderFunction].service)
 		// A stream record without an image: the lister reads the item.
-		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(store.Transaction.Key("due")))
+		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(table.Transaction.Key("due")))
 		checkRoles(t, functions)
 		checkPolicies(t, functions)
 	}
@@ -129,8 +129,8 @@ func sweep(t *testing.T, client *dynamodb.Client, name string, sweeper *app.Serv
 		swept, err := sweeper.Sweep(t.Context(), nil)
 		return err == nil && swept.Due == 0
 	})
-	entry := store.KeyItem(store.OpenHold.Key(events.FormatTime(hold.ExpiresAt.Add(time.Second)), hold.ID))
-	entry[store.AttrPK2] = store.String(store.OpenHoldsPK2(store.Shard(hold.ID)))
+	entry := table.KeyItem(table.OpenHold.Key(events.FormatTime(hold.ExpiresAt.Add(time.Second)), hold.ID))
+	entry[table.AttrPK2] = table.String(table.OpenHoldsPK2(table.Shard(hold.ID)))
 	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: entry}); err != nil {
 		t.Fatal(err)
 	}

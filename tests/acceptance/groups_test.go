@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // Groups and their accounts, and the roles of users on accounts and in groups, are registered, changed and refused, and

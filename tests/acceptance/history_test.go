@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
 )
 
 // A history is newest first, in pages of any size, from a time (inclusive) to a time (exclusive). It covers all assets,

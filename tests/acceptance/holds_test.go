@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
 )
 
 // hold returns a transfer of 50 from ~jane to ~shop as a hold.

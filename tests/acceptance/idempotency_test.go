@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // A repeated request gets the first answer, even if its JSON is written differently.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // worstIDs returns invalid ids, which are tested in every place. It has none with a slash: gateways decode the path

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // Lists of assets and accounts are in byte order of their ids, filtered by prefix, in pages.

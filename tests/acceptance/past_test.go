@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // Past balances are right at the time of each posting and just before it. Statements have consistent opening and

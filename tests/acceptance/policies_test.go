@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // The values of two parameters: the roles that may write beside the functions.
@@ -46,7 +46,7 @@ func isOf(name string, w write) bool {
 	if name == commandFunction {
 		return true
 	}
-	return w.action == "dynamodb:PutItem" && slices.ContainsFunc(store.ItemTypes(), func(p *store.Pattern) bool {
+	return w.action == "dynamodb:PutItem" && slices.ContainsFunc(table.ItemTypes(), func(p *table.Pattern) bool {
 		prefix, _, hasParts := strings.Cut(p.ItemType.PK, "{")
 		return slices.Contains(strings.Split(p.By, ", "), function) &&
 			(w.pk == prefix || hasParts && strings.HasPrefix(w.pk, prefix))

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // Patterns of lines in a file of refusals.

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	template "ledger.example"
-	"ledger.example/internal/store"
-	"ledger.example/tests/caller"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/caller"
 )
 
 // stackResource is a resource in template.yaml. Short-form intrinsic functions appear as their arguments.
@@ -202,7 +202,7 @@ type write struct{ action, pk string }
 
 // record is a client option that adds the recorder to the SDK's middleware.
 func (r *recorder) record(o *dynamodb.Options) {
-	store.Observe("permissions", func(ctx context.Context, in, _ any, err error) {
+	table.Observe("permissions", func(ctx context.Context, in, _ any, err error) {
 		needed, fault := permissionsOf(in, r.table)
 		r.mu.Lock()
 		for _, w := range writesOf(in) {
@@ -268,8 +268,8 @@ func permissionsOf(input any, tableName string) (needed []permission, fault stri
 
 // writesOf returns the puts and updates of a request.
 func writesOf(input any) (all []write) {
-	note := func(action string, item store.Item) {
-		key, _ := store.KeyOf(item)
+	note := func(action string, item table.Item) {
+		key, _ := table.KeyOf(item)
 		all = append(all, write{"dynamodb:" + action, key.PK})
 	}
 	switch in := input.(type) {
@@ -306,9 +306,9 @@ func (x *exchange) within(ctx context.Context) context.Context {
 // isGuard reports whether a request creates or refreshes a guard. That happens before the first debit of an account and
 // asset, even if the debit is then refused. It does not change what the account has spent.
 func isGuard(input any) bool {
-	isSpend := func(item store.Item) bool {
-		key, err := store.KeyOf(item)
-		_, _, ok := store.Spend.Parse(key)
+	isSpend := func(item table.Item) bool {
+		key, err := table.KeyOf(item)
+		_, _, ok := table.Spend.Parse(key)
 		return err == nil && ok
 	}
 	switch in := input.(type) {

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ledger.example/client/sign"
-	"ledger.example/tests/caller"
 	"ledger.example/tests/gateway"
+	"ledger.example/tests/harness/caller"
 )
 
 // signs says whether the requests of the suite are signed, as a deployed ledger requires.

@@ -24,10 +24,10 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
-	"ledger.example/tests/openapi"
-	"ledger.example/tests/process"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/openapi"
+	"ledger.example/tests/harness/process"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ledger.example/events"
-	"ledger.example/internal/access"
+	"ledger.example/functions/access"
 )
 
 var (

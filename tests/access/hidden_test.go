@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/caller"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/system"
 )
 
 var requestID = regexp.MustCompile(`"request_id":"[^"]*"`)

@@ -15,14 +15,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ledger.example/functions/access"
 	"ledger.example/functions/api"
-	"ledger.example/internal/access"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	"ledger.example/tests/full"
-	"ledger.example/tests/setup"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/setup"
 )
 
 // In a history, an administrator grants and revokes roles and changes groups, while a user reads and posts through
@@ -55,9 +55,9 @@ func newFleetOn(t testing.TB, db setup.Store, plant func(*api.Config)) *fleet {
 	var grants access.Grants
 	process := func(plant func(*api.Config)) http.Handler {
 		client := db.Client()
-		v := store.NewTable(client, books)
+		v := table.NewTable(client, books)
 		reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
-		l := ledger.New(ledger.Config{Table: pausingTable{store.NewTable(client, books)}, Projections: reader})
+		l := ledger.New(ledger.Config{Table: pausingTable{table.NewTable(client, books)}, Projections: reader})
 		c := api.Config{
 			Commands: l, Resources: l, Lists: projections.NewLists(v), Strong: reader, Caller: callerOf, Grants: l,
 		}
@@ -68,7 +68,7 @@ func newFleetOn(t testing.TB, db setup.Store, plant func(*api.Config)) *fleet {
 		return api.New(c)
 	}
 	f := &fleet{t: t, admin: process(nil), grants: grants}
-	f.projector = projections.NewProjector(store.NewTable(db.Client(), books), nil, slog.New(slog.DiscardHandler))
+	f.projector = projections.NewProjector(table.NewTable(db.Client(), books), nil, slog.New(slog.DiscardHandler))
 	for range processes {
 		f.all = append(f.all, process(plant))
 	}

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"ledger.example/client"
+	"ledger.example/functions/access"
 	"ledger.example/functions/api"
-	"ledger.example/internal/access"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/system"
 )
 
 // tokenHeader replaces a bearer token in these tests: "admin", or the id of a user.

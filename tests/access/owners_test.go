@@ -14,23 +14,23 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
-	"ledger.example/tests/full"
-	"ledger.example/tests/setup"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/setup"
 )
 
 // These tests check that concurrent grants and revocations of owners and administrators are linearizable: they have the
 // same effect as if they were done one after the other, each with the role that its sender has at that time.
 
 // pausingTable is a table that pauses each request before its first write.
-type pausingTable struct{ store.Table }
+type pausingTable struct{ table.Table }
 
-func (p pausingTable) Write(ctx context.Context, w store.Write) (time.Time, error) {
+func (p pausingTable) Write(ctx context.Context, w table.Write) (time.Time, error) {
 	pauseOnce(ctx)
 	return p.Table.Write(ctx, w)
 }
 
-func (p pausingTable) Transact(ctx context.Context, writes []store.Write) (time.Time, error) {
+func (p pausingTable) Transact(ctx context.Context, writes []table.Write) (time.Time, error) {
 	pauseOnce(ctx)
 	return p.Table.Transact(ctx, writes)
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"ledger.example/events"
+	"ledger.example/functions/access"
 	"ledger.example/functions/api"
-	"ledger.example/internal/access"
 	"ledger.example/projections"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // The histories detect defects that delay a revocation.

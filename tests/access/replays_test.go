@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // No answer to a post names reversals: not the first one, not its replay once there are some, and no dry run.

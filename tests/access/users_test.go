@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ledger.example/internal/access"
-	"ledger.example/tests/full"
+	"ledger.example/functions/access"
+	"ledger.example/tests/harness/full"
 )
 
 // In a book, users with roles on some of the accounts post, and end and reverse what others posted. Each answer must be

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // modulePath is the path of this module. moduleRoot is its folder, relative to this package.
@@ -44,7 +44,7 @@ const (
 
 // backend has the packages that run in Lambda, and everything has all packages of this module.
 const (
-	backend    = "events ledger projections projections/* functions/* internal/access internal/spreadsheet internal/store internal/retry client internal/forward"
+	backend    = "events ledger projections projections/* functions/* functions/access internal/spreadsheet internal/table internal/retry client internal/forward"
 	everything = ". client client/* internal/* cmd/* tests/* " + backend
 )
 
@@ -54,59 +54,59 @@ var importRules = []importRule{
 	{"events", "", pure},
 	{"events/*", "events", pure},
 	// The write side and the read side do not import each other.
-	{"ledger", "events internal/store internal/retry", testsImportAll},
-	{"projections", "events internal/store internal/retry", testsImportAll},
+	{"ledger", "events internal/table internal/retry", testsImportAll},
+	{"projections", "events internal/table internal/retry", testsImportAll},
 	{"projections/viewstest", everything, sdk}, // for tests
 	// Repairs run from a command, not in the functions.
-	{"projections/repair", "events projections internal/store internal/retry", pure},
-	{"projections/repair/*", "events projections projections/repair internal/store internal/retry", pure},
+	{"projections/repair", "events projections internal/table internal/retry", pure},
+	{"internal/watch/redrive", "events projections projections/repair internal/table internal/retry", pure},
 	{"functions/*", "functions/api functions/app", sdk}, // main packages
 	{"functions/forwarder", "client functions/api functions/app internal/forward", sdk | testsImportAll},
-	{"functions/api", "client events ledger projections internal/access internal/spreadsheet internal/store", sdk | testsImportAll},
+	{"functions/api", "client events ledger projections functions/access internal/spreadsheet internal/table", sdk | testsImportAll},
 	{"functions/api/*", "", sdk},
-	{"functions/stream", "events projections internal/store", sdk},
-	{"functions/stream/*", "functions/stream internal/store", sdk},
+	{"functions/stream", "events projections internal/table", sdk},
+	{"functions/stream/*", "functions/stream internal/table", sdk},
 	{"functions/app", backend, sdk},
 	{"functions/metrics", "", sdk},
 	{"functions/metrics/*", "functions/metrics", pure},
-	{"internal/access", "events", pure},
+	{"functions/access", "events", pure},
 	{"internal/retry", "", pure},
-	{"internal/store", "events internal/retry", sdk},
-	{"internal/store/*", "events internal/store", sdk},
-	{"internal/audit", "internal/store", sdk | alone}, // only its layout: see TestAuditSharesOnlyTheLayout
-	{"internal/proof", "", pure},                      // auditors check proofs with it, without the ledger
-	{"internal/digest", "events projections internal/durable internal/proof internal/store", testsImportAll},
+	{"internal/table", "events internal/retry", sdk},
+	{"internal/table/*", "events internal/table", sdk},
+	{"internal/watch/audit", "internal/table", sdk | alone}, // only its layout: see TestAuditSharesOnlyTheLayout
+	{"internal/watch/proof", "", pure},                      // auditors check proofs with it, without the ledger
+	{"internal/watch/digest", "events projections internal/durable internal/watch/proof internal/table", testsImportAll},
 	{"internal/durable", "", pure},
-	{"internal/forward", "client events internal/durable internal/store", testsImportAll},
-	{"internal/restore", "internal/store", sdk},
-	{"internal/importer", "client events", pure},
-	{"internal/books", "client events", pure},
-	{"internal/export", "client events internal/books internal/durable internal/units", pure},
-	{"internal/units", "client events", pure},
-	{"internal/trial", "client events internal/spreadsheet internal/units", pure},
+	{"internal/forward", "client events internal/durable internal/table", testsImportAll},
+	{"internal/watch/restore", "internal/table", sdk},
+	{"internal/desk/importer", "client events", pure},
+	{"internal/desk/books", "client events", pure},
+	{"internal/desk/export", "client events internal/desk/books internal/durable internal/desk/units", pure},
+	{"internal/desk/units", "client events", pure},
+	{"internal/desk/trial", "client events internal/spreadsheet internal/desk/units", pure},
 	{"internal/spreadsheet", "client events", pure},
-	{"internal/console", "client events internal/days internal/spreadsheet internal/trial internal/units", pure},
-	{"internal/days", "", pure},
-	{"internal/bench", everything, sdk},
-	{"internal/meter", "internal/store", sdk | testsImportAll},
-	{"internal/local/stack", "functions/api internal/store internal/retry internal/local/*", sdk},
-	{"internal/local/*", ". internal/store internal/retry internal/local/*", sdk | testsImportAll},
+	{"internal/desk/console", "client events internal/desk/days internal/spreadsheet internal/desk/trial internal/desk/units", pure},
+	{"internal/desk/days", "", pure},
+	{"cmd/ledger-bench/bench", everything, sdk},
+	{"cmd/ledger-bench/meter", "internal/table", sdk | testsImportAll},
+	{"internal/local/stack", "functions/api internal/table internal/retry internal/local/*", sdk},
+	{"internal/local/*", ". internal/table internal/retry internal/local/*", sdk | testsImportAll},
 	{"client", "events internal/retry", alone | testsImportAll},
 	{"client/*", "", sdk | testsImportAll},
-	{"cmd/ledger-proof", "events internal/proof", pure},
+	{"cmd/ledger-proof", "events internal/watch/proof", pure},
 	{"cmd/*", everything, sdk},
 	{"docs", "", pure},
 	{"docs/generate", everything, sdk},
 	{"tests", everything, sdk},
 	{"tests/*", everything, sdk},
-	{"tests/caller", "internal/store", pure},
-	{"tests/process", "internal/local/dynamolocal", pure},
-	{"tests/full", "", pure},
-	{"tests/books", "tests/caller", pure},
+	{"tests/harness/caller", "internal/table", pure},
+	{"tests/harness/process", "internal/local/dynamolocal", pure},
+	{"tests/harness/full", "", pure},
+	{"tests/harness/books", "tests/harness/caller", pure},
 }
 
 // domainFolders are the folders of the domain, in which floating point is forbidden.
-var domainFolders = []string{"events", "ledger", "internal/store", "projections"}
+var domainFolders = []string{"events", "ledger", "internal/table", "projections"}
 
 // goFile is one Go file of this module.
 type goFile struct {
@@ -223,11 +223,11 @@ func mayImport(s goFile, allowed importRule, folder string) bool {
 		return false
 	}
 	parent := path.Dir(folder)
-	return folder == s.folder() || folder == "tests/full" || strings.HasSuffix(folder, "test") &&
+	return folder == s.folder() || folder == "tests/harness/full" || strings.HasSuffix(folder, "test") &&
 		(parent == s.folder() || fits(parent))
 }
 
-// The audit must find what a fault of the ledger's own code did. So it uses no code of package store but its layout: the
+// The audit must find what a fault of the ledger's own code did. So it uses no code of package table but its layout: the
 // names of attributes and indexes, the patterns of keys, and limits.
 func TestAuditSharesOnlyTheLayout(t *testing.T) {
 	layout := []string{"attributes.go", "index.go", "itemtypes.go", "limits.go", "pattern.go", "ranges.go"}
@@ -235,9 +235,9 @@ func TestAuditSharesOnlyTheLayout(t *testing.T) {
 	var audit []goFile
 	for _, f := range goFiles(t) {
 		switch {
-		case f.folder() == "internal/audit":
+		case f.folder() == "internal/watch/audit":
 			audit = append(audit, f)
-		case f.folder() == "internal/store" && slices.Contains(layout, path.Base(f.path)):
+		case f.folder() == "internal/table" && slices.Contains(layout, path.Base(f.path)):
 			for _, d := range f.ast.Decls {
 				for _, name := range declared(d) {
 					names[name] = true
@@ -304,7 +304,7 @@ func TestNoFloatsInTheDomain(t *testing.T) {
 // Only package full may skip tests, because it prints which tests it skips.
 func TestOnlyFullSkips(t *testing.T) {
 	for _, f := range goFiles(t) {
-		if f.folder() == "tests/full" {
+		if f.folder() == "tests/harness/full" {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
@@ -329,14 +329,14 @@ func TestPropertyTestsUseTheSameSeed(t *testing.T) {
 			switch spec.Path.Value {
 			case `"pgregory.net/rapid"`:
 				draws[f.folder()] = draws[f.folder()] || f.test
-			case `"` + modulePath + `/tests/full"`:
+			case `"` + modulePath + `/tests/harness/full"`:
 				seeded[f.folder()] = true
 			}
 		}
 	}
 	for folder, inTest := range draws {
 		if inTest && !seeded[folder] {
-			t.Errorf("the tests of %s use another seed in each run: import %s/tests/full", folder, modulePath)
+			t.Errorf("the tests of %s use another seed in each run: import %s/tests/harness/full", folder, modulePath)
 		}
 	}
 }
@@ -374,7 +374,7 @@ func TestFullSwitch(t *testing.T) {
 // Only package spreadsheet writes CSV, so that no text becomes a formula. An export has what is stored.
 func TestOneWriterOfCSV(t *testing.T) {
 	for _, f := range goFiles(t) {
-		if f.test || f.folder() == "internal/spreadsheet" || f.folder() == "internal/export" || f.folder() == "internal/books" {
+		if f.test || f.folder() == "internal/spreadsheet" || f.folder() == "internal/desk/export" || f.folder() == "internal/desk/books" {
 			continue
 		}
 		for _, i := range f.ast.Imports {

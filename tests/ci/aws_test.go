@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // checksOf returns the names of the checks of .ci/aws-check, in their order.

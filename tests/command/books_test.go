@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/units"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
+	"ledger.example/internal/desk/units"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
 )
 
 // ends returns the last instants of months.

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
 )
 
 // dynamodb serves the store with its table, and prints what to run next. Its errors name a port or a directory in use.

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/units"
-	"ledger.example/tests/books"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
+	"ledger.example/internal/desk/units"
+	"ledger.example/tests/harness/books"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
 )
 
 // journalTime bounds the time until a transaction is in the journal and exported.

@@ -17,13 +17,13 @@ import (
 
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/pump"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/fault"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
+	"ledger.example/tests/harness/system"
 )
 
 // run runs verify, rebuild or redrive on the table of the system.
@@ -60,8 +60,8 @@ func TestRestoredTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.OpenBooks()
-	cut := slices.IndexFunc(s.Projected(), func(k store.Key) bool {
-		return strings.HasPrefix(k.SK, store.Posting.Prefix()+"AAPL#")
+	cut := slices.IndexFunc(s.Projected(), func(k table.Key) bool {
+		return strings.HasPrefix(k.SK, table.Posting.Prefix()+"AAPL#")
 	})
 	key := s.Projected()[cut]
 	posting := s.Contents()[key]
@@ -77,7 +77,7 @@ func TestRestoredTable(t *testing.T) {
 		}
 	}
 	for k := range s.Contents() {
-		if _, _, ok := store.Listed.Parse(k); ok {
+		if _, _, ok := table.Listed.Parse(k); ok {
 			s.Delete(k)
 			break
 		}
@@ -118,7 +118,7 @@ func TestRedrive(t *testing.T) {
 	}
 	listed := int64(0)
 	for k := range s.Contents() {
-		if store.IsJournaled(k.SK) {
+		if table.IsJournaled(k.SK) {
 			listed++
 		}
 	}
@@ -206,17 +206,17 @@ func TestRebuild(t *testing.T) {
 	s.OpenBooks()
 	s.PutPostings(system.OldPostings("bank", "USD", projections.StretchPostings+40))
 	s.DeliverAll()
-	damaged := store.Balance.Key("bank", "USD")
+	damaged := table.Balance.Key("bank", "USD")
 	for k, item := range s.Contents() {
-		_, _, _, segment := store.Segment.Parse(k)
+		_, _, _, segment := table.Segment.Parse(k)
 		switch {
 		case segment:
-			item[store.AttrCount] = store.Integer(7)
+			item[table.AttrCount] = table.Integer(7)
 			s.Put(item)
 		case k == damaged:
-			store.Read(item).Map(store.AttrHead)[store.AttrCredits] = store.Integer(7)
+			table.Read(item).Map(table.AttrHead)[table.AttrCredits] = table.Integer(7)
 			s.Put(item)
-		case k == store.Summary.Key("jane"):
+		case k == table.Summary.Key("jane"):
 			s.Delete(k)
 		}
 	}

@@ -17,17 +17,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
-	"ledger.example/tests/system"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
+	"ledger.example/tests/harness/system"
 )
 
 // backups adds to DynamoDB Local what it lacks: restores, continuous backups and deletion protection. A restore copies
 // the table of the system, as it is then, and leaves out the items that a test names.
 type backups struct {
 	*system.System
-	leaveOut    func(store.Key) bool
+	leaveOut    func(table.Key) bool
 	isProtected bool
 	recovers    bool
 }
@@ -126,17 +126,17 @@ func (b *backups) copy() {
 func TestRestore(t *testing.T) {
 	full.Only(t, reason)
 	for name, c := range map[string]struct {
-		leaveOut func(store.Key) bool
+		leaveOut func(table.Key) bool
 		status   int
 		says     []string
 	}{
-		"whole": {func(store.Key) bool { return false }, 0, []string{"Sound"}},
-		"behind": {func(k store.Key) bool {
-			_, _, isBalance := store.Balance.Parse(k)
+		"whole": {func(table.Key) bool { return false }, 0, []string{"Sound"}},
+		"behind": {func(k table.Key) bool {
+			_, _, isBalance := table.Balance.Parse(k)
 			return isBalance
 		}, 0, []string{"Rebuild the projections", "Sound"}},
 		"ahead": {nil, 0, []string{"show more than its events", "Sound"}}, // the last transaction is left out
-		"not whole": {func(k store.Key) bool { return strings.HasPrefix(k.SK, "POSTING#AAPL#") }, 1,
+		"not whole": {func(k table.Key) bool { return strings.HasPrefix(k.SK, "POSTING#AAPL#") }, 1,
 			[]string{"posting_missing", "Restore an earlier moment"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestRestore(t *testing.T) {
 			s.DeliverAll()
 			b := &backups{System: s, leaveOut: c.leaveOut}
 			if b.leaveOut == nil {
-				b.leaveOut = func(k store.Key) bool { return before[k] == nil && after[k] != nil }
+				b.leaveOut = func(k table.Key) bool { return before[k] == nil && after[k] != nil }
 			}
 			arguments := []string{
 				"restore", "--dynamodb-endpoint", b.serve(), "--from", s.Table, "--at", "2026-11-22T09:00:00Z", "--table", s.Table + "-new", "--yes",

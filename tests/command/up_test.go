@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/books"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
+	"ledger.example/tests/harness/books"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }

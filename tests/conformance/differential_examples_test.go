@@ -10,15 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
-	"ledger.example/tests/setup"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/setup"
 )
 
 // The tests below have requests in which the stores differed. Random requests found them once in thousands of checks.
 
 // sendToBoth puts items into both stores, sends a request to each, and returns the answers.
 func sendToBoth(
-	t *testing.T, send func(client *dynamodb.Client, name *string) string, items ...store.Item,
+	t *testing.T, send func(client *dynamodb.Client, name *string) string, items ...table.Item,
 ) (real, inMemory string) {
 	t.Helper()
 	local, name := newTable(t)
@@ -50,11 +50,11 @@ func TestBothStoresTakeTheSameNumbers(t *testing.T) {
 	send := func(client *dynamodb.Client, name *string) string {
 		var answers []string
 		for _, number := range slices.Concat(numbers, wrongNumbers) {
-			item := store.KeyItem(store.Key{PK: "p", SK: "a"})
+			item := table.KeyItem(table.Key{PK: "p", SK: "a"})
 			item["N"] = &types.AttributeValueMemberN{Value: number}
-			_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item}, store.Once)
+			_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item}, table.Once)
 			stored, getErr := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name,
-				Key: store.KeyItem(store.Key{PK: "p", SK: "a"}), ConsistentRead: aws.Bool(true)})
+				Key: table.KeyItem(table.Key{PK: "p", SK: "a"}), ConsistentRead: aws.Bool(true)})
 			if getErr != nil {
 				t.Fatal(getErr)
 			}
@@ -70,9 +70,9 @@ func TestBothStoresTakeTheSameNumbers(t *testing.T) {
 
 // A position has the same answer in both stores, but for two, which random requests do not use.
 func TestPositionsThatDiffer(t *testing.T) {
-	inIndex := func(sort string) store.Item {
-		i := store.KeyItem(store.Key{PK: "p", SK: sort})
-		i[store.AttrPK2] = store.String("x")
+	inIndex := func(sort string) table.Item {
+		i := table.KeyItem(table.Key{PK: "p", SK: sort})
+		i[table.AttrPK2] = table.String("x")
 		return i
 	}
 	// In AWS, a page with as many items as its limit has a LastEvaluatedKey, even if its last item is the end of the
@@ -80,9 +80,9 @@ func TestPositionsThatDiffer(t *testing.T) {
 	for _, forward := range []bool{true, false} {
 		real, inMemory := sendToBoth(t, queryFunc(t, dynamodb.QueryInput{
 			KeyConditionExpression:    aws.String("PK = :p AND SK BETWEEN :a AND :a"),
-			ExpressionAttributeValues: store.Item{":p": store.String("p"), ":a": store.String("a")},
-			ExclusiveStartKey:         store.KeyItem(store.Key{PK: "p", SK: "a"}), ScanIndexForward: &forward,
-		}), store.KeyItem(store.Key{PK: "p", SK: "a"}))
+			ExpressionAttributeValues: table.Item{":p": table.String("p"), ":a": table.String("a")},
+			ExclusiveStartKey:         table.KeyItem(table.Key{PK: "p", SK: "a"}), ScanIndexForward: &forward,
+		}), table.KeyItem(table.Key{PK: "p", SK: "a"}))
 		if !strings.Contains(real, invalid) || inMemory != "0 of 0 for 0: " {
 			t.Errorf("at the end of its range: DynamoDB Local: %s, in memory: %s", real, inMemory)
 		}
@@ -91,8 +91,8 @@ func TestPositionsThatDiffer(t *testing.T) {
 	// position with these keys. DynamoDB Local returns one that sorts before the position by the table's keys. The
 	// in-memory store orders by the table's keys.
 	real, inMemory := sendToBoth(t, queryFunc(t, dynamodb.QueryInput{
-		IndexName: aws.String(store.IndexInverse), KeyConditionExpression: aws.String("PK2 = :x"),
-		ExpressionAttributeValues: store.Item{":x": store.String("x")}, ExclusiveStartKey: inIndex("b"),
+		IndexName: aws.String(table.IndexInverse), KeyConditionExpression: aws.String("PK2 = :x"),
+		ExpressionAttributeValues: table.Item{":x": table.String("x")}, ExclusiveStartKey: inIndex("b"),
 	}), inIndex("a"), inIndex("c"))
 	if !strings.Contains(real, `SK="a"`) || !strings.HasPrefix(inMemory, "1 of 1 for 0.5: ") ||
 		!strings.Contains(inMemory, `SK="c"`) {

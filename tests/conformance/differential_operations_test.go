@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // sending returns the function that sends a request. shown returns its output as text.
@@ -23,7 +23,7 @@ func sending[In, Out any](
 ) requestFunc {
 	g.description = describe(in)
 	return func(ctx context.Context, c *dynamodb.Client) string {
-		out, err := send(c, ctx, in, store.Once)
+		out, err := send(c, ctx, in, table.Once)
 		return answerText(err, func() string { return shown(out) })
 	}
 }
@@ -35,12 +35,12 @@ func describe(in any) string {
 }
 
 // action draws an action on one item: a put, an update or a deletion, and for a transaction also a check.
-func (g *generator) action(isAlone bool) (a types.TransactWriteItem, key store.Item) {
+func (g *generator) action(isAlone bool) (a types.TransactWriteItem, key table.Item) {
 	g.names, g.values = nil, nil
 	item, most := g.item(), 7
-	key = store.Item{store.AttrPK: item[store.AttrPK]}
-	if sort, ok := item[store.AttrSK]; ok {
-		key[store.AttrSK] = sort
+	key = table.Item{table.AttrPK: item[table.AttrPK]}
+	if sort, ok := item[table.AttrSK]; ok {
+		key[table.AttrSK] = sort
 	}
 	if isAlone {
 		key, most = g.key(), 6
@@ -119,8 +119,8 @@ func (g *generator) batch() requestFunc {
 		}
 	}
 	if g.rarely("too many") {
-		for n := len(r.Keys); n <= store.BatchGetKeys; n++ {
-			r.Keys = append(r.Keys, store.KeyItem(store.Key{PK: g.prefix, SK: fmt.Sprint(n)}))
+		for n := len(r.Keys); n <= table.BatchGetKeys; n++ {
+			r.Keys = append(r.Keys, table.KeyItem(table.Key{PK: g.prefix, SK: fmt.Sprint(n)}))
 		}
 	}
 	r.ExpressionAttributeNames = g.names
@@ -137,22 +137,22 @@ func (g *generator) batch() requestFunc {
 
 func (g *generator) query() requestFunc {
 	in := &dynamodb.QueryInput{TableName: g.tableName(), ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong"))}
-	partitionKey, sortKey := store.AttrPK, store.AttrSK
-	partition := store.String(g.partition())
+	partitionKey, sortKey := table.AttrPK, table.AttrSK
+	partition := table.String(g.partition())
 	indexSort := "" // the table's sort key of all items in the index's partition; empty: any
 	ends := sortKeys
 	shownNames := conditionNames
 	switch rapid.IntRange(0, 3).Draw(g.T, "index") {
 	case 0:
-		in.IndexName, sortKey = aws.String(store.IndexHistory), store.AttrSK2
+		in.IndexName, sortKey = aws.String(table.IndexHistory), table.AttrSK2
 		ends = []string{g.prefix, g.prefix + "x", g.prefix + "xa", g.prefix + "xb", g.prefix + "y", g.prefix + "yb",
 			g.prefix + "z"}
 	case 1:
-		in.IndexName, partitionKey, sortKey = aws.String(store.IndexInverse), store.AttrPK2, store.AttrPK
+		in.IndexName, partitionKey, sortKey = aws.String(table.IndexInverse), table.AttrPK2, table.AttrPK
 		indexSort = g.oneOf("index key", sortKeys...)
 		partition = g.indexKey(partitionKey, "", indexSort)
 		ends = []string{g.prefix, g.prefix + "a", g.prefix + "b", g.prefix + "c"}
-		shownNames = []string{store.AttrPK, store.AttrSK, store.AttrAccount}
+		shownNames = []string{table.AttrPK, table.AttrSK, table.AttrAccount}
 		if g.rarely("not in the index") {
 			shownNames = conditionNames
 		}
@@ -167,11 +167,11 @@ func (g *generator) query() requestFunc {
 		g.placeholder(partition)}
 	var bounds []types.AttributeValue // of the range; none: no range
 	end := func() string {
-		v := store.String(g.oneOf("end", ends...))
+		v := table.String(g.oneOf("end", ends...))
 		if g.rarely("another type") {
 			v = g.value()
 		} else if g.rarely("empty") {
-			v = store.String("")
+			v = table.String("")
 		}
 		bounds = append(bounds, v)
 		return g.placeholder(v)
@@ -220,19 +220,19 @@ func (g *generator) query() requestFunc {
 // start draws the position after which a query begins. indexSort is the table's sort key of the items in the index's
 // partition; empty: any. No item has the position's index keys but another table key: see
 // TestPositionsThatDiffer.
-func (g *generator) start(partitionKey, sortKey string, partition types.AttributeValue, indexSort string) store.Item {
+func (g *generator) start(partitionKey, sortKey string, partition types.AttributeValue, indexSort string) table.Item {
 	key := g.key()
 	switch {
-	case sortKey == store.AttrSK2:
+	case sortKey == table.AttrSK2:
 		key[partitionKey] = partition
-		key[sortKey] = store.String(g.prefix + g.oneOf("end", "", "x", "y", "z"))
+		key[sortKey] = table.String(g.prefix + g.oneOf("end", "", "x", "y", "z"))
 		if rapid.Bool().Draw(g.T, "like an item's") {
-			key[sortKey] = g.indexKey(sortKey, g.oneOf("index key", "x", "y"), textOf(key[store.AttrSK]))
+			key[sortKey] = g.indexKey(sortKey, g.oneOf("index key", "x", "y"), textOf(key[table.AttrSK]))
 		}
-	case sortKey == store.AttrPK && !g.wrongKey:
+	case sortKey == table.AttrPK && !g.wrongKey:
 		key[partitionKey] = partition
-		key[sortKey] = store.String(g.prefix + g.oneOf("end", "", "a", "b", "c"))
-		key[store.AttrSK] = store.String(indexSort)
+		key[sortKey] = table.String(g.prefix + g.oneOf("end", "", "a", "b", "c"))
+		key[table.AttrSK] = table.String(indexSort)
 	}
 	return key
 }
@@ -244,10 +244,10 @@ const maxPages = 40
 // with the last items has a LastEvaluatedKey.
 func queryAll(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) string {
 	var pages []string
-	last := store.Item(nil)
+	last := table.Item(nil)
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	for range maxPages {
-		out, err := c.Query(ctx, &in, store.Once)
+		out, err := c.Query(ctx, &in, table.Once)
 		if err != nil {
 			return strings.Join(append(pages, itemText(last), answerText(err, nil)), "\n\t")
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // generator draws requests to one table, in partitions with a prefix. It uses few keys, names and values, so that
@@ -22,7 +22,7 @@ type generator struct {
 	anyRefusal    bool   // the stores may refuse the request in different ways
 	wrongKey      bool   // the request has an invalid key
 	names         map[string]string
-	values        store.Item
+	values        table.Item
 }
 
 // requestFunc sends one request and returns the answer as text.
@@ -31,10 +31,10 @@ type requestFunc func(context.Context, *dynamodb.Client) string
 // indexKey returns an index's key that is unique in its partition. Items with equal keys in an index have no promised
 // order.
 func (g *generator) indexKey(index, key, sort string) types.AttributeValue {
-	if index == store.AttrPK2 {
-		return store.String(g.prefix + sort)
+	if index == table.AttrPK2 {
+		return table.String(g.prefix + sort)
 	}
-	return store.String(g.prefix + key + sort)
+	return table.String(g.prefix + key + sort)
 }
 
 // textOf returns the value of a string attribute; empty for other types.
@@ -50,10 +50,10 @@ func (g *generator) seed() requestFunc {
 	in := &dynamodb.TransactWriteItemsInput{}
 	for _, partition := range []string{"a", "b"} {
 		for _, sort := range sortKeys {
-			item := store.KeyItem(store.Key{PK: g.prefix + partition, SK: sort})
-			item["N"] = store.Integer(int64(rapid.IntRange(0, 2).Draw(g.T, "number")))
-			item[store.AttrAccount] = store.String(g.oneOf("text", "a", "ab", "b"))
-			for _, index := range []string{store.AttrSK2, store.AttrPK2} {
+			item := table.KeyItem(table.Key{PK: g.prefix + partition, SK: sort})
+			item["N"] = table.Integer(int64(rapid.IntRange(0, 2).Draw(g.T, "number")))
+			item[table.AttrAccount] = table.String(g.oneOf("text", "a", "ab", "b"))
+			for _, index := range []string{table.AttrSK2, table.AttrPK2} {
 				if key := g.oneOf("index key", "", "x", "x", "y"); key != "" {
 					item[index] = g.indexKey(index, key, sort)
 				}
@@ -86,25 +86,25 @@ func (g *generator) partition() string { return g.prefix + g.oneOf("partition", 
 
 var sortKeys = []string{"a", "a!", "a#", "b", "ba", "B", "~", "é"}
 
-func (g *generator) key() store.Item {
-	key := store.KeyItem(store.Key{PK: g.partition(), SK: g.oneOf("sort key", sortKeys...)})
+func (g *generator) key() table.Item {
+	key := table.KeyItem(table.Key{PK: g.partition(), SK: g.oneOf("sort key", sortKeys...)})
 	if !g.rarely("wrong key") {
 		return key
 	}
 	g.wrongKey = true
 	switch rapid.IntRange(0, 5).Draw(g.T, "fault") {
 	case 0:
-		delete(key, store.AttrSK)
+		delete(key, table.AttrSK)
 	case 1:
-		key[store.AttrSK] = store.String("")
+		key[table.AttrSK] = table.String("")
 	case 2:
-		key[store.AttrPK] = store.Integer(7)
+		key[table.AttrPK] = table.Integer(7)
 	case 3:
-		key["Other"] = store.String("x")
+		key["Other"] = table.String("x")
 	case 4:
-		key[store.AttrSK] = store.String(strings.Repeat("x", 1025))
+		key[table.AttrSK] = table.String(strings.Repeat("x", 1025))
 	case 5:
-		key[store.AttrPK] = store.String(strings.Repeat("x", 2049))
+		key[table.AttrPK] = table.String(strings.Repeat("x", 2049))
 	}
 	return key
 }
@@ -136,34 +136,34 @@ func (g *generator) value() types.AttributeValue {
 	case 0, 1, 2, 3:
 		return g.number()
 	case 4, 5, 6:
-		return store.String(g.oneOf("text", "", "a", "ab", "b", "é", "~"))
+		return table.String(g.oneOf("text", "", "a", "ab", "b", "é", "~"))
 	case 7:
-		return store.Flag(rapid.Bool().Draw(g.T, "flag"))
+		return table.Flag(rapid.Bool().Draw(g.T, "flag"))
 	case 8:
-		return &types.AttributeValueMemberL{Value: []types.AttributeValue{g.number(), store.String("x")}}
+		return &types.AttributeValueMemberL{Value: []types.AttributeValue{g.number(), table.String("x")}}
 	}
-	return store.Map(store.Item{"n": g.number(), g.oneOf("nested name", "", "x", "x", "x",
+	return table.Map(table.Item{"n": g.number(), g.oneOf("nested name", "", "x", "x", "x",
 		"x"): &types.AttributeValueMemberNULL{Value: true}})
 }
 
 // attributes are the names of attributes that are not keys.
-var attributes = []string{"N", "M", store.AttrVersion, store.AttrAccount, store.AttrSpent}
+var attributes = []string{"N", "M", table.AttrVersion, table.AttrAccount, table.AttrSpent}
 
-func (g *generator) item() store.Item {
+func (g *generator) item() table.Item {
 	item := g.key()
 	for range rapid.IntRange(0, 3).Draw(g.T, "attributes") {
 		item[g.oneOf("attribute", attributes...)] = g.value()
 	}
-	for _, index := range []string{store.AttrSK2, store.AttrPK2} {
+	for _, index := range []string{table.AttrSK2, table.AttrPK2} {
 		if rapid.Bool().Draw(g.T, "in index") {
-			if _, ok := item[store.AttrSK].(*types.AttributeValueMemberS); ok {
-				item[index] = g.indexKey(index, g.oneOf("index key", "x", "y"), textOf(item[store.AttrSK]))
+			if _, ok := item[table.AttrSK].(*types.AttributeValueMemberS); ok {
+				item[index] = g.indexKey(index, g.oneOf("index key", "x", "y"), textOf(item[table.AttrSK]))
 			}
 		}
 		if g.rarely("wrong index key") {
 			item[index] = g.value()
 			if text := textOf(item[index]); text != "" {
-				item[index] = store.String(text + "." + textOf(item[store.AttrSK])) // see indexKey
+				item[index] = table.String(text + "." + textOf(item[table.AttrSK])) // see indexKey
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func (g *generator) name(choices ...string) string {
 		return name
 	}
 	if g.rarely("reserved word") { // upper and lower case
-		return g.oneOf("word", store.AttrRole, "abort", "ZONE")
+		return g.oneOf("word", table.AttrRole, "abort", "ZONE")
 	}
 	if g.rarely("undefined name") {
 		return "#undefined"
@@ -192,7 +192,7 @@ func (g *generator) placeholder(v types.AttributeValue) string {
 		return ":undefined"
 	}
 	if g.values == nil {
-		g.values = make(store.Item)
+		g.values = make(table.Item)
 	}
 	name := fmt.Sprintf(":v%d", len(g.values))
 	g.values[name] = v
@@ -225,7 +225,7 @@ func (g *generator) expression(what string, text string) *string {
 }
 
 // conditionNames are the attributes that conditions use.
-var conditionNames = append([]string{store.AttrPK, store.AttrSK}, attributes...)
+var conditionNames = append([]string{table.AttrPK, table.AttrSK}, attributes...)
 
 // condition draws a ConditionExpression over those attributes, of the kinds that the in-memory store supports.
 func (g *generator) condition(depth int, names ...string) string {
@@ -241,12 +241,12 @@ func (g *generator) condition(depth int, names ...string) string {
 	case 2:
 		operator := g.oneOf("operator", " = ", "<", " <= ")
 		if rapid.Bool().Draw(g.T, "of one type") {
-			return g.name("N") + operator + g.placeholder(store.Integer(int64(rapid.IntRange(0, 2).Draw(g.T, "bound"))))
+			return g.name("N") + operator + g.placeholder(table.Integer(int64(rapid.IntRange(0, 2).Draw(g.T, "bound"))))
 		}
 		return g.name(names...) + operator + g.placeholder(g.value())
 	case 3:
 		return "attribute_type(" + g.name(names...) + ", " +
-			g.placeholder(store.String(g.oneOf("of type", "S", "N", "BOOL", "L", "M", "X"))) + ")"
+			g.placeholder(table.String(g.oneOf("of type", "S", "N", "BOOL", "L", "M", "X"))) + ")"
 	}
 	return g.condition(depth-1, names...) + g.oneOf("joined", " AND ", " and ", " OR ", " or ") +
 		g.condition(depth-1, names...)
@@ -269,12 +269,12 @@ func (g *generator) change() *string {
 		for range rapid.IntRange(1, 2).Draw(g.T, "steps") {
 			name := g.name(attributes...)
 			if g.rarely("a key") {
-				name = g.name(store.AttrPK, store.AttrSK, store.AttrSK2)
+				name = g.name(table.AttrPK, table.AttrSK, table.AttrSK2)
 			}
 			if word == "ADD " {
 				v := g.number()
 				if g.rarely("adding another type") {
-					v = store.String("x")
+					v = table.String("x")
 				}
 				steps = append(steps, name+" "+g.placeholder(v))
 			} else {

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // streamChanges reads a table's stream to its current end, and returns the changes of each item, in order.
@@ -38,7 +38,7 @@ func streamChanges(t *testing.T, streams *dynamodbstreams.Client, client *dynamo
 			}
 			for _, r := range out.Records {
 				keys := r.Dynamodb.Keys
-				item := valueText(keys[store.AttrPK]) + " " + valueText(keys[store.AttrSK])
+				item := valueText(keys[table.AttrPK]) + " " + valueText(keys[table.AttrSK])
 				changes[item] += string(r.EventName) + " " + itemText(r.Dynamodb.NewImage) + "\n"
 			}
 			if next = out.NextShardIterator; len(out.Records) == 0 {

@@ -23,9 +23,9 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
-	"ledger.example/tests/full"
-	"ledger.example/tests/setup"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/setup"
 )
 
 // maxRequests is the most requests in one check. The first one puts items.
@@ -97,7 +97,7 @@ func answerText(err error, output func() string) string {
 	case errors.As(err, &cancelled):
 		var reasons []string
 		for _, r := range cancelled.CancellationReasons {
-			if aws.ToString(r.Code) == store.ReasonInvalid {
+			if aws.ToString(r.Code) == table.ReasonInvalid {
 				return "error " + invalid
 			}
 			reasons = append(reasons, aws.ToString(r.Code)+" "+itemText(r.Item))

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -26,7 +26,7 @@ type shelf struct {
 	*testing.T
 	viewstest.Seed
 	*projections.Lists
-	table store.Table
+	table table.Table
 	views *projections.Views
 
 	// What was stored, in the order of ids.
@@ -40,8 +40,8 @@ type shelf struct {
 // after an empty one, as DynamoDB may cut them.
 func newShelf(t *testing.T) *shelf {
 	client, name := newMemoryTable(t)
-	whole := store.NewTable(client, name)
-	cut := store.NewTable(dynamodb.New(client.Options(), storetest.Cut), name)
+	whole := table.NewTable(client, name)
+	cut := table.NewTable(dynamodb.New(client.Options(), tabletest.Cut), name)
 	return &shelf{T: t, Seed: viewstest.Seed{Client: client, Name: name}, Lists: projections.NewLists(cut),
 		table: whole, views: projections.NewViews(whole)}
 }

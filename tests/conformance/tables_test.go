@@ -13,7 +13,7 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/tests/setup"
+	"ledger.example/tests/harness/setup"
 )
 
 var tables atomic.Int64

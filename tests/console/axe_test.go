@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // axeVariable is the environment variable with the path of axe.min.js.

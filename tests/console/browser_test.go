@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // browser is a Chromium that shows the console. It collects JavaScript errors and failed loads.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"ledger.example/internal/console"
-	"ledger.example/tests/process"
+	"ledger.example/internal/desk/console"
+	"ledger.example/tests/harness/process"
 )
 
 // demoPicture is the file for the README's screenshot, ../../docs/console.png. No test compares it.

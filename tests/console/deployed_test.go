@@ -20,11 +20,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ledger.example/functions/api"
-	"ledger.example/internal/console"
-	"ledger.example/tests/full"
+	"ledger.example/internal/desk/console"
 	"ledger.example/tests/gateway"
-	"ledger.example/tests/process"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
+	"ledger.example/tests/harness/system"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }

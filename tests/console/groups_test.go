@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // viewAs switches the browser to a user, "" for none, and returns the page that follows.

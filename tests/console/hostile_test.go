@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // markup has texts with markup, texts that end an attribute or a URL, and texts that change the text direction.

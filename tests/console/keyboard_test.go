@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // tabsMax is the maximum number of Tab presses between two elements of a page.

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // eventRecorder makes each page record its event streams and count their events.

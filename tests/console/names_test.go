@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // people opens accounts with names, and posts a transfer of 50 USD from Ann Poe to Ben Roe.

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/internal/console"
-	"ledger.example/internal/units"
-	"ledger.example/tests/system"
+	"ledger.example/internal/desk/console"
+	"ledger.example/internal/desk/units"
+	"ledger.example/tests/harness/system"
 )
 
 const (

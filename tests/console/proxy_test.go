@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // proxy is between a console and its ledger. It records requests, and can answer instead of the ledger. It is safe

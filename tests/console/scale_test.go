@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ledger.example/client"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
 )
 
 // fillMany opens accounts and posts transactions from market: one to each account, and the rest to the first account.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/internal/console"
+	"ledger.example/internal/desk/console"
 )
 
 // pastLedger answers for a ledger whose clock stands at now. It has one account with one balance, as if nothing had

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/tests/fault"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/system"
 )
 
 // openRoles starts a ledger as newRegister does. In addition, gus is an operator through the group desk.
@@ -137,7 +137,7 @@ func TestRolesOfARequestAreBounded(t *testing.T) {
 			postings += `,{"account":"` + account + `","asset":"USD","quantity":"1"}`
 		}
 		held := s.Must(201, "POST", "/v1/transactions", fmt.Sprintf(`{"id":"h-%d","hold":{},"postings":[%s]}`, n, postings))
-		s.Deliver(store.Posting.Key("bank", "USD", held.Text("postings", 0, "id")))
+		s.Deliver(table.Posting.Key("bank", "USD", held.Text("postings", 0, "id")))
 	}
 	s.Must(201, "PUT", "/v1/accounts/bank/members/ann", `{"role":"viewer"}`)
 	pages := 0

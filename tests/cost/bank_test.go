@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/cmd/ledger-bench/meter"
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/meter"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 const (
@@ -86,8 +86,8 @@ func (b *bank) now() time.Time { return time.Unix(0, b.clock.Load()) }
 // coldLedger returns a ledger with cold caches and the store's clock.
 func (b *bank) coldLedger() *ledger.Ledger {
 	return ledger.New(ledger.Config{
-		Table: store.NewTable(b.Client, b.Table), Now: b.now,
-		Projections: projections.NewReader(store.NewTable(b.Client, b.Table), nil),
+		Table: table.NewTable(b.Client, b.Table), Now: b.now,
+		Projections: projections.NewReader(table.NewTable(b.Client, b.Table), nil),
 	})
 }
 
@@ -119,9 +119,9 @@ func (b *bank) newPostings(asset string, n int, from time.Time) []events.Posting
 // putPostings puts postings with the times at(i) to at(n-1), and returns the last.
 func (b *bank) putPostings(asset string, i, n int, at func(i int) time.Time) (last events.PostingRecorded) {
 	b.t.Helper()
-	for ; i < n; i += store.TransactionActions {
+	for ; i < n; i += table.TransactionActions {
 		var some []events.PostingRecorded
-		for j := i; j < min(n, i+store.TransactionActions); j++ {
+		for j := i; j < min(n, i+table.TransactionActions); j++ {
 			some = append(some, b.posting(asset, at(j)))
 		}
 		b.put(some...)
@@ -144,9 +144,9 @@ func (b *bank) project(process *system.System, postings ...events.PostingRecorde
 
 func projectAll(process *system.System, postings []events.PostingRecorded) {
 	process.T.Helper()
-	items := make([]store.Item, len(postings))
+	items := make([]table.Item, len(postings))
 	for i, p := range postings {
-		items[i] = store.EventItem(p)
+		items[i] = table.EventItem(p)
 	}
 	streamtest.Deliver(process.T, process.Service.Stream(), streamtest.Images(process.T, items...))
 }

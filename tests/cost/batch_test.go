@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/system"
 )
 
 // batchOf returns the body of a batch of n transfers between two unlimited accounts, and the body of each transfer
@@ -118,7 +118,7 @@ func BenchmarkBatch(b *testing.B) {
 
 func benchmarkBatch(b *testing.B, latency time.Duration) {
 	s := system.New(b,
-		system.Client(store.Observe("Latency", func(context.Context, any, any, error) { time.Sleep(latency) })))
+		system.Client(table.Observe("Latency", func(context.Context, any, any, error) { time.Sleep(latency) })))
 	s.OpenRegister()
 	var alone, together timeSpent
 	for n := 0; b.Loop(); n++ {

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // freeze freezes an account.
@@ -52,7 +52,7 @@ func TestFreezeWritesNothingElse(t *testing.T) {
 		t.Errorf("requests: %q, want %q", c.lines, want)
 	}
 	after := b.Contents()
-	maps.DeleteFunc(after, func(k store.Key, _ store.Item) bool {
+	maps.DeleteFunc(after, func(k table.Key, _ table.Item) bool {
 		return k.PK+" " == pk &&
 			slices.Contains([]string{number, "ACCOUNT_CURRENT", "SPEND#USD", "SPEND#" + share}, k.SK)
 	})
@@ -93,10 +93,10 @@ func TestCostOfChangeByGuards(t *testing.T) {
 // guard puts the guard of a pair.
 func (b *limitedBank) guard(p events.Pair) {
 	b.t.Helper()
-	item := store.Begin(store.Spend.Key(p.Account, p.Asset), store.Spend.Type)
-	item[store.AttrSpent], item[store.AttrChange] = store.Integer(125_000), store.Integer(1)
+	item := table.Begin(table.Spend.Key(p.Account, p.Asset), table.Spend.Type)
+	item[table.AttrSpent], item[table.AttrChange] = table.Integer(125_000), table.Integer(1)
 	if _, err := b.Client.PutItem(b.t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: item,
-		ConditionExpression: aws.String(store.IfAbsent)}); err != nil {
+		ConditionExpression: aws.String(table.IfAbsent)}); err != nil {
 		b.t.Fatal(err)
 	}
 }

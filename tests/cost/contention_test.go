@@ -21,9 +21,9 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // load is a load of debits of limited accounts.
@@ -110,7 +110,7 @@ func varied() time.Duration { return roundTrip/4 + rand.N(roundTrip/2) }
 
 // slowTable returns a table in memory, which is away by the duration that way returns. It blocks the items of a
 // transaction for a time, as DynamoDB does: others on the same items conflict. count is called for each request.
-func slowTable(t *testing.T, blocks time.Duration, way func() time.Duration, count func(isWrite bool)) store.Table {
+func slowTable(t *testing.T, blocks time.Duration, way func() time.Duration, count func(isWrite bool)) table.Table {
 	t.Helper()
 	db := memdb.New(memdb.Options{Between: func(ctx context.Context) {
 		if begun, ok := ctx.Value(isBlocking{}).(*bool); ok && !*begun {
@@ -130,7 +130,7 @@ func slowTable(t *testing.T, blocks time.Duration, way func() time.Duration, cou
 			defer func() { time.Sleep(way()) }()
 			return next.HandleInitialize(context.WithValue(ctx, isBlocking{}, new(bool)), in)
 		})
-	return store.NewTable(db.DynamoDB(func(o *dynamodb.Options) {
+	return table.NewTable(db.DynamoDB(func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(slow, middleware.Before)

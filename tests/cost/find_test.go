@@ -8,13 +8,13 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // newListed starts a ledger with 30 listed transfers. Every third has the metadata order=7.
-func newListed(t *testing.T) (s *system.System, headers []store.Key) {
+func newListed(t *testing.T) (s *system.System, headers []table.Key) {
 	t.Helper()
 	s = system.New(t, system.Indexed("order"))
 	s.OpenRegister()
@@ -23,7 +23,7 @@ func newListed(t *testing.T) (s *system.System, headers []store.Key) {
 		s.Must(201, "POST", "/v1/transfers",
 			fmt.Sprintf(`{"id":"%s","from":"bank","to":"jane","asset":"USD","quantity":"1",`+
 				`"metadata":{"order":"%d","note":"x"}}`, id, 7+i%3))
-		headers = append(headers, store.Transaction.Key(id))
+		headers = append(headers, table.Transaction.Key(id))
 	}
 	streamtest.Deliver(t, s.Service.List(), streamtest.Keys(headers...))
 	return s, headers
@@ -37,7 +37,7 @@ func TestAccessPatternsOfLists(t *testing.T) {
 }
 
 // writePage puts a page of the journal that was minted at a time, with entries of these headers.
-func writePage(s *system.System, then time.Time, headers ...store.Key) {
+func writePage(s *system.System, then time.Time, headers ...table.Key) {
 	page := projections.JournalPage{ID: events.FirstKSUID(then)}
 	for _, key := range headers {
 		page.Entries = append(page.Entries, projections.JournalEntry{Event: key, At: then})

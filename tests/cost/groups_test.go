@@ -3,7 +3,7 @@ package cost
 import (
 	"testing"
 
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // newGroups starts a ledger as newRegister does, with two groups of accounts, and their members, all projected.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // Lists of holds take few requests, however many holds there are.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/internal/importer"
-	"ledger.example/internal/meter"
-	"ledger.example/tests/system"
+	"ledger.example/cmd/ledger-bench/meter"
+	"ledger.example/internal/desk/importer"
+	"ledger.example/tests/harness/system"
 )
 
 // counted counts the requests of an import.

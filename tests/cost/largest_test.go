@@ -10,10 +10,10 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/system"
 )
 
 const (
@@ -55,7 +55,7 @@ func (w *largest) try(err error) {
 func newLargest(t *testing.T) *largest {
 	w := &largest{inputs: longestInputs()}
 	w.bank = newBank(t)
-	w.views = projections.NewViews(store.NewTable(w.Client, w.Table))
+	w.views = projections.NewViews(table.NewTable(w.Client, w.Table))
 	w.System = w.cold()
 	for n := range more {
 		w.Must(201, "PUT", "/v1/assets/"+w.asset(n), w.named())
@@ -112,7 +112,7 @@ func (w *largest) rights() {
 		for i := range events.AccountGroupsMax - 1 {
 			e.Groups = append(e.Groups, w.group(n*events.AccountGroupsMax+i))
 		}
-		w.Put(store.EventItem(e))
+		w.Put(table.EventItem(e))
 	}
 }
 
@@ -169,7 +169,7 @@ func (w *largest) history(n int) {
 }
 
 // deliver delivers events to the projector and the lister.
-func (w *largest) deliver(keys []store.Key) {
+func (w *largest) deliver(keys []table.Key) {
 	for some := range slices.Chunk(keys, 20) {
 		streamtest.Deliver(w.t, w.Service.Stream(), streamtest.Keys(some...))
 		streamtest.Deliver(w.t, w.Service.List(), streamtest.Keys(some...))
@@ -215,12 +215,12 @@ func (w *largest) between(from, to string) string {
 
 // holds places full holds between two accounts, and delivers them.
 func (w *largest) holds() (ids []string) {
-	var keys []store.Key
+	var keys []table.Key
 	for n := range more {
 		ids = append(ids, w.next("hold"))
 		held := w.Must(201, "POST", "/v1/transactions", w.annotated(ids[n], true, `"hold":{},`+
 			w.between(w.account(0), w.account(1))))
-		keys = append(keys, store.Transaction.Key(ids[n]), store.Posting.Key(w.account(0), w.asset(1),
+		keys = append(keys, table.Transaction.Key(ids[n]), table.Posting.Key(w.account(0), w.asset(1),
 			held.Text("postings", 0, "id")))
 	}
 	w.deliver(keys)

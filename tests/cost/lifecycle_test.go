@@ -8,7 +8,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -19,13 +19,13 @@ const partner = "customers:00000042"
 type limitedBank struct {
 	*bank
 	warm         *ledger.Ledger
-	projected    map[store.Key]bool // postings that were projected
+	projected    map[table.Key]bool // postings that were projected
 	transactions int
 }
 
 func newLimitedBank(t *testing.T) *limitedBank {
 	t.Helper()
-	b := &limitedBank{bank: newBank(t), projected: make(map[store.Key]bool)}
+	b := &limitedBank{bank: newBank(t), projected: make(map[table.Key]bool)}
 	b.warm = b.coldLedger()
 	if _, _, err := b.warm.OpenAccount(t.Context(), ledger.OpenAccount{ID: partner, Actor: "tester"}); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (b *limitedBank) reverse(id string, shares int64) {
 // projectNew projects everything posted since the last call, in one batch.
 func (b *limitedBank) projectNew() {
 	b.t.Helper()
-	var images []store.Item
+	var images []table.Item
 	all := b.Contents()
 	for _, key := range b.Projected() {
 		if !b.projected[key] {

@@ -7,14 +7,14 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/stream"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
 // lister returns a lister with the store's clock, for two indexed keys.
 func (b *bank) lister() stream.Function {
-	lister := projections.NewLister(store.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
+	lister := projections.NewLister(table.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
 	return stream.Handler(lister.List)
 }
 
@@ -25,24 +25,24 @@ func TestCostOfLists(t *testing.T) {
 	t.Parallel()
 	b := newLimitedBank(t)
 	list := b.lister()
-	deliver := func(keys ...store.Key) {
+	deliver := func(keys ...table.Key) {
 		t.Helper()
 		all := b.Contents()
-		var images []store.Item
+		var images []table.Item
 		for _, key := range keys {
 			images = append(images, all[key])
 		}
 		streamtest.Deliver(t, list, streamtest.Images(t, images...))
 	}
-	post := func(metadata map[string]string) store.Key {
+	post := func(metadata map[string]string) table.Key {
 		t.Helper()
 		r := ledger.PostTransfer{Annotation: b.note(false), From: outside, To: holder, Asset: "USD",
 			Quantity: events.NewAmount(1)}
 		r.Metadata = metadata
-		return store.Transaction.Key(b.post(r))
+		return table.Transaction.Key(b.post(r))
 	}
 
-	check := func(what string, writes int, units int64, keys ...store.Key) {
+	check := func(what string, writes int, units int64, keys ...table.Key) {
 		t.Helper()
 		c := b.measure(func() { deliver(keys...) })
 		if c.reads != 0 || c.writes != writes || c.WriteUnits != units {
@@ -54,17 +54,17 @@ func TestCostOfLists(t *testing.T) {
 	one = post(map[string]string{"order": "1001", "note": "x"})
 	check("one with an indexed key", 2+1, 2+1, one)
 	check("the same again", 2+1, 2+1, one)
-	var ten []store.Key
+	var ten []table.Key
 	for i := range 10 {
 		ten = append(ten, post(map[string]string{"order": fmt.Sprint(i), "customer": "jane"}))
 	}
 	check("ten with two indexed keys", 10*3+1, 10*3+1, ten...)
-	var hundred []store.Key
+	var hundred []table.Key
 	for range 100 {
 		hundred = append(hundred, post(nil))
 	}
 	check("a hundred", 100+1, 100+9, hundred...)
 	hold := b.hold()
 	b.release(hold)
-	check("the end of a hold", 1, 1, store.Outcome.Key(hold))
+	check("the end of a hold", 1, 1, table.Outcome.Key(hold))
 }

@@ -8,7 +8,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/projections"
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // A page of strong or past balances ends before it costs 200 read units, unless its first balance alone costs more. All

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -62,7 +62,7 @@ func (b *bank) segments(closed, n int, at func(i int) time.Time) {
 	change := projections.Change{Balance: projections.Balance{Pair: k, First: events.FirstKSUID(at(0)),
 		Head: fold(n, n)}}
 	write := func() {
-		if err := projections.NewViews(store.NewTable(b.Plain, b.Table)).Write(b.t.Context(), change); err != nil {
+		if err := projections.NewViews(table.NewTable(b.Plain, b.Table)).Write(b.t.Context(), change); err != nil {
 			b.t.Fatal(err)
 		}
 		change.Balance.Version++

@@ -13,7 +13,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/stream"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -35,7 +35,7 @@ func TestCostOfProjecting(t *testing.T) {
 					name += ", " + string(p.Phase)
 				}
 				measure := func(deliver stream.Function) line {
-					records := streamtest.Images(t, store.EventItem(e))
+					records := streamtest.Images(t, table.EventItem(e))
 					return b.measure(func() { streamtest.Deliver(t, deliver, records) }).line(name)
 				}
 				p, l := measure(b.Service.Stream()), measure(list)
@@ -118,12 +118,12 @@ func (b *limitedBank) eventsOfEachType(round int) []func() {
 }
 
 // newEvents returns the events in the table that have not been seen, in the order of their keys.
-func (b *limitedBank) newEvents(seen map[store.Key]store.Item) (all []events.Event) {
+func (b *limitedBank) newEvents(seen map[table.Key]table.Item) (all []events.Event) {
 	for k, item := range b.Contents() {
-		if e, err := store.DecodeEvent(item); err == nil && seen[k] == nil {
+		if e, err := table.DecodeEvent(item); err == nil && seen[k] == nil {
 			all, seen[k] = append(all, e), item
 		}
 	}
-	slices.SortFunc(all, func(x, y events.Event) int { return cmp.Compare(store.EventKey(x).ID(), store.EventKey(y).ID()) })
+	slices.SortFunc(all, func(x, y events.Event) int { return cmp.Compare(table.EventKey(x).ID(), table.EventKey(y).ID()) })
 	return all
 }

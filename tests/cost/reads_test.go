@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/system"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/system"
 )
 
 // newRegister starts a ledger with some assets, accounts, members and transactions, all projected.
@@ -201,10 +201,10 @@ func TestFirstPostingCreatesBalance(t *testing.T) {
 }
 
 // deliver delivers records of postings, with their images, to the projector.
-func deliver(s *system.System, keys ...store.Key) {
+func deliver(s *system.System, keys ...table.Key) {
 	s.T.Helper()
 	all := s.Contents()
-	images := make([]store.Item, len(keys))
+	images := make([]table.Item, len(keys))
 	for i, key := range keys {
 		images[i] = all[key]
 	}
@@ -212,10 +212,10 @@ func deliver(s *system.System, keys ...store.Key) {
 }
 
 // postingsIn returns the keys of an account's postings of one asset, oldest first.
-func postingsIn(s *system.System, account, asset string) []store.Key {
+func postingsIn(s *system.System, account, asset string) []table.Key {
 	s.T.Helper()
-	return slices.DeleteFunc(s.Projected(), func(k store.Key) bool {
-		return k.PK != store.Account.PK(account) || !strings.HasPrefix(k.SK, store.Posting.Prefix()+asset+"#")
+	return slices.DeleteFunc(s.Projected(), func(k table.Key) bool {
+		return k.PK != table.Account.PK(account) || !strings.HasPrefix(k.SK, table.Posting.Prefix()+asset+"#")
 	})
 }
 
@@ -224,9 +224,9 @@ func TestReplaysWriteNothing(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)
 	s.OpenBooks()
-	contents := func() map[store.Key]store.Item { // without balances: a late replay raises their versions
+	contents := func() map[table.Key]table.Item { // without balances: a late replay raises their versions
 		all := s.Contents()
-		maps.DeleteFunc(all, func(k store.Key, _ store.Item) bool { return strings.HasPrefix(k.SK, "BALANCE#") })
+		maps.DeleteFunc(all, func(k table.Key, _ table.Item) bool { return strings.HasPrefix(k.SK, "BALANCE#") })
 		return all
 	}
 	for path, body := range map[string]string{

@@ -13,8 +13,8 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/projections"
-	"ledger.example/tests/fault"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/system"
 )
 
 // A refusal takes the attempt and four reads: two for the exact balance, one for the account's current state, and one

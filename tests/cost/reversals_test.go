@@ -10,9 +10,9 @@ import (
 
 	"ledger.example/functions/api"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/setup"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/setup"
 )
 
 // A process that has reversed a transaction before reads only the reversals that were written since, and not all before
@@ -21,7 +21,7 @@ func TestReversalsReadOnlyNewerOnes(t *testing.T) {
 	const books = "reversals"
 	db, read := setup.Memory(memdb.Options{}), 0
 	setup.Table(t, db.Client(), books)
-	items := store.Observe("items", func(_ context.Context, _, out any, _ error) {
+	items := table.Observe("items", func(_ context.Context, _, out any, _ error) {
 		if page, ok := out.(*dynamodb.QueryOutput); ok && page != nil {
 			read += int(page.Count)
 		}

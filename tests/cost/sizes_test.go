@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -72,13 +72,13 @@ func (f inputs) leg(n int) events.Leg {
 }
 
 // items returns one item of each kind, as the product's code writes them.
-func (f inputs) items(t *testing.T) (kinds []string, items []store.Item) {
+func (f inputs) items(t *testing.T) (kinds []string, items []table.Item) {
 	t.Helper()
-	add := func(kind string, item store.Item) { kinds, items = append(kinds, kind), append(items, item) }
+	add := func(kind string, item table.Item) { kinds, items = append(kinds, kind), append(items, item) }
 	leg, now := f.leg(17), time.Now().UTC().Truncate(time.Microsecond)
 	id, asset := leg.Account, leg.Asset
 	user := f.id("u-17")
-	transaction := func(legs int) store.Item {
+	transaction := func(legs int) table.Item {
 		e := events.TransactionPosted{
 			ID: f.id("orders:000001001"), Kind: events.KindTransaction,
 			Description: f.text("Card order", events.DescriptionChars),
@@ -87,12 +87,12 @@ func (f inputs) items(t *testing.T) (kinds []string, items []store.Item) {
 		for n := range legs {
 			e.Legs = append(e.Legs, f.leg(n))
 		}
-		return store.EventItem(e)
+		return table.EventItem(e)
 	}
 	for _, legs := range []int{2, 4, events.PostingsMax} {
 		add(fmt.Sprintf("header of %d postings", legs), transaction(legs))
 	}
-	add("posting", store.EventItem(events.PostingRecorded{
+	add("posting", table.EventItem(events.PostingRecorded{
 		Leg: leg, Transaction: f.id("orders:000001001"), Kind: events.KindTransaction,
 		Description: f.text("Card order", events.DescriptionChars),
 	}))
@@ -103,16 +103,16 @@ func (f inputs) items(t *testing.T) (kinds []string, items []store.Item) {
 		}
 		overdraft.Limits[f.id(fmt.Sprintf("A%05d", n))] = f.posted.Abs()
 	}
-	add("account", store.EventItem(events.AccountOpened{
+	add("account", table.EventItem(events.AccountOpened{
 		ID: id, Name: f.text("Jane Doe", events.NameChars), Profile: f.profile, Overdraft: overdraft, Actor: f.actor,
 		At: now,
 	}))
-	add("asset", store.EventItem(events.AssetRegistered{
+	add("asset", table.EventItem(events.AssetRegistered{
 		ID: asset, Name: f.text("Apple Inc.", events.NameChars),
 		Description: f.text("Common stock", events.DescriptionChars),
 		Scale:       events.ScaleMax, Currency: f.id("USD"), Actor: f.actor, At: now,
 	}))
-	add("grant", store.EventItem(events.MemberGranted{Account: id, User: user, Role: events.RoleOperator,
+	add("grant", table.EventItem(events.MemberGranted{Account: id, User: user, Role: events.RoleOperator,
 		Number: events.MemberNumberMax, Actor: f.actor, At: now}))
 
 	b := newBank(t)
@@ -120,7 +120,7 @@ func (f inputs) items(t *testing.T) (kinds []string, items []store.Item) {
 		Count: f.count}
 	balance := projections.Balance{Pair: events.Pair{Account: id, Asset: asset}, Base: fold, Seal: fold, Head: fold,
 		First: leg.ID}
-	v := projections.NewViews(store.NewTable(b.Plain, b.Table))
+	v := projections.NewViews(table.NewTable(b.Plain, b.Table))
 	if err := v.Write(t.Context(), projections.Change{
 		Balance:  balance,
 		Segments: []projections.Segment{{Pair: balance.Pair, After: leg.ID, Fold: fold}},
@@ -133,12 +133,12 @@ func (f inputs) items(t *testing.T) (kinds []string, items []store.Item) {
 		t.Fatal(err)
 	}
 	stored := b.Contents()
-	add("balance", stored[store.Balance.Key(id, asset)])
-	add("segment, of 256 postings", stored[store.Segment.Key(id, asset, string(leg.ID))])
-	add("summary", stored[store.Summary.Key(id)])
-	add("membership", stored[store.Membership.Key(id, user)])
-	guard := store.Begin(store.Spend.Key(id, asset), store.Spend.Type)
-	guard[store.AttrSpent] = store.Amount(f.folded)
+	add("balance", stored[table.Balance.Key(id, asset)])
+	add("segment, of 256 postings", stored[table.Segment.Key(id, asset, string(leg.ID))])
+	add("summary", stored[table.Summary.Key(id)])
+	add("membership", stored[table.Membership.Key(id, user)])
+	guard := table.Begin(table.Spend.Key(id, asset), table.Spend.Type)
+	guard[table.AttrSpent] = table.Amount(f.folded)
 	add("guard", guard)
 	return kinds, items
 }
@@ -153,13 +153,13 @@ func TestItemSizes(t *testing.T) {
 		kinds, items := filled.items(t)
 		var inTable, inIndexes []line
 		for i, item := range items {
-			size := store.SizeOf(item)
-			if size > store.ItemBytes {
+			size := table.SizeOf(item)
+			if size > table.ItemBytes {
 				t.Errorf("%s: %d bytes", kinds[i], size)
 			}
 			entries := 0
-			for _, index := range store.Indexes() {
-				entries += store.SizeOf(storetest.Entry(index, item))
+			for _, index := range table.Indexes() {
+				entries += table.SizeOf(tabletest.Entry(index, item))
 			}
 			inTable = append(inTable, line{kinds[i], thousands(size)})
 			inIndexes = append(inIndexes, line{kinds[i], thousands(entries)})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // TestCostUnderLoad measures each posting of one balance that gets a batch every second, by a warm projector, after the
@@ -30,7 +30,7 @@ func TestCostUnderLoad(t *testing.T) {
 func underLoad(t *testing.T, rate, seconds int) (reads, writes float64) {
 	t.Helper()
 	b := newBank(t)
-	warm := seconds + int(store.SettleWindow/time.Second)
+	warm := seconds + int(table.SettleWindow/time.Second)
 	cost := b.measure(func() {
 		for second := range warm + seconds {
 			if second == warm {

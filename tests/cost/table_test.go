@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"ledger.example/internal/meter"
+	"ledger.example/cmd/ledger-bench/meter"
 )
 
 // line is one step and its cost: the number of requests, the items read with their read units, and the items written

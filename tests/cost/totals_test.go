@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 // A page of a group's totals takes a bounded number of requests and read units, however the balances are spread over
@@ -36,7 +36,7 @@ func TestUnitsOfAPageOfTotals(t *testing.T) {
 			t.Parallel()
 			b := newBank(t)
 			b.Must(201, "PUT", "/v1/groups/desk", `{}`)
-			v, want := projections.NewViews(store.NewTable(b.Client, b.Table)), 0
+			v, want := projections.NewViews(table.NewTable(b.Client, b.Table)), 0
 			for n := range c.accounts {
 				g := projections.GroupedAccount{Account: fmt.Sprintf("a%04d", n), Group: "desk", Number: 1}
 				if err := v.Show(t.Context(), projections.Places, g); err != nil {

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // storedOverheadBytes are added to an item, in the table and in each index (AWS, "DynamoDB item sizes and formats").
@@ -74,7 +74,7 @@ func (k kindOfTrade) lines(hot hotShares) (all []line) {
 }
 
 // changed returns the items of the table that differ from those before.
-func (b *limitedBank) changed(before map[store.Key]store.Item) map[store.Key]store.Item {
+func (b *limitedBank) changed(before map[table.Key]table.Item) map[table.Key]table.Item {
 	all := b.Contents()
 	for k, item := range all {
 		if reflect.DeepEqual(before[k], item) {
@@ -91,31 +91,31 @@ func measureTrade(t *testing.T, settled bool) (k kindOfTrade) {
 	command := b.measure(func() { b.post(map[bool]func(bool) ledger.PostTrade{false: b.trade, true: b.settled}[settled](false)) })
 	for key, item := range b.changed(before) {
 		k.records++
-		k.tableUnits += 2 * math.Ceil(float64(store.SizeOf(item))/1024) // in a transaction
+		k.tableUnits += 2 * math.Ceil(float64(table.SizeOf(item))/1024) // in a transaction
 		if before[key] != nil {
 			continue // a guard, which is updated
 		}
-		k.tableBytes += float64(store.SizeOf(item) + storedOverheadBytes)
-		for _, index := range store.Indexes() {
-			if entry := storetest.Entry(index, item); entry != nil {
-				k.gsiBytes += float64(store.SizeOf(entry) + storedOverheadBytes)
+		k.tableBytes += float64(table.SizeOf(item) + storedOverheadBytes)
+		for _, index := range table.Indexes() {
+			if entry := tabletest.Entry(index, item); entry != nil {
+				k.gsiBytes += float64(table.SizeOf(entry) + storedOverheadBytes)
 			}
 		}
 		switch {
-		case store.Posting.Is(key.SK):
+		case table.Posting.Is(key.SK):
 			k.postings++
 			cold := b.process() // each posting is projected by a process that starts
 			c := b.measure(func() { streamtest.Deliver(t, cold.Service.Stream(), streamtest.Images(t, item)) })
 			k.refoldUnits += float64(c.WriteUnits)
 			k.reads += float64(c.ReadHalves) / 2
 			k.records += float64(c.ItemsWritten)
-		case store.Transaction.Is(key.SK):
+		case table.Transaction.Is(key.SK):
 			listed := b.Contents()
 			c := b.measure(func() { streamtest.Deliver(t, b.lister(), streamtest.Images(t, item)) })
 			k.listUnits = float64(c.WriteUnits)
 			k.records += float64(c.ItemsWritten)
 			for _, entry := range b.changed(listed) {
-				k.tableBytes += float64(store.SizeOf(entry) + storedOverheadBytes)
+				k.tableBytes += float64(table.SizeOf(entry) + storedOverheadBytes)
 			}
 		}
 	}
@@ -137,9 +137,9 @@ func hotTrade(t *testing.T) (h hotShares) {
 	for range hotBatch {
 		b.post(b.trade(false))
 	}
-	var headers []store.Item
+	var headers []table.Item
 	for key, item := range b.changed(before) {
-		if store.Transaction.Is(key.SK) {
+		if table.Transaction.Is(key.SK) {
 			headers = append(headers, item)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -74,7 +74,7 @@ func reverseAll(t *testing.T, callers, processes int) (met reversing) {
 	return met
 }
 
-func openBank(t store.Table) *ledger.Ledger {
+func openBank(t table.Table) *ledger.Ledger {
 	return ledger.New(ledger.Config{Table: t, Projections: projections.NewReader(t, nil)})
 }
 

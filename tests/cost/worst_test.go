@@ -13,7 +13,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/api"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -230,11 +230,11 @@ func (w *worst) post() {
 func (w *worst) readTransactions() {
 	ids := w.holds()
 	w.row("GET /v1/holds", "100 holds of 48 legs", 200, "GET /v1/holds?limit=100", "")
-	var ends, reversals []store.Key
+	var ends, reversals []table.Key
 	var captures []string
 	for _, id := range ids {
 		captures = append(captures, `{"capture":{"transaction":"`+id+`"}}`)
-		ends = append(ends, store.Outcome.Key(id))
+		ends = append(ends, table.Outcome.Key(id))
 	}
 	w.row("POST /v1/batches of ends", "100 captures of 48 legs", 200, "POST /v1/batches",
 		`{"requests":[`+strings.Join(captures[:ledger.BatchMax], ",")+`]}`)
@@ -249,7 +249,7 @@ func (w *worst) readTransactions() {
 	for range more {
 		id := w.next("r")
 		w.Must(201, "POST", "/v1/transactions/"+ids[0]+"/reversals", w.annotated(id, true, part))
-		reversals = append(reversals, store.Transaction.Key(id))
+		reversals = append(reversals, table.Transaction.Key(id))
 	}
 	w.row("GET /v1/transactions/{id}/reversals by a user", "100 reversals of 48 legs", 200, "GET /v1/transactions/"+
 		ids[0]+"/reversals?limit=100", "")

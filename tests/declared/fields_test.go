@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"ledger.example/client"
-	"ledger.example/internal/console"
-	"ledger.example/tests/system"
+	"ledger.example/internal/desk/console"
+	"ledger.example/tests/harness/system"
 )
 
 // values returns a value of a field, another one, and one above its limit. isPlain is true if the console shows the

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/internal/export"
-	"ledger.example/internal/importer"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/process"
-	"ledger.example/tests/system"
+	"ledger.example/internal/desk/export"
+	"ledger.example/internal/desk/importer"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/process"
+	"ledger.example/tests/harness/system"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/digest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/digest"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 )
@@ -21,7 +21,7 @@ import (
 // Whoever may write to the table, and computes every checksum anew, is found by a check. What is a harm to readers
 // only, such as a page that is moved, is found as well.
 func TestForgeriesAreFound(t *testing.T) {
-	gone := func(keys ...store.Key) func(*book) {
+	gone := func(keys ...table.Key) func(*book) {
 		return func(b *book) {
 			for _, k := range keys {
 				b.drop(k)
@@ -52,9 +52,9 @@ func TestForgeriesAreFound(t *testing.T) {
 		"note":          {func(b *book) { b.forge(noted) }, "entry 2: event TXN#t-1/TXN#t-1 is not what was sealed"},
 		"replaced":      {func(b *book) { b.forge(other) }, "entry 3: event TXN#t-2/TXN#t-2 is not what was sealed"},
 		"overdraft":     {func(b *book) { b.forge(limited) }, "entry 0: event ACCOUNT#jane/ACCOUNT#jane is not what was sealed"},
-		"event deleted": {gone(store.Transaction.Key("t-1")), "entry 2: event TXN#t-1/TXN#t-1 is missing"},
+		"event deleted": {gone(table.Transaction.Key("t-1")), "entry 2: event TXN#t-1/TXN#t-1 is missing"},
 		"event and entry": {func(b *book) {
-			gone(store.Transaction.Key("t-1"))(b)
+			gone(table.Transaction.Key("t-1"))(b)
 			rewrite(0, func(p *projections.JournalPage) { p.Entries = p.Entries[:2] })(b)
 		}, "7: the journal has 6 entries"},
 		"page dropped":    {func(b *book) { b.rollback(1, 2) }, "7: the journal has 5 entries"},
@@ -69,7 +69,7 @@ func TestForgeriesAreFound(t *testing.T) {
 		}, "7: the journal has 8 entries"},
 		"page moved": {func(b *book) {
 			p := b.pages[0]
-			b.drop(store.Journal.Key(string(p.ID)))
+			b.drop(table.Journal.Key(string(p.ID)))
 			p.ID = events.FirstKSUID(b.now.Add(-30 * time.Second))
 			b.write(p)
 		}, "7: the journal has 4 entries"},
@@ -89,7 +89,7 @@ func TestForgeriesAreFound(t *testing.T) {
 func (b *book) rollback(from, to int) {
 	b.Helper()
 	for _, p := range b.pages[from:to] {
-		b.drop(store.Journal.Key(string(p.ID)))
+		b.drop(table.Journal.Key(string(p.ID)))
 		for _, e := range p.Entries {
 			b.drop(e.Event)
 		}
@@ -118,7 +118,7 @@ func TestEventMissingBehindTheNote(t *testing.T) {
 	b := newBook(t)
 	b.run()
 	b.page(posted("t-4", 6))
-	b.drop(store.Transaction.Key("t-4"))
+	b.drop(table.Transaction.Key("t-4"))
 	if found := b.findings(); found != "entry 7: event TXN#t-4/TXN#t-4 is missing or cannot be read" {
 		t.Error(found)
 	}
@@ -128,7 +128,7 @@ func TestEventMissingBehindTheNote(t *testing.T) {
 // it lacks the hashes, does not pass over the note.
 func TestNoteIsNotPassedOver(t *testing.T) {
 	b := newBook(t)
-	b.drop(store.Journal.Key(string(b.pages[2].ID)))
+	b.drop(table.Journal.Key(string(b.pages[2].ID)))
 	b.run()
 	b.write(b.pages[2])
 	b.run()
@@ -138,7 +138,7 @@ func TestNoteIsNotPassedOver(t *testing.T) {
 	forged.Description = "forged"
 	b.must(b.Put(t.Context(), posted("t-4", 6)))
 	b.forge(forged)
-	b.drop(store.Journal.Key(string(last[0].ID)))
+	b.drop(table.Journal.Key(string(last[0].ID)))
 	last[1].Entries = slices.Concat(last[0].Entries, last[1].Entries)
 	b.write(last[1])
 	b.must(os.Remove(filepath.Join(b.dir, "hashes")))
@@ -174,7 +174,7 @@ func TestLatePage(t *testing.T) {
 	if r := b.run(); r.Note.Size != 8 {
 		t.Errorf("%+v", r)
 	}
-	if p, err := digest.Prove(t.Context(), b.config(), store.Transaction.Key("t-3")); err != nil || p.Index != 6 {
+	if p, err := digest.Prove(t.Context(), b.config(), table.Transaction.Key("t-3")); err != nil || p.Index != 6 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -227,9 +227,9 @@ func TestBadInput(t *testing.T) {
 		"last page lost": {func(b *book, _ *digest.Config) { b.rollback(2, 3) },
 			[4]string{"go on with --resume", fine, "does not have TXN#t-3/TXN#t-3", "run with --check"}},
 		"page altered": {func(b *book, _ *digest.Config) {
-			item, _, err := b.Table.Get(b.Context(), store.Journal.Key(string(b.pages[1].ID)), store.Strong)
+			item, _, err := b.Table.Get(b.Context(), table.Journal.Key(string(b.pages[1].ID)), table.Strong)
 			b.must(err)
-			item[store.AttrChecksum] = store.String(strings.Repeat("x", 22))
+			item[table.AttrChecksum] = table.String(strings.Repeat("x", 22))
 			b.put(item)
 		}, all("the page was altered or moved")},
 		"in use": {func(b *book, _ *digest.Config) {
@@ -246,7 +246,7 @@ func TestBadInput(t *testing.T) {
 		commands := []func() error{
 			func() error { _, err := digest.Run(t.Context(), config); return err },
 			func() error { _, err := digest.Check(t.Context(), config); return err },
-			func() error { _, err := digest.Prove(t.Context(), config, store.Transaction.Key("t-3")); return err },
+			func() error { _, err := digest.Prove(t.Context(), config, table.Transaction.Key("t-3")); return err },
 			func() error { _, err := digest.Entries(t.Context(), config, io.Discard); return err },
 		}
 		before := b.files()

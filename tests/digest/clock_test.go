@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/digest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/digest"
 )
 
 // An auditor whose clock is off the store's judges nothing: with a slow one the newest pages would seem to be missing.
@@ -30,7 +30,7 @@ func TestClockOffTheStoresJudgesNothing(t *testing.T) {
 			"resume": func() error { _, err := digest.Run(t.Context(), resume); return err },
 			"check":  func() error { _, err := digest.Check(t.Context(), c); return err },
 			"prove": func() error {
-				_, err := digest.Prove(t.Context(), c, store.Transaction.Key("t-4"))
+				_, err := digest.Prove(t.Context(), c, table.Transaction.Key("t-4"))
 				return err
 			},
 			"entries": func() error { _, err := digest.Entries(t.Context(), c, io.Discard); return err },
@@ -61,7 +61,7 @@ func TestLostNotesAreNeverOverwritten(t *testing.T) {
 		b.page(posted(id, 6+i))
 		b.run()
 		lost = append(lost, b.files()["notes/8"])
-		b.drop(store.Journal.Key(string(b.pages[len(b.pages)-1].ID))) // a restore
+		b.drop(table.Journal.Key(string(b.pages[len(b.pages)-1].ID))) // a restore
 		c := b.config()
 		c.Resume = true
 		r, err := digest.Run(t.Context(), c)

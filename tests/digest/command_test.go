@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections/viewstest"
-	"ledger.example/tests/process"
+	"ledger.example/tests/harness/process"
 )
 
 // TestMain runs the tests, or a digest that TestKilledRuns kills.
@@ -70,7 +70,7 @@ func openedLongAgo(id string) events.AccountOpened {
 func (s *served) answer(w http.ResponseWriter, r *http.Request) {
 	type key map[string]struct{ S string }
 	item := func(k key) map[string]any {
-		stored, _, err := s.Table.Get(r.Context(), store.Key{PK: k["PK"].S, SK: k["SK"].S}, store.Strong)
+		stored, _, err := s.Table.Get(r.Context(), table.Key{PK: k["PK"].S, SK: k["SK"].S}, table.Strong)
 		s.must(err)
 		return itemJSON(stored)
 	}
@@ -95,9 +95,9 @@ func (s *served) answer(w http.ResponseWriter, r *http.Request) {
 		}
 		out["Responses"] = map[string]any{s.Name: items}
 	case "Query":
-		in.QueryInput.ExpressionAttributeValues = make(store.Item)
+		in.QueryInput.ExpressionAttributeValues = make(table.Item)
 		for name, v := range in.ExpressionAttributeValues {
-			in.QueryInput.ExpressionAttributeValues[name] = store.String(v.S)
+			in.QueryInput.ExpressionAttributeValues[name] = table.String(v.S)
 		}
 		found, err := s.Client.Query(r.Context(), &in.QueryInput)
 		s.must(err)

@@ -18,11 +18,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/digest"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/proof"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/digest"
+	"ledger.example/internal/watch/proof"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -33,7 +33,7 @@ const origin = "ledger-journal/books"
 type book struct {
 	*testing.T
 	viewstest.Seed
-	Table store.Table
+	Table table.Table
 	now   time.Time
 	dir   string
 	pages []projections.JournalPage
@@ -48,7 +48,7 @@ func newEmptyBook(t *testing.T, at time.Time) *book {
 	b.Seed = viewstest.Seed{Client: db.DynamoDB(), Name: "books"}
 	_, err := dynamolocal.CreateTable(t.Context(), b.Client, b.Name)
 	b.must(err)
-	b.Table = store.NewTable(b.Client, b.Name)
+	b.Table = table.NewTable(b.Client, b.Name)
 	return b
 }
 
@@ -101,11 +101,11 @@ func (b *book) list(all ...events.Event) {
 func (b *book) write(p projections.JournalPage) { b.put(projections.JournalForm.Item(p)) }
 
 // forge stores an event, or deletes it, by somebody who may write to the table and computes its checksum.
-func (b *book) forge(e events.Event) { b.put(store.EventItem(e)) }
+func (b *book) forge(e events.Event) { b.put(table.EventItem(e)) }
 
-func (b *book) put(item store.Item) {
+func (b *book) put(item table.Item) {
 	b.Helper()
-	_, err := b.Table.Write(b.Context(), store.Write{Item: item})
+	_, err := b.Table.Write(b.Context(), table.Write{Item: item})
 	b.must(err)
 }
 
@@ -193,16 +193,16 @@ func TestDigestGoesOn(t *testing.T) {
 	}
 }
 
-func (b *book) drop(k store.Key) {
+func (b *book) drop(k table.Key) {
 	b.Helper()
-	_, err := b.Client.DeleteItem(b.Context(), &dynamodb.DeleteItemInput{TableName: &b.Name, Key: store.KeyItem(k)})
+	_, err := b.Client.DeleteItem(b.Context(), &dynamodb.DeleteItemInput{TableName: &b.Name, Key: table.KeyItem(k)})
 	b.must(err)
 }
 
 // An entry without a readable event stops the run. What comes before its page is sealed.
 func TestUnreadableEventStopsTheRun(t *testing.T) {
 	b := newBook(t)
-	b.drop(store.Transaction.Key("t-3"))
+	b.drop(table.Transaction.Key("t-3"))
 	_, err := digest.Run(t.Context(), b.config())
 	if err == nil || !strings.Contains(err.Error(), "ledger verify") {
 		t.Errorf("error %v", err)
@@ -220,8 +220,8 @@ func TestResumeAfterARestore(t *testing.T) {
 	b.run()
 	b.page(posted("t-4", 6))
 	b.run()
-	b.drop(store.Transaction.Key("t-4"))
-	b.drop(store.Journal.Key(string(b.pages[3].ID)))
+	b.drop(table.Transaction.Key("t-4"))
+	b.drop(table.Journal.Key(string(b.pages[3].ID)))
 	b.page(posted("t-5", 7))
 	if _, err := digest.Run(t.Context(), b.config()); err == nil || !strings.Contains(err.Error(), "--resume") {
 		t.Errorf("error %v", err)
@@ -266,13 +266,13 @@ func TestHashesAreChecked(t *testing.T) {
 func TestProofs(t *testing.T) {
 	b := newBook(t)
 	last := b.pages[2]
-	b.drop(store.Journal.Key(string(last.ID)))
+	b.drop(table.Journal.Key(string(last.ID)))
 	b.run()
 	older := []byte(b.files()["notes/5"]) // of which some of the proofs could be
 	b.write(last)
 	b.run()
-	for i, k := range []store.Key{store.Account.Key("jane"), store.Account.Key("shop"), store.Transaction.Key("t-1"),
-		store.Transaction.Key("t-2"), store.Transaction.Key("h-1"), store.Outcome.Key("h-1"), store.Transaction.Key("t-3")} {
+	for i, k := range []table.Key{table.Account.Key("jane"), table.Account.Key("shop"), table.Transaction.Key("t-1"),
+		table.Transaction.Key("t-2"), table.Transaction.Key("h-1"), table.Outcome.Key("h-1"), table.Transaction.Key("t-3")} {
 		p, err := digest.Prove(t.Context(), b.config(), k)
 		b.must(err)
 		read, err := proof.ParseInclusion(p.Text())
@@ -297,11 +297,11 @@ func TestProofs(t *testing.T) {
 			}
 		}
 	}
-	if _, err := digest.Prove(t.Context(), b.config(), store.Transaction.Key("none")); err == nil {
+	if _, err := digest.Prove(t.Context(), b.config(), table.Transaction.Key("none")); err == nil {
 		t.Error("an event that does not exist was proved")
 	}
 	for cut := range 60 {
-		p, err := digest.Prove(t.Context(), b.config(), store.Transaction.Key("t-1"))
+		p, err := digest.Prove(t.Context(), b.config(), table.Transaction.Key("t-1"))
 		b.must(err)
 		text := p.Text()
 		if read, err := proof.ParseInclusion(text[:len(text)*cut/60]); err == nil {

@@ -17,25 +17,25 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/events/eventstest"
-	"ledger.example/internal/digest"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
+	"ledger.example/internal/watch/digest"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
-	_ "ledger.example/tests/full" // the seed of what is drawn
-	"ledger.example/tests/system"
+	_ "ledger.example/tests/harness/full" // the seed of what is drawn
+	"ledger.example/tests/harness/system"
 )
 
 // drawn returns random events of every type of the journal that have every field between them, and the fields by stored
 // type and by Go type.
 func drawn(t testing.TB) (all []events.Event, fields map[string]map[string]bool) {
 	t.Helper()
-	fields, keys := make(map[string]map[string]bool), make(map[store.Key]bool)
+	fields, keys := make(map[string]map[string]bool), make(map[table.Key]bool)
 	for seed := range 1000 {
 		e := eventstest.Event().Example(seed)
-		item, key := store.EventItem(e), store.EventKey(e)
-		if _, ok := store.ParseJournaled(key.ID()); !ok || keys[key] ||
-			storetest.Checksum(item) != store.Read(item).Text(store.AttrChecksum) { // a text that JSON may escape
+		item, key := table.EventItem(e), table.EventKey(e)
+		if _, ok := table.ParseJournaled(key.ID()); !ok || keys[key] ||
+			tabletest.Checksum(item) != table.Read(item).Text(table.AttrChecksum) { // a text that JSON may escape
 			continue
 		}
 		isNew := false
@@ -75,7 +75,7 @@ func variants(path string, v types.AttributeValue) (all []variant) {
 	case *types.AttributeValueMemberS:
 		for _, text := range append([]string{v.Value + "x"}, texts...) {
 			if text != v.Value {
-				add(store.String(text))
+				add(table.String(text))
 			}
 		}
 	case *types.AttributeValueMemberN:
@@ -85,12 +85,12 @@ func variants(path string, v types.AttributeValue) (all []variant) {
 			}
 		}
 	case *types.AttributeValueMemberBOOL:
-		add(store.Flag(!v.Value))
+		add(table.Flag(!v.Value))
 	case *types.AttributeValueMemberM:
-		all = inMap(path+".", v.Value, func(m store.Item) types.AttributeValue { return store.Map(m) })
+		all = inMap(path+".", v.Value, func(m table.Item) types.AttributeValue { return table.Map(m) })
 		more := maps.Clone(v.Value)
-		more["more"] = store.String("x")
-		add(store.Map(more))
+		more["more"] = table.String("x")
+		add(table.Map(more))
 	case *types.AttributeValueMemberL:
 		last := len(v.Value) - 1
 		add(&types.AttributeValueMemberL{Value: v.Value[:last]})
@@ -102,7 +102,7 @@ func variants(path string, v types.AttributeValue) (all []variant) {
 }
 
 // inMap returns variants of a map.
-func inMap(path string, m store.Item, of func(store.Item) types.AttributeValue) (all []variant) {
+func inMap(path string, m table.Item, of func(table.Item) types.AttributeValue) (all []variant) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		without := maps.Clone(m)
 		delete(without, name)
@@ -120,7 +120,7 @@ func inMap(path string, m store.Item, of func(store.Item) types.AttributeValue) 
 // event without a complaint: a check names the event, and no other.
 func TestEveryFieldIsSealed(t *testing.T) {
 	all, fields := drawn(t)
-	for _, kind := range store.JournaledTypes() {
+	for _, kind := range table.JournaledTypes() {
 		if fields[kind] == nil {
 			t.Errorf("no %s was drawn", kind)
 		}
@@ -137,20 +137,20 @@ func TestEveryFieldIsSealed(t *testing.T) {
 		b.page(page...)
 	}
 	b.run()
-	var altered [][]store.Item // of each event, in each altered form
+	var altered [][]table.Item // of each event, in each altered form
 	most, read := 0, 0
 	for _, e := range all {
-		paths := make(map[string]store.Item)
-		keep := func(m store.Item) types.AttributeValue { return store.Map(m) }
-		for _, x := range inMap("", store.EventItem(e), keep) {
+		paths := make(map[string]table.Item)
+		keep := func(m table.Item) types.AttributeValue { return table.Map(m) }
+		for _, x := range inMap("", table.EventItem(e), keep) {
 			item := x.value.(*types.AttributeValueMemberM).Value
-			if k, err := store.KeyOf(item); err != nil || k != store.EventKey(e) {
+			if k, err := table.KeyOf(item); err != nil || k != table.EventKey(e) {
 				continue // it is another item
 			}
-			if x.path != store.AttrChecksum && x.path != store.AttrChecksum+" removed" {
-				item[store.AttrChecksum] = store.String(storetest.Checksum(item))
+			if x.path != table.AttrChecksum && x.path != table.AttrChecksum+" removed" {
+				item[table.AttrChecksum] = table.String(tabletest.Checksum(item))
 			}
-			_, err := store.DecodeEvent(item)
+			_, err := table.DecodeEvent(item)
 			if _, isThere := paths[x.path]; !isThere || err == nil {
 				paths[x.path] = item
 			}
@@ -163,7 +163,7 @@ func TestEveryFieldIsSealed(t *testing.T) {
 		for i, e := range all {
 			if b.forge(e); n < len(altered[i]) {
 				b.put(altered[i][n])
-				if _, err := store.DecodeEvent(altered[i][n]); err == nil {
+				if _, err := table.DecodeEvent(altered[i][n]); err == nil {
 					read++
 				}
 				total++
@@ -175,8 +175,8 @@ func TestEveryFieldIsSealed(t *testing.T) {
 			if n < len(altered[i]) {
 				want = 1
 			}
-			if strings.Count(found, "event "+store.EventKey(e).ID()+" ") != want {
-				t.Errorf("%v, altered: %d: found %q", store.EventItem(e), want, found)
+			if strings.Count(found, "event "+table.EventKey(e).ID()+" ") != want {
+				t.Errorf("%v, altered: %d: found %q", table.EventItem(e), want, found)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func dynamoJSON(v types.AttributeValue) any {
 	panic(fmt.Sprintf("items do not have a %T", v))
 }
 
-func itemJSON(item store.Item) map[string]any {
+func itemJSON(item table.Item) map[string]any {
 	all := make(map[string]any)
 	for name, v := range item {
 		all[name] = dynamoJSON(v)
@@ -238,7 +238,7 @@ func TestSecondImplementation(t *testing.T) {
 	var proofs []string
 	var wanted []bool
 	for i, e := range all {
-		p, err := digest.Prove(t.Context(), b.config(), store.EventKey(e))
+		p, err := digest.Prove(t.Context(), b.config(), table.EventKey(e))
 		b.must(err)
 		proofs, wanted = append(proofs, string(p.Text())), append(wanted, true)
 		switch i % 3 {

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/digest"
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/digest"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
-	"ledger.example/tests/full"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/system"
 )
 
 // newTheirs returns the book of another ledger, in a table with the same name, at the time when newBook returns.
@@ -36,10 +36,10 @@ func (b *book) restored(pages int) *book {
 	b.tables++
 	_, err := dynamolocal.CreateTable(b.Context(), b.Client, as.Name)
 	b.must(err)
-	as.Table, as.pages = store.NewTable(b.Client, as.Name), slices.Clone(b.pages[:pages])
-	gone := make(map[store.Key]bool)
+	as.Table, as.pages = table.NewTable(b.Client, as.Name), slices.Clone(b.pages[:pages])
+	gone := make(map[table.Key]bool)
 	for _, page := range b.pages[pages:] {
-		gone[store.Journal.Key(string(page.ID))] = true
+		gone[table.Journal.Key(string(page.ID))] = true
 		for _, e := range page.Entries {
 			gone[e.Event] = true
 		}
@@ -101,7 +101,7 @@ func TestRestoredTableIsTheSameLedger(t *testing.T) {
 			n != len(strings.FieldsFunc(found, func(r rune) bool { return r == '\n' })) {
 			t.Errorf("seed %d: %d notes are lost, found %s", seed, len(lost), found)
 		}
-		p, err := digest.Prove(t.Context(), r.config(), store.Transaction.Key("y"))
+		p, err := digest.Prove(t.Context(), r.config(), table.Transaction.Key("y"))
 		r.must(err)
 		if n, err := p.Check(r.key()); err != nil || n.Origin != origin || int(n.Size) != len(r.entries()) {
 			t.Errorf("seed %d: %+v, %v", seed, n, err)
@@ -127,7 +127,7 @@ func TestAnotherLedgerIsRefused(t *testing.T) {
 			b.truncateHashes()
 		}
 		before := b.files()
-		for name, other := range map[string]store.Table{"foreign": newTheirs(t).Table, "empty": newEmptyBook(t, b.now).Table,
+		for name, other := range map[string]table.Table{"foreign": newTheirs(t).Table, "empty": newEmptyBook(t, b.now).Table,
 			"restored to before everything": b.restored(0).Table} {
 			c := b.config()
 			c.Table = other
@@ -137,7 +137,7 @@ func TestAnotherLedgerIsRefused(t *testing.T) {
 				func() error { _, err := digest.Run(t.Context(), c); return err },
 				func() error { _, err := digest.Run(t.Context(), resume); return err },
 				func() error { _, err := digest.Check(t.Context(), c); return err },
-				func() error { _, err := digest.Prove(t.Context(), c, store.Transaction.Key("t-1")); return err },
+				func() error { _, err := digest.Prove(t.Context(), c, table.Transaction.Key("t-1")); return err },
 				func() error { _, err := digest.Entries(t.Context(), c, io.Discard); return err },
 			} {
 				if err := do(); err == nil || !strings.Contains(err.Error(), "is the directory of another ledger") &&

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/digest"
-	"ledger.example/tests/full"
+	"ledger.example/internal/watch/digest"
+	"ledger.example/tests/harness/full"
 )
 
 // killedDirectory is the variable that makes this binary run a digest. Its value is the directory.

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"ledger.example/events"
-	"ledger.example/internal/digest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/digest"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // pageEntries is the number of entries in a page of a journal.
@@ -25,13 +25,13 @@ const pageEntries = 100
 
 // largeTable computes the journal of many transactions, a page a second. It only reads, and counts requests.
 type largeTable struct {
-	store.Table
+	table.Table
 	pages    int
 	requests map[string]int
 	asked    func() // after each request; nil: nothing
 }
 
-func (l *largeTable) page(n int) store.Item {
+func (l *largeTable) page(n int) table.Item {
 	page := projections.JournalPage{ID: l.id(n)}
 	for i := range pageEntries {
 		page.Entries = append(page.Entries, projections.EntryOf(l.event(n*pageEntries+i)))
@@ -63,30 +63,30 @@ func (l *largeTable) count(operation string) {
 
 func (l *largeTable) now() time.Time { return viewstest.Morning.AddDate(1, 0, 0) }
 
-func (l *largeTable) Get(_ context.Context, k store.Key, _ store.Consistency) (store.Item, time.Time, error) {
+func (l *largeTable) Get(_ context.Context, k table.Key, _ table.Consistency) (table.Item, time.Time, error) {
 	l.count("Get")
-	if id, ok := store.Journal.Parse(k); ok {
+	if id, ok := table.Journal.Parse(k); ok {
 		return l.page(int(events.KSUID(id).Time().Sub(viewstest.Morning) / time.Second)), l.now(), nil
 	}
-	items, at, err := l.BatchGet(context.Background(), []store.Key{k}, store.Strong)
+	items, at, err := l.BatchGet(context.Background(), []table.Key{k}, table.Strong)
 	return items[0], at, err
 }
 
-func (l *largeTable) BatchGet(_ context.Context, keys []store.Key, _ store.Consistency) ([]store.Item, time.Time, error) {
+func (l *largeTable) BatchGet(_ context.Context, keys []table.Key, _ table.Consistency) ([]table.Item, time.Time, error) {
 	l.count("BatchGet")
-	items := make([]store.Item, len(keys))
+	items := make([]table.Item, len(keys))
 	for i, k := range keys {
-		id, _ := store.Transaction.Parse(k)
+		id, _ := table.Transaction.Parse(k)
 		n, err := strconv.Atoi(strings.TrimPrefix(id, "t-"))
 		if err != nil {
 			return nil, time.Time{}, err
 		}
-		items[i] = store.EventItem(l.event(n))
+		items[i] = table.EventItem(l.event(n))
 	}
 	return items, l.now(), nil
 }
 
-func (l *largeTable) Query(_ context.Context, q store.Query) (p store.Page, err error) {
+func (l *largeTable) Query(_ context.Context, q table.Query) (p table.Page, err error) {
 	l.count("Query")
 	first := 0
 	if after := strings.TrimSuffix(strings.TrimPrefix(q.Within.From, "ENTRIES#"), "!"); after != "" {
@@ -128,14 +128,14 @@ func TestLargeJournal(t *testing.T) {
 	reading, requests := measure("read", func() {
 		for page, err := range projections.NewJournalReader(large, large.now).Final(t.Context(), "") {
 			b.must(err)
-			keys := make([]store.Key, len(page.Entries))
+			keys := make([]table.Key, len(page.Entries))
 			for i, e := range page.Entries {
 				keys[i] = e.Event
 			}
-			items, _, err := large.BatchGet(t.Context(), keys, store.Strong)
+			items, _, err := large.BatchGet(t.Context(), keys, table.Strong)
 			b.must(err)
 			for _, item := range items {
-				_, err := store.DecodeEvent(item)
+				_, err := table.DecodeEvent(item)
 				b.must(err)
 			}
 		}
@@ -173,7 +173,7 @@ func TestLargeJournal(t *testing.T) {
 		t.Errorf("the directory has %d bytes", size)
 	}
 	measure("prove", func() {
-		p, err := digest.Prove(t.Context(), c, store.EventKey(large.event(entries/3)))
+		p, err := digest.Prove(t.Context(), c, table.EventKey(large.event(entries/3)))
 		b.must(err)
 		if t.Logf("a proof has %d hashes, %d bytes", len(p.Path), len(p.Text())); len(p.Path) > bits.Len(uint(entries-1)) {
 			t.Error("that is too many")

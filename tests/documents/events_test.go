@@ -16,10 +16,10 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/app"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/tests/process"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/process"
+	"ledger.example/tests/harness/system"
 )
 
 var (
@@ -34,7 +34,7 @@ func TestForwarding(t *testing.T) {
 	s := system.New(t)
 	s.OpenRegister()
 	s.Must(201, "POST", "/v1/transfers", `{"id":"order-1","from":"bank","to":"jane","asset":"USD","quantity":"2500"}`)
-	event, err := store.DecodeEvent(s.Contents()[store.Transaction.Key("order-1")])
+	event, err := table.DecodeEvent(s.Contents()[table.Transaction.Key("order-1")])
 	if err != nil {
 		t.Fatal(err)
 	}

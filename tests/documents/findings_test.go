@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/internal/audit"
+	"ledger.example/internal/watch/audit"
 )
 
 // The table of findings in docs/operations.md has each code once. The rows of findings that a rebuild repairs say so,

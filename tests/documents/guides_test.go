@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
 )
 
 // bash runs a script in a folder and returns its standard output.

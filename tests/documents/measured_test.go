@@ -13,18 +13,18 @@ import (
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
-	"ledger.example/tests/fault"
-	"ledger.example/tests/full"
-	"ledger.example/tests/setup"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/setup"
+	"ledger.example/tests/harness/system"
 
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/functions/app"
 	"ledger.example/functions/metrics/metricstest"
 	"ledger.example/functions/stream/streamtest"
-	"ledger.example/internal/store"
-	"ledger.example/tests/caller"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/caller"
 )
 
 // namespace is that of the stack's metrics, in these tests.
@@ -94,7 +94,7 @@ func (b bank) pay(id string, status int) {
 }
 
 // leg puts a posting without a transaction directly into the table.
-func (b bank) leg(account string, quantity int64) store.Key {
+func (b bank) leg(account string, quantity int64) table.Key {
 	b.T.Helper()
 	p := events.PostingRecorded{
 		Leg: events.Leg{ID: events.FirstKSUID(time.Now().Add(-time.Minute)), Account: account, Asset: "USD",
@@ -102,11 +102,11 @@ func (b bank) leg(account string, quantity int64) store.Key {
 		Transaction: "past-the-ledger", Kind: events.KindTransaction,
 	}
 	b.PutPostings([]events.PostingRecorded{p})
-	return store.Posting.Key(account, "USD", string(p.ID))
+	return table.Posting.Key(account, "USD", string(p.ID))
 }
 
 // record passes one record to the stream's handler, and checks whether the handler fails.
-func (b bank) record(name lambdaevents.DynamoDBOperationType, k store.Key, fails bool) {
+func (b bank) record(name lambdaevents.DynamoDBOperationType, k table.Key, fails bool) {
 	b.T.Helper()
 	batch := streamtest.Keys(k)
 	batch.Records[0].EventName = string(name)
@@ -151,7 +151,7 @@ func situations() []situation {
 		return func(b bank) { b.Must(status, method, path, body) }
 	}
 	deleted, altered := lambdaevents.DynamoDBOperationTypeRemove, lambdaevents.DynamoDBOperationTypeModify
-	posting := store.Posting.Key("payee", "USD", string(events.FirstKSUID(time.Now())))
+	posting := table.Posting.Key("payee", "USD", string(events.FirstKSUID(time.Now())))
 	return []situation{
 		{"posted and replayed", func(b bank) {
 			for _, status := range []int{201, 200, 200} {
@@ -221,7 +221,7 @@ func situations() []situation {
 		}, measured{"RefoldDepth": nil, "ProjectionLag": nil}, ""},
 		{"listed", func(b bank) {
 			b.pay("p", 201)
-			streamtest.Deliver(b.T, b.Service.List(), streamtest.Keys(store.Transaction.Key("p")))
+			streamtest.Deliver(b.T, b.Service.List(), streamtest.Keys(table.Transaction.Key("p")))
 		}, measured{"TransactionsPosted": one, "ListingLag": nil}, ""},
 		{"concurrent writes in every attempt", func(b bank) {
 			b.faults.All("TransactWriteItems", fault.Cancels("ConditionalCheckFailed", "None"))
@@ -230,9 +230,9 @@ func situations() []situation {
 		}, measured{"RefoldDepth": {12}, "ProjectionConflicts": {12}}, "RefoldsStarvedAlarm"},
 		{"an event deleted", func(b bank) { b.record(deleted, posting, false) }, measured{"EventsDeleted": one},
 			"EventsDeletedAlarm"},
-		{"an event altered", func(b bank) { b.record(altered, store.Transaction.Key("p"), false) },
+		{"an event altered", func(b bank) { b.record(altered, table.Transaction.Key("p"), false) },
 			measured{"EventsAltered": one}, "EventsAlteredAlarm"},
-		{"an item deleted", func(b bank) { b.record(deleted, store.Balance.Key("payee", "USD"), false) },
+		{"an item deleted", func(b bank) { b.record(deleted, table.Balance.Key("payee", "USD"), false) },
 			measured{"ItemsDeleted": one}, "ItemsDeletedAlarm"},
 		{"nothing to sweep", func(b bank) { b.sweep() }, measured{}, ""}, // costs nothing
 		{"holds swept in time", func(b bank) {
@@ -250,7 +250,7 @@ func situations() []situation {
 			b.forward(errors.New("refused"))
 		}, measured{"ForwardingLag": nil}, "ForwarderBehindAlarm"},
 		{"a malformed record", func(b bank) {
-			b.record(lambdaevents.DynamoDBOperationTypeInsert, store.Posting.Key("payee", "USD", "bad"), false)
+			b.record(lambdaevents.DynamoDBOperationTypeInsert, table.Posting.Key("payee", "USD", "bad"), false)
 		}, measured{"RecordsMalformed": one}, "RecordsMalformedAlarm"},
 	}
 }

@@ -19,11 +19,11 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/internal/store"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
-	"ledger.example/tests/system"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
+	"ledger.example/tests/harness/system"
 )
 
 // root is the folder of the module.
@@ -182,7 +182,7 @@ func shell(t *testing.T, l *process.Process, where, text string) []byte {
 	aside := ".ledger/set-aside.jsonl"
 	if strings.Contains(text, aside) {
 		newest := caller.New(t, l.URL).Must(200, "GET", "/v1/accounts/jane/postings?asset=USD&limit=1", "")
-		letter := system.DeadLetter(t, store.Posting.Key("jane", "USD", newest.Text("data", 0, "id")))
+		letter := system.DeadLetter(t, table.Posting.Key("jane", "USD", newest.Text("data", 0, "id")))
 		aside = filepath.Join(t.TempDir(), "set-aside.jsonl")
 		if err := os.WriteFile(aside, []byte(letter), 0o600); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
@@ -24,10 +24,10 @@ import (
 
 	"ledger.example/functions/api"
 	"ledger.example/functions/app"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/setup"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/setup"
 )
 
 // samplesDir has one payload in each JSON file. The file name begins with the name of its function.
@@ -288,7 +288,7 @@ func (r *sampleRun) batch(name string, want sample, invoke invocation) {
 		if record.Change.NewImage == nil {
 			continue
 		}
-		item := store.Item{}
+		item := table.Item{}
 		for attribute, v := range record.Change.NewImage {
 			item[attribute] = attributeValue(r.T, v)
 		}

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // An item of a form that only newer code knows fails the requests that need it, and neither a debit nor a rebuild
@@ -18,16 +18,16 @@ import (
 func TestItemsOfNewerFormsAreLeftAlone(t *testing.T) {
 	const transfer = `{"id":"n-1","from":"jane","to":"bank","asset":"USD","quantity":"1"}`
 	for kind, request := range map[string][3]string{
-		store.Spend.Type:      {"POST", "/v1/transfers", transfer},
-		store.Balance.Type:    {"GET", "/v1/accounts/jane/balances/USD?consistency=strong", ""},
-		store.Summary.Type:    {}, // only the projector reads it
-		store.Current.Type:    {"GET", "/v1/accounts/jane", ""},
-		store.Membership.Type: {"GET", "/v1/accounts/jane/members", ""},
-		store.Grouped.Type:    {"GET", "/v1/groups/desk/accounts", ""},
-		store.Hold.Type:       {"GET", "/v1/accounts/jane/holds", ""},
-		store.OpenHold.Type:   {}, // only its key is read
-		store.Listed.Type:     {"GET", "/v1/transactions", ""},
-		store.Journal.Type:    {"GET", "/v1/journal", ""},
+		table.Spend.Type:      {"POST", "/v1/transfers", transfer},
+		table.Balance.Type:    {"GET", "/v1/accounts/jane/balances/USD?consistency=strong", ""},
+		table.Summary.Type:    {}, // only the projector reads it
+		table.Current.Type:    {"GET", "/v1/accounts/jane", ""},
+		table.Membership.Type: {"GET", "/v1/accounts/jane/members", ""},
+		table.Grouped.Type:    {"GET", "/v1/groups/desk/accounts", ""},
+		table.Hold.Type:       {"GET", "/v1/accounts/jane/holds", ""},
+		table.OpenHold.Type:   {}, // only its key is read
+		table.Listed.Type:     {"GET", "/v1/transactions", ""},
+		table.Journal.Type:    {"GET", "/v1/journal", ""},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -39,10 +39,10 @@ func TestItemsOfNewerFormsAreLeftAlone(t *testing.T) {
 				s.Must(201, "POST", "/v1/transfers",
 					`{"id":"h-1","from":"jane","to":"bank","asset":"USD","quantity":"1","hold":{}}`)
 				project(s)
-				newer := make(map[store.Key]store.Item)
+				newer := make(map[table.Key]table.Item)
 				for k, item := range s.Contents() {
-					if store.Read(item).Text(store.AttrType) == kind {
-						item[store.AttrForm] = store.Integer(events.Form + 1)
+					if table.Read(item).Text(table.AttrType) == kind {
+						item[table.AttrForm] = table.Integer(events.Form + 1)
 						s.Put(item)
 						newer[k] = item
 					}
@@ -51,22 +51,22 @@ func TestItemsOfNewerFormsAreLeftAlone(t *testing.T) {
 					s.Must(500, request[0], request[1], request[2])
 				}
 
-				v, refused := store.NewTable(s.Client, s.Table), 0
+				v, refused := table.NewTable(s.Client, s.Table), 0
 				run := repair.New(repair.Config{Table: v, Append: projections.NewLister(v, nil, nil, nil).Append,
 					Report: func(r repair.Report) {
-						if errors.Is(r.Err, store.ErrNewerForm) {
+						if errors.Is(r.Err, table.ErrNewerForm) {
 							refused++
 						}
 					}})
-				if err := run.Run(t.Context()); errors.Is(err, store.ErrNewerForm) {
+				if err := run.Run(t.Context()); errors.Is(err, table.ErrNewerForm) {
 					refused++
 				}
-				isRead := kind != store.Spend.Type && kind != store.Current.Type // by a rebuild
+				isRead := kind != table.Spend.Type && kind != table.Current.Type // by a rebuild
 				if len(newer) == 0 || (refused > 0) != isRead {
 					t.Errorf("%d items, refused %d times", len(newer), refused)
 				}
 				after := s.Contents()
-				maps.DeleteFunc(after, func(k store.Key, _ store.Item) bool { return newer[k] == nil })
+				maps.DeleteFunc(after, func(k table.Key, _ table.Item) bool { return newer[k] == nil })
 				if !reflect.DeepEqual(after, newer) {
 					t.Errorf("%v, which were %v", after, newer)
 				}

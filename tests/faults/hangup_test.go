@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/fault"
+	"ledger.example/tests/harness/fault"
 )
 
 // When a caller hangs up, the ledger sends no further attempt, because the caller may already retry and be refused. But

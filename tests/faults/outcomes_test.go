@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
-	"ledger.example/tests/fault"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/fault"
 )
 
 // cases has faults by name.
 type cases map[string]func(*fault.Set)
 
 // Each way in which a transaction can end when the store fails has the status and code of the error table in the API
-// documentation. Package store tests how each error of the store is understood, and package ledger more sequences.
+// documentation. Package table tests how each error of the store is understood, and package ledger more sequences.
 func TestOutcomesOfTransactions(t *testing.T) {
 	post := func(coming ...fault.Fault) func(*fault.Set) { return func(f *fault.Set) { f.Next(opPost, coming...) } }
 	always := func(operation string, f fault.Fault, first ...fault.Fault) func(*fault.Set) {

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/fault"
-	"ledger.example/tests/system"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/system"
 )
 
 // The store operations that commands use, by what a post uses them for.
@@ -105,16 +105,16 @@ func (p payment) stored() int {
 	headers, postings := map[string]int{}, map[string]int{} // by transaction
 	spent := "0"                                            // in the guard, if it exists
 	for key, item := range p.Contents() {
-		if transaction, ok := store.Transaction.Parse(key); ok {
+		if transaction, ok := table.Transaction.Parse(key); ok {
 			headers[transaction]++
-		} else if _, _, _, ok := store.Posting.Parse(key); ok {
-			posting, err := store.Only[events.PostingRecorded](store.DecodeEvent(item))
+		} else if _, _, _, ok := table.Posting.Parse(key); ok {
+			posting, err := table.Only[events.PostingRecorded](table.DecodeEvent(item))
 			if err != nil {
 				p.T.Fatal(err)
 			}
 			postings[posting.Transaction]++
-		} else if key == store.Spend.Key("payer", "USD") {
-			spent = store.Read(item).Amount(store.AttrSpent).String()
+		} else if key == table.Spend.Key("payer", "USD") {
+			spent = table.Read(item).Amount(table.AttrSpent).String()
 		}
 	}
 	for transaction, n := range postings {

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
-	"ledger.example/tests/system"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/system"
 )
 
 // logged returns the log entries that have a member.
@@ -28,16 +28,16 @@ func logged(s *system.System, member string) (lines []map[string]any) {
 }
 
 // counts returns the sums of a metric in the projector's log, by the key of the record.
-func counts(s *system.System, metric string) map[store.Key]int {
+func counts(s *system.System, metric string) map[table.Key]int {
 	s.T.Helper()
-	all := make(map[store.Key]int)
+	all := make(map[table.Key]int)
 	for _, fields := range logged(s, metric) {
 		pk, _ := fields["pk"].(string)
 		sk, _ := fields["sk"].(string)
 		if fields["level"] != "ERROR" {
 			s.T.Errorf("not logged as an error: %v", fields)
 		}
-		all[store.Key{PK: pk, SK: sk}] += int(fields[metric].(float64))
+		all[table.Key{PK: pk, SK: sk}] += int(fields[metric].(float64))
 	}
 	return all
 }
@@ -65,7 +65,7 @@ func TestTamperingIsReported(t *testing.T) {
 		if want := len(s.Projected()); delivered != want {
 			t.Errorf("the projector got %d records of %d postings and grants", delivered, want)
 		}
-		wanted := map[string]map[store.Key]int{"EventsAltered": {}, "EventsDeleted": {}, "ItemsDeleted": {}}
+		wanted := map[string]map[table.Key]int{"EventsAltered": {}, "EventsDeleted": {}, "ItemsDeleted": {}}
 		check := func() {
 			t.Helper()
 			for metric, want := range wanted {
@@ -78,13 +78,13 @@ func TestTamperingIsReported(t *testing.T) {
 		done := map[string]bool{}
 		for k, item := range all {
 			kind, _, _ := strings.Cut(k.SK, "#")
-			if !store.IsEvent(k.SK) || done[kind] {
+			if !table.IsEvent(k.SK) || done[kind] {
 				continue
 			}
 			done[kind] = true
 			changed := maps.Clone(item)
-			changed["Actor"] = store.String("somebody")
-			if store.Posting.Is(k.SK) {
+			changed["Actor"] = table.String("somebody")
+			if table.Posting.Is(k.SK) {
 				changed["Quantity"] = &types.AttributeValueMemberN{Value: "77"}
 			}
 			s.Put(changed)
@@ -93,7 +93,7 @@ func TestTamperingIsReported(t *testing.T) {
 		project(s)
 		check()
 		for k, item := range all {
-			if _, _, ok := store.Balance.Parse(k); ok && !reflect.DeepEqual(s.Contents()[k], item) {
+			if _, _, ok := table.Balance.Parse(k); ok && !reflect.DeepEqual(s.Contents()[k], item) {
 				t.Errorf("%v moved from %v to %v", k, item, s.Contents()[k])
 			}
 		}
@@ -101,8 +101,8 @@ func TestTamperingIsReported(t *testing.T) {
 			s.Delete(k)
 			wanted["EventsDeleted"][k] = 1
 		}
-		for _, k := range []store.Key{store.Spend.Key("jane", "USD"), store.Balance.Key("market", "USD"),
-			store.Summary.Key("jane"), store.Membership.Key("jane", "ann")} {
+		for _, k := range []table.Key{table.Spend.Key("jane", "USD"), table.Balance.Key("market", "USD"),
+			table.Summary.Key("jane"), table.Membership.Key("jane", "ann")} {
 			s.Delete(k)
 			wanted["ItemsDeleted"][k] = 1
 		}
@@ -120,7 +120,7 @@ func TestForgedCopiesOfAccountsAreReported(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t, system.Pumped)
 		s.Must(201, "PUT", "/v1/accounts/joe", `{"overdraft":{"USD":"900"}}`)
-		k, older := store.Current.Key("joe"), store.Item(nil)
+		k, older := table.Current.Key("joe"), table.Item(nil)
 		for i, state := range []string{"frozen", "open", "frozen"} {
 			s.Must(200, "PATCH", "/v1/accounts/joe", fmt.Sprintf(`{"state":%q,"name":"Joe %d"}`, state, i))
 			if state == "open" {
@@ -128,7 +128,7 @@ func TestForgedCopiesOfAccountsAreReported(t *testing.T) {
 			}
 		}
 		project(s)
-		wanted := map[store.Key]int{}
+		wanted := map[table.Key]int{}
 		check := func(what string) {
 			t.Helper()
 			project(s)
@@ -138,7 +138,7 @@ func TestForgedCopiesOfAccountsAreReported(t *testing.T) {
 		}
 		check("changes of the account")
 		right := s.Contents()[k]
-		genuine, err := store.DecodeCurrent(right)
+		genuine, err := table.DecodeCurrent(right)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,12 +152,12 @@ func TestForgedCopiesOfAccountsAreReported(t *testing.T) {
 		} {
 			forged := genuine
 			forge(&forged)
-			s.Put(store.NewItemEncoder(1).Current(forged))
+			s.Put(table.NewItemEncoder(1).Current(forged))
 			wanted[k]++
 			check(what)
 		}
 		altered := maps.Clone(right)
-		altered["State"] = store.String("open") // its checksum is wrong
+		altered["State"] = table.String("open") // its checksum is wrong
 		s.Put(altered)
 		wanted[k]++
 		check("a copy without its checksum")
@@ -183,31 +183,31 @@ func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t, system.Pumped)
 		project(s)
-		bad := store.Key{PK: "ACCOUNT#jane", SK: "POSTING#bad"}
-		s.Put(store.KeyItem(bad))
+		bad := table.Key{PK: "ACCOUNT#jane", SK: "POSTING#bad"}
+		s.Put(table.KeyItem(bad))
 		undecodable := system.OldPostings("shop", "USD", 1)[0]
-		item := store.EventItem(undecodable)
-		item["Quantity"] = store.String("much")
+		item := table.EventItem(undecodable)
+		item["Quantity"] = table.String("much")
 		s.Put(item)
 		number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
-		another := store.EventItem(system.OldPostings("odd", "USD", 1)[0])
-		another[store.AttrType], another[store.AttrForm] = store.String("TransactionPosted"), number("9")
+		another := table.EventItem(system.OldPostings("odd", "USD", 1)[0])
+		another[table.AttrType], another[table.AttrForm] = table.String("TransactionPosted"), number("9")
 		s.Put(another)
 		broken := 2
-		for i, change := range []store.Item{
-			{store.AttrType: nil},
-			{store.AttrType: store.String("Oops")},
-			{store.AttrType: store.String("Oops"), store.AttrForm: number("9")},
-			{store.AttrForm: nil},
-			{store.AttrForm: number("0")},
-			{store.AttrForm: number("-1")},
-			{store.AttrForm: number("2.5")},
-			{store.AttrForm: store.String("2")},
+		for i, change := range []table.Item{
+			{table.AttrType: nil},
+			{table.AttrType: table.String("Oops")},
+			{table.AttrType: table.String("Oops"), table.AttrForm: number("9")},
+			{table.AttrForm: nil},
+			{table.AttrForm: number("0")},
+			{table.AttrForm: number("-1")},
+			{table.AttrForm: number("2.5")},
+			{table.AttrForm: table.String("2")},
 		} {
 			account := fmt.Sprintf("odd-%d", i)
-			posting := store.EventItem(system.OldPostings(account, "USD", 1)[0])
-			grant := store.EventItem(granted(account))
-			for _, item := range []store.Item{posting, grant} {
+			posting := table.EventItem(system.OldPostings(account, "USD", 1)[0])
+			grant := table.EventItem(granted(account))
+			for _, item := range []table.Item{posting, grant} {
 				for name, value := range change {
 					item[name] = value
 					if value == nil {
@@ -224,7 +224,7 @@ func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 			t.Errorf("the bank has %v", got)
 		}
 		// A malformed posting is logged with its account and asset instead of a key.
-		if counts := counts(s, "RecordsMalformed"); counts[bad] != 1 || counts[store.Key{}] != broken {
+		if counts := counts(s, "RecordsMalformed"); counts[bad] != 1 || counts[table.Key{}] != broken {
 			t.Errorf("malformed: %v, not %d", counts, broken)
 		}
 		// A malformed key does not block reads of its account either.
@@ -237,7 +237,7 @@ func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 		}
 
 		// After a repair by hand, the posting is counted together with the next one.
-		s.Put(store.EventItem(undecodable))
+		s.Put(table.EventItem(undecodable))
 		s.Must(201, "POST", "/v1/transfers", `{"id":"d-3","from":"bank","to":"shop","asset":"USD","quantity":"5"}`)
 		project(s)
 		if got := s.Must(200, "GET", "/v1/accounts/shop/balances/USD", "").Value("quantity"); got != "6" {
@@ -251,8 +251,8 @@ func TestAMalformedBalanceDoesNotBlockDebits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t)
 		s.DeliverAll()
-		item := s.Contents()[store.Balance.Key("jane", "USD")]
-		item[store.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
+		item := s.Contents()[table.Balance.Key("jane", "USD")]
+		item[table.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
 		s.Put(item)
 		restarted := s.NewProcess(system.Direct)
 		restarted.Must(201, "POST", "/v1/transfers",

@@ -14,11 +14,11 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/app"
 	"ledger.example/internal/forward"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/tests/fault"
-	"ledger.example/tests/setup"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/setup"
+	"ledger.example/tests/harness/system"
 )
 
 // target is a bus in this process.
@@ -101,7 +101,7 @@ func TestFunction(t *testing.T) {
 		}
 	}
 	// The cursor is an item that the audit knows.
-	if item := s.Contents()[store.Forwarded.Key("events")]; item == nil {
+	if item := s.Contents()[table.Forwarded.Key("events")]; item == nil {
 		t.Error("no cursor")
 	}
 }
@@ -239,7 +239,7 @@ func TestTheLargestEventFits(t *testing.T) {
 	}
 	page := projections.JournalPage{ID: events.FirstKSUID(at)}
 	for _, e := range []events.Event{hold, capture} {
-		s.Put(store.EventItem(e))
+		s.Put(table.EventItem(e))
 		page.Entries = append(page.Entries, projections.EntryOf(e))
 	}
 	s.Put(projections.JournalForm.Item(page))

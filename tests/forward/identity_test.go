@@ -16,13 +16,13 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/functions/app"
-	"ledger.example/internal/digest"
-	"ledger.example/internal/export"
+	"ledger.example/internal/desk/export"
 	"ledger.example/internal/forward"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/digest"
 	"ledger.example/projections"
-	"ledger.example/tests/setup"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/setup"
+	"ledger.example/tests/harness/system"
 )
 
 // readers are those who continue to read a ledger: each has its own memory of how far it got.
@@ -85,7 +85,7 @@ func (r *readers) invoke(s *system.System, in app.Forwarding) (ids []string, err
 }
 
 func (r *readers) digest(s *system.System) digest.Config {
-	return digest.Config{Table: store.NewTable(s.Plain, s.Table), Dir: r.dir}
+	return digest.Config{Table: table.NewTable(s.Plain, s.Table), Dir: r.dir}
 }
 
 // export continues the exported file, and returns it, and what a whole export of the ledger writes.
@@ -154,9 +154,9 @@ func TestRestoredTableIsTheSameLedger(t *testing.T) {
 
 			theirs := system.New(t, system.On(at))
 			setup.Listed(t, theirs.Plain, theirs.Table, 4*time.Hour, "a-0", "a-1", "a-2")
-			theirs.Put(c.Contents()[store.Forwarded.Key("events")])
+			theirs.Put(c.Contents()[table.Forwarded.Key("events")])
 			r.isRefused(theirs, "is the directory of another ledger", 3)
-			s.Put(c.Contents()[store.Forwarded.Key("events")])
+			s.Put(c.Contents()[table.Forwarded.Key("events")])
 			r.isRefused(s, "go on with --resume", 3)
 		})
 	}

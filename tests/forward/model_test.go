@@ -19,7 +19,7 @@ import (
 	"ledger.example/internal/forward"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -29,7 +29,7 @@ import (
 type history struct {
 	*rapid.T
 	ctx   context.Context
-	table store.Table
+	table table.Table
 	now   time.Time
 
 	serial   int
@@ -58,7 +58,7 @@ func newHistory(t *rapid.T, ctx context.Context) *history {
 	if _, err := dynamolocal.CreateTable(ctx, db.DynamoDB(), "books"); err != nil {
 		t.Fatal(err)
 	}
-	h.table = store.NewTable(db.DynamoDB(), "books")
+	h.table = table.NewTable(db.DynamoDB(), "books")
 	return h
 }
 
@@ -83,8 +83,8 @@ func (h *history) record() {
 	for range rapid.IntRange(1, 3).Draw(h.T, "events") {
 		h.serial++
 		e := posted(fmt.Sprintf("t-%d", h.serial), h.now)
-		h.must(h.put(store.EventItem(e)))
-		h.recorded[store.EventKey(e).ID()] = true
+		h.must(h.put(table.EventItem(e)))
+		h.recorded[table.EventKey(e).ID()] = true
 		all = append(all, e)
 	}
 	if h.one(12) {
@@ -130,8 +130,8 @@ func (h *history) list(all []events.Event) {
 	put(h.now.Add(longestPut), h.seconds(0, time.Second))
 }
 
-func (h *history) put(item store.Item) error {
-	_, err := h.table.Write(h.ctx, store.Write{Item: item})
+func (h *history) put(item table.Item) error {
+	_, err := h.table.Write(h.ctx, table.Write{Item: item})
 	return err
 }
 

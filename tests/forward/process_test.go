@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }

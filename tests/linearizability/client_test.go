@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"ledger.example/tests/caller"
+	"ledger.example/tests/harness/caller"
 )
 
 const (

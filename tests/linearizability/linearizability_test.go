@@ -40,8 +40,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/tests/caller"
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/caller"
+	"ledger.example/tests/harness/full"
 )
 
 var (

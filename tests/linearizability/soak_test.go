@@ -21,9 +21,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
 )
 
 var soakTime = flag.Duration("soak", 20*time.Second,
@@ -323,8 +323,8 @@ func TestDynamoDBLocalForgets(t *testing.T) {
 
 func (p twoItems) key(n int) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
-		store.AttrPK: &types.AttributeValueMemberS{Value: p.id},
-		store.AttrSK: &types.AttributeValueMemberS{Value: fmt.Sprint(n)},
+		table.AttrPK: &types.AttributeValueMemberS{Value: p.id},
+		table.AttrSK: &types.AttributeValueMemberS{Value: fmt.Sprint(n)},
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 	"ledger.example/functions/api"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/tests/full"
-	"ledger.example/tests/setup"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/setup"
 )
 
 const (

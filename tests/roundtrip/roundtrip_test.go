@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/internal/export"
-	"ledger.example/internal/importer"
-	"ledger.example/tests/full"
-	"ledger.example/tests/system"
+	"ledger.example/internal/desk/export"
+	"ledger.example/internal/desk/importer"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/system"
 )
 
 var began = time.Date(2026, time.November, 2, 0, 0, 0, 0, time.UTC)

@@ -17,8 +17,8 @@ import (
 
 	template "ledger.example"
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
-	"ledger.example/tests/setup"
+	"ledger.example/internal/table"
+	"ledger.example/tests/harness/setup"
 )
 
 // timeouts returns the functions' timeouts in template.yaml.
@@ -98,17 +98,17 @@ func TestStoreThatNeverAnswers(t *testing.T) {
 
 // postings returns an event of the stream with n postings, each in another account.
 func postings(n int) []byte {
-	return batch(n, func(i int) store.Key {
-		return store.Posting.Key("a"+strconv.Itoa(i), "USD", "2hWxyCXEg6UuyoQbkaYLRLjxbCy")
+	return batch(n, func(i int) table.Key {
+		return table.Posting.Key("a"+strconv.Itoa(i), "USD", "2hWxyCXEg6UuyoQbkaYLRLjxbCy")
 	})
 }
 
 // headers returns an event of the stream with n headers of transactions.
 func headers(n int) []byte {
-	return batch(n, func(i int) store.Key { return store.Transaction.Key("t-" + strconv.Itoa(i)) })
+	return batch(n, func(i int) table.Key { return table.Transaction.Key("t-" + strconv.Itoa(i)) })
 }
 
-func batch(n int, key func(i int) store.Key) []byte {
+func batch(n int, key func(i int) table.Key) []byte {
 	var records []any
 	for i := range n {
 		records = append(records, map[string]any{

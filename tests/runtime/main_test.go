@@ -24,8 +24,8 @@ import (
 
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
-	"ledger.example/tests/full"
-	"ledger.example/tests/process"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/process"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 )
 
@@ -26,7 +26,7 @@ func (h *history) countTogether(ctx context.Context, parameters any, err error) 
 		if action.Put == nil {
 			continue
 		}
-		if _, header := store.Transaction.Parse(store.ItemKey(action.Put.Item)); header {
+		if _, header := table.Transaction.Parse(table.ItemKey(action.Put.Item)); header {
 			headers++
 		}
 	}

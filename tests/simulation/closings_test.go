@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/ledger"
 )
 
@@ -224,7 +224,7 @@ func (h *history) checkSlip() {
 		final := slices.MinFunc(later, func(a, b events.PeriodClosed) int { return a.At.Compare(b.At) }).FinalAt()
 		for slips, at := range []time.Time{final.Add(-time.Microsecond), final} {
 			t.RecordedAt = at
-			h.overwrite(store.NewItemEncoder(1).Event(t))
+			h.overwrite(table.NewItemEncoder(1).Event(t))
 			if report, err := h.runAudit(); err != nil || report.ByCode[audit.PostedInClosed] != int64(slips) {
 				h.fail("%s is recorded at %v, %v final at %v; the audit finds %+v (%w)", id, at, later, final, report, err)
 			}

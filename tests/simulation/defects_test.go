@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 // A defect breaks one rule in a copy of the product's code. A test must then fail. If the code changes so that the

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -43,7 +43,7 @@ func (h *history) checkEnd() {
 // rebuildAll rebuilds projections from events that the stream does not deliver: all of them, or only the lists of
 // transactions and the journal.
 func (h *history) rebuildAll(listsOnly bool) {
-	v, quiet := store.NewTable(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
+	v, quiet := table.NewTable(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
 	err := repair.New(repair.Config{
 		Table: v, Append: projections.NewLister(v, nil, nil, quiet).Append, ListsOnly: listsOnly, Log: quiet,
 	}).Run(as("rebuild of all"))

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // errDead is the error of every request of a dead process. Its goroutines run on, but no longer reach the store.
@@ -143,10 +143,10 @@ func (g gate) execute(ctx context.Context, d dice, request request, in middlewar
 	case Throttled:
 		time.Sleep(before)
 		throttled := &types.ProvisionedThroughputExceededException{}
-		return reply{err: g.storeRefusal(d, request, throttled, store.ReasonThrottled)}
+		return reply{err: g.storeRefusal(d, request, throttled, table.ReasonThrottled)}
 	case Conflict:
 		time.Sleep(before)
-		return reply{err: g.storeRefusal(d, request, &types.TransactionConflictException{}, store.ReasonConflict)}
+		return reply{err: g.storeRefusal(d, request, &types.TransactionConflictException{}, table.ReasonConflict)}
 	case Unprocessed:
 		return g.unprocessed(d, in, apply)
 	case CrashBefore:
@@ -199,7 +199,7 @@ func (g gate) storeRefusal(d dice, r request, alone error, reason string) error 
 	cancelled := &types.TransactionCanceledException{CancellationReasons: make([]types.CancellationReason, r.actions)}
 	at := d.IntN(r.actions)
 	for i := range cancelled.CancellationReasons {
-		code := store.ReasonNone
+		code := table.ReasonNone
 		if i == at || d.chance(.2) {
 			code = reason
 		}
@@ -235,7 +235,7 @@ func (g gate) unprocessed(d dice, in middleware.InitializeInput, apply func() re
 // request is what the drawn fault of a request depends on.
 type request struct {
 	operation string
-	key       store.Key // the first key in it
+	key       table.Key // the first key in it
 	actions   int
 	writes    bool
 }
@@ -243,30 +243,30 @@ type request struct {
 func describe(parameters any) request {
 	switch in := parameters.(type) {
 	case *dynamodb.GetItemInput:
-		return request{"GetItem", store.ItemKey(in.Key), 1, false}
+		return request{"GetItem", table.ItemKey(in.Key), 1, false}
 	case *dynamodb.BatchGetItemInput:
 		for _, wanted := range in.RequestItems {
-			return request{"BatchGetItem", store.ItemKey(wanted.Keys[0]), len(wanted.Keys), false}
+			return request{"BatchGetItem", table.ItemKey(wanted.Keys[0]), len(wanted.Keys), false}
 		}
 	case *dynamodb.QueryInput:
 		values := in.ExpressionAttributeValues
-		return request{"Query", store.Key{PK: text(values, ":partition"), SK: text(values, ":from")}, 1, false}
+		return request{"Query", table.Key{PK: text(values, ":partition"), SK: text(values, ":from")}, 1, false}
 	case *dynamodb.ScanInput:
-		return request{"Scan", store.Key{}, 1, false}
+		return request{"Scan", table.Key{}, 1, false}
 	case *dynamodb.PutItemInput:
-		return request{"PutItem", store.ItemKey(in.Item), 1, true}
+		return request{"PutItem", table.ItemKey(in.Item), 1, true}
 	case *dynamodb.UpdateItemInput:
-		return request{"UpdateItem", store.ItemKey(in.Key), 1, true}
+		return request{"UpdateItem", table.ItemKey(in.Key), 1, true}
 	case *dynamodb.TransactGetItemsInput:
-		return request{"TransactGetItems", store.ItemKey(in.TransactItems[0].Get.Key), len(in.TransactItems), false}
+		return request{"TransactGetItems", table.ItemKey(in.TransactItems[0].Get.Key), len(in.TransactItems), false}
 	case *dynamodb.TransactWriteItemsInput:
 		first := in.TransactItems[0]
 		r := request{operation: "TransactWriteItems", actions: len(in.TransactItems), writes: true}
 		switch {
 		case first.Put != nil:
-			r.key = store.ItemKey(first.Put.Item)
+			r.key = table.ItemKey(first.Put.Item)
 		case first.Update != nil:
-			r.key = store.ItemKey(first.Update.Key)
+			r.key = table.ItemKey(first.Update.Key)
 		}
 		return r
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -56,7 +56,7 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if put, isPut := parameters.(*dynamodb.PutItemInput); isPut {
-		if e, err := store.Only[events.PeriodClosed](store.DecodeEvent(put.Item)); err == nil {
+		if e, err := table.Only[events.PeriodClosed](table.DecodeEvent(put.Item)); err == nil {
 			m.closers[e] = c
 		}
 	}
@@ -69,20 +69,20 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 		if action.Put == nil {
 			continue
 		}
-		key := store.ItemKey(action.Put.Item)
-		if _, _, id, posting := store.Posting.Parse(key); posting {
+		key := table.ItemKey(action.Put.Item)
+		if _, _, id, posting := table.Posting.Parse(key); posting {
 			m.attempts[events.KSUID(id)] = a
 		}
-		_, header := store.Transaction.Parse(key)
-		if _, end := store.Outcome.Parse(key); header || end {
-			if e, err := store.DecodeEvent(action.Put.Item); err == nil {
+		_, header := table.Transaction.Parse(key)
+		if _, end := table.Outcome.Parse(key); header || end {
+			if e, err := table.DecodeEvent(action.Put.Item); err == nil {
 				a.events = append(a.events, e)
 				if t, isHeader := e.(events.TransactionPosted); isHeader {
 					m.checkPeriod(t, c)
 				}
 			}
 		}
-		if account, number, change := store.Change.Parse(key); change {
+		if account, number, change := table.Change.Parse(key); change {
 			inner(m.changeCalls, account)[number] = c
 		}
 	}
@@ -158,7 +158,7 @@ func (m *model) checkCounted(done []record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range done {
-		account, asset, id, ok := store.Posting.Parse(r.key)
+		account, asset, id, ok := table.Posting.Parse(r.key)
 		if !ok || m.damaged || !m.sumsAreSets() {
 			continue
 		}
@@ -330,7 +330,7 @@ func (m *model) checkFunds(k pair, funds, must uint64) {
 
 // isLate reports whether a posting that was just committed may be settled already.
 func isLate(p events.PostingRecorded) bool {
-	return !p.Backdated && time.Since(p.ID.Time()) > store.SettleWindow-time.Second
+	return !p.Backdated && time.Since(p.ID.Time()) > table.SettleWindow-time.Second
 }
 
 // isBeforeTarget reports whether an operation is a reversal with an effective date before the time of what it reverses.

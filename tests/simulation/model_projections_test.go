@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // fold is a stored sum of a pair's postings up to a KSUID.
@@ -48,27 +48,27 @@ type summary struct {
 	assets, holdings int
 }
 
-func foldOf(item store.Item) fold {
-	f := fold{through: events.KSUID(text(item, store.AttrThrough)), count: int(number(item, store.AttrCount))}
-	f.setSums(number(item, store.AttrCredits), number(item, store.AttrDebits), number(item, store.AttrPendingDebits),
-		number(item, store.AttrReturned))
-	f.expenditure = number(item, store.AttrExpenditure)
+func foldOf(item table.Item) fold {
+	f := fold{through: events.KSUID(text(item, table.AttrThrough)), count: int(number(item, table.AttrCount))}
+	f.setSums(number(item, table.AttrCredits), number(item, table.AttrDebits), number(item, table.AttrPendingDebits),
+		number(item, table.AttrReturned))
+	f.expenditure = number(item, table.AttrExpenditure)
 	return f
 }
 
-func summaryOf(item store.Item) summary {
-	return summary{int(number(item, store.AttrAssets)), int(number(item, store.AttrHoldings))}
+func summaryOf(item table.Item) summary {
+	return summary{int(number(item, table.AttrAssets)), int(number(item, table.AttrHoldings))}
 }
 
-func balanceOf(item store.Item) balance {
-	_, unfinished := item[store.AttrUnfinished]
+func balanceOf(item table.Item) balance {
+	_, unfinished := item[table.AttrUnfinished]
 	return balance{
-		version: number(item, store.AttrVersion), unfinished: unfinished,
-		base: nested(item, store.AttrBase), seal: nested(item, store.AttrSeal), head: nested(item, store.AttrHead),
+		version: number(item, table.AttrVersion), unfinished: unfinished,
+		base: nested(item, table.AttrBase), seal: nested(item, table.AttrSeal), head: nested(item, table.AttrHead),
 	}
 }
 
-func nested(item store.Item, name string) fold {
+func nested(item table.Item, name string) fold {
 	if m, ok := item[name].(*types.AttributeValueMemberM); ok {
 		return foldOf(m.Value)
 	}
@@ -76,8 +76,8 @@ func nested(item store.Item, name string) fold {
 }
 
 // takeBalance adds a stored balance, and checks it by itself and against the one before.
-func (m *model) takeBalance(key store.Key, item store.Item) {
-	account, asset, _ := store.Balance.Parse(key)
+func (m *model) takeBalance(key table.Key, item table.Item) {
+	account, asset, _ := table.Balance.Parse(key)
 	k := pair{Account: account, Asset: asset}
 	was := m.balances[k]
 	b := balanceOf(item)

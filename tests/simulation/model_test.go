@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // pair is one account's holding of one asset.
@@ -107,7 +107,7 @@ func (h *history) observe() {
 	for _, c := range h.store.Since(h.observed) {
 		h.observed++
 		h.model.take(c.Key, c.Before, c.After)
-		if kind := text(c.After, store.AttrType); kind == store.Listed.Type || kind == store.Journal.Type {
+		if kind := text(c.After, table.AttrType); kind == table.Listed.Type || kind == table.Journal.Type {
 			h.unstreamed++
 			continue
 		}
@@ -126,45 +126,45 @@ func (h *history) observe() {
 }
 
 // take adds one change of the store.
-func (m *model) take(key store.Key, before, after store.Item) {
-	if m.damaged && !store.IsEvent(key.SK) {
+func (m *model) take(key table.Key, before, after table.Item) {
+	if m.damaged && !table.IsEvent(key.SK) {
 		return // damaged projections are left to the audit
 	}
 	if after == nil {
 		m.fail("%v was deleted", key)
 		return
 	}
-	switch text(after, store.AttrType) {
-	case store.Spend.Type:
-		account, asset, _ := store.Spend.Parse(key)
+	switch text(after, table.AttrType) {
+	case table.Spend.Type:
+		account, asset, _ := table.Spend.Parse(key)
 		k := pair{Account: account, Asset: asset}
-		m.spent[k] = number(after, store.AttrSpent)
-		m.takeGuard(k, number(after, store.AttrChange))
-	case store.Current.Type:
-		if e, err := store.DecodeCurrent(after); err != nil {
+		m.spent[k] = number(after, table.AttrSpent)
+		m.takeGuard(k, number(after, table.AttrChange))
+	case table.Current.Type:
+		if e, err := table.DecodeCurrent(after); err != nil {
 			m.fail("the current state of an account cannot be decoded: %w", err)
 		} else {
 			m.takeChange(e)
 		}
-	case store.Balance.Type:
+	case table.Balance.Type:
 		m.takeBalance(key, after)
-	case store.Segment.Type:
-		account, asset, through, _ := store.Segment.Parse(key)
+	case table.Segment.Type:
+		account, asset, through, _ := table.Segment.Parse(key)
 		k := pair{Account: account, Asset: asset}
-		inner(m.segments, k)[events.KSUID(through)] = segment{after: events.KSUID(text(after, store.AttrAfter)),
+		inner(m.segments, k)[events.KSUID(through)] = segment{after: events.KSUID(text(after, table.AttrAfter)),
 			fold: foldOf(after)}
 		m.count("segments closed")
-	case store.Summary.Type:
-		account, _ := store.Summary.Parse(key)
+	case table.Summary.Type:
+		account, _ := table.Summary.Parse(key)
 		m.summaries[account] = summaryOf(after)
-	case store.Membership.Type, store.Grouped.Type:
-		newest := number(after, store.AttrNumber)
+	case table.Membership.Type, table.Grouped.Type:
+		newest := number(after, table.AttrNumber)
 		if newest < m.memberships[key.SK] {
 			m.fail("%s went back from number %d to %d", key.SK, m.memberships[key.SK], newest)
 		}
 		m.memberships[key.SK] = newest
 	default:
-		if !store.IsEvent(key.SK) {
+		if !table.IsEvent(key.SK) {
 			return // other projections are checked by the audit at the end
 		}
 		if before != nil {
@@ -174,8 +174,8 @@ func (m *model) take(key store.Key, before, after store.Item) {
 	}
 }
 
-func (m *model) takeEvent(key store.Key, item store.Item) {
-	e, err := store.DecodeEvent(item)
+func (m *model) takeEvent(key table.Key, item table.Item) {
+	e, err := table.DecodeEvent(item)
 	if err != nil {
 		m.fail("an event cannot be decoded: %w", err)
 		return
@@ -225,12 +225,12 @@ func int64Of(a events.Amount) int64 {
 	return n
 }
 
-func text(item store.Item, name string) string {
-	return store.TextOf(item[name])
+func text(item table.Item, name string) string {
+	return table.TextOf(item[name])
 }
 
 // number returns a numeric attribute; 0 if it is missing.
-func number(item store.Item, name string) int64 {
+func number(item table.Item, name string) int64 {
 	n, ok := item[name].(*types.AttributeValueMemberN)
 	if !ok {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
 )
@@ -52,13 +52,13 @@ func (h *history) rebuild(ctx context.Context, p *process, account string, must 
 // damage changes or deletes a projection in a way that the product's code never does.
 func (h *history) damage(d dice) {
 	m := h.model
-	keys := []store.Key{store.Summary.Key(jane), store.Membership.Key(jane, mary)}
+	keys := []table.Key{table.Summary.Key(jane), table.Membership.Key(jane, mary)}
 	ordered := slices.SortedFunc(maps.Keys(m.balances),
 		func(a, b pair) int { return strings.Compare(a.Account+a.Asset, b.Account+b.Asset) })
 	for _, k := range ordered {
-		keys = append(keys, store.Balance.Key(k.Account, k.Asset), store.Balance.Key(k.Account, k.Asset))
+		keys = append(keys, table.Balance.Key(k.Account, k.Asset), table.Balance.Key(k.Account, k.Asset))
 		for _, through := range slices.Sorted(maps.Keys(m.segments[k])) {
-			keys = append(keys, store.Segment.Key(k.Account, k.Asset, string(through)))
+			keys = append(keys, table.Segment.Key(k.Account, k.Asset, string(through)))
 		}
 	}
 	key := pick(d, keys...)
@@ -70,7 +70,7 @@ func (h *history) damage(d dice) {
 	switch d.IntN(5) {
 	case 0: // the item is deleted
 		if _, err := h.store.DynamoDB().DeleteItem(context.Background(),
-			&dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: store.KeyItem(key)}); err != nil {
+			&dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: table.KeyItem(key)}); err != nil {
 			h.fail("damage: %w", err)
 		}
 		return
@@ -79,20 +79,20 @@ func (h *history) damage(d dice) {
 		for _, name := range names {
 			if fold, ok := item[name].(*types.AttributeValueMemberM); ok && d.chance(.5) {
 				changed := maps.Clone(fold.Value)
-				changed[store.AttrCount] = store.Integer(int64(d.IntN(9)))
-				item[name] = store.Map(changed)
+				changed[table.AttrCount] = table.Integer(int64(d.IntN(9)))
+				item[name] = table.Map(changed)
 			}
 		}
-		if _, ok := item[store.AttrCredits]; ok {
-			item[store.AttrCredits] = store.Integer(int64(d.IntN(1000)))
+		if _, ok := item[table.AttrCredits]; ok {
+			item[table.AttrCredits] = table.Integer(int64(d.IntN(1000)))
 		}
 	case 2: // an attribute is missing
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(item)),
-			func(name string) bool { return name == store.AttrPK || name == store.AttrSK })
+			func(name string) bool { return name == table.AttrPK || name == table.AttrSK })
 		delete(item, pick(d, names...))
 	case 3: // an attribute has the wrong type
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(item)), func(name string) bool {
-			return slices.Contains([]string{store.AttrPK, store.AttrSK, store.AttrPK2}, name)
+			return slices.Contains([]string{table.AttrPK, table.AttrSK, table.AttrPK2}, name)
 		})
 		item[pick(d, names...)] = &types.AttributeValueMemberBOOL{Value: true}
 	case 4: // a segment that should not exist
@@ -108,17 +108,17 @@ func (h *history) damage(d dice) {
 		if m.segments[k][end].fold.count > 0 {
 			return
 		}
-		item = store.Begin(store.Segment.Key(k.Account, k.Asset, string(end)), store.Segment.Type)
-		item[store.AttrThrough] = store.String(string(end))
-		for _, name := range []string{store.AttrCredits, store.AttrDebits, store.AttrExpenditure, store.AttrCount} {
-			item[name] = store.Integer(int64(d.IntN(3)))
+		item = table.Begin(table.Segment.Key(k.Account, k.Asset, string(end)), table.Segment.Type)
+		item[table.AttrThrough] = table.String(string(end))
+		for _, name := range []string{table.AttrCredits, table.AttrDebits, table.AttrExpenditure, table.AttrCount} {
+			item[name] = table.Integer(int64(d.IntN(3)))
 		}
 	}
 	h.overwrite(item)
 }
 
 // overwrite puts an item in a way that the product's code never does.
-func (h *history) overwrite(item store.Item) {
+func (h *history) overwrite(item table.Item) {
 	if _, err := h.store.DynamoDB().PutItem(context.Background(),
 		&dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
 		h.fail("damage: %w", err)

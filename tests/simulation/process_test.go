@@ -13,7 +13,7 @@ import (
 	"ledger.example/functions/stream"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -52,12 +52,12 @@ func (h *history) newProcess(name string, n int) *process {
 	random := h.plan.draw("ksuids of "+p.name, 0)
 	log := slog.New(logWatcher{h, p})
 	client := h.client(p)
-	v := store.NewTable(client, tableName)
+	v := table.NewTable(client, tableName)
 	p.reader = projections.NewReader(v, log)
 	p.lists = projections.NewLists(v)
 	p.past = projections.NewPast(v, p.clock)
 	p.ledger = ledger.New(ledger.Config{
-		Table:       store.NewTable(client, tableName),
+		Table:       table.NewTable(client, tableName),
 		Projections: p.reader,
 		Now:         p.clock,
 		Log:         log,

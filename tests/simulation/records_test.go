@@ -6,7 +6,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // event is a batch as Lambda delivers it.
@@ -18,8 +18,8 @@ func event(batch []record) lambdaevents.DynamoDBEvent {
 			Change: lambdaevents.DynamoDBStreamRecord{
 				SequenceNumber: strconv.Itoa(r.number),
 				Keys: map[string]lambdaevents.DynamoDBAttributeValue{
-					store.AttrPK: lambdaevents.NewStringAttribute(r.key.PK),
-					store.AttrSK: lambdaevents.NewStringAttribute(r.key.SK),
+					table.AttrPK: lambdaevents.NewStringAttribute(r.key.PK),
+					table.AttrSK: lambdaevents.NewStringAttribute(r.key.SK),
 				},
 				NewImage: imageOf(r.image),
 			},
@@ -29,7 +29,7 @@ func event(batch []record) lambdaevents.DynamoDBEvent {
 }
 
 // imageOf converts an item to the form in which Lambda delivers it.
-func imageOf(item store.Item) map[string]lambdaevents.DynamoDBAttributeValue {
+func imageOf(item table.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
 	for name, value := range item {
 		image[name] = streamed(value)

@@ -54,7 +54,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ledger.example/tests/full"
+	"ledger.example/tests/harness/full"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ledger.example/functions/stream"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -27,10 +27,10 @@ const (
 
 // record is one change in the stream. Only records of the same item are ordered.
 type record struct {
-	key    store.Key
+	key    table.Key
 	number int // sequence number
 	poison bool
-	image  store.Item // the new image; nil: the record has none
+	image  table.Item // the new image; nil: the record has none
 }
 
 // shard is a part of the stream. A shard that splits is closed, and its children are read after it.
@@ -114,7 +114,7 @@ func (h *history) split(which uint64) {
 }
 
 // appendRecord adds a change to the open shard of its key. The caller holds h.mu.
-func (h *history) appendRecord(key store.Key, number int, image store.Item) {
+func (h *history) appendRecord(key table.Key, number int, image table.Item) {
 	bucket := int(hashOf(key.PK+" "+key.SK) % buckets)
 	for _, s := range h.shards {
 		if s.closed || bucket < s.from || bucket >= s.to {
@@ -131,7 +131,7 @@ func (h *history) appendRecord(key store.Key, number int, image store.Item) {
 		}
 		if h.plan.has(Poison) && d.chance(.005) {
 			h.stats.Met[string(Poison)]++
-			s.records = append(s.records, record{store.Key{PK: key.PK, SK: store.Posting.Prefix() + "#"}, number, true,
+			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.Posting.Prefix() + "#"}, number, true,
 				nil})
 		}
 		s.records = append(s.records, record{key, number, false, image})
@@ -263,7 +263,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 func (h *history) deliverToLister(batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if store.IsJournaled(r.key.SK) {
+		if table.IsJournaled(r.key.SK) {
 			wanted = append(wanted, r)
 		}
 	}
@@ -277,7 +277,7 @@ func (h *history) deliverToLister(batch []record) {
 			if d.chance(.2) && !h.sleep(d.between(0, time.Minute)) {
 				return
 			}
-			v := store.NewTable(h.store.DynamoDB(), tableName)
+			v := table.NewTable(h.store.DynamoDB(), tableName)
 			lister := projections.NewLister(v, nil, nil, slog.New(slog.DiscardHandler))
 			answer, err := stream.Handler(lister.List)(ctx, event(wanted))
 			if err != nil || len(answer.BatchItemFailures) > 0 {

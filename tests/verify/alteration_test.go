@@ -14,32 +14,32 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/events/eventstest"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
-	"ledger.example/tests/full"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
+	"ledger.example/tests/harness/full"
 )
 
 // unjudged are the attributes, by type, for which another number (N) or another text (S) need not be a finding. The
 // projector counts its writes in the numbers, and no event says how many there were. No item says how far a target got
 // in the journal.
 var unjudged = map[string]string{
-	store.Balance.Type + "." + store.AttrVersion: "N",
-	store.Summary.Type + "." + store.AttrVersion: "N",
+	table.Balance.Type + "." + table.AttrVersion: "N",
+	table.Summary.Type + "." + table.AttrVersion: "N",
 
-	store.Forwarded.Type + "." + store.AttrVersion: "N",
-	store.Forwarded.Type + "." + store.AttrAfter:   "S",
-	store.Forwarded.Type + "." + store.AttrAt:      "S",
+	table.Forwarded.Type + "." + table.AttrVersion: "N",
+	table.Forwarded.Type + "." + table.AttrAfter:   "S",
+	table.Forwarded.Type + "." + table.AttrAt:      "S",
 }
 
 // ofEachType returns the keys of the book's items by type, in order. The book has items of every type.
-func (b book) ofEachType(t *testing.T) map[string][]store.Key {
+func (b book) ofEachType(t *testing.T) map[string][]table.Key {
 	t.Helper()
-	all := make(map[string][]store.Key)
+	all := make(map[string][]table.Key)
 	for k := range b {
-		kind := b.text(k, store.AttrType)
+		kind := b.text(k, table.AttrType)
 		all[kind] = append(all[kind], k)
 	}
-	for _, p := range store.ItemTypes() {
+	for _, p := range table.ItemTypes() {
 		for kind := range strings.FieldsSeq(p.Type) {
 			if len(all[kind]) == 0 {
 				t.Errorf("the book has no %s", kind)
@@ -69,12 +69,12 @@ func TestEveryAlterationOfAnItemIsFound(t *testing.T) {
 				alter(r, b[k], true)
 			}
 			name := changed(sound[k], b[k])
-			if name == "" || b[k][name] != nil && unjudged[kind+"."+name] == store.TypeOf(b[k][name]) {
+			if name == "" || b[k][name] != nil && unjudged[kind+"."+name] == table.TypeOf(b[k][name]) {
 				continue
 			}
 			if verify(t, b.client(t), 0).Sound() {
 				r.Errorf("%s of the %s at %s %s is %v instead of %v: no finding", name, kind, k.PK, k.SK,
-					store.Read(b[k]).Text(name), store.Read(sound[k]).Text(name))
+					table.Read(b[k]).Text(name), table.Read(sound[k]).Text(name))
 			}
 		}
 	})
@@ -85,7 +85,7 @@ func TestEveryAlterationOfAnItemIsFound(t *testing.T) {
 func TestSeveralAlterationsAtOnceAreReported(t *testing.T) {
 	full.Checks(30)
 	sound := copyOfBook(t)
-	values, partitions := sound.values(), make(map[string][]store.Key)
+	values, partitions := sound.values(), make(map[string][]table.Key)
 	for _, k := range slices.SortedFunc(maps.Keys(sound), compareKeys) {
 		partitions[k.PK] = append(partitions[k.PK], k)
 	}
@@ -107,7 +107,7 @@ func TestSeveralAlterationsAtOnceAreReported(t *testing.T) {
 			}
 		}
 		for k, item := range b {
-			name, kind := changed(sound[k], item), store.Read(sound[k]).Text(store.AttrType)
+			name, kind := changed(sound[k], item), table.Read(sound[k]).Text(table.AttrType)
 			isChanged = isChanged || name != "" && unjudged[kind+"."+name] == ""
 		}
 		if rapid.Bool().Draw(r, "checksums") {
@@ -138,19 +138,19 @@ func (b book) values() map[string][]types.AttributeValue {
 }
 
 // borrow gives an item the value that an attribute has in another item: its form is right.
-func borrow(r *rapid.T, item store.Item, values map[string][]types.AttributeValue) {
+func borrow(r *rapid.T, item table.Item, values map[string][]types.AttributeValue) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(item)), func(name string) bool {
 		// With another's key it would replace that one. Nobody has a value for an attribute that was added.
-		return name == store.AttrPK || name == store.AttrSK || len(values[name]) == 0
+		return name == table.AttrPK || name == table.AttrSK || len(values[name]) == 0
 	})
 	name := rapid.SampledFrom(names).Draw(r, "attribute")
 	item[name] = rapid.SampledFrom(values[name]).Draw(r, "value")
 }
 
-func compareKeys(k, l store.Key) int { return strings.Compare(k.PK+" "+k.SK, l.PK+" "+l.SK) }
+func compareKeys(k, l table.Key) int { return strings.Compare(k.PK+" "+k.SK, l.PK+" "+l.SK) }
 
 // changed returns the name of the attribute in which two items differ, or "".
-func changed(before, after store.Item) string {
+func changed(before, after table.Item) string {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	for name := range all {
@@ -162,15 +162,15 @@ func changed(before, after store.Item) string {
 }
 
 // outsideFields are the attributes of an event's item that are no fields of the event.
-var outsideFields = []string{store.AttrPK, store.AttrSK, store.AttrSK2, store.AttrPK2, store.AttrType, store.AttrForm,
-	store.AttrChecksum}
+var outsideFields = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrForm,
+	table.AttrChecksum}
 
 // fieldsOfEvents returns the fields that the events of each type can have, with a value of each.
 func fieldsOfEvents() map[string]map[string]types.AttributeValue {
 	all, events := make(map[string]map[string]types.AttributeValue), eventstest.Event()
 	for i := range 1000 {
-		item := store.EventItem(events.Example(i))
-		kind := store.TextOf(item[store.AttrType])
+		item := table.EventItem(events.Example(i))
+		kind := table.TextOf(item[table.AttrType])
 		if all[kind] == nil {
 			all[kind] = make(map[string]types.AttributeValue)
 		}
@@ -191,7 +191,7 @@ func TestFieldsOfOtherEventsAreFound(t *testing.T) {
 		maps.Copy(all, of)
 	}
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(all)), 5) { // some fields are accepted together
-		b, foreign := copyOfBook(t), make(map[store.Key][]string)
+		b, foreign := copyOfBook(t), make(map[table.Key][]string)
 		for kind, keys := range b.ofEachType(t) {
 			for _, name := range names {
 				if of, isEvent := fields[kind]; isEvent && of[name] == nil {
@@ -204,7 +204,7 @@ func TestFieldsOfOtherEventsAreFound(t *testing.T) {
 		for k, names := range foreign {
 			for _, name := range names {
 				if !slices.ContainsFunc(found[k], func(f audit.Finding) bool { return f.Attribute == name }) {
-					t.Errorf("%s on the %s at %s %s: %+v", name, b.text(k, store.AttrType), k.PK, k.SK, found[k])
+					t.Errorf("%s on the %s at %s %s: %+v", name, b.text(k, table.AttrType), k.PK, k.SK, found[k])
 				}
 			}
 		}
@@ -219,9 +219,9 @@ var itemCodes = []audit.Code{
 }
 
 // itemFindings audits a table with the items of b, and returns the findings about single items by key.
-func itemFindings(t *testing.T, b book) map[store.Key][]audit.Finding {
+func itemFindings(t *testing.T, b book) map[table.Key][]audit.Finding {
 	t.Helper()
-	found := make(map[store.Key][]audit.Finding)
+	found := make(map[table.Key][]audit.Finding)
 	for _, f := range verify(t, b.client(t), 0).Findings {
 		if slices.Contains(itemCodes, f.Code) {
 			found[f.Key] = append(found[f.Key], f)
@@ -238,17 +238,17 @@ func TestLedgerAndAuditAgreeOnChecksums(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		sound, altered := make(book), make(book)
 		for range 25 {
-			item := store.EventItem(eventstest.Event().Draw(r, "event"))
-			sound[store.ItemKey(item)] = maps.Clone(item)
+			item := table.EventItem(eventstest.Event().Draw(r, "event"))
+			sound[table.ItemKey(item)] = maps.Clone(item)
 			alter(r, item, true)
-			if e, err := store.DecodeEvent(item); err == nil {
+			if e, err := table.DecodeEvent(item); err == nil {
 				t.Errorf("%v is decoded as %+v", item, e)
 			}
-			altered[store.ItemKey(item)] = item
+			altered[table.ItemKey(item)] = item
 		}
 		for _, found := range itemFindings(t, sound) {
 			for _, f := range found { // each attribute that one of them does not know is told once
-				what := fmt.Sprint(f.Code, store.Read(sound[f.Key]).Text(store.AttrType), f.Attribute)
+				what := fmt.Sprint(f.Code, table.Read(sound[f.Key]).Text(table.AttrType), f.Attribute)
 				if !told[what] {
 					told[what] = true
 					t.Errorf("%+v in %v", f, sound[f.Key])
@@ -265,17 +265,17 @@ func TestLedgerAndAuditAgreeOnChecksums(t *testing.T) {
 }
 
 // keyAttributes can be changed only to other strings. DynamoDB rejects anything else.
-var keyAttributes = []string{store.AttrPK, store.AttrSK, store.AttrSK2, store.AttrPK2}
+var keyAttributes = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2}
 
 // alter changes, removes or adds an attribute of an item, or of a map or a list in it.
-func alter(t *rapid.T, item store.Item, outermost bool) {
+func alter(t *rapid.T, item table.Item, outermost bool) {
 	if rapid.IntRange(0, 9).Draw(t, "adds") == 0 {
-		item["New"+eventstest.ID().Draw(t, "name")] = store.String("new")
+		item["New"+eventstest.ID().Draw(t, "name")] = table.String("new")
 		return
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(item))).Draw(t, "attribute")
 	if outermost && slices.Contains(keyAttributes, name) {
-		item[name] = store.String(store.Read(item).Text(name) + rapid.SampledFrom([]string{"x", "#1", "0"}).Draw(t, "more"))
+		item[name] = table.String(table.Read(item).Text(name) + rapid.SampledFrom([]string{"x", "#1", "0"}).Draw(t, "more"))
 		return
 	}
 	if rapid.IntRange(0, 5).Draw(t, "removes") == 0 {
@@ -291,7 +291,7 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 	case *types.AttributeValueMemberM:
 		inner := maps.Clone(v.Value)
 		alter(t, inner, false)
-		return store.Map(inner)
+		return table.Map(inner)
 	case *types.AttributeValueMemberL:
 		list := slices.Clone(v.Value)
 		switch i := rapid.IntRange(0, len(list)-1).Draw(t, "element"); rapid.IntRange(0, 2).Draw(t, "of the list") {
@@ -311,9 +311,9 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 		if plus, err = plus.Add(events.NewAmount(rapid.SampledFrom([]int64{-1, 1, 10}).Draw(t, "plus"))); err != nil {
 			t.Fatal(err)
 		}
-		return rapid.SampledFrom([]types.AttributeValue{store.Amount(plus), store.String(v.Value)}).Draw(t, "number")
+		return rapid.SampledFrom([]types.AttributeValue{table.Amount(plus), table.String(v.Value)}).Draw(t, "number")
 	case *types.AttributeValueMemberBOOL:
-		return rapid.SampledFrom([]types.AttributeValue{store.Flag(!v.Value), store.Integer(1)}).Draw(t, "flag")
+		return rapid.SampledFrom([]types.AttributeValue{table.Flag(!v.Value), table.Integer(1)}).Draw(t, "flag")
 	case *types.AttributeValueMemberS:
 		others := []string{
 			v.Value + "x", "x" + v.Value, v.Value[min(1, len(v.Value)):], strings.ToUpper(v.Value), "viewer", "owner",
@@ -322,7 +322,7 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 			"MemberGranted", "MemberRevoked", "HoldCaptured", "HoldReleased", "released", "expired", "closed",
 		}
 		others = slices.DeleteFunc(others, func(s string) bool { return s == v.Value })
-		return store.String(rapid.SampledFrom(others).Draw(t, "text"))
+		return table.String(rapid.SampledFrom(others).Draw(t, "text"))
 	}
 	t.Fatalf("an event with a %v", reflect.TypeOf(v))
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/projections"
 )
 
@@ -26,20 +26,20 @@ type pairHook struct {
 func (h *pairHook) call(partition, sk string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if partition == store.Account.PK("jane") {
+	if partition == table.Account.PK("jane") {
 		h.ahead(sk)
 	}
 }
 
 func (h *pairHook) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	h.call(store.TextOf(in.Key[store.AttrPK]), store.TextOf(in.Key[store.AttrSK]))
+	h.call(table.TextOf(in.Key[table.AttrPK]), table.TextOf(in.Key[table.AttrSK]))
 	return h.Store.GetItem(ctx, in, o...)
 }
 
 func (h *pairHook) Query(ctx context.Context, in *dynamodb.QueryInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	h.call(store.TextOf(in.ExpressionAttributeValues[":partition"]), store.TextOf(in.ExpressionAttributeValues[":from"]))
+	h.call(table.TextOf(in.ExpressionAttributeValues[":partition"]), table.TextOf(in.ExpressionAttributeValues[":from"]))
 	return h.Store.Query(ctx, in, o...)
 }
 
@@ -78,12 +78,12 @@ func TestGuardBesideBackdatedDebits(t *testing.T) {
 		isCompared, isCounted := false, false
 		return func(sk string) {
 			switch {
-			case strings.HasPrefix(sk, store.Segment.Prefix()+"USD"):
+			case strings.HasPrefix(sk, table.Segment.Prefix()+"USD"):
 				debit(time.Hour / 2)
 				isCompared, isCounted = true, false
-			case strings.HasPrefix(sk, store.Posting.Prefix()+"USD"):
+			case strings.HasPrefix(sk, table.Posting.Prefix()+"USD"):
 				isCounted = isCompared
-			case sk == store.Spend.Key("jane", "USD").SK && isCounted:
+			case sk == table.Spend.Key("jane", "USD").SK && isCounted:
 				debit(time.Hour / 2)
 				isCompared, isCounted = false, false
 			}
@@ -95,7 +95,7 @@ func TestGuardBesideBackdatedDebits(t *testing.T) {
 // is posted that no projector counts, so that the looks go on. The last look must not begin there.
 func TestLastLookBesideBackdatedDebits(t *testing.T) {
 	janeAudit(t, func(debit debitor, client *dynamodb.Client) func(string) {
-		stored := store.NewTable(client, books)
+		stored := table.NewTable(client, books)
 		jane := events.Pair{Account: "jane", Asset: "USD"}
 		p := projections.NewProjector(stored, nil, nil)
 		p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
@@ -110,7 +110,7 @@ func TestLastLookBesideBackdatedDebits(t *testing.T) {
 			t.Fatalf("%+v, %v", b, err)
 		}
 		return func(sk string) {
-			if sk != store.Balance.Key("jane", "USD").SK {
+			if sk != table.Balance.Key("jane", "USD").SK {
 				return
 			}
 			late := debit(time.Since(b.Seal.Through.Time()) + time.Millisecond)

@@ -17,15 +17,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
 	"ledger.example/internal/forward"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
-	"ledger.example/tests/setup"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/setup"
+	"ledger.example/tests/harness/system"
 )
 
 const books = "books"
@@ -43,14 +43,14 @@ func newTable(t testing.TB, now func() time.Time) *dynamodb.Client {
 
 // newLedger returns the real write side on a table. now may be nil.
 func newLedger(client *dynamodb.Client, now func() time.Time) *ledger.Ledger {
-	return ledger.New(ledger.Config{Table: store.NewTable(client, books),
-		Projections: projections.NewReader(store.NewTable(client, books), nil), Now: now})
+	return ledger.New(ledger.Config{Table: table.NewTable(client, books),
+		Projections: projections.NewReader(table.NewTable(client, books), nil), Now: now})
 }
 
 func about(id string) ledger.Annotation { return ledger.Annotation{ID: id, Actor: "tester"} }
 
 // book has all items of a table.
-type book map[store.Key]store.Item
+type book map[table.Key]table.Item
 
 // newBook returns a book that the real ledger and the real projector wrote. It has items of each type, balances with
 // segments and all three folds, unlimited, limited, overdrawn, changed and closed accounts, holds of every status,
@@ -61,7 +61,7 @@ func newBook(t testing.TB) book {
 	pass := func(d time.Duration) time.Time { return began.Add(time.Duration(after.Add(int64(d)))) }
 	now := func() time.Time { return pass(time.Millisecond) }
 	client := newTable(t, now)
-	p := projections.NewProjector(store.NewTable(client, books), now, nil)
+	p := projections.NewProjector(table.NewTable(client, books), now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	w := writer{t, newLedger(client, now)}
 	w.openAccounts()
@@ -82,7 +82,7 @@ func newBook(t testing.TB) book {
 	w.trade(100, 3)
 	project(t, client, p) // the newest trades are not settled: they are in no seal
 	addPage()
-	w.check(forward.NewItem(store.NewTable(client, books), "events").Store(t.Context(),
+	w.check(forward.NewItem(table.NewTable(client, books), "events").Store(t.Context(),
 		forward.Cursor{After: string(events.FirstKSUID(now())) + "#3", At: now().Truncate(time.Microsecond).UTC()}))
 	return system.Contents(t, client, books)
 }
@@ -109,7 +109,7 @@ var indexed = []string{"order", "by"}
 func list(t testing.TB, client *dynamodb.Client, now func() time.Time, scope repair.Scope, report func(repair.Report),
 ) error {
 	t.Helper()
-	v := store.NewTable(client, books)
+	v := table.NewTable(client, books)
 	c := repair.Config{Table: v, Append: projections.NewLister(v, nil, now, nil).Append, Indexed: indexed,
 		ListsOnly: true, Scope: scope, Report: report}
 	return repair.New(c).Run(t.Context())
@@ -351,7 +351,7 @@ func (b book) client(t *testing.T) *dynamodb.Client {
 // write writes the book to a table.
 func (b book) write(t *testing.T, client *dynamodb.Client) {
 	t.Helper()
-	for items := range slices.Chunk(slices.Collect(maps.Values(b)), store.TransactionActions) {
+	for items := range slices.Chunk(slices.Collect(maps.Values(b)), table.TransactionActions) {
 		in := &dynamodb.TransactWriteItemsInput{}
 		for _, item := range items {
 			put := &types.Put{TableName: new(books), Item: item}
@@ -400,10 +400,10 @@ func TestSoundTableHasNoFindings(t *testing.T) {
 	}
 	segments, accounts := 0, int64(0)
 	for key := range b {
-		if _, ok := store.Account.Parse(key); ok {
+		if _, ok := table.Account.Parse(key); ok {
 			accounts++
 		}
-		if _, _, _, ok := store.Segment.Parse(key); ok {
+		if _, _, _, ok := table.Segment.Parse(key); ok {
 			segments++
 		}
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
-	"ledger.example/tests/full"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
+	"ledger.example/internal/watch/audit"
+	"ledger.example/tests/harness/full"
 )
 
 // inside returns the map in an item that has the attribute at a path, such as "Legs[2].ID" or "Head.Count", and the
 // attribute's name. It copies the maps and lists on the path, which other books may share.
-func (b book) inside(k store.Key, path string) (item store.Item, name string) {
+func (b book) inside(k table.Key, path string) (item table.Item, name string) {
 	if item = b[k]; item == nil {
 		panic("there is no " + k.PK + " " + k.SK)
 	}
@@ -34,7 +34,7 @@ func (b book) inside(k store.Key, path string) (item store.Item, name string) {
 		name, index, isList := strings.Cut(strings.TrimSuffix(outer, "]"), "[")
 		if !isList {
 			copied := maps.Clone(item[name].(*types.AttributeValueMemberM).Value)
-			item[name], item = store.Map(copied), copied
+			item[name], item = table.Map(copied), copied
 			continue
 		}
 		i, err := strconv.Atoi(index)
@@ -43,13 +43,13 @@ func (b book) inside(k store.Key, path string) (item store.Item, name string) {
 		}
 		list := slices.Clone(item[name].(*types.AttributeValueMemberL).Value)
 		copied := maps.Clone(list[i].(*types.AttributeValueMemberM).Value)
-		list[i] = store.Map(copied)
+		list[i] = table.Map(copied)
 		item[name], item = &types.AttributeValueMemberL{Value: list}, copied
 	}
 }
 
 // value returns an attribute, which must exist.
-func (b book) value(k store.Key, path string) types.AttributeValue {
+func (b book) value(k table.Key, path string) types.AttributeValue {
 	item, name := b.inside(k, path)
 	if item[name] == nil {
 		panic("there is no " + path + " in " + k.PK + " " + k.SK)
@@ -57,23 +57,23 @@ func (b book) value(k store.Key, path string) types.AttributeValue {
 	return item[name]
 }
 
-func (b book) text(k store.Key, path string) string {
+func (b book) text(k table.Key, path string) string {
 	return b.value(k, path).(*types.AttributeValueMemberS).Value
 }
 
-func (b book) set(k store.Key, path string, v types.AttributeValue) {
+func (b book) set(k table.Key, path string, v types.AttributeValue) {
 	item, name := b.inside(k, path)
 	item[name] = v
 }
 
-func (b book) unset(k store.Key, path string) {
+func (b book) unset(k table.Key, path string) {
 	b.value(k, path)
 	item, name := b.inside(k, path)
 	delete(item, name)
 }
 
 // add adds to a number.
-func (b book) add(k store.Key, path string, n int64) {
+func (b book) add(k table.Key, path string, n int64) {
 	stored, err := events.ParseAmount(b.value(k, path).(*types.AttributeValueMemberN).Value, events.FoldedDigits)
 	if err != nil {
 		panic(err)
@@ -82,26 +82,26 @@ func (b book) add(k store.Key, path string, n int64) {
 	if err != nil {
 		panic(err)
 	}
-	b.set(k, path, store.Amount(sum))
+	b.set(k, path, table.Amount(sum))
 }
 
-func (b book) drop(k store.Key) {
+func (b book) drop(k table.Key) {
 	if b[k] == nil {
 		panic("there is no " + k.PK + " " + k.SK)
 	}
 	delete(b, k)
 }
 
-func (b book) put(k store.Key, item store.Item) {
+func (b book) put(k table.Key, item table.Item) {
 	copied := maps.Clone(item)
-	copied[store.AttrPK], copied[store.AttrSK] = store.String(k.PK), store.String(k.SK)
+	copied[table.AttrPK], copied[table.AttrSK] = table.String(k.PK), table.String(k.SK)
 	b[k] = copied
 }
 
 // Keys in the book.
 var (
-	gold     = store.Transaction.Key("x-1")
-	openHold = store.Transaction.Key("h-open")
+	gold     = table.Transaction.Key("x-1")
+	openHold = table.Transaction.Key("h-open")
 )
 
 // future is a KSUID of a future time.
@@ -110,7 +110,7 @@ var future = string(events.FirstKSUID(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC
 // want is an expected finding.
 type want struct {
 	code      audit.Code
-	key       store.Key
+	key       table.Key
 	attribute string
 }
 
@@ -147,7 +147,7 @@ func differs(report audit.Report, wanted wants) (how string) {
 }
 
 // eachEvent calls do for every event of the book.
-func (b book) eachEvent(do func(k store.Key, e events.Event)) {
+func (b book) eachEvent(do func(k table.Key, e events.Event)) {
 	for k, item := range b {
 		if e, ok := event(item); ok {
 			do(k, e)
@@ -179,14 +179,14 @@ func tryEach(t *testing.T, all []corruption, try func(b book, wanted wants) (wro
 	t.Helper()
 	type group struct {
 		rows []corruption
-		keys map[store.Key]bool
+		keys map[table.Key]bool
 	}
 	var groups []group
 	for range len(all) / 16 {
 		groups = append(groups, group{})
 	}
 	for _, c := range all {
-		keys := make(map[store.Key]bool)
+		keys := make(map[table.Key]bool)
 		for k := range c.items {
 			keys[k] = true
 		}
@@ -216,9 +216,9 @@ func tryEach(t *testing.T, all []corruption, try func(b book, wanted wants) (wro
 
 // checksums returns the expected findings about checksums that differ from the event.
 func (b book) checksums() (wanted wants) {
-	b.eachEvent(func(k store.Key, e events.Event) {
-		if b.text(k, store.AttrChecksum) != events.Checksum(e) {
-			wanted = append(wanted, want{audit.ChecksumDiffers, k, store.AttrChecksum})
+	b.eachEvent(func(k table.Key, e events.Event) {
+		if b.text(k, table.AttrChecksum) != events.Checksum(e) {
+			wanted = append(wanted, want{audit.ChecksumDiffers, k, table.AttrChecksum})
 		}
 	})
 	return wanted
@@ -315,7 +315,7 @@ func TestForgedEventsAreNotRebuilt(t *testing.T) {
 		}
 	}
 	tryEach(t, forged, func(b book, wanted wants) (wrong string) {
-		b.eachEvent(func(k store.Key, e events.Event) { b[k] = store.EventItem(e) })
+		b.eachEvent(func(k table.Key, e events.Event) { b[k] = table.EventItem(e) })
 		report := verify(t, b.client(t), 0)
 		for _, w := range wanted {
 			isWanted := func(f audit.Finding) bool { return want{f.Code, f.Key, f.Attribute} == w }
@@ -328,41 +328,41 @@ func TestForgedEventsAreNotRebuilt(t *testing.T) {
 }
 
 // event decodes an event and ignores its checksum. ok is false if the item is not an event, or is malformed.
-func event(item store.Item) (e events.Event, ok bool) {
-	if !store.IsEvent(store.Read(item).Text(store.AttrSK)) || item[store.AttrChecksum] == nil {
+func event(item table.Item) (e events.Event, ok bool) {
+	if !table.IsEvent(table.Read(item).Text(table.AttrSK)) || item[table.AttrChecksum] == nil {
 		return nil, false
 	}
 	item = maps.Clone(item)
-	item[store.AttrChecksum] = store.String(storetest.Checksum(item))
-	e, err := store.DecodeEvent(item)
+	item[table.AttrChecksum] = table.String(tabletest.Checksum(item))
+	e, err := table.DecodeEvent(item)
 	return e, err == nil
 }
 
 // recomputeChecksums makes altered events consistent, as a skilled attacker would: it recomputes their checksums, and
 // updates the copies of them in entries of holds and in current accounts.
 func (b book) recomputeChecksums() {
-	before := make(map[store.Key]string) // checksums before
-	b.eachEvent(func(k store.Key, e events.Event) {
-		before[k] = b.text(k, store.AttrChecksum)
-		b[k] = store.EventItem(e)
+	before := make(map[table.Key]string) // checksums before
+	b.eachEvent(func(k table.Key, e events.Event) {
+		before[k] = b.text(k, table.AttrChecksum)
+		b[k] = table.EventItem(e)
 	})
 	for k, item := range b {
-		if _, _, isEntry := store.Hold.Parse(k); isEntry {
-			for _, name := range []string{store.AttrHeader, store.AttrEnded} {
+		if _, _, isEntry := table.Hold.Parse(k); isEntry {
+			for _, name := range []string{table.AttrHeader, table.AttrEnded} {
 				m, ok := item[name].(*types.AttributeValueMemberM)
 				if !ok {
 					continue
 				}
-				if of, err := store.KeyOf(m.Value); err == nil && before[of] == store.Read(m.Value).Text(store.AttrChecksum) {
-					item[name] = store.Map(b[of])
+				if of, err := table.KeyOf(m.Value); err == nil && before[of] == table.Read(m.Value).Text(table.AttrChecksum) {
+					item[name] = table.Map(b[of])
 				}
 			}
 		}
-		if account, isCurrent := store.Current.Parse(k); isCurrent {
-			number := store.Read(item).Integer(store.AttrNumber)
-			of := store.Change.Key(account, number)
-			if e, ok := event(b[of]); ok && before[of] == b.text(k, store.AttrChecksum) {
-				b[k] = store.NewItemEncoder(1).Current(e.(events.AccountChanged))
+		if account, isCurrent := table.Current.Parse(k); isCurrent {
+			number := table.Read(item).Integer(table.AttrNumber)
+			of := table.Change.Key(account, number)
+			if e, ok := event(b[of]); ok && before[of] == b.text(k, table.AttrChecksum) {
+				b[k] = table.NewItemEncoder(1).Current(e.(events.AccountChanged))
 			}
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
-	"ledger.example/tests/full"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/system"
 )
 
 // Everything in the book is used or shown by another item, so each item that is deleted is missed. Without the cursor of
@@ -31,7 +31,7 @@ func TestEachDeletedItemIsMissed(t *testing.T) {
 				break
 			}
 			b := copyOfBook(t)
-			if kind == store.Forwarded.Type {
+			if kind == table.Forwarded.Type {
 				continue
 			}
 			if b.drop(k); verify(t, b.client(t), 0).Sound() {
@@ -46,13 +46,13 @@ func TestItemsOfOtherFormsAreFound(t *testing.T) {
 	for _, name := range []string{"newer", "missing"} {
 		b, items := copyOfBook(t), copyOfBook(t).ofEachType(t)
 		for _, keys := range items {
-			if b.set(keys[0], store.AttrForm, store.Integer(events.Form+1)); name == "missing" {
-				b.unset(keys[0], store.AttrForm)
+			if b.set(keys[0], table.AttrForm, table.Integer(events.Form+1)); name == "missing" {
+				b.unset(keys[0], table.AttrForm)
 			}
 		}
 		found := itemFindings(t, b)
 		for kind, keys := range items {
-			isOfForm := func(f audit.Finding) bool { return f.Attribute == store.AttrForm }
+			isOfForm := func(f audit.Finding) bool { return f.Attribute == table.AttrForm }
 			if !slices.ContainsFunc(found[keys[0]], isOfForm) {
 				t.Errorf("%s form of a %s: %+v", name, kind, found[keys[0]])
 			}
@@ -70,7 +70,7 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 	w := writer{t, newLedger(client, now)}
 	w.open(ledger.OpenAccount{ID: "idle", Overdraft: events.Overdraft{Unlimited: true}})
 	w.change(ledger.ChangeAccount{ID: "idle", State: new(events.StateFrozen)})
-	project(t, client, projections.NewProjector(store.NewTable(client, books), now, nil))
+	project(t, client, projections.NewProjector(table.NewTable(client, books), now, nil))
 	if err := list(t, client, now, repair.Scope{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -83,16 +83,16 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 	if found := check(client); found != "" {
 		t.Fatal(found)
 	}
-	var idle []store.Key // everything about the account
+	var idle []table.Key // everything about the account
 	for k := range system.Contents(t, client, books) {
-		if account, ok := store.Account.Owner(k); ok && account == "idle" {
+		if account, ok := table.Account.Owner(k); ok && account == "idle" {
 			idle = append(idle, k)
 		}
 	}
-	for _, keys := range [][]store.Key{
-		idle, {store.Change.Key("idle", 2), store.Current.Key("idle")},
-		{store.Grant.Key("jane", "u-1", 3), store.Grant.Key("jane", "u-1", 2), store.Grant.Key("jane", "u-1", 1),
-			store.Membership.Key("jane", "u-1")},
+	for _, keys := range [][]table.Key{
+		idle, {table.Change.Key("idle", 2), table.Current.Key("idle")},
+		{table.Grant.Key("jane", "u-1", 3), table.Grant.Key("jane", "u-1", 2), table.Grant.Key("jane", "u-1", 1),
+			table.Membership.Key("jane", "u-1")},
 	} {
 		b := book(system.Contents(t, client, books))
 		for _, k := range keys {
@@ -110,7 +110,7 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 				b.drop(page)
 				continue
 			}
-			b.set(page, store.AttrEntries, &types.AttributeValueMemberL{Value: rest})
+			b.set(page, table.AttrEntries, &types.AttributeValueMemberL{Value: rest})
 			b.seal(page, "")
 		}
 		altered := newTable(t, now)
@@ -129,7 +129,7 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 // fail, because the guard and the stored changes contradict that. The copy can be made again from the change.
 func TestDeletedCopyOfAnAccount(t *testing.T) {
 	b := copyOfBook(t)
-	current, newest := store.Current.Key("firm"), store.Change.Key("firm", 5)
+	current, newest := table.Current.Key("firm"), table.Change.Key("firm", 5)
 	b.addChange(events.AccountChanged{ID: "firm", Number: 5, State: events.StateFrozen, Overdraft: limit(100),
 		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)})
 	original := b[current]
@@ -152,7 +152,7 @@ func TestDeletedCopyOfAnAccount(t *testing.T) {
 	}
 
 	item := maps.Clone(b[newest])
-	item[store.AttrSK], item[store.AttrType] = store.String(current.SK), store.String(store.Current.Type)
+	item[table.AttrSK], item[table.AttrType] = table.String(current.SK), table.String(table.Current.Type)
 	if !reflect.DeepEqual(item, original) {
 		t.Errorf("the copy is %v, want %v", item, original)
 	}
@@ -169,20 +169,20 @@ var listCodes = []audit.Code{
 func TestHarmlessListItems(t *testing.T) {
 	b := copyOfBook(t)
 	entry, page := b.listKey("d-0"), b.journalPages()[0]
-	for _, k := range []store.Key{store.Listed.Key(future, "d-0"), {PK: store.ListedMetadata.PK("order", "1"), SK: entry.SK},
-		{PK: store.TransactionsPK((store.Shard("d-0") + 1) % store.Shards), SK: entry.SK}} {
+	for _, k := range []table.Key{table.Listed.Key(future, "d-0"), {PK: table.ListedMetadata.PK("order", "1"), SK: entry.SK},
+		{PK: table.TransactionsPK((table.Shard("d-0") + 1) % table.Shards), SK: entry.SK}} {
 		b.put(k, b[entry])
-		b.set(k, store.AttrVoid, store.Flag(true))
+		b.set(k, table.AttrVoid, table.Flag(true))
 	}
 	for _, id := range []events.KSUID{events.FirstKSUID(time.Now()), events.FirstKSUID(time.Now().Add(time.Second))} {
-		again := store.Journal.Key(string(id))
+		again := table.Journal.Key(string(id))
 		b.put(again, b[page])
 		b.seal(again, "")
 	}
-	void := store.Journal.Key(future)
+	void := table.Journal.Key(future)
 	b.put(void, b[page])
-	b.set(void, store.AttrVoid, store.Flag(true))
-	b.set(void, store.AttrEntries, &types.AttributeValueMemberL{})
+	b.set(void, table.AttrVoid, table.Flag(true))
+	b.set(void, table.AttrEntries, &types.AttributeValueMemberL{})
 	db := &readHook{Store: b.client(t)}
 	if report := verify(t, db, 0); !report.Sound() || report.Unsettled > 0 || db.scans.Load() != audit.DefaultSegments {
 		t.Errorf("%s with %d scan requests", some(report.Findings), db.scans.Load())
@@ -242,11 +242,11 @@ func TestLongAuditFindsWhatWasYoung(t *testing.T) {
 // event does not end the rebuild: entries of others are repaired.
 func TestEntryOfAnUnreadableEventStays(t *testing.T) {
 	b := copyOfBook(t)
-	asset, header, hold := store.Asset.Key("AAPL"), store.Transaction.Key("t-1"), store.Transaction.Key("h-some")
-	for _, unreadable := range []store.Key{asset, header, hold} {
-		b.set(unreadable, store.AttrChecksum, store.String("AAAAAAAAAAAAAAAAAAAAAA"))
+	asset, header, hold := table.Asset.Key("AAPL"), table.Transaction.Key("t-1"), table.Transaction.Key("h-some")
+	for _, unreadable := range []table.Key{asset, header, hold} {
+		b.set(unreadable, table.AttrChecksum, table.String("AAAAAAAAAAAAAAAAAAAAAA"))
 	}
-	entries := []store.Key{b.listKey("t-1"), b.listKey("h-some"), b.expiryKey("h-some"), b.listKey("t-2")}
+	entries := []table.Key{b.listKey("t-1"), b.listKey("h-some"), b.expiryKey("h-some"), b.listKey("t-2")}
 	b.drop(entries[3])
 	client := b.client(t)
 	failed := 0
@@ -259,12 +259,12 @@ func TestEntryOfAnUnreadableEventStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := book(system.Contents(t, client, books))
-	for _, event := range []store.Key{asset, header, hold} {
+	for _, event := range []table.Key{asset, header, hold} {
 		page, _ := after.findEntry(event)
 		entries = append(entries, page)
 	}
 	for _, entry := range entries {
-		if after[entry] == nil || after[entry][store.AttrVoid] != nil {
+		if after[entry] == nil || after[entry][table.AttrVoid] != nil {
 			t.Errorf("%v is %v", entry, after[entry])
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/internal/digest"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/digest"
 )
 
 // sealed makes a digest of a table, whose clock is now. check compares it with a table later, and returns the findings.
 func sealed(t *testing.T, client *dynamodb.Client, now func() time.Time) (check func(*dynamodb.Client) string) {
 	t.Helper()
-	c := digest.Config{Table: store.NewTable(client, books), Dir: t.TempDir(), Now: now}
+	c := digest.Config{Table: table.NewTable(client, books), Dir: t.TempDir(), Now: now}
 	if err := digest.NewKey(c.Dir, "ledger-journal/"+books); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func sealed(t *testing.T, client *dynamodb.Client, now func() time.Time) (check 
 	}
 	return func(client *dynamodb.Client) string {
 		t.Helper()
-		c.Table = store.NewTable(client, books)
+		c.Table = table.NewTable(client, books)
 		r, err := digest.Check(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -45,8 +45,8 @@ func TestDigestNamesWhatLeavesNoTrace(t *testing.T) {
 		b.recomputeChecksums()
 		client := b.client(t)
 		wrong, found := differs(verify(t, client, 0), wanted), check(client)
-		b.eachEvent(func(k store.Key, e events.Event) {
-			_, isJournaled := store.ParseJournaled(k.ID())
+		b.eachEvent(func(k table.Key, e events.Event) {
+			_, isJournaled := table.ParseJournaled(k.ID())
 			was, _ := event(sound[k])
 			isNamed := strings.Contains(found, "event "+k.ID()+" is ")
 			if isJournaled && isNamed != (events.Checksum(e) != events.Checksum(was)) {
@@ -70,7 +70,7 @@ func TestRebuildKeepsDigests(t *testing.T) {
 		tryRows(t, []corruption{c}, func(b book, _ wants) (wrong string) {
 			isLost := false
 			for _, k := range sound.journalPages() {
-				isLost = isLost || b[k] == nil || b[k][store.AttrVoid] != nil || !reflect.DeepEqual(b[k][store.AttrEntries], sound[k][store.AttrEntries])
+				isLost = isLost || b[k] == nil || b[k][table.AttrVoid] != nil || !reflect.DeepEqual(b[k][table.AttrEntries], sound[k][table.AttrEntries])
 			}
 			client := b.client(t)
 			if _, err := rebuild(t, client, true); err != nil {

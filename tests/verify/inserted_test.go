@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 )
 
 // forgedAt is a time at which the book was quiet, between its holds and its newest transactions.
@@ -20,7 +20,7 @@ func forgedAt() time.Time {
 }
 
 // forgedTransfer returns the items of a whole transfer, as somebody makes who knows the forms and the checksums.
-func forgedTransfer(id string, at time.Time, from, to string) (items []store.Item) {
+func forgedTransfer(id string, at time.Time, from, to string) (items []table.Item) {
 	text := func(s string) string { return fmt.Sprintf("%d:%s", len(s), s) }
 	hash := sha256.Sum256([]byte(text("transfer") + text("") + "0;" + text(from) + text(to) + text("USD") + "70;" +
 		text("false") + text("") + text("") + text("") + text("")))
@@ -30,18 +30,18 @@ func forgedTransfer(id string, at time.Time, from, to string) (items []store.Ite
 	for i, account := range []string{from, to} {
 		leg := events.Leg{ID: ids[i], Account: account, Asset: "USD", Quantity: amount(int64(i*2-1) * 70)}
 		h.Legs = append(h.Legs, leg)
-		items = append(items, store.EventItem(events.PostingRecorded{Leg: leg, Transaction: id, Kind: h.Kind}))
+		items = append(items, table.EventItem(events.PostingRecorded{Leg: leg, Transaction: id, Kind: h.Kind}))
 	}
-	return append(items, store.EventItem(h))
+	return append(items, table.EventItem(h))
 }
 
 // insertions are events that somebody adds, by name, each with all of its items.
-func insertions(at time.Time) map[string][]store.Item {
+func insertions(at time.Time) map[string][]table.Item {
 	transfers := slices.Concat(forgedTransfer("z-1", at, "bank", "jane"),
 		forgedTransfer("z-2", at.Add(time.Second), "bank", "jane"),
 		forgedTransfer("z-3", at.Add(time.Minute), "bank", "jane"))
-	one := func(e events.Event) []store.Item { return []store.Item{store.EventItem(e)} }
-	return map[string][]store.Item{
+	one := func(e events.Event) []table.Item { return []table.Item{table.EventItem(e)} }
+	return map[string][]table.Item{
 		"three transfers": transfers,
 		"an asset":        one(events.AssetRegistered{ID: "EUR", Name: "Euro", Actor: "nobody", At: at}),
 		"an account":      one(events.AccountOpened{ID: "thief", Actor: "nobody", At: at}),
@@ -57,14 +57,14 @@ func insertions(at time.Time) map[string][]store.Item {
 	}
 }
 
-func (b book) insert(items ...store.Item) {
+func (b book) insert(items ...table.Item) {
 	for _, item := range items {
-		b[store.ItemKey(item)] = item
+		b[table.ItemKey(item)] = item
 	}
 }
 
 // unseen returns the keys of the events that a report names as unseen.
-func unseen(r audit.Report) (keys []store.Key) {
+func unseen(r audit.Report) (keys []table.Key) {
 	for _, f := range r.Findings {
 		if f.Code == audit.EventUnseen {
 			keys = append(keys, f.Key)
@@ -78,9 +78,9 @@ func TestInsertedEventsAreNamed(t *testing.T) {
 	for name, items := range insertions(forgedAt()) {
 		b := copyOfBook(t)
 		b.insert(items...)
-		var want []store.Key
+		var want []table.Key
 		for _, item := range items {
-			if k := store.ItemKey(item); !store.Posting.Is(k.SK) {
+			if k := table.ItemKey(item); !table.Posting.Is(k.SK) {
 				want = append(want, k)
 			}
 		}
@@ -104,7 +104,7 @@ func (b book) without(keep func(page int) bool) book {
 			continue
 		}
 		for _, entry := range b.entriesIn(k) {
-			if id, ok := store.Transaction.Parse(eventOf(entry)); ok {
+			if id, ok := table.Transaction.Parse(eventOf(entry)); ok {
 				delete(b, b.listKey(id))
 			}
 		}
@@ -120,8 +120,8 @@ func TestWhatIsLateIsNotNamed(t *testing.T) {
 	last := len(sound.journalPages()) - 1
 	late := copyOfBook(t)
 	for k := range late {
-		if store.Balance.Is(k.SK) || store.Segment.Is(k.SK) || store.Membership.Is(k.SK) || store.Summary.Is(k.SK) ||
-			store.Grouped.Is(k.SK) {
+		if table.Balance.Is(k.SK) || table.Segment.Is(k.SK) || table.Membership.Is(k.SK) || table.Summary.Is(k.SK) ||
+			table.Grouped.Is(k.SK) {
 			delete(late, k)
 		}
 	}
@@ -135,7 +135,7 @@ func TestWhatIsLateIsNotNamed(t *testing.T) {
 		"projector, no page": late.without(func(page int) bool { return page != 1 }),
 	}
 	opened := func(b book, at time.Time) book { // apart from all other events
-		b.insert(store.EventItem(events.AccountOpened{ID: "lone", Actor: "tester", At: at}))
+		b.insert(table.EventItem(events.AccountOpened{ID: "lone", Actor: "tester", At: at}))
 		return b
 	}
 	cases["account before the lister"] = opened(copyOfBook(t), forgedAt().Add(-3*time.Hour))

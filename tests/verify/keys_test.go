@@ -9,19 +9,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/projections"
 )
 
 // postingOf returns the key of the i-th posting of a header.
-func (b book) postingOf(header store.Key, i int) store.Key {
+func (b book) postingOf(header table.Key, i int) table.Key {
 	leg := fmt.Sprintf("Legs[%d].", i)
-	return store.Posting.Key(b.text(header, leg+"Account"), b.text(header, leg+"Asset"), b.text(header, leg+"ID"))
+	return table.Posting.Key(b.text(header, leg+"Account"), b.text(header, leg+"Asset"), b.text(header, leg+"ID"))
 }
 
 // postingsOf returns the keys of all postings of a header.
-func (b book) postingsOf(header store.Key) (keys []store.Key) {
+func (b book) postingsOf(header table.Key) (keys []table.Key) {
 	for i := range b[header]["Legs"].(*types.AttributeValueMemberL).Value {
 		keys = append(keys, b.postingOf(header, i))
 	}
@@ -29,38 +29,38 @@ func (b book) postingsOf(header store.Key) (keys []store.Key) {
 }
 
 // holdKey returns the key of a hold's entry in the list of an account.
-func (b book) holdKey(account, hold string) store.Key {
-	return store.Hold.Key(account, b.text(store.Transaction.Key(hold), "Legs[0].ID"))
+func (b book) holdKey(account, hold string) table.Key {
+	return table.Hold.Key(account, b.text(table.Transaction.Key(hold), "Legs[0].ID"))
 }
 
 // expiryKey returns the key of a hold's entry in the list by expiry.
-func (b book) expiryKey(hold string) store.Key {
-	return store.OpenHold.Key(b.text(store.Transaction.Key(hold), "ExpiresAt"), hold)
+func (b book) expiryKey(hold string) table.Key {
+	return table.OpenHold.Key(b.text(table.Transaction.Key(hold), "ExpiresAt"), hold)
 }
 
 // listKey returns the key of a transaction's entry in the list by time.
-func (b book) listKey(transaction string) store.Key {
-	return store.Listed.Key(b.text(store.Transaction.Key(transaction), "Legs[0].ID"), transaction)
+func (b book) listKey(transaction string) table.Key {
+	return table.Listed.Key(b.text(table.Transaction.Key(transaction), "Legs[0].ID"), transaction)
 }
 
 // journalPages returns the keys of the pages of the journal, in order.
-func (b book) journalPages() (keys []store.Key) {
+func (b book) journalPages() (keys []table.Key) {
 	for k := range b {
-		if k.PK == store.Journal.PK() {
+		if k.PK == table.Journal.PK() {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(k, l store.Key) int { return strings.Compare(k.SK, l.SK) })
+	slices.SortFunc(keys, func(k, l table.Key) int { return strings.Compare(k.SK, l.SK) })
 	return keys
 }
 
 // entriesIn returns the entries of a page of the journal.
-func (b book) entriesIn(page store.Key) []types.AttributeValue {
-	return b[page][store.AttrEntries].(*types.AttributeValueMemberL).Value
+func (b book) entriesIn(page table.Key) []types.AttributeValue {
+	return b[page][table.AttrEntries].(*types.AttributeValueMemberL).Value
 }
 
 // findEntry returns the page of the journal with an event, and the index of the entry in the page.
-func (b book) findEntry(event store.Key) (page store.Key, at int) {
+func (b book) findEntry(event table.Key) (page table.Key, at int) {
 	for _, k := range b.journalPages() {
 		for i, e := range b.entriesIn(k) {
 			if eventOf(e) == event {
@@ -72,7 +72,7 @@ func (b book) findEntry(event store.Key) (page store.Key, at int) {
 }
 
 // missingPageFindings returns the findings that a deleted page of the journal causes.
-func (b book) missingPageFindings(page store.Key) (wanted wants) {
+func (b book) missingPageFindings(page table.Key) (wanted wants) {
 	for _, e := range b.entriesIn(page) {
 		wanted = append(wanted, want{audit.JournalBehind, eventOf(e), ""})
 	}
@@ -80,37 +80,37 @@ func (b book) missingPageFindings(page store.Key) (wanted wants) {
 }
 
 // eventOf returns the key of the event of an entry.
-func eventOf(entry types.AttributeValue) store.Key {
-	k, _ := store.ParseKey(store.Read(entry.(*types.AttributeValueMemberM).Value).Text(store.AttrEvent))
+func eventOf(entry types.AttributeValue) table.Key {
+	k, _ := table.ParseKey(table.Read(entry.(*types.AttributeValueMemberM).Value).Text(table.AttrEvent))
 	return k
 }
 
 // in returns the keys of an account's items whose sort keys have a prefix, in order.
-func (b book) in(account, prefix string) []store.Key {
-	var keys []store.Key
+func (b book) in(account, prefix string) []table.Key {
+	var keys []table.Key
 	for k := range b {
-		if k.PK == store.Account.PK(account) && strings.HasPrefix(k.SK, prefix) {
+		if k.PK == table.Account.PK(account) && strings.HasPrefix(k.SK, prefix) {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(k, l store.Key) int { return strings.Compare(k.SK, l.SK) })
+	slices.SortFunc(keys, func(k, l table.Key) int { return strings.Compare(k.SK, l.SK) })
 	return keys
 }
 
-func (b book) postings(account, asset string) []store.Key {
-	return b.in(account, store.Posting.All(asset).From)
+func (b book) postings(account, asset string) []table.Key {
+	return b.in(account, table.Posting.All(asset).From)
 }
 
-func (b book) segments(account, asset string) []store.Key {
-	return b.in(account, store.Segment.All(asset).From)
+func (b book) segments(account, asset string) []table.Key {
+	return b.in(account, table.Segment.All(asset).From)
 }
 
 // page decodes a page of the journal without checking its checksum.
-func (b book) page(k store.Key) projections.JournalPage {
-	p := projections.JournalPage{ID: events.KSUID(store.FirstID(k.SK))}
+func (b book) page(k table.Key) projections.JournalPage {
+	p := projections.JournalPage{ID: events.KSUID(table.FirstID(k.SK))}
 	for _, element := range b.entriesIn(k) {
-		entry := store.Read(element.(*types.AttributeValueMemberM).Value)
-		at, _ := events.ParseTime(entry.Text(store.AttrAt))
+		entry := table.Read(element.(*types.AttributeValueMemberM).Value)
+		at, _ := events.ParseTime(entry.Text(table.AttrAt))
 		p.Entries = append(p.Entries, projections.JournalEntry{Event: eventOf(element), At: at})
 	}
 	return p
@@ -121,7 +121,7 @@ func (b book) listed() map[projections.JournalEntry]bool {
 	found := make(map[projections.JournalEntry]bool)
 	for _, k := range b.journalPages() {
 		p := b.page(k)
-		if b[k][store.AttrVoid] == nil && b.text(k, store.AttrChecksum) == p.Checksum() && !p.Misplaced(time.Now()) {
+		if b[k][table.AttrVoid] == nil && b.text(k, table.AttrChecksum) == p.Checksum() && !p.Misplaced(time.Now()) {
 			for _, e := range p.Entries {
 				found[e] = true
 			}

@@ -16,11 +16,11 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/api"
-	"ledger.example/internal/audit"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/ledger"
-	"ledger.example/tests/setup"
+	"ledger.example/tests/harness/setup"
 )
 
 // underLoad calls do while writers change the accounts of the book and the real pump and projector run. Transactions
@@ -186,17 +186,17 @@ func TestSoundTableUnderLoadHasNoFindings(t *testing.T) {
 // Corruption is found during concurrent writes, without other findings.
 func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 	b := copyOfBook(t)
-	b.add(store.Spend.Key("jane", "USD"), store.AttrSpent, -1)
+	b.add(table.Spend.Key("jane", "USD"), table.AttrSpent, -1)
 	segment := b.segments("jane", "USD")[1]
-	b.add(segment, store.AttrCredits, 1)
-	balance := store.Balance.Key("market", "AAPL")
-	for _, fold := range []string{store.AttrBase, store.AttrSeal, store.AttrHead} {
-		b.add(balance, fold+"."+store.AttrCredits, 1)
+	b.add(segment, table.AttrCredits, 1)
+	balance := table.Balance.Key("market", "AAPL")
+	for _, fold := range []string{table.AttrBase, table.AttrSeal, table.AttrHead} {
+		b.add(balance, fold+"."+table.AttrCredits, 1)
 	}
 	gap := b.segments("jane", "AAPL")[0]
 	b.drop(gap)
 	header := gold
-	b.set(header, "Fingerprint", store.String("1:none"))
+	b.set(header, "Fingerprint", table.String("1:none"))
 	underLoad(t, b, func(client *dynamodb.Client, _ func() int64) {
 		for range 2 {
 			report := verifyWithPauses(t, client)
@@ -205,10 +205,10 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 				found[want{f.Code, f.Key, f.Attribute}] = true
 			}
 			for _, w := range []want{
-				{audit.GuardWrong, store.Spend.Key("jane", "USD"), store.AttrSpent}, {audit.SegmentWrong, segment, ""},
+				{audit.GuardWrong, table.Spend.Key("jane", "USD"), table.AttrSpent}, {audit.SegmentWrong, segment, ""},
 				{audit.BalanceWrong, balance, ""}, {audit.SegmentMissing, gap, ""},
 				{audit.FingerprintDiffers, header, "Fingerprint"},
-				{audit.ChecksumDiffers, header, store.AttrChecksum},
+				{audit.ChecksumDiffers, header, table.AttrChecksum},
 			} {
 				if !found[w] {
 					t.Errorf("missing finding: %+v", w)

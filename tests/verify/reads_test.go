@@ -14,10 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/ledger"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/system"
 )
 
 // readHook is a store that counts its scans. It calls before, if it is not nil, with the number of the request ahead of
@@ -147,14 +147,14 @@ func TestMemoryIsBounded(t *testing.T) {
 // If somebody removes an account's limit directly in the table, the ledger rejects debits of the account.
 func TestAlteredAccountAllowsNoDebit(t *testing.T) {
 	b := copyOfBook(t)
-	jane := store.Account.Key("jane")
-	b.set(jane, "Overdraft", store.String("unlimited"))
+	jane := table.Account.Key("jane")
+	b.set(jane, "Overdraft", table.String("unlimited"))
 	client := b.client(t)
 	_, err := newLedger(client, nil).Post(t.Context(), transfer(about("much"), "jane", "bank", "USD", 1_000_000_000))
 	if !errors.Is(err, events.ErrChecksum) {
 		t.Errorf("%v", err)
 	}
-	if system.Contents(t, client, books)[store.Transaction.Key("much")] != nil {
+	if system.Contents(t, client, books)[table.Transaction.Key("much")] != nil {
 		t.Error("it was posted")
 	}
 }

@@ -10,12 +10,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
-	"ledger.example/tests/full"
-	"ledger.example/tests/system"
+	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/system"
 )
 
 // repairs reports whether a rebuild repairs what has a code.
@@ -38,7 +38,7 @@ var projectionCodes = []audit.Code{
 // the error of list.
 func rebuild(t *testing.T, client *dynamodb.Client, dropMissing bool) (strays int, err error) {
 	t.Helper()
-	p := repair.NewRebuilder(store.NewTable(client, books), time.Now, nil)
+	p := repair.NewRebuilder(table.NewTable(client, books), time.Now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	count := func(part repair.Report) { strays += len(part.Strays) }
 	for _, account := range []string{"bank", "jane", "ann", "shop"} {
@@ -90,7 +90,7 @@ func TestRebuildRepairsProjections(t *testing.T) {
 // A rebuild raises no false alarm while clients place and end holds, and change roles and groups.
 func TestRebuildUnderLoad(t *testing.T) {
 	underLoad(t, copyOfBook(t), func(client *dynamodb.Client, posted func() int64) {
-		v, rebuilds := store.NewTable(client, books), 0
+		v, rebuilds := table.NewTable(client, books), 0
 		for ; !t.Failed() && (posted() < *transactions || rebuilds < 8); rebuilds++ {
 			c := repair.Config{Table: v, Scope: repair.Scope{Account: []string{"ann", "shop"}[rebuilds%2]},
 				Report: func(r repair.Report) {

@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
-	"ledger.example/internal/audit"
-	"ledger.example/internal/store"
-	"ledger.example/internal/store/storetest"
+	"ledger.example/internal/table"
+	"ledger.example/internal/table/tabletest"
+	"ledger.example/internal/watch/audit"
 )
 
 //go:embed testdata/corruptions.txt
@@ -50,7 +50,7 @@ func (b book) plant(c corruption) {
 
 func (c corruption) altersEvents() bool {
 	for k := range c.items {
-		if store.IsEvent(k.SK) {
+		if table.IsEvent(k.SK) {
 			return true
 		}
 	}
@@ -131,8 +131,8 @@ var inBraces = map[string]func(b book, of string) string{
 	"new":    func(book, string) string { return string(events.FirstKSUID(tableBegan.Add(-time.Minute))) },
 	"old":    func(_ book, of string) string { return string(past[number(of)]) }, // 48 hours ago
 	"at":     func(_ book, of string) string { return events.FormatTime(tableBegan.Add(duration(of))) },
-	"shard":  func(_ book, of string) string { return strconv.Itoa(store.Shard(of)) },
-	"next":   func(_ book, of string) string { return strconv.Itoa((store.Shard(of) + 1) % store.Shards) },
+	"shard":  func(_ book, of string) string { return strconv.Itoa(table.Shard(of)) },
+	"next":   func(_ book, of string) string { return strconv.Itoa((table.Shard(of) + 1) % table.Shards) },
 	"index": func(b book, of string) string { // in its page of the journal
 		keys, _ := b.items(of)
 		_, i := b.findEntry(keys[0])
@@ -157,7 +157,7 @@ func duration(s string) time.Duration {
 }
 
 // nth returns the key with a number, which counts from the end if it is negative, or all keys for *.
-func nth(keys []store.Key, n string) []store.Key {
+func nth(keys []table.Key, n string) []table.Key {
 	if n == "*" {
 		return keys
 	}
@@ -169,49 +169,49 @@ func nth(keys []store.Key, n string) []store.Key {
 }
 
 // itemTypes are the names of items in the table that are followed by the parts of the key.
-var itemTypes = map[string]*store.Pattern{
-	"asset": store.Asset.Pattern, "account": store.Account.Pattern, "group": store.Group.Pattern,
-	"txn": store.Transaction.Pattern, "end": store.Outcome.Pattern, "reversal": store.Reversal.Pattern,
-	"change": store.Change.Pattern, "current": store.Current.Pattern, "guard": store.Spend.Pattern,
-	"summary": store.Summary.Pattern, "grant": store.Grant.Pattern, "member": store.Membership.Pattern,
-	"groupgrant": store.GroupGrant.Pattern, "groupmember": store.GroupMembership.Pattern,
-	"period": store.Period.Pattern, "grouping": store.Grouping.Pattern, "place": store.Grouped.Pattern,
+var itemTypes = map[string]*table.Pattern{
+	"asset": table.Asset.Pattern, "account": table.Account.Pattern, "group": table.Group.Pattern,
+	"txn": table.Transaction.Pattern, "end": table.Outcome.Pattern, "reversal": table.Reversal.Pattern,
+	"change": table.Change.Pattern, "current": table.Current.Pattern, "guard": table.Spend.Pattern,
+	"summary": table.Summary.Pattern, "grant": table.Grant.Pattern, "member": table.Membership.Pattern,
+	"groupgrant": table.GroupGrant.Pattern, "groupmember": table.GroupMembership.Pattern,
+	"period": table.Period.Pattern, "grouping": table.Grouping.Pattern, "place": table.Grouped.Pattern,
 }
 
 // itemNames are the other names of items. A number counts from the end if it is negative; * stands for all.
-var itemNames = map[string]func(b book, of []string) []store.Key{
-	"key":     func(_ book, a []string) []store.Key { return []store.Key{{PK: a[0], SK: a[1]}} },
-	"posting": func(b book, a []string) []store.Key { return nth(b.postings(a[0], a[1]), a[2]) },
-	"segment": func(b book, a []string) []store.Key { return nth(b.segments(a[0], a[1]), a[2]) },
+var itemNames = map[string]func(b book, of []string) []table.Key{
+	"key":     func(_ book, a []string) []table.Key { return []table.Key{{PK: a[0], SK: a[1]}} },
+	"posting": func(b book, a []string) []table.Key { return nth(b.postings(a[0], a[1]), a[2]) },
+	"segment": func(b book, a []string) []table.Key { return nth(b.segments(a[0], a[1]), a[2]) },
 	// The postings of a header and of an end, by their legs.
-	"leg":    func(b book, a []string) []store.Key { return nth(b.postingsOf(store.Transaction.Key(a[0])), a[1]) },
-	"endleg": func(b book, a []string) []store.Key { return nth(b.postingsOf(store.Outcome.Key(a[0])), a[1]) },
-	"balance": func(b book, a []string) []store.Key {
+	"leg":    func(b book, a []string) []table.Key { return nth(b.postingsOf(table.Transaction.Key(a[0])), a[1]) },
+	"endleg": func(b book, a []string) []table.Key { return nth(b.postingsOf(table.Outcome.Key(a[0])), a[1]) },
+	"balance": func(b book, a []string) []table.Key {
 		if a[1] == "*" {
-			return b.in(a[0], store.Balance.All().From)
+			return b.in(a[0], table.Balance.All().From)
 		}
-		return []store.Key{store.Balance.Key(a[0], a[1])}
+		return []table.Key{table.Balance.Key(a[0], a[1])}
 	},
 	// The entries of a hold: of one account, by expiry, and all three of a hold from ann to shop.
-	"hold":   func(b book, a []string) []store.Key { return []store.Key{b.holdKey(a[0], a[1])} },
-	"expiry": func(b book, a []string) []store.Key { return []store.Key{b.expiryKey(a[0])} },
-	"held": func(b book, a []string) []store.Key {
-		return []store.Key{b.holdKey("ann", a[0]), b.holdKey("shop", a[0]), b.expiryKey(a[0])}
+	"hold":   func(b book, a []string) []table.Key { return []table.Key{b.holdKey(a[0], a[1])} },
+	"expiry": func(b book, a []string) []table.Key { return []table.Key{b.expiryKey(a[0])} },
+	"held": func(b book, a []string) []table.Key {
+		return []table.Key{b.holdKey("ann", a[0]), b.holdKey("shop", a[0]), b.expiryKey(a[0])}
 	},
 	// The entries of a transaction in the list by time and in a list by metadata.
-	"listed": func(b book, a []string) []store.Key { return []store.Key{b.listKey(a[0])} },
-	"tagged": func(b book, a []string) []store.Key {
-		return []store.Key{{PK: store.ListedMetadata.PK(a[1], a[2]), SK: b.listKey(a[0]).SK}}
+	"listed": func(b book, a []string) []table.Key { return []table.Key{b.listKey(a[0])} },
+	"tagged": func(b book, a []string) []table.Key {
+		return []table.Key{{PK: table.ListedMetadata.PK(a[1], a[2]), SK: b.listKey(a[0]).SK}}
 	},
 }
 
 // items returns the keys of ITEM@PATH. page:ITEM is the page of the journal with an event.
-func (b book) items(s string) (keys []store.Key, path string) {
+func (b book) items(s string) (keys []table.Key, path string) {
 	s, path, _ = strings.Cut(s, "@")
 	if event, isPage := strings.CutPrefix(s, "page:"); isPage {
 		keys, _ = b.items(event)
 		page, _ := b.findEntry(keys[0])
-		return []store.Key{page}, path
+		return []table.Key{page}, path
 	}
 	name, rest, _ := strings.Cut(s, ":")
 	of := strings.Split(rest, ",")
@@ -220,16 +220,16 @@ func (b book) items(s string) (keys []store.Key, path string) {
 		return itemNames[name](b, of), path
 	}
 	if n, err := strconv.ParseInt(of[len(of)-1], 10, 64); err == nil {
-		of[len(of)-1] = store.Number(n)
+		of[len(of)-1] = table.Number(n)
 	}
-	if p == store.Period.Pattern {
-		return []store.Key{store.Period.Key(of[0])}, path
+	if p == table.Period.Pattern {
+		return []table.Key{table.Period.Key(of[0])}, path
 	}
-	k := store.Key{PK: p.PK(of[0]), SK: p.PK(of[0])}
+	k := table.Key{PK: p.PK(of[0]), SK: p.PK(of[0])}
 	if p.ItemType.SK != p.ItemType.PK {
 		k.SK = p.SK(of[1:]...)
 	}
-	return []store.Key{k}, path
+	return []table.Key{k}, path
 }
 
 // stored returns a value of the table.
@@ -240,21 +240,21 @@ func (b book) stored(s string) types.AttributeValue {
 		if err != nil {
 			panic(err)
 		}
-		return store.String(text)
+		return table.String(text)
 	case s[0] == '=':
 		keys, path := b.items(s[1:])
 		if path == "" {
-			return store.Map(b[keys[0]])
+			return table.Map(b[keys[0]])
 		}
 		return b.value(keys[0], path)
 	case s[0] == '[':
 		list := &types.AttributeValueMemberL{}
 		for id := range strings.SplitSeq(strings.Trim(s, "[]"), ",") {
-			list.Value = append(list.Value, store.String(id))
+			list.Value = append(list.Value, table.String(id))
 		}
 		return list
 	case s == "true", s == "false":
-		return store.Flag(s == "true")
+		return table.Flag(s == "true")
 	}
 	return &types.AttributeValueMemberN{Value: s}
 }
@@ -306,26 +306,26 @@ func (b book) change(sound book, w []string) {
 }
 
 // seal recomputes the checksum of a page of the journal, of a current account, or of a copy of an event in an item.
-func (b book) seal(k store.Key, path string) {
+func (b book) seal(k table.Key, path string) {
 	item := maps.Clone(b[k])
 	switch {
 	case path != "":
 		item, path = item[path].(*types.AttributeValueMemberM).Value, path+"."
-	case k.PK == store.Journal.PK():
-		b.set(k, store.AttrChecksum, store.String(b.page(k).Checksum()))
+	case k.PK == table.Journal.PK():
+		b.set(k, table.AttrChecksum, table.String(b.page(k).Checksum()))
 		return
 	default:
-		item[store.AttrType] = store.String("AccountChanged")
+		item[table.AttrType] = table.String("AccountChanged")
 	}
-	b.set(k, path+store.AttrChecksum, store.String(storetest.Checksum(item)))
+	b.set(k, path+table.AttrChecksum, table.String(tabletest.Checksum(item)))
 }
 
 // addChange adds a change of an account to the book, makes it the current account, and sets its number in the guard.
 func (b book) addChange(c events.AccountChanged) {
 	c.Profile, c.Actor = "{}", "tester"
-	b[store.Change.Key(c.ID, c.Number)] = store.EventItem(c)
-	b[store.Current.Key(c.ID)] = store.NewItemEncoder(1).Current(c)
-	b.set(store.Spend.Key(c.ID, "USD"), store.AttrChange, store.Integer(c.Number))
+	b[table.Change.Key(c.ID, c.Number)] = table.EventItem(c)
+	b[table.Current.Key(c.ID)] = table.NewItemEncoder(1).Current(c)
+	b.set(table.Spend.Key(c.ID, "USD"), table.AttrChange, table.Integer(c.Number))
 }
 
 // findings returns the findings that a text of the table stands for. first is the first changed item.
@@ -335,10 +335,10 @@ func (b book) findings(w []string, first string) (all wants) {
 		return nil
 	case w[0] == "counts":
 		keys, _ := b.items(w[3])
-		account, asset, id, _ := store.Posting.Parse(keys[0])
-		all = wants{{audit.Code(w[1]), store.Balance.Key(account, asset), ""}}
+		account, asset, id, _ := table.Posting.Parse(keys[0])
+		all = wants{{audit.Code(w[1]), table.Balance.Key(account, asset), ""}}
 		for _, s := range b.segments(account, asset) {
-			if store.LastID(s.SK) >= id {
+			if table.LastID(s.SK) >= id {
 				return append(all, want{audit.Code(w[2]), s, ""})
 			}
 		}

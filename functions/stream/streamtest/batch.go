@@ -9,11 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/functions/stream"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Keys returns a batch of inserted items. The records have keys, and no images.
-func Keys(keys ...store.Key) (batch lambdaevents.DynamoDBEvent) {
+func Keys(keys ...table.Key) (batch lambdaevents.DynamoDBEvent) {
 	for _, k := range keys {
 		put(&batch, lambdaevents.NewStringAttribute(k.PK), lambdaevents.NewStringAttribute(k.SK), nil)
 	}
@@ -21,16 +21,16 @@ func Keys(keys ...store.Key) (batch lambdaevents.DynamoDBEvent) {
 }
 
 // Images returns a batch of inserted events, with their images.
-func Images(t testing.TB, items ...store.Item) (batch lambdaevents.DynamoDBEvent) {
+func Images(t testing.TB, items ...table.Item) (batch lambdaevents.DynamoDBEvent) {
 	t.Helper()
 	for _, item := range items {
 		image := imageOf(t, item)
-		put(&batch, image[store.AttrPK], image[store.AttrSK], image)
+		put(&batch, image[table.AttrPK], image[table.AttrSK], image)
 	}
 	return batch
 }
 
-func imageOf(t testing.TB, item store.Item) map[string]lambdaevents.DynamoDBAttributeValue {
+func imageOf(t testing.TB, item table.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
 	for name, v := range item {
 		image[name] = valueOf(t, v)
@@ -65,7 +65,7 @@ func put(
 		EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
 		Change: lambdaevents.DynamoDBStreamRecord{
 			SequenceNumber: fmt.Sprintf("%021d", len(batch.Records)+1),
-			Keys:           map[string]lambdaevents.DynamoDBAttributeValue{store.AttrPK: pk, store.AttrSK: sk},
+			Keys:           map[string]lambdaevents.DynamoDBAttributeValue{table.AttrPK: pk, table.AttrSK: sk},
 			NewImage:       image,
 		},
 	})

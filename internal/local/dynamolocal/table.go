@@ -9,14 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // activeTimeout bounds the wait for a new table. DynamoDB Local needs milliseconds, AWS seconds.
 const activeTimeout = 2 * time.Minute
 
 // CreateTable creates the ledger's table and returns when it is active. If a table of that name exists, it must be a
-// ledger's table; otherwise the error is a *store.SchemaError.
+// ledger's table; otherwise the error is a *table.SchemaError.
 func CreateTable(ctx context.Context, client *dynamodb.Client, name string) (*types.TableDescription, error) {
 	in, err := Table()
 	if err != nil {
@@ -35,5 +35,5 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, name string) (*ty
 	if err != nil {
 		return nil, fmt.Errorf("wait for table %s: %w", name, err)
 	}
-	return out.Table, store.CompareTable(out.Table)
+	return out.Table, table.CompareTable(out.Table)
 }

@@ -7,7 +7,7 @@ import (
 
 	template "ledger.example"
 	"ledger.example/internal/local/pump"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // A local stack has the table and the stream settings of template.yaml. tests/documents tests the settings of the
@@ -17,7 +17,7 @@ func TestTemplateSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(made.GlobalSecondaryIndexes); n != len(store.Indexes()) || made.StreamSpecification.StreamViewType != "NEW_IMAGE" {
+	if n := len(made.GlobalSecondaryIndexes); n != len(table.Indexes()) || made.StreamSpecification.StreamViewType != "NEW_IMAGE" {
 		t.Errorf("%d indexes, stream %+v", n, made.StreamSpecification)
 	}
 	settings, lister, err := StreamSettings()
@@ -36,7 +36,7 @@ func TestTemplateSettings(t *testing.T) {
 	}
 	// CreateTable compares the table itself with the layout.
 	// The query role may read each index by name.
-	for _, index := range store.Indexes() {
+	for _, index := range table.Indexes() {
 		if !strings.Contains(string(template.YAML), `"${LedgerTable.Arn}/index/`+index.Name+`"`) {
 			t.Errorf("no role may query %s", index.Name)
 		}

@@ -12,7 +12,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // An item that is written often has only the versions that a lagging read can see, and the index entries of these.
@@ -23,12 +23,12 @@ func TestOldVersionsAreDropped(t *testing.T) {
 	if _, err := dynamolocal.CreateTable(t.Context(), client, "books"); err != nil {
 		t.Fatal(err)
 	}
-	key := store.Membership.Key("jane", "u")
+	key := table.Membership.Key("jane", "u")
 	const writes, every = 100, time.Minute
 	for n := range writes {
-		item := store.KeyItem(key)
-		item[store.AttrNumber] = store.Integer(int64(n))
-		item[store.AttrPK2] = store.String(store.Membership.PK2(string(rune('a' + n%26))))
+		item := table.KeyItem(key)
+		item[table.AttrNumber] = table.Integer(int64(n))
+		item[table.AttrPK2] = table.String(table.Membership.PK2(string(rune('a' + n%26))))
 		in := &dynamodb.PutItemInput{TableName: aws.String("books"), Item: item}
 		if _, err := client.PutItem(t.Context(), in); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestOldVersionsAreDropped(t *testing.T) {
 
 	// A deleted item has no versions in the end.
 	for range 2 {
-		in := &dynamodb.DeleteItemInput{TableName: aws.String("books"), Key: store.KeyItem(key)}
+		in := &dynamodb.DeleteItemInput{TableName: aws.String("books"), Key: table.KeyItem(key)}
 		if _, err := client.DeleteItem(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // expressionBytes is the maximum length of an expression (AWS, "Quotas in Amazon DynamoDB").
@@ -14,7 +14,7 @@ const expressionBytes = 4 << 10
 // each of them.
 type placeholders struct {
 	names  map[string]string
-	values store.Item
+	values table.Item
 	used   []string // names and values, once each
 }
 

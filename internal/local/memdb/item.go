@@ -1,7 +1,7 @@
 package memdb
 
 import (
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Maximum sizes of keys (AWS, "Quotas in Amazon DynamoDB").
@@ -12,7 +12,7 @@ const (
 
 // keyOf returns the table's key in i. With keyOnly, i must have no other attributes. The error is a
 // ValidationException.
-func (t *tableState) keyOf(i store.Item, keyOnly bool) (k store.Key, err error) {
+func (t *tableState) keyOf(i table.Item, keyOnly bool) (k table.Key, err error) {
 	x := t.keys()
 	if keyOnly && len(i) != len(x.keys) {
 		return k, validation("The provided key element does not match the schema")
@@ -35,7 +35,7 @@ func checkKey(name, text string, maxBytes int) error {
 
 // check returns a ValidationException if an item is too large or has an invalid index key.
 func (t *tableState) check(i packed) error {
-	if i.size(nil) > store.ItemBytes {
+	if i.size(nil) > table.ItemBytes {
 		return validation("Item size has exceeded the maximum allowed size")
 	}
 	for _, x := range t.indexes[1:] {

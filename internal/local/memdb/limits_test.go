@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // invalid reports whether an error is a ValidationException.
@@ -25,9 +25,9 @@ func invalid(err error) bool {
 // A request at a limit is accepted, and a request one above it is rejected, as in DynamoDB and DynamoDB Local.
 func TestLimits(t *testing.T) {
 	_, client := open(t, memdb.Options{})
-	sized := func(n, bytes int) store.Item {
-		i := store.KeyItem(store.Key{PK: "p", SK: fmt.Sprintf("%03d", n)})
-		i["Text"] = store.String(strings.Repeat("x", bytes-store.SizeOf(i)-len("Text")))
+	sized := func(n, bytes int) table.Item {
+		i := table.KeyItem(table.Key{PK: "p", SK: fmt.Sprintf("%03d", n)})
+		i["Text"] = table.String(strings.Repeat("x", bytes-table.SizeOf(i)-len("Text")))
 		return i
 	}
 	putAll := func(count, bytes int) func(context.Context) error {
@@ -44,7 +44,7 @@ func TestLimits(t *testing.T) {
 		return func(ctx context.Context) error {
 			in := &dynamodb.TransactGetItemsInput{}
 			for n := range count {
-				key := store.Key{PK: "p", SK: fmt.Sprintf("%03d", n)}
+				key := table.Key{PK: "p", SK: fmt.Sprintf("%03d", n)}
 				in.TransactItems = append(in.TransactItems, getting(key).TransactItems...)
 			}
 			_, err := client.TransactGetItems(ctx, in)
@@ -54,8 +54,8 @@ func TestLimits(t *testing.T) {
 	add := func(number string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-				TableName: tableName, Key: store.KeyItem(keyA), UpdateExpression: aws.String("ADD N :by"),
-				ExpressionAttributeValues: store.Item{":by": &types.AttributeValueMemberN{Value: number}},
+				TableName: tableName, Key: table.KeyItem(keyA), UpdateExpression: aws.String("ADD N :by"),
+				ExpressionAttributeValues: table.Item{":by": &types.AttributeValueMemberN{Value: number}},
 			})
 			return err
 		}
@@ -71,15 +71,15 @@ func TestLimits(t *testing.T) {
 		send func(context.Context) error
 		ok   bool
 	}{
-		{"the largest item", put(store.ItemBytes), true},
-		{"a larger one", put(store.ItemBytes + 1), false},
+		{"the largest item", put(table.ItemBytes), true},
+		{"a larger one", put(table.ItemBytes + 1), false},
 		{"the largest transaction", putAll(10, 400<<10), true},
 		{"a larger one", putAll(11, 400<<10), false},
-		{"the most actions", putAll(store.TransactionActions, 100), true},
-		{"one more", putAll(store.TransactionActions+1, 100), false},
-		{"the most reads", getAll(store.TransactionActions), true},
-		{"one more", getAll(store.TransactionActions + 1), false},
-		{"38 digits", add(strings.Repeat("9", store.NumberDigits)), true},
+		{"the most actions", putAll(table.TransactionActions, 100), true},
+		{"one more", putAll(table.TransactionActions+1, 100), false},
+		{"the most reads", getAll(table.TransactionActions), true},
+		{"one more", getAll(table.TransactionActions + 1), false},
+		{"38 digits", add(strings.Repeat("9", table.NumberDigits)), true},
 		{"another digit", add("0.1"), false},
 		{"a round sum of 39 digits", add("1"), true},
 		{"39 digits", add("1"), false},

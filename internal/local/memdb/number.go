@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // wholeDigits and fractionDigits are the maximum numbers of digits before and after the decimal point: numbers are
@@ -26,8 +26,8 @@ func parseNumber(s string) (string, error) {
 	switch significant := len(strings.Trim(whole+fraction, "0")); {
 	case significant == 0:
 		return "0", nil
-	case significant > store.NumberDigits:
-		return "", validation("A Number has more than %d significant digits", store.NumberDigits)
+	case significant > table.NumberDigits:
+		return "", validation("A Number has more than %d significant digits", table.NumberDigits)
 	case len(whole) > wholeDigits || len(fraction) > fractionDigits:
 		return "", validation("Number overflow or underflow: the magnitude is outside the supported range")
 	case fraction != "":

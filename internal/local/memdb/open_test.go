@@ -9,19 +9,19 @@ import (
 
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const books = "books"
 
 var tableName = aws.String(books)
 
-func putInput(i store.Item) *dynamodb.PutItemInput {
+func putInput(i table.Item) *dynamodb.PutItemInput {
 	return &dynamodb.PutItemInput{TableName: tableName, Item: i}
 }
 
-func getInput(k store.Key, strong bool) *dynamodb.GetItemInput {
-	return &dynamodb.GetItemInput{TableName: tableName, Key: store.KeyItem(k), ConsistentRead: &strong}
+func getInput(k table.Key, strong bool) *dynamodb.GetItemInput {
+	return &dynamodb.GetItemInput{TableName: tableName, Key: table.KeyItem(k), ConsistentRead: &strong}
 }
 
 // open returns a store with the ledger's table.
@@ -36,16 +36,16 @@ func open(t testing.TB, o memdb.Options) (*memdb.Store, *dynamodb.Client) {
 }
 
 // posting is about the item of a posting.
-func posting(account string, n int) store.Item {
+func posting(account string, n int) table.Item {
 	id := fmt.Sprintf("%027d", n)
-	item := store.KeyItem(store.Posting.Key(account, "USD", id))
-	item[store.AttrSK2] = store.String(store.Posting.SK2(id))
-	item[store.AttrType], item[store.AttrForm] = store.String("PostingRecorded"), store.Integer(1)
-	item["Quantity"], item["Cost"], item["Transaction"] = store.Integer(int64(n)), store.Integer(0), store.String("t-"+id)
+	item := table.KeyItem(table.Posting.Key(account, "USD", id))
+	item[table.AttrSK2] = table.String(table.Posting.SK2(id))
+	item[table.AttrType], item[table.AttrForm] = table.String("PostingRecorded"), table.Integer(1)
+	item["Quantity"], item["Cost"], item["Transaction"] = table.Integer(int64(n)), table.Integer(0), table.String("t-"+id)
 	return item
 }
 
-func put(t testing.TB, client *dynamodb.Client, item store.Item) {
+func put(t testing.TB, client *dynamodb.Client, item table.Item) {
 	t.Helper()
 	if _, err := client.PutItem(t.Context(), putInput(item)); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // A packed item is how the store keeps an item: in a third of the memory of a map, and immutable. It has the attributes
@@ -20,7 +20,7 @@ type packed string
 const packedBytes = 512
 
 // pack packs an item of a request; nil is a missing item. The error is a ValidationException.
-func pack(i store.Item) (packed, error) {
+func pack(i table.Item) (packed, error) {
 	b := make([]byte, 0, packedBytes)
 	for _, name := range sortedNames(i) {
 		if name == "" {
@@ -62,11 +62,11 @@ func appendText(b []byte, text string) []byte {
 
 // item returns the attributes in names, or all if names is nil, for a caller who may change them. It returns nil for a
 // missing item.
-func (p packed) item(names map[string]bool) store.Item {
+func (p packed) item(names map[string]bool) table.Item {
 	if p == "" {
 		return nil
 	}
-	i := make(store.Item, p.attributes())
+	i := make(table.Item, p.attributes())
 	for len(p) > 0 {
 		if name, v := p.next(); names == nil || names[name] {
 			i[name] = v.unpack()
@@ -84,7 +84,7 @@ func (p packed) attributes() (n int) {
 }
 
 // size returns the size of the attributes in names, or of all if names is nil, by DynamoDB's rules. It is that of
-// store.SizeOf.
+// table.SizeOf.
 func (p packed) size(names map[string]bool) (total int) {
 	for len(p) > 0 {
 		if name, v := p.next(); names == nil || names[name] {
@@ -96,17 +96,17 @@ func (p packed) size(names map[string]bool) (total int) {
 
 // size returns the size of a value by DynamoDB's rules.
 func (v value) size() int {
-	total, rest := store.CollectionBytes, packed(v.text)
+	total, rest := table.CollectionBytes, packed(v.text)
 	switch v.letter {
 	case packedText:
 		return len(v.text)
 	case packedNumber:
-		return store.NumberBytes(v.text)
+		return table.NumberBytes(v.text)
 	case packedMap:
-		return total + rest.size(nil) + store.ElementBytes*rest.attributes()
+		return total + rest.size(nil) + table.ElementBytes*rest.attributes()
 	case packedList:
 		for len(rest) > 0 {
-			total += rest.value().size() + store.ElementBytes
+			total += rest.value().size() + table.ElementBytes
 		}
 		return total
 	}
@@ -163,7 +163,7 @@ func (v value) unpack() types.AttributeValue {
 	case packedMap:
 		m := packed(v.text).item(nil)
 		if m == nil {
-			m = store.Item{} // a map may be empty
+			m = table.Item{} // a map may be empty
 		}
 		return &types.AttributeValueMemberM{Value: m}
 	case packedList:

@@ -10,13 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"ledger.example/internal/store"
-	_ "ledger.example/tests/full" // fixes the seed
+	"ledger.example/internal/table"
+	_ "ledger.example/tests/harness/full" // fixes the seed
 )
 
 // anyItem draws items of all types, with long texts and with maps in lists.
-func anyItem(t *rapid.T, label string, depth int) store.Item {
-	i := store.Item{}
+func anyItem(t *rapid.T, label string, depth int) table.Item {
+	i := table.Item{}
 	for n := range rapid.IntRange(0, 4).Draw(t, label+" attributes") {
 		name := fmt.Sprint(label, ".", n)
 		i[name] = anyValue(t, name, depth)
@@ -53,14 +53,14 @@ func anyValue(t *rapid.T, label string, depth int) types.AttributeValue {
 func TestPackedItemsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		i := anyItem(t, "", 2)
-		i["PK"] = store.String("a")
+		i["PK"] = table.String("a")
 		p, err := pack(i)
 		if err != nil {
 			t.Fatal(err)
 		}
 		back := p.item(nil)
 		again, err := pack(back)
-		if !reflect.DeepEqual(back, i) || again != p || err != nil || p.size(nil) != store.SizeOf(i) {
+		if !reflect.DeepEqual(back, i) || again != p || err != nil || p.size(nil) != table.SizeOf(i) {
 			t.Fatalf("%q is of\n%v and comes back as\n%v", p, i, back)
 		}
 		wanted := map[string]bool{"missing": true}
@@ -73,7 +73,7 @@ func TestPackedItemsComeBack(t *testing.T) {
 			}
 		}
 		maps.DeleteFunc(i, func(name string, _ types.AttributeValue) bool { return !wanted[name] })
-		if part := p.item(wanted); !reflect.DeepEqual(part, i) || p.size(wanted) != store.SizeOf(i) {
+		if part := p.item(wanted); !reflect.DeepEqual(part, i) || p.size(wanted) != table.SizeOf(i) {
 			t.Fatalf("the part %v is %v", wanted, part)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // A listRequest has the fields of a query and of a scan.
@@ -17,7 +17,7 @@ type listRequest struct {
 	TableName, IndexName, KeyConditionExpression, ProjectionExpression, FilterExpression *string
 	ConsistentRead, ScanIndexForward                                                     *bool
 	ExpressionAttributeNames                                                             map[string]string
-	ExpressionAttributeValues, ExclusiveStartKey                                         store.Item
+	ExpressionAttributeValues, ExclusiveStartKey                                         table.Item
 	Limit, Segment, TotalSegments                                                        *int32
 	Select                                                                               types.Select // "" or COUNT
 	ReturnConsumedCapacity                                                               types.ReturnConsumedCapacity
@@ -159,7 +159,7 @@ func (s *Store) findPage(l listRequest, at time.Time) (*page, error) {
 		}
 		p.read = append(p.read, i)
 		bytes += i.size(x.projected)
-		p.full = len(p.read) == int(aws.ToInt32(l.Limit)) || bytes >= store.QueryPageBytes
+		p.full = len(p.read) == int(aws.ToInt32(l.Limit)) || bytes >= table.QueryPageBytes
 		return !p.full
 	})
 	return p, nil
@@ -202,7 +202,7 @@ func (l listRequest) expressions(x *index) (from, to entry, projection map[strin
 
 // startEntry reads an ExclusiveStartKey. The item need not exist. In an index the key has the keys of the index and of
 // the table, which orders items with equal index keys.
-func (t *tableState) startEntry(x *index, given store.Item) (entry, error) {
+func (t *tableState) startEntry(x *index, given table.Item) (entry, error) {
 	for name := range x.keys {
 		if value, _ := text(given[name]); value == "" || len(given) != len(x.keys) {
 			return entry{}, validation("The provided starting key is invalid")

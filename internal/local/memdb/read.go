@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // readTime returns the time as of which a read sees the table. The zero time is now, as for strongly consistent reads.
@@ -27,14 +27,14 @@ type readRequest struct {
 	TableName, ProjectionExpression *string
 	ExpressionAttributeNames        map[string]string
 	ConsistentRead                  *bool
-	Key                             store.Item
+	Key                             table.Item
 	Keys                            []map[string]types.AttributeValue
 }
 
 // A get is a parsed request for one item.
 type get struct {
 	table      *tableState
-	key        store.Key
+	key        table.Key
 	projection map[string]bool
 }
 
@@ -55,7 +55,7 @@ func (s *Store) get(r readRequest) (g get, err error) {
 }
 
 // read reads an item as of a time. It returns nil if there is none. The lock is held.
-func (s *Store) read(ctx context.Context, r readRequest, at time.Time) (store.Item, store.Key, error) {
+func (s *Store) read(ctx context.Context, r readRequest, at time.Time) (table.Item, table.Key, error) {
 	g, err := s.get(r)
 	if err != nil {
 		return nil, g.key, err
@@ -97,10 +97,10 @@ func (s *Store) batchGetItem(
 		if err := decode(&keys, &r); err != nil {
 			return nil, err
 		}
-		if n := len(r.Keys); n == 0 || n > store.BatchGetKeys {
+		if n := len(r.Keys); n == 0 || n > table.BatchGetKeys {
 			return nil, validation("Too many items requested for the BatchGetItem call, or none: %d", n)
 		}
-		at, seen := s.readTime(ctx, r.ConsistentRead), make(map[store.Key]bool, len(r.Keys))
+		at, seen := s.readTime(ctx, r.ConsistentRead), make(map[table.Key]bool, len(r.Keys))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, r.Key = range r.Keys {
@@ -128,8 +128,8 @@ func (s *Store) transactGetItems(
 	if err := decode(in, &all); err != nil {
 		return nil, err
 	}
-	if n := len(all.TransactItems); n == 0 || n > store.TransactionActions {
-		return nil, errActions(store.TransactionActions)
+	if n := len(all.TransactItems); n == 0 || n > table.TransactionActions {
+		return nil, errActions(table.TransactionActions)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,11 +163,11 @@ func (s *Store) transactGetItems(
 	switch {
 	case refused:
 		return nil, cancelled(conflicts)
-	case size > store.TransactionBytes:
-		return nil, validation("Collection size of items exceeds %d bytes", store.TransactionBytes)
+	case size > table.TransactionBytes:
+		return nil, validation("Collection size of items exceeds %d bytes", table.TransactionBytes)
 	}
 	for _, bytes := range sizes {
-		useRead(ctx, bytes, store.TransactionalRead)
+		useRead(ctx, bytes, table.TransactionalRead)
 	}
 	return out, nil
 }

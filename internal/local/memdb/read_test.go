@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // clock is a clock that a test sets.
@@ -21,18 +21,18 @@ func newClock() *clock { return &clock{time.Date(2026, 11, 21, 9, 0, 0, 0, time.
 func (c *clock) Now() time.Time { return c.now }
 
 // membership returns an item in the inverse index.
-func membership(user string) store.Item {
-	i := store.KeyItem(store.Membership.Key("jane", user))
-	i[store.AttrUser], i[store.AttrNumber] = store.String(user), store.Integer(1)
-	i[store.AttrPK2] = store.String(store.Membership.PK2(user))
+func membership(user string) table.Item {
+	i := table.KeyItem(table.Membership.Key("jane", user))
+	i[table.AttrUser], i[table.AttrNumber] = table.String(user), table.Integer(1)
+	i[table.AttrPK2] = table.String(table.Membership.PK2(user))
 	return i
 }
 
 // ofUser counts a user's items in the inverse index.
 func ofUser(t testing.TB, client *dynamodb.Client, user string) int {
 	t.Helper()
-	page, err := store.NewTable(client, *tableName).Query(t.Context(), store.Query{
-		Index: store.IndexInverse, Partition: store.Membership.PK2(user), Within: store.Account.Partitions(),
+	page, err := table.NewTable(client, *tableName).Query(t.Context(), table.Query{
+		Index: table.IndexInverse, Partition: table.Membership.PK2(user), Within: table.Account.Partitions(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestEventuallyConsistentReadsLag(t *testing.T) {
 	c.now = c.now.Add(3 * time.Second)
 	put(t, client, plain(keyA, 2))
 	gone := membership("u")
-	delete(gone, store.AttrPK2)
+	delete(gone, table.AttrPK2)
 	put(t, client, gone)
 	c.now = c.now.Add(3 * time.Second) // 6 s after the first, 3 s after the second
 	if got := versionOf(t, client, keyA, false); got != "1" {
@@ -86,12 +86,12 @@ func TestRepliesHaveTheStoresDate(t *testing.T) {
 	c := newClock()
 	_, client := open(t, memdb.Options{Now: c.Now})
 	out, err := client.GetItem(t.Context(), getInput(keyA, false))
-	if err != nil || !store.StoreTime(out.ResultMetadata).Equal(c.now) {
-		t.Errorf("%v, %v", store.StoreTime(out.ResultMetadata), err)
+	if err != nil || !table.StoreTime(out.ResultMetadata).Equal(c.now) {
+		t.Errorf("%v, %v", table.StoreTime(out.ResultMetadata), err)
 	}
-	_, err = client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("other"), Key: store.KeyItem(keyA)})
-	if !store.ErrorTime(err).Equal(c.now) {
-		t.Errorf("%v of %v", store.ErrorTime(err), err)
+	_, err = client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("other"), Key: table.KeyItem(keyA)})
+	if !table.ErrorTime(err).Equal(c.now) {
+		t.Errorf("%v of %v", table.ErrorTime(err), err)
 	}
 }
 
@@ -99,23 +99,23 @@ func TestRepliesHaveTheStoresDate(t *testing.T) {
 func TestItemsAreCopied(t *testing.T) {
 	_, client := open(t, memdb.Options{})
 	sent := plain(keyA, 1)
-	sent["M"] = store.Map(store.Item{"n": store.Integer(1)})
+	sent["M"] = table.Map(table.Item{"n": table.Integer(1)})
 	put(t, client, sent)
 	spoil(sent)
 	spoil(itemOf(t, client, keyA))
-	if got := itemOf(t, client, keyA); len(got) != len(sent)+1 || store.Read(store.Read(got).Map("M")).Integer("n") != 1 {
+	if got := itemOf(t, client, keyA); len(got) != len(sent)+1 || table.Read(table.Read(got).Map("M")).Integer("n") != 1 {
 		t.Errorf("it became %v", got)
 	}
 }
 
-func spoil(i store.Item) {
-	nested := store.Read(i).Map("M")
+func spoil(i table.Item) {
+	nested := table.Read(i).Map("M")
 	nested["n"].(*types.AttributeValueMemberN).Value = "7"
 	delete(nested, "n")
-	delete(i, store.AttrVersion)
+	delete(i, table.AttrVersion)
 }
 
-func itemOf(t testing.TB, client *dynamodb.Client, k store.Key) store.Item {
+func itemOf(t testing.TB, client *dynamodb.Client, k table.Key) table.Item {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), getInput(k, true))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -63,7 +63,7 @@ func (s *Store) drop() {
 // awaitReaders waits while a reader is too far behind, at most waitMost, if one of the requests puts an event.
 func (s *Store) awaitReaders(ctx context.Context, requests []writeRequest) {
 	if !slices.ContainsFunc(requests, func(r writeRequest) bool {
-		return r.action == putting && store.IsEvent(store.TextOf(r.Item[store.AttrSK]))
+		return r.action == putting && table.IsEvent(table.TextOf(r.Item[table.AttrSK]))
 	}) {
 		return
 	}

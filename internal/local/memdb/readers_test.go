@@ -13,7 +13,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"ledger.example/internal/local/dynamolocal"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // stream is a table with readers of its stream.
@@ -67,11 +67,11 @@ func (s *stream) read(reader, pages int) (records int) {
 }
 
 // post writes an item, and returns how long that took.
-func (s *stream) post(k store.Key) time.Duration {
+func (s *stream) post(k table.Key) time.Duration {
 	s.Helper()
 	began := time.Now()
 	if _, err := s.DynamoDB().TransactWriteItems(s.Context(), &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: &s.table.name, Item: store.KeyItem(k)}}},
+		TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: &s.table.name, Item: table.KeyItem(k)}}},
 	}); err != nil {
 		s.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestStreamKeepsWhatAReaderHasNotRead(t *testing.T) {
 // reader makes them.
 func TestWritersOfEventsWaitForReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		event := func(n int) store.Key { return store.Asset.Key(fmt.Sprint("A", n)) }
+		event := func(n int) table.Key { return table.Asset.Key(fmt.Sprint("A", n)) }
 		unread := newStream(t, 0)
 		unread.change(changesAhead + 1)
 		if took := unread.post(event(0)); took != 0 {
@@ -122,7 +122,7 @@ func TestWritersOfEventsWaitForReaders(t *testing.T) {
 		if took := s.post(event(2)); took != waitMost {
 			t.Errorf("with readers that stopped, a write took %v", took)
 		}
-		if took := s.post(store.Summary.Key("jane")); took != 0 {
+		if took := s.post(table.Summary.Key("jane")); took != 0 {
 			t.Errorf("the write of a projection took %v", took)
 		}
 		go func() {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // maxLag bounds the lag of eventually consistent reads. Versions that were replaced before are dropped. In AWS,
@@ -17,7 +17,7 @@ const maxLag = 15 * time.Minute
 
 // A row has the versions of one item. Strongly consistent reads see the last version.
 type row struct {
-	key      store.Key
+	key      table.Key
 	versions []version
 }
 
@@ -73,7 +73,7 @@ func (e entry) less(f entry) bool {
 const afterAll = "\xff"
 
 // firstRow and lastRow order an entry before or after all entries with the same sort key.
-var firstRow, lastRow = &row{}, &row{key: store.Key{PK: afterAll, SK: afterAll}}
+var firstRow, lastRow = &row{}, &row{key: table.Key{PK: afterAll, SK: afterAll}}
 
 func newEntry(partition, sort string, r *row) entry {
 	return entry{hash(partition), partition, sort, r}

@@ -18,7 +18,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // shardsDefault is the default of Options.Shards.
@@ -82,7 +82,7 @@ func New(o Options) *Store {
 		o.Shards = shardsDefault
 	}
 	if o.Actions == 0 {
-		o.Actions = store.TransactionActions
+		o.Actions = table.TransactionActions
 	}
 	return &Store{options: o, tables: make(map[string]*tableState)}
 }
@@ -105,7 +105,7 @@ func (s *Store) time() time.Time {
 // change is a Change as the store keeps it.
 type change struct {
 	table         *tableState
-	key           store.Key
+	key           table.Key
 	before, after packed
 	at            time.Time
 	shard         int
@@ -115,8 +115,8 @@ type change struct {
 // Change is a change of an item, and a record of its table's stream.
 type Change struct {
 	Table         string
-	Key           store.Key
-	Before, After store.Item // nil: missing
+	Key           table.Key
+	Before, After table.Item // nil: missing
 	At            time.Time
 }
 
@@ -140,7 +140,7 @@ func (s *Store) recordChange(c change) {
 
 // Item returns an item as a strongly consistent read sees it, or nil if there is none. busy means that the write of a
 // committed transaction is not visible yet. With several tables, the first one that has the item counts.
-func (s *Store) Item(k store.Key) (found store.Item, busy bool) {
+func (s *Store) Item(k table.Key) (found table.Item, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.ordered {

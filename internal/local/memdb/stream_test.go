@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 func arnOf(t testing.TB, client *dynamodb.Client) *string {
@@ -59,7 +59,7 @@ func TestStream(t *testing.T) {
 	db, client := open(t, memdb.Options{})
 	streams, arn := db.Streams(), arnOf(t, client)
 	for n := range 60 {
-		put(t, client, plain(store.Summary.Key(fmt.Sprint(n%20)), int64(n)))
+		put(t, client, plain(table.Summary.Key(fmt.Sprint(n%20)), int64(n)))
 	}
 	total := 0
 	for _, sh := range shardsOf(t, streams, arn) {

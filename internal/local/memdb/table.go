@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Region is the region in the ARNs of the store.
@@ -19,7 +19,7 @@ const account = "000000000000"
 type tableState struct {
 	name        string
 	indexes     []*index           // the first is the table itself
-	busy        map[store.Key]bool // items whose write by a committed transaction is not visible yet
+	busy        map[table.Key]bool // items whose write by a committed transaction is not visible yet
 	description types.TableDescription
 	items       int64
 	probe       row // for lookups by row, to avoid an allocation
@@ -29,7 +29,7 @@ type tableState struct {
 func (t *tableState) keys() *index { return t.indexes[0] }
 
 // row returns the row with a key, or nil if there is none. The lock is held.
-func (t *tableState) row(k store.Key) *row {
+func (t *tableState) row(k table.Key) *row {
 	t.probe.key = k
 	e, _ := t.keys().entries.Get(newEntry(k.PK, k.SK, &t.probe))
 	return e.row
@@ -59,7 +59,7 @@ func (s *Store) createTable(in *dynamodb.CreateTableInput) (*dynamodb.CreateTabl
 	}
 	arn := "arn:aws:dynamodb:" + Region + ":" + account + ":table/" + name
 	label := now.UTC().Format("2006-01-02T15:04:05.000")
-	t := &tableState{name: name, busy: make(map[store.Key]bool), description: types.TableDescription{
+	t := &tableState{name: name, busy: make(map[table.Key]bool), description: types.TableDescription{
 		TableName: in.TableName, TableArn: &arn, TableStatus: types.TableStatusActive, CreationDateTime: &now,
 		KeySchema: in.KeySchema, AttributeDefinitions: in.AttributeDefinitions,
 		BillingModeSummary:  &types.BillingModeSummary{BillingMode: in.BillingMode},
@@ -164,7 +164,7 @@ func (t *tableState) index(name *string, strong bool) (*index, error) {
 
 // apply writes an item and records the change. A write that changes nothing has no record, as in DynamoDB Streams. The
 // lock is held.
-func (s *Store) apply(t *tableState, k store.Key, after packed) {
+func (s *Store) apply(t *tableState, k table.Key, after packed) {
 	r := t.row(k)
 	before := r.current()
 	if after == before {
@@ -174,7 +174,7 @@ func (s *Store) apply(t *tableState, k store.Key, after packed) {
 		r = &row{}
 	}
 	if after != "" { // share the strings of the newest version: k may retain the request, and older ones are dropped
-		r.key = store.Key{PK: after.get(t.keys().partitionKey).text, SK: after.get(t.keys().sortKey).text}
+		r.key = table.Key{PK: after.get(t.keys().partitionKey).text, SK: after.get(t.keys().sortKey).text}
 	}
 	now := s.now()
 	horizon := now // without a lag, reads need no older versions

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // transactWriteItems answers TransactWriteItems. It commits the transaction and then makes the items visible one by
@@ -99,16 +99,16 @@ func (s *Store) write(
 		}
 		w.before = before
 		size += max(before.size(nil), w.after.size(nil))
-		if w.action != checking && before != "" && store.IsEvent(w.key.SK) {
+		if w.action != checking && before != "" && table.IsEvent(w.key.SK) {
 			err := fmt.Errorf("memdb: a write to an event: %s %s in table %s", w.key.PK, w.key.SK, w.table.name)
 			violation = errors.Join(violation, err)
 		}
 	}
 	isRefused := errors.Join(reasons...) != nil
-	if !isRefused && size > store.TransactionBytes {
-		return nil, validation("Aggregate size of all items cannot exceed %d bytes", store.TransactionBytes)
+	if !isRefused && size > table.TransactionBytes {
+		return nil, validation("Aggregate size of all items cannot exceed %d bytes", table.TransactionBytes)
 	}
-	if used := store.UsedOf(ctx); used != nil {
+	if used := table.UsedOf(ctx); used != nil {
 		for _, w := range writes {
 			used.WriteUnits += int64(w.units(isTransaction, isRefused))
 		}
@@ -134,7 +134,7 @@ func (s *Store) write(
 // An itemRef is an item of a table. A transaction may have each item once.
 type itemRef struct {
 	table *tableState
-	key   store.Key
+	key   table.Key
 }
 
 func errActions(max int) error {
@@ -153,15 +153,15 @@ func cancelled(reasons []error) error {
 	out := &types.TransactionCanceledException{}
 	var codes []string
 	for _, reason := range reasons {
-		r := types.CancellationReason{Code: aws.String(store.ReasonNone)}
+		r := types.CancellationReason{Code: aws.String(table.ReasonNone)}
 		var failed *types.ConditionalCheckFailedException
 		var conflict *types.TransactionConflictException
 		switch {
 		case reason == nil:
 		case errors.As(reason, &failed):
-			r.Code, r.Message, r.Item = aws.String(store.ReasonCondition), failed.Message, failed.Item
+			r.Code, r.Message, r.Item = aws.String(table.ReasonCondition), failed.Message, failed.Item
 		case errors.As(reason, &conflict):
-			r.Code, r.Message = aws.String(store.ReasonConflict), conflict.Message
+			r.Code, r.Message = aws.String(table.ReasonConflict), conflict.Message
 		}
 		out.CancellationReasons = append(out.CancellationReasons, r)
 		codes = append(codes, *r.Code)

@@ -12,17 +12,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/local/memdb"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // plain returns an item that is not an event.
-func plain(k store.Key, version int64) store.Item {
-	i := store.KeyItem(k)
-	i[store.AttrVersion] = store.Integer(version)
+func plain(k table.Key, version int64) table.Item {
+	i := table.KeyItem(k)
+	i[table.AttrVersion] = table.Integer(version)
 	return i
 }
 
-func putting(items ...store.Item) *dynamodb.TransactWriteItemsInput {
+func putting(items ...table.Item) *dynamodb.TransactWriteItemsInput {
 	in := &dynamodb.TransactWriteItemsInput{}
 	for _, i := range items {
 		put := types.TransactWriteItem{Put: &types.Put{TableName: tableName, Item: i}}
@@ -31,30 +31,30 @@ func putting(items ...store.Item) *dynamodb.TransactWriteItemsInput {
 	return in
 }
 
-func getting(keys ...store.Key) *dynamodb.TransactGetItemsInput {
+func getting(keys ...table.Key) *dynamodb.TransactGetItemsInput {
 	in := &dynamodb.TransactGetItemsInput{}
 	for _, k := range keys {
-		get := types.TransactGetItem{Get: &types.Get{TableName: tableName, Key: store.KeyItem(k)}}
+		get := types.TransactGetItem{Get: &types.Get{TableName: tableName, Key: table.KeyItem(k)}}
 		in.TransactItems = append(in.TransactItems, get)
 	}
 	return in
 }
 
 // versionOf reads an item's version; "" if there is no item.
-func versionOf(t testing.TB, client *dynamodb.Client, k store.Key, strong bool) string {
+func versionOf(t testing.TB, client *dynamodb.Client, k table.Key, strong bool) string {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), getInput(k, strong))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _ := out.Item[store.AttrVersion].(*types.AttributeValueMemberN)
+	v, _ := out.Item[table.AttrVersion].(*types.AttributeValueMemberN)
 	if v == nil {
 		return ""
 	}
 	return v.Value
 }
 
-var keyA, keyB, keyC = store.Summary.Key("a"), store.Summary.Key("b"), store.Summary.Key("c")
+var keyA, keyB, keyC = table.Summary.Key("a"), table.Summary.Key("b"), table.Summary.Key("c")
 
 // While the items of a transaction become visible, single reads see some of them, transactional reads are canceled, and
 // writes to the other items conflict.
@@ -72,7 +72,7 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 			within = true
 			defer func() { within = false }()
 			var versions string
-			for _, k := range []store.Key{keyA, keyB, keyC} {
+			for _, k := range []table.Key{keyA, keyB, keyC} {
 				versions += versionOf(t, client, k, true)
 			}
 			seen = append(seen, versions)
@@ -82,7 +82,7 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 				t.Error("the item that comes last is not busy")
 			}
 			var cancelled *types.TransactionCanceledException
-			reasons := fmt.Sprint([]string{reasonOf(db, keyC), store.ReasonConflict})
+			reasons := fmt.Sprint([]string{reasonOf(db, keyC), table.ReasonConflict})
 			_, err := client.TransactGetItems(ctx, getting(keyC, keyA))
 			if !errors.As(err, &cancelled) || reasonsOf(cancelled) != reasons {
 				t.Errorf("read together: %v", err)
@@ -91,11 +91,11 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 			if _, err := client.PutItem(ctx, putInput(plain(keyA, 9))); !errors.As(err, &conflict) {
 				t.Errorf("a put meanwhile: %v", err)
 			}
-			_, err = client.TransactWriteItems(ctx, putting(plain(keyA, 9), plain(store.Summary.Key("other"), 9)))
+			_, err = client.TransactWriteItems(ctx, putting(plain(keyA, 9), plain(table.Summary.Key("other"), 9)))
 			if !errors.As(err, &cancelled) || reasonsOf(cancelled) != "[TransactionConflict None]" {
 				t.Errorf("a transaction meanwhile: %v", err)
 			}
-			if _, err := client.PutItem(ctx, putInput(plain(store.Summary.Key("else"), 1))); err != nil {
+			if _, err := client.PutItem(ctx, putInput(plain(table.Summary.Key("else"), 1))); err != nil {
 				t.Errorf("a put of something else: %v", err)
 			}
 		},
@@ -111,11 +111,11 @@ func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 	if _, err := client.TransactGetItems(t.Context(), getting(keyA, keyB, keyC)); err != nil {
 		t.Error(err)
 	}
-	var keys []store.Key
+	var keys []table.Key
 	for _, c := range db.Since(1) {
 		keys = append(keys, c.Key)
 	}
-	if want := []store.Key{store.Summary.Key("else"), keyC, keyB, keyA}; !slices.Equal(keys, want) {
+	if want := []table.Key{table.Summary.Key("else"), keyC, keyB, keyA}; !slices.Equal(keys, want) {
 		t.Errorf("became visible: %v, want %v", keys, want)
 	}
 }
@@ -129,11 +129,11 @@ func reasonsOf(e *types.TransactionCanceledException) string {
 }
 
 // reasonOf returns why a transactional read of an item is canceled.
-func reasonOf(s *memdb.Store, k store.Key) string {
+func reasonOf(s *memdb.Store, k table.Key) string {
 	if _, busy := s.Item(k); busy {
-		return store.ReasonConflict
+		return table.ReasonConflict
 	}
-	return store.ReasonNone
+	return table.ReasonNone
 }
 
 // A committed transaction completes even if its caller panics in a hook.
@@ -155,13 +155,13 @@ func TestTransactionCompletesIfItsCallerPanics(t *testing.T) {
 // Every kind of write that changes an event is a violation. Other items can be changed.
 func TestWritesToEventsAreViolations(t *testing.T) {
 	event := posting("jane", 1)
-	key := store.Item{store.AttrPK: event[store.AttrPK], store.AttrSK: event[store.AttrSK]}
+	key := table.Item{table.AttrPK: event[table.AttrPK], table.AttrSK: event[table.AttrSK]}
 	for name, action := range map[string]types.TransactWriteItem{
 		"put":    {Put: &types.Put{TableName: tableName, Item: event}},
 		"delete": {Delete: &types.Delete{TableName: tableName, Key: key}},
 		"update": {Update: &types.Update{
 			TableName: tableName, Key: key, UpdateExpression: aws.String("SET Quantity = :v"),
-			ExpressionAttributeValues: store.Item{":v": store.Integer(5)},
+			ExpressionAttributeValues: table.Item{":v": table.Integer(5)},
 		}},
 	} {
 		in := putting(plain(keyA, 1))

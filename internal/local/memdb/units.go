@@ -5,7 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // units returns the write units that the write consumes. AWS documents that a single write whose condition fails
@@ -15,15 +15,15 @@ func (w *write) units(isTransaction, isRefused bool) int {
 	before, after := w.before.size(nil), w.after.size(nil)
 	switch {
 	case isRefused && isTransaction:
-		return store.TableUnits(max(before, w.item.size(nil)), true)
+		return table.TableUnits(max(before, w.item.size(nil)), true)
 	case isRefused:
-		return store.TableUnits(before, false)
+		return table.TableUnits(before, false)
 	}
-	units := store.TableUnits(max(before, after), isTransaction)
+	units := table.TableUnits(max(before, after), isTransaction)
 	for _, x := range w.table.indexes[1:] {
 		if was, is := x.bytes(w.before), x.bytes(w.after); was > 0 || is > 0 {
 			moved, isSame := x.differ(w.before, w.after)
-			units += store.IndexUnits(was, is, moved, isSame)
+			units += table.IndexUnits(was, is, moved, isSame)
 		}
 	}
 	return units
@@ -51,17 +51,17 @@ func (x *index) differ(before, after packed) (moved, isSame bool) {
 	return moved, true
 }
 
-func readKind(isStrong *bool) store.ReadKind {
+func readKind(isStrong *bool) table.ReadKind {
 	if aws.ToBool(isStrong) {
-		return store.StrongRead
+		return table.StrongRead
 	}
-	return store.EventualRead
+	return table.EventualRead
 }
 
 // useRead counts a read, and returns what it consumes in halves of a read unit.
-func useRead(ctx context.Context, bytes int, kind store.ReadKind) int {
-	halves := store.ReadHalves(bytes, kind)
-	if used := store.UsedOf(ctx); used != nil {
+func useRead(ctx context.Context, bytes int, kind table.ReadKind) int {
+	halves := table.ReadHalves(bytes, kind)
+	if used := table.UsedOf(ctx); used != nil {
 		used.ReadHalves += int64(halves)
 	}
 	return halves

@@ -8,12 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // writeOne answers PutItem, UpdateItem and DeleteItem. It returns the updated item if the request asks for it. An
 // update creates a missing item. Deleting a missing item is not an error.
-func (s *Store) writeOne(ctx context.Context, a action, in any) (after store.Item, err error) {
+func (s *Store) writeOne(ctx context.Context, a action, in any) (after table.Item, err error) {
 	r, err := newWriteRequest(a, in)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (s *Store) writeOne(ctx context.Context, a action, in any) (after store.Ite
 type writeRequest struct {
 	TableName, ConditionExpression, UpdateExpression *string
 	ExpressionAttributeNames                         map[string]string
-	ExpressionAttributeValues, Item, Key             store.Item
+	ExpressionAttributeValues, Item, Key             table.Item
 	ReturnValuesOnConditionCheckFailure              types.ReturnValuesOnConditionCheckFailure
 	ReturnValues                                     types.ReturnValue
 
@@ -74,7 +74,7 @@ func writeRequestOf(item types.TransactWriteItem) (r writeRequest, err error) {
 type write struct {
 	table      *tableState
 	action     action
-	key        store.Key
+	key        table.Key
 	condition  condition
 	item       packed // the item to put; for other actions its key
 	update     update

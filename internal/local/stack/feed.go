@@ -13,7 +13,7 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/pump"
 	"ledger.example/internal/retry"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -119,7 +119,7 @@ func (c *consumer) runPump(ctx context.Context) error {
 	defer end(nil)
 	watching.Go(func() {
 		for retry.Sleep(ctx, tablePoll) == nil {
-			if _, err := c.store.Stream(ctx, c.table); errors.Is(err, store.ErrNoTable) {
+			if _, err := c.store.Stream(ctx, c.table); errors.Is(err, table.ErrNoTable) {
 				end(errTableGone)
 			}
 		}
@@ -133,7 +133,7 @@ func (c *consumer) runPump(ctx context.Context) error {
 // nextStream returns a stream of the table other than gone. It waits without limit for a store that does not answer,
 // and streamTimeout for a missing table or stream.
 func (c *consumer) nextStream(ctx context.Context, gone string) (string, error) {
-	var schema *store.SchemaError
+	var schema *table.SchemaError
 	giveUp := time.Now().Add(streamTimeout)
 	for {
 		next, err := c.store.Stream(ctx, c.table)
@@ -142,7 +142,7 @@ func (c *consumer) nextStream(ctx context.Context, gone string) (string, error) 
 			return next, nil
 		case err == nil:
 			err = fmt.Errorf("table %s has no new stream", c.table)
-		case !errors.Is(err, store.ErrNoTable) && !errors.As(err, &schema): // the store doesn't answer
+		case !errors.Is(err, table.ErrNoTable) && !errors.As(err, &schema): // the store doesn't answer
 			giveUp = time.Now().Add(streamTimeout)
 		}
 		if time.Now().After(giveUp) {

@@ -12,7 +12,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // A failing or hanging lister does not delay the projector, and a projector does not delay the lister. Each gets all
@@ -79,9 +79,9 @@ func feedWithABroken(t *testing.T, broken string, hangs bool) {
 	go func() { ended <- f.Run(ctx) }()
 	for i := range fed {
 		id := string(rune('A'+i%26)) + string(rune('A'+i/26))
-		for _, key := range []store.Key{store.Transaction.Key(id), store.Posting.Key(id, "USD", "k")} {
+		for _, key := range []table.Key{table.Transaction.Key(id), table.Posting.Key(id, "USD", "k")} {
 			name := "ledger"
-			if _, err := s.Tables.PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: store.KeyItem(key)}); err != nil {
+			if _, err := s.Tables.PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: table.KeyItem(key)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/local/pump"
-	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // StopTimeout bounds Store.Stop.
@@ -56,7 +56,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 func newStore(endpoint string, server *dynamolocal.Server) *Store {
 	client := func(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
-		return store.NewClient(dynamolocal.Config(endpoint), optFns...)
+		return table.NewClient(dynamolocal.Config(endpoint), optFns...)
 	}
 	return &Store{
 		Endpoint: endpoint, Tables: dynamolocal.DynamoDB(endpoint), Client: client,
@@ -94,7 +94,7 @@ func (s *Store) Watch(ctx context.Context) error {
 // not wait long for a store that Open did not start.
 func (s *Store) CreateTable(ctx context.Context, name string) (stream string, err error) {
 	if s.server == nil {
-		if stream, err := s.Stream(ctx, name); !errors.Is(err, store.ErrNoTable) {
+		if stream, err := s.Stream(ctx, name); !errors.Is(err, table.ErrNoTable) {
 			return stream, err
 		}
 	}
@@ -105,10 +105,10 @@ func (s *Store) CreateTable(ctx context.Context, name string) (stream string, er
 	return aws.ToString(described.LatestStreamArn), nil
 }
 
-// Stream returns the ARN of a table's current stream. Errors: store.ErrNoTable, *store.SchemaError, or the cause of a
+// Stream returns the ARN of a table's current stream. Errors: table.ErrNoTable, *table.SchemaError, or the cause of a
 // failed request.
 func (s *Store) Stream(ctx context.Context, name string) (string, error) {
-	described, err := store.CheckTable(ctx, s.Tables, name)
+	described, err := table.CheckTable(ctx, s.Tables, name)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,219 @@
+package books
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/tests/harness/full"
+)
+
+// record writes the current results to testdata instead of comparing them: go test -record
+var record = flag.Bool("record", false, "write testdata anew")
+
+// stored is a ledger with the given assets and accounts.
+type stored struct {
+	assets   map[string]client.Asset
+	accounts map[string]client.Account
+}
+
+func (s stored) Asset(_ context.Context, id string) (client.Reply[client.Asset], error) {
+	if a, ok := s.assets[id]; ok {
+		return client.Reply[client.Asset]{Value: a}, nil
+	}
+	return client.Reply[client.Asset]{}, &client.Error{Status: 404, Code: "asset_not_found"}
+}
+
+func (s stored) Account(_ context.Context, id string) (client.Reply[client.Account], error) {
+	if a, ok := s.accounts[id]; ok {
+		return client.Reply[client.Account]{Value: a}, nil
+	}
+	return client.Reply[client.Account]{}, &client.Error{Status: 404, Code: "account_not_found"}
+}
+
+var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// converted returns the result of the conversion of a book as text: its problems, or its notes and lines.
+func converted(t *testing.T, b Book, o Options) string {
+	t.Helper()
+	if o.Ledger == nil {
+		o.Ledger = stored{}
+	}
+	o.Now = now
+	lines, problems, err := b.Lines(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s strings.Builder
+	if len(problems) > 0 {
+		for _, p := range problems {
+			fmt.Fprintln(&s, p)
+		}
+		return s.String()
+	}
+	for _, note := range lines.Notes {
+		fmt.Fprintln(&s, "note:", note)
+	}
+	for i, line := range bytes.Split(bytes.TrimSpace(lines.Text), []byte("\n")) {
+		fmt.Fprintln(&s, lines.Positions[i])
+		fmt.Fprintf(&s, "  %s\n", line)
+	}
+	return s.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *record {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s:\ngot\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// programs has the program and the parser of each format.
+var programs = map[string]struct {
+	program string
+	parse   func([]byte) (Book, error)
+}{
+	"hledger": {"hledger", parseHledger}, "ledger": {"ledger", parseLedger}, "beancount": {"bean-check", parseBeancount},
+}
+
+// The recorded output of the programs is converted to the lines in testdata. If a program is installed, its current
+// output must have the same result.
+func TestConversion(t *testing.T) {
+	for file, format := range map[string]string{
+		"sample.journal": "hledger", "bad.journal": "hledger", "sample.ledger": "ledger", "sample.beancount": "beancount",
+	} {
+		p := programs[format]
+		t.Run(file+" as recorded", func(t *testing.T) {
+			recorded, err := os.ReadFile(filepath.Join("testdata", file+".recorded"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := p.parse(recorded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if format == "hledger" && file == "sample.journal" { // from a second run of hledger
+				b.Declared = []string{"Assets:Bank Account", "Assets:Unused"}
+			}
+			golden(t, file+".lines", converted(t, b, Options{}))
+		})
+		t.Run(file+" by "+p.program, func(t *testing.T) {
+			if _, err := exec.LookPath(p.program); err != nil {
+				full.Without(t, p.program+" is not installed")
+			}
+			b, err := Read(t.Context(), format, "", filepath.Join("testdata", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			here, err := filepath.Abs("testdata")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, file+".lines", strings.ReplaceAll(converted(t, b, Options{}), here+string(filepath.Separator), "testdata/"))
+		})
+	}
+}
+
+// The error for a missing program says how to install it.
+func TestMissingProgram(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for file, wanted := range map[string][]string{
+		"sample.journal":   {"hledger", "apt-get install hledger"},
+		"sample.ledger":    {"ledger", "apt-get install ledger"},
+		"sample.beancount": {"beancount", "pip install beancount"},
+	} {
+		_, err := Read(t.Context(), wanted[0], "", filepath.Join("testdata", file))
+		missing, ok := errors.AsType[*MissingError](err)
+		if !ok || missing.Program != wanted[0] || !strings.Contains(err.Error(), wanted[1]) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// This program is never called for a book, although it may have the name of the program ledger. Another program may be
+// given instead of the first one in PATH.
+func TestOtherProgramOfTheSameName(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := t.TempDir(), t.TempDir()
+	mine, other := filepath.Join(ours, "ledger"), filepath.Join(theirs, "ledger")
+	row := `echo '"b.ledger",1,2,"2024-01-01","2024-01-01","","Lunch","","",false,"a",1,"EUR",1,"EUR","1 EUR"'` + "\n"
+	if err := os.WriteFile(other, []byte("#!/bin/sh\n"+row), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, mine); err != nil {
+		t.Fatal(err)
+	}
+	const list = string(filepath.ListSeparator)
+	for _, c := range []struct{ path, program, wrong string }{
+		{path: ours + list + theirs},
+		{path: ".." + list + ours + list + theirs + list + ours},
+		{path: ours, program: other},
+		{path: ours, wrong: "another program than this one"},
+		{path: theirs, program: mine, wrong: "is this program"},
+		{path: theirs, program: other + "2", wrong: "no such file"},
+	} {
+		t.Setenv("PATH", c.path)
+		b, err := Read(t.Context(), "ledger", c.program, filepath.Join("testdata", "sample.ledger"))
+		if c.wrong == "" && (err != nil || len(b.Transactions) != 1) || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%+v: %v, %v", c, b, err)
+		}
+	}
+}
+
+// Existing assets and accounts keep their scales, limits and states. A book that conflicts with them has problems, and
+// so has one with an id that is wrong or used twice.
+func TestConflictsWithTheLedger(t *testing.T) {
+	posting := func(account string, number string) Posting {
+		n, err := ParseNumber(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Posting{Line: 2, Account: account, Quantity: Amount{n, "EUR"}}
+	}
+	b := Book{Transactions: []Transaction{{Position: Position{"a.journal", 1}, Date: "2024-01-01",
+		Postings: []Posting{posting("limited", "1.25"), posting("frozen", "-1.25")}}}}
+	for _, id := range []string{"a/b", "x", "x"} { // of a transaction, in its tag
+		b.Transactions = append(b.Transactions, Transaction{Position: Position{"a.journal", 3}, Date: "2024-01-02",
+			Postings: []Posting{posting("a", "1"), posting("b", "-1")}, Metadata: []Pair{{TagID, id}}})
+	}
+	got := converted(t, b, Options{Ledger: stored{
+		assets: map[string]client.Asset{"EUR": {ID: "EUR", Scale: 1}},
+		accounts: map[string]client.Account{
+			"limited": {ID: "limited", State: client.StateOpen},
+			"frozen":  {ID: "frozen", State: client.StateFrozen, Overdraft: client.Overdraft{Unlimited: true}},
+		},
+	}})
+	for _, want := range []string{
+		"a.journal:2: 1.25 EUR has more decimals than the 1 of the asset",
+		`a.journal:2: account "limited" already exists in the ledger, with a limit`,
+		`a.journal:2: account "frozen" already exists in the ledger, and is frozen`,
+		`a.journal:3: ledger-id: "a/b" is not an id`, `a.journal:3: ledger-id: "x" is the id of an earlier entry`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing: %s", want, got)
+		}
+	}
+}
