@@ -150,7 +150,7 @@ func (r *request) sameEnd(end events.HoldEnded) *Error {
 	}
 }
 
-// expand returns the draft without legs. decideReversal adds them.
+// expand returns the draft without legs: decideReversal plans them.
 func (r ReverseRequest) expand() draft {
 	return draft{Annotation: r.Annotation, kind: events.KindReversal, reverses: r.Transaction, part: r.Part}
 }
@@ -158,7 +158,7 @@ func (r ReverseRequest) expand() draft {
 // Shape implements Request.
 func (r ReverseRequest) Shape() []FieldError { return r.expand().shape() }
 
-// decideReversal reads the transaction to reverse, and fills in the legs of the reversing transaction. It does not if
+// decideReversal reads the transaction to reverse, and plans the legs of the reversing transaction. It does not if
 // the request's id is among the reversals already.
 //
 // Each number can be written once. Of two concurrent reversals with the same number, the second one is planned again.
@@ -198,11 +198,11 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 		return refused
 	}
 	r.taken, r.after = taken, legs[len(legs)-1].ID
-	r.reversal, r.legs = int64(len(lifecycle.Reversals))+1, nil
+	r.reversal, r.moved = int64(len(lifecycle.Reversals))+1, nil
 	for i, of := range taken {
 		if of != (events.Taken{}) {
 			back := events.Taken{Quantity: of.Quantity.Neg(), Cost: of.Cost.Neg()}
-			r.legs = append(r.legs, legOf(legs[i], back))
+			r.moved = append(r.moved, legOf(legs[i], back))
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ type request struct {
 	refused *Error     // in a batch that is not atomic: the error, if there is no answer
 	ahead   *Lifecycle // of the other transaction, if it was read before the request was planned
 	last    *Lifecycle // of the other transaction, as it was planned from; nil before that
+	late    bool       // a capture was late when it was last attempted: it is an expiry
 	order   []any      // in a batch that is not atomic: see setOrder
 }
 
@@ -75,6 +76,7 @@ func (r *request) learn(stored table.Item) bool {
 // new KSUIDs for it.
 type plan struct {
 	header       events.TransactionPosted // of the transaction, without KSUIDs; or of the hold to end
+	moved        []LegRequest             // by a transaction, without the cash of a settled trade
 	known        *definitions             // of the accounts and assets in the header of a transaction
 	refusedIfNew *Error                   // the refusal if nothing is stored for the request: see decide
 
@@ -83,7 +85,6 @@ type plan struct {
 	after events.KSUID   // of the last leg of that transaction; those that are written are greater
 
 	ended    *events.HoldEnded // the hold's end as planned from; nil if it is open
-	late     bool              // a capture was late when it was last planned: it is an expiry
 	reversal int64             // the number of a reversal: the next one; 0 if another may have it
 	listed   bool              // the request's id is among the reversals: it was posted, or is being committed
 }
@@ -92,6 +93,7 @@ type plan struct {
 // refusal that depends on the time or on other requests is kept in refusedIfNew instead: it does not apply if the
 // request was carried out before. unknown is true if an earlier attempt may still be applied.
 func (r *request) decide(ctx context.Context, l *Ledger, unknown bool) error {
+	r.plan = plan{moved: r.legs}
 	refused := r.rules()
 	switch {
 	case refused != nil:
@@ -101,13 +103,14 @@ func (r *request) decide(ctx context.Context, l *Ledger, unknown bool) error {
 		refused = r.decideReversal(ctx, l)
 	}
 	if refused == nil && !r.endsHold() && !r.listed {
-		known, err := l.definitionsOf(ctx, r.draft)
+		full := r.draft
+		full.legs = r.moved
+		known, err := l.definitionsOf(ctx, full)
 		if err != nil { // not even CodeUnavailable is kept: the header could probably not be read either
 			return err
 		}
-		refused = r.decideHeader(ctx, l, known, unknown)
+		refused = r.decideHeader(ctx, l, full, known, unknown)
 	}
-	r.refusedIfNew = nil
 	switch {
 	case refused == nil:
 		return nil
@@ -126,8 +129,8 @@ var laterRefusals = []Code{
 }
 
 // decideHeader makes the header of a draft that has all its legs, from the definitions that it names.
-func (r *request) decideHeader(ctx context.Context, l *Ledger, known *definitions, unknown bool) *Error {
-	r.known, r.header = known, known.buildTransaction(r.draft)
+func (r *request) decideHeader(ctx context.Context, l *Ledger, full draft, known *definitions, unknown bool) *Error {
+	r.known, r.header = known, known.buildTransaction(full)
 	if hold := r.Hold; hold != nil {
 		var refused *Error
 		if r.header.ExpiresAt, refused = hold.expiry(l.instant()); refused != nil {
