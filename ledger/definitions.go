@@ -53,21 +53,18 @@ func (known *definitions) legs(d draft) []LegRequest {
 
 // definitionsOf returns the definitions that a draft names, and fills the cache of credits for the pairs that it
 // debits. It makes no request if all are cached. Otherwise it makes one request, and a second one for the cash of a
-// settled trade whose currency was not cached. Errors: those of checkNames and lookup.
+// settled trade whose currency was not cached. Names that do not exist are missing. Errors: those of lookup.
 func (l *Ledger) definitionsOf(ctx context.Context, d draft) (*definitions, error) {
 	known, keys := l.cachedDefinitions(d)
 	for range 2 {
 		keys.credits = l.uncachedCredits(d, known)
-		warm := keys.empty()
-		if !warm {
-			if err := l.lookupInto(ctx, keys, known); err != nil {
-				return nil, err
-			}
+		if keys.empty() {
+			break
 		}
-		if refused := known.checkNames(d); refused != nil {
-			return nil, refused
+		if err := l.lookupInto(ctx, keys, known); err != nil {
+			return nil, err
 		}
-		if warm {
+		if known.checkNames(d) != nil { // the request is refused, and needs no credits
 			break
 		}
 		keys = lookupKeys{}

@@ -179,7 +179,7 @@ func unbalanced(legs []LegRequest) *Error {
 		asset          string
 		quantity, cost events.Amount
 	}
-	var all []sums
+	all := make([]sums, 0, 4)
 	for _, leg := range legs {
 		i := slices.IndexFunc(all, func(s sums) bool { return s.asset == leg.Asset })
 		if i < 0 {

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,25 +53,21 @@ func (r CaptureRequest) Shape() []FieldError { return r.expand().shape() }
 // Shape implements Request.
 func (r ReleaseRequest) Shape() []FieldError { return r.expand().shape() }
 
-// decideEnd reads the hold, and plans what its end takes of each leg. Errors that do not depend on the time or on other
-// requests: CodeTransactionNotFound, and those of captured. If a cost is not named, or more is captured than was held,
-// CodeCostRequired or CodeExceedsHold refuses the request unless the hold has ended.
-func (r *request) decideEnd(ctx context.Context, l *Ledger) *Error {
-	lifecycle, err := r.readOther(ctx, l)
-	if err != nil {
-		return asError(err)
-	}
-	hold := lifecycle.Header
-	taken, refused := r.captured(hold)
+// decideEnd plans what the end of a hold takes of each leg. Errors that do not depend on the time or on other requests:
+// those of captured. If a cost is not named, or more is captured than was held, CodeCostRequired or CodeExceedsHold
+// refuses the request unless the hold has ended.
+func (p *plan) decideEnd(d *draft, of *Lifecycle) *Error {
+	hold := of.Header
+	taken, refused := d.captured(hold)
 	if taken == nil {
 		return refused
 	}
 	legs := hold.Legs
-	r.header, r.ended, r.taken, r.after = hold, lifecycle.Ended, taken, legs[len(legs)-1].ID
+	p.header, p.ended, p.taken, p.after = hold, of.Ended, taken, legs[len(legs)-1].ID
 	if refused != nil {
 		return refused
 	}
-	if faults := r.part.exceeding(taken, legs, amountsOf(legs)); faults != nil {
+	if faults := d.part.exceeding(taken, legs, amountsOf(legs)); faults != nil {
 		return refuse(CodeExceedsHold, "More is captured than was held.", faults...)
 	}
 	return nil
@@ -158,32 +153,27 @@ func (r ReverseRequest) expand() draft {
 // Shape implements Request.
 func (r ReverseRequest) Shape() []FieldError { return r.expand().shape() }
 
-// decideReversal reads the transaction to reverse, and plans the legs of the reversing transaction. It does not if
-// the request's id is among the reversals already.
+// decideReversal plans the legs of a reversal. It does not if the request's id is among the reversals already.
 //
 // Each number can be written once. Of two concurrent reversals with the same number, the second one is planned again.
 // So an attempt with an older number never succeeds, and the amounts left to reverse only fall.
-func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
-	lifecycle, err := r.readOther(ctx, l)
-	if err != nil {
-		return asError(err)
-	}
-	if lifecycle.reversedBy(r.ID) {
-		r.listed = true
+func (p *plan) decideReversal(d *draft, lifecycle *Lifecycle) *Error {
+	if lifecycle.reversedBy(d.ID) {
+		p.listed = true
 		return nil
 	}
 	legs := lifecycle.Posted()
-	taken, refused := r.part.takenFrom(lifecycle.Header, legs)
+	taken, refused := d.part.takenFrom(lifecycle.Header, legs)
 	if taken == nil && refused != nil {
 		return refused
 	}
 	if taken != nil && allZero(taken) {
-		return invalidTransaction([]FieldError{{Field: r.part.field(), Rule: "must take something back"}})
+		return invalidTransaction([]FieldError{{Field: d.part.field(), Rule: "must take something back"}})
 	}
 	if legs == nil {
 		return refuse(CodeNothingToReverse, "A hold that was not captured has posted nothing to reverse.")
 	}
-	if of := legs[0].ID.Time(); r.EffectiveAt != nil && r.effective().Before(of) {
+	if of := legs[0].ID.Time(); d.EffectiveAt != nil && d.effective().Before(of) {
 		return invalidRequest(FieldError{Field: Field{Name: "effective_at"},
 			Rule: "must not be before " + events.FormatTime(of) + ", the time of what it reverses"})
 	}
@@ -194,15 +184,15 @@ func (r *request) decideReversal(ctx context.Context, l *Ledger) *Error {
 	if taken == nil {
 		taken = left
 	}
-	if refused := r.part.reversible(lifecycle, taken, left); refused != nil {
+	if refused := d.part.reversible(*lifecycle, taken, left); refused != nil {
 		return refused
 	}
-	r.taken, r.after = taken, legs[len(legs)-1].ID
-	r.reversal, r.moved = int64(len(lifecycle.Reversals))+1, nil
+	p.taken, p.after = taken, legs[len(legs)-1].ID
+	p.reversal, p.moved = int64(len(lifecycle.Reversals))+1, nil
 	for i, of := range taken {
 		if of != (events.Taken{}) {
 			back := events.Taken{Quantity: of.Quantity.Neg(), Cost: of.Cost.Neg()}
-			r.moved = append(r.moved, legOf(legs[i], back))
+			p.moved = append(p.moved, legOf(legs[i], back))
 		}
 	}
 	return nil

@@ -108,11 +108,20 @@ func (l *Ledger) Transaction(ctx context.Context, id string) (events.Transaction
 
 // Lifecycle reads a transaction with its end and its reversals, strongly consistent, in one request for each megabyte.
 // Errors: CodeTransactionNotFound, CodeThrottled, CodeUnavailable.
-func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle, _ error) {
+func (l *Ledger) Lifecycle(ctx context.Context, id string) (Lifecycle, error) {
+	lifecycle, err := l.readLifecycle(ctx, id)
+	if err == nil && lifecycle.Header.ID == "" {
+		err = TransactionNotFound()
+	}
+	return lifecycle, err
+}
+
+// readLifecycle is Lifecycle, without an error if there is no such transaction.
+func (l *Ledger) readLifecycle(ctx context.Context, id string) (lifecycle Lifecycle, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	if !events.ValidID(id) {
-		return Lifecycle{}, TransactionNotFound()
+		return Lifecycle{}, nil
 	}
 	q := table.Query{
 		Partition: table.Transaction.PK(id), Within: table.LifecycleRange(), Consistency: table.Strong,
@@ -121,7 +130,7 @@ func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle,
 		return Lifecycle{}, err
 	}
 	if lifecycle.Header.ID == "" { // the end and the reversals may be visible before the header
-		return Lifecycle{}, TransactionNotFound()
+		return Lifecycle{}, nil
 	}
 	return lifecycle, nil
 }

@@ -44,21 +44,6 @@ func (a Annotation) effectiveDateViolation() string {
 // isPast reports whether an effective date is far enough in the past.
 func isPast(effective, now time.Time) bool { return now.Sub(effective) >= EffectiveAge }
 
-// checkEffectiveDate checks that the requested effective date is far enough in the past. It depends on the clock, so
-// its refusal does not apply to a request that was posted before. Errors: CodeInvalidRequest, CodeUnavailable.
-func (l *Ledger) checkEffectiveDate(ctx context.Context, a Annotation) *Error {
-	if a.EffectiveAt == nil {
-		return nil
-	}
-	if !isPast(a.effective(), l.instant()) {
-		if _, err := l.checkClock(ctx, ""); err != nil { // the date may be old enough by a correct clock
-			return asError(err)
-		}
-		return invalidRequest(FieldError{Field: Field{Name: "effective_at"}, Rule: rulePast})
-	}
-	return nil
-}
-
 // backdate mints the KSUIDs of a header for its effective date, and sets its recording time. They are greater than
 // after, which has no later time. Errors: those of mint.
 func (l *Ledger) backdate(
@@ -70,7 +55,7 @@ func (l *Ledger) backdate(
 	}
 	header.RecordedAt = l.instant()
 	ids, err := l.minter.MintAt(effective, len(header.Legs), after)
-	if err != nil || !isPast(effective, header.RecordedAt) { // the clock went back after checkEffectiveDate
+	if err != nil || !isPast(effective, header.RecordedAt) { // the clock went back after the decision
 		return l.clockError(ctx, "no KSUID can be minted", header.RecordedAt, db, err)
 	}
 	for i := range header.Legs {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -26,9 +25,9 @@ type request struct {
 	order   []any      // in a batch that is not atomic: see setOrder
 }
 
-// readOther reads the transaction that the request ends or reverses. Of one that it has read before, or that this
-// process has reversed before, it reads only the reversals since: nothing else changes of a transaction that has posted
-// its legs.
+// readOther reads the transaction that the request ends or reverses; it has no header if there is none. Of one that it
+// has read before, or that this process has reversed before, it reads only the reversals since: nothing else changes of
+// a transaction that has posted its legs.
 func (r *request) readOther(ctx context.Context, l *Ledger) (Lifecycle, error) {
 	if r.last == nil && r.ahead == nil && r.isReversal() {
 		if known, ok := l.reversed.get(r.reverses); ok {
@@ -43,10 +42,10 @@ func (r *request) readOther(ctx context.Context, l *Ledger) (Lifecycle, error) {
 		err = l.addReversals(ctx, r.last)
 	default:
 		var read Lifecycle
-		read, err = l.Lifecycle(ctx, r.other())
+		read, err = l.readLifecycle(ctx, r.other())
 		r.last = &read
 	}
-	if err != nil {
+	if err != nil || r.last.Header.ID == "" {
 		r.last = nil
 		return Lifecycle{}, err
 	}
@@ -54,6 +53,61 @@ func (r *request) readOther(ctx context.Context, l *Ledger) (Lifecycle, error) {
 		l.remember(*r.last)
 	}
 	return *r.last, nil
+}
+
+// decide plans what the request writes. It decides, reads the one thing that the decision needs, and decides again. An
+// error refuses the request, whether it was carried out before or not. A refusal that depends on the time or on other
+// requests is kept in refusedIfNew instead: it does not apply if the request was carried out before. unknown is true if
+// an earlier attempt may still be applied.
+func (r *request) decide(ctx context.Context, l *Ledger, unknown bool) error {
+	k := facts{unknown: unknown}
+	for {
+		k.now = l.instant()
+		var missing need
+		var refused *Error
+		if r.plan, missing, refused = decide(&r.draft, &k); missing.what != needNothing {
+			err := r.read(ctx, l, missing, &k)
+			switch {
+			case err == nil:
+				continue
+			case missing.what == needNames: // not even CodeUnavailable is kept: the header could probably not be read
+				return err
+			}
+			refused = asError(err)
+		}
+		switch {
+		case refused == nil:
+			return nil
+		case slices.Contains(laterRefusals, refused.Code):
+			r.refusedIfNew = refused
+			return nil
+		}
+		return refused
+	}
+}
+
+// read adds what a decision needs to its facts.
+func (r *request) read(ctx context.Context, l *Ledger, missing need, k *facts) error {
+	switch missing.what {
+	case needOther:
+		other, err := r.readOther(ctx, l)
+		k.other = &other
+		return err
+	case needAccounts:
+		found, err := l.lookup(ctx, lookupKeys{accounts: missing.accounts})
+		anew := found.definitions
+		k.anew = &anew
+		return err
+	case needClock: // the caller read the store's clock just before
+		_, err := l.checkClock(ctx, "")
+		k.sound = true
+		return err
+	}
+	d := r.draft
+	d.legs = r.moved
+	names, err := l.definitionsOf(ctx, d)
+	k.names = names
+	return err
 }
 
 // learn adds the reversal that has the number of this one, as the store returned it when it refused the number. Numbers
@@ -70,103 +124,6 @@ func (r *request) learn(stored table.Item) bool {
 	known.Reversals = append(slices.Clip(known.Reversals), e)
 	r.ahead = &known
 	return true
-}
-
-// plan is what a request writes, as decided from what was read: a transaction, or the end of a hold. Each attempt mints
-// new KSUIDs for it.
-type plan struct {
-	header       events.TransactionPosted // of the transaction, without KSUIDs; or of the hold to end
-	moved        []LegRequest             // by a transaction, without the cash of a settled trade
-	known        *definitions             // of the accounts and assets in the header of a transaction
-	refusedIfNew *Error                   // the refusal if nothing is stored for the request: see decide
-
-	// Of a reversal and of the end of a hold:
-	taken []events.Taken // what is reversed of each leg of the other transaction, or captured of the hold
-	after events.KSUID   // of the last leg of that transaction; those that are written are greater
-
-	ended    *events.HoldEnded // the hold's end as planned from; nil if it is open
-	reversal int64             // the number of a reversal: the next one; 0 if another may have it
-	listed   bool              // the request's id is among the reversals: it was posted, or is being committed
-}
-
-// decide plans what the request writes. An error refuses the request, whether it was carried out before or not. A
-// refusal that depends on the time or on other requests is kept in refusedIfNew instead: it does not apply if the
-// request was carried out before. unknown is true if an earlier attempt may still be applied.
-func (r *request) decide(ctx context.Context, l *Ledger, unknown bool) error {
-	r.plan = plan{moved: r.legs}
-	refused := r.rules()
-	switch {
-	case refused != nil:
-	case r.endsHold():
-		refused = r.decideEnd(ctx, l)
-	case r.isReversal():
-		refused = r.decideReversal(ctx, l)
-	}
-	if refused == nil && !r.endsHold() && !r.listed {
-		full := r.draft
-		full.legs = r.moved
-		known, err := l.definitionsOf(ctx, full)
-		if err != nil { // not even CodeUnavailable is kept: the header could probably not be read either
-			return err
-		}
-		refused = r.decideHeader(ctx, l, full, known, unknown)
-	}
-	switch {
-	case refused == nil:
-		return nil
-	case slices.Contains(laterRefusals, refused.Code):
-		r.refusedIfNew = refused
-		return nil
-	}
-	return refused
-}
-
-// laterRefusals are codes of a request that may have been accepted at an earlier time.
-var laterRefusals = []Code{
-	CodeInvalidRequest, CodeNothingToReverse, CodeExceedsReversible, CodeExceedsHold, CodeCostRequired,
-	CodeUnavailable,
-	CodeAccountFrozen, CodeAccountClosed,
-}
-
-// decideHeader makes the header of a draft that has all its legs, from the definitions that it names.
-func (r *request) decideHeader(ctx context.Context, l *Ledger, full draft, known *definitions, unknown bool) *Error {
-	r.known, r.header = known, known.buildTransaction(full)
-	if hold := r.Hold; hold != nil {
-		var refused *Error
-		if r.header.ExpiresAt, refused = hold.expiry(l.instant()); refused != nil {
-			return refused
-		}
-	}
-	if refused := l.checkEffectiveDate(ctx, r.Annotation); refused != nil {
-		return refused
-	}
-	if unknown { // the attempt may still be applied, so no account state proves a refusal
-		return nil
-	}
-	return r.checkStates(ctx, l)
-}
-
-// buildTransaction returns the transaction of a draft, without KSUIDs. The draft must have passed shape, rules and
-// checkNames.
-func (known *definitions) buildTransaction(d draft) events.TransactionPosted {
-	legs := known.legs(d)
-	t := events.TransactionPosted{
-		ID:          d.ID,
-		Kind:        d.kind,
-		Description: d.Description,
-		Metadata:    maps.Clone(d.Metadata),
-		Legs:        make([]events.Leg, len(legs)),
-		Fingerprint: fingerprint(d),
-		Actor:       d.Actor,
-		Reverses:    d.reverses,
-	}
-	if t.Metadata == nil {
-		t.Metadata = map[string]string{}
-	}
-	for i, leg := range legs {
-		t.Legs[i] = events.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}
-	}
-	return t
 }
 
 // eventCount returns how many events the request writes beside its postings.
@@ -313,70 +270,4 @@ func (r *request) inBatch(err error) *Error {
 		named.Fields[i].Field.Request = r.number
 	}
 	return &named
-}
-
-// allows reports whether an account's state allows a leg of a transaction. A frozen account is not debited: it gives
-// no quantity, and no cost alone. A closed one gets nothing, but a reversal may debit it, and correct a cost alone.
-func (a Account) allows(leg events.Leg, isReversal bool) bool {
-	switch a.State {
-	case events.StateFrozen:
-		return leg.Quantity.Sign() > 0 || leg.Quantity.IsZero() && leg.Cost.Sign() >= 0
-	case events.StateClosed:
-		return isReversal && leg.Quantity.Sign() <= 0
-	}
-	return true
-}
-
-// allowsDebit reports whether an account's state allows that a quantity is taken from it.
-func allowsDebit(a Account, isReversal bool) bool {
-	return a.allows(events.Leg{Quantity: events.NewAmount(-1)}, isReversal)
-}
-
-// checkStates checks the account states that no guard checks. Errors: CodeAccountClosed for a credit; CodeAccountClosed
-// and CodeAccountFrozen for a debit of an account without a limit, and for a cost alone that an account gives. It uses
-// cached accounts, which may be as old as creditAge and debitAge, but reads those that give a cost alone, because no
-// guard of theirs would refuse it. It also reads an account again before it refuses a debit, because a freeze may have
-// ended. Its errors refuse this request only: another request with the same id may be in flight, and be posted.
-func (r *request) checkStates(ctx context.Context, l *Ledger) *Error {
-	hasGuard := func(leg events.Leg) bool {
-		return leg.Quantity.Sign() < 0 && !r.known.account(leg.Account).Overdraft.Unlimited
-	}
-	var anew lookupKeys
-	for _, leg := range r.header.Legs {
-		isCost := leg.Quantity.IsZero() && leg.Cost.Sign() < 0
-		isDebit := leg.Quantity.Sign() < 0 && !r.known.account(leg.Account).allows(leg, r.isReversal())
-		if isCost || isDebit && !hasGuard(leg) {
-			anew.accounts = append(anew.accounts, leg.Account)
-		}
-	}
-	var found lookupResult
-	if anew.accounts != nil {
-		var err error
-		if found, err = l.lookup(ctx, anew); err != nil {
-			return asError(err)
-		}
-	}
-	for _, leg := range r.header.Legs {
-		a := r.known.account(leg.Account)
-		if now := found.account(leg.Account); now != nil {
-			a = now
-		}
-		if !hasGuard(leg) && !a.allows(leg, r.isReversal()) {
-			return stateError(r.draft, *a)
-		}
-	}
-	return nil
-}
-
-// stateError is the error of a transaction that the state of an account forbids. Its Fields are those with the account.
-func stateError(d draft, a Account) *Error {
-	code, is, rule := CodeAccountFrozen, " is frozen: it cannot be debited.", "names a frozen account"
-	if a.State == events.StateClosed {
-		code, is, rule = CodeAccountClosed, " is closed.", "names a closed account"
-	}
-	e := refuse(code, "The account "+a.ID+is)
-	if e.Account = a.ID; !d.isReversal() { // its request has no accounts
-		e.Fields = d.accountFields(func(id string) bool { return id == a.ID }, rule)
-	}
-	return e
 }
