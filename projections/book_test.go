@@ -10,7 +10,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
@@ -36,7 +36,7 @@ func (b *book) on(t table.Table) {
 	pause := func(ctx context.Context, _ int) error { b.pauses++; return ctx.Err() }
 	b.Projector = projections.NewProjector(t, b.Clock, log)
 	b.Projector.Pause(pause)
-	b.Projector.RepairWith(repair.NewRebuilder(t, b.Clock, log))
+	b.Projector.RepairWith(rebuild.NewRebuilder(t, b.Clock, log))
 	b.Reader = projections.NewReader(t, log)
 	b.Reader.Pause(pause)
 }

@@ -15,7 +15,7 @@ import (
 	"ledger.example/internal/table"
 	"ledger.example/internal/table/tabletest"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
@@ -30,9 +30,9 @@ func TestViewIsAdded(t *testing.T) {
 	}
 	rebuild := func(dry, behind bool, want int) {
 		t.Helper()
-		var found []repair.Difference
-		r := repair.NewRebuilder(b.Table, b.Clock, nil)
-		b.Must(r.Account(t.Context(), repair.Scope{Account: "jane", DryRun: dry}, func(r repair.Report) {
+		var found []rebuild.Difference
+		r := rebuild.NewRebuilder(b.Table, b.Clock, nil)
+		b.Must(r.Account(t.Context(), rebuild.Scope{Account: "jane", DryRun: dry}, func(r rebuild.Report) {
 			b.Must(r.Err)
 			found = append(found, r.Differences...)
 		}))

@@ -16,8 +16,9 @@ import (
 
 	"ledger.example/internal/table"
 	"ledger.example/internal/watch/redrive"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 )
 
 // rebuildRate is the default of --rate, in items a second. For ordinary postings it is about 400 read units a second, a
@@ -28,10 +29,10 @@ const rebuildRate = 5000
 var errStray = errors.New("that should not exist")
 
 // rebuildCommand is `ledger rebuild`. It needs the permission to put items, but not to delete them. Package
-// projections/repair implements it.
+// internal/watch/repair implements it.
 func (env *environment) rebuildCommand() *cobra.Command {
 	var o operator
-	var scope repair.Scope
+	var scope rebuild.Scope
 	var config repair.Config
 	cmd := &cobra.Command{
 		Use:  "rebuild",
@@ -75,12 +76,12 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	config.Append = projections.NewLister(config.Table, keys, nil, config.Log).Append
 	dryRun := config.Scope.DryRun
 	// Calls of Report never overlap. Wrong items are data, for standard output. Problems are messages.
-	config.Report = func(r repair.Report) {
-		countsMore := slices.ContainsFunc(r.Differences, func(d repair.Difference) bool { return d.CountsMore })
+	config.Report = func(r rebuild.Report) {
+		countsMore := slices.ContainsFunc(r.Differences, func(d rebuild.Difference) bool { return d.CountsMore })
 		switch {
-		case errors.Is(r.Err, repair.ErrCountsMore), countsMore && (dryRun || r.Err != nil):
+		case errors.Is(r.Err, rebuild.ErrCountsMore), countsMore && (dryRun || r.Err != nil):
 			env.say(printable(fmt.Sprintf("%s: %v; find the cause before you rebuild, see docs/operations.md#audit",
-				reportName(r), repair.ErrCountsMore)))
+				reportName(r), rebuild.ErrCountsMore)))
 		case r.Err != nil:
 			env.say(printable(fmt.Sprintf("%s: %v", reportName(r), r.Err)))
 		}
@@ -146,7 +147,7 @@ func figuresOf(views map[string]int64) (figures []any) {
 
 // reportName names the subject of a report: an account, a group, a membership of either, a balance, a place in a group,
 // another view of an account, or the lists.
-func reportName(p repair.Report) string {
+func reportName(p rebuild.Report) string {
 	switch {
 	case p.Asset != "":
 		return fmt.Sprintf("account %s, asset %s", p.Account, p.Asset)
@@ -169,17 +170,17 @@ func reportName(p repair.Report) string {
 // differenceJSON is an item that was wrong, with its two keys, as one line of JSON. Either Stray says why a rebuild
 // cannot repair it, or the other fields say what was wrong. Mended is false in a dry run.
 type differenceJSON struct {
-	PK     string         `json:"pk"`
-	SK     string         `json:"sk"`
-	Absent bool           `json:"absent,omitempty"`
-	Fault  string         `json:"fault,omitempty"`
-	Fields []repair.Field `json:"fields,omitempty"`
-	Stray  string         `json:"stray,omitempty"`
-	Mended bool           `json:"mended"`
+	PK     string          `json:"pk"`
+	SK     string          `json:"sk"`
+	Absent bool            `json:"absent,omitempty"`
+	Fault  string          `json:"fault,omitempty"`
+	Fields []rebuild.Field `json:"fields,omitempty"`
+	Stray  string          `json:"stray,omitempty"`
+	Mended bool            `json:"mended"`
 }
 
 // printReported prints the wrong items, one on each line. A write error is returned by a later flush of env.out.
-func (env *environment) printReported(p repair.Report, dryRun bool) {
+func (env *environment) printReported(p rebuild.Report, dryRun bool) {
 	for _, d := range p.Differences {
 		if d.Behind {
 			continue

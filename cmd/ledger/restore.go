@@ -15,8 +15,9 @@ import (
 
 	"ledger.example/internal/retry"
 	"ledger.example/internal/watch/audit"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/internal/watch/restore"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 )
 
 // restorePause is the wait between two looks at a table that is being restored, which takes minutes to hours. Tests
@@ -205,7 +206,7 @@ func (env *environment) rebuildRestored(ctx context.Context, o restoring, report
 		return err
 	}
 	err := env.rebuild(ctx, o.operator, repair.Config{
-		Scope: repair.Scope{DropMissing: !report.Rebuildable()}, Rate: rebuildRate,
+		Scope: rebuild.Scope{DropMissing: !report.Rebuildable()}, Rate: rebuildRate,
 	})
 	if errors.Is(err, errStray) { // such as a balance without postings: the audit says whether that matters
 		return nil

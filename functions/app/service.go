@@ -24,7 +24,7 @@ import (
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 )
 
 // Config configures a Service. Client, Table and Caller are required.
@@ -68,7 +68,7 @@ func New(c Config) (*Service, error) {
 	t := table.NewTable(c.Client, c.Table)
 	reader := projections.NewReader(t, c.Log)
 	projector := projections.NewProjector(t, nil, c.Log)
-	projector.RepairWith(repair.NewRebuilder(t, nil, c.Log))
+	projector.RepairWith(rebuild.NewRebuilder(t, nil, c.Log))
 	return &Service{
 		config: c,
 		ledger: ledger.New(ledger.Config{

@@ -42,67 +42,84 @@ const (
 	testsImportAll             // its tests may import everything of this module
 )
 
-// backend has the packages that run in Lambda, and everything has all packages of this module.
-const (
-	backend    = "events ledger projections projections/* functions/* functions/access internal/spreadsheet internal/table internal/retry client internal/forward"
-	everything = ". client client/* internal/* cmd/* tests/* " + backend
-)
+// everything has all packages of this module.
+const everything = ". events client client/* ledger projections projections/* functions/* internal/* cmd/* tests/*"
 
-// importRules allow imports. All others are errors, and so are folders without a rule.
+// importRules allow imports. All others are errors, and so are folders without a rule. They stand from the ground up: a
+// folder imports only folders of rules above its own.
 var importRules = []importRule{
 	{".", "", pure}, // only embeds template.yaml and watch.yaml
 	{"events", "", pure},
 	{"events/*", "events", pure},
-	// The write side and the read side do not import each other.
-	{"ledger", "events internal/table internal/retry", testsImportAll},
-	{"projections", "events internal/table internal/retry", testsImportAll},
-	{"projections/viewstest", everything, sdk}, // for tests
-	// Repairs run from a command, not in the functions.
-	{"projections/repair", "events projections internal/table internal/retry", pure},
-	{"internal/watch/redrive", "events projections projections/repair internal/table internal/retry", pure},
-	{"functions/*", "functions/api functions/app", sdk}, // main packages
-	{"functions/forwarder", "client functions/api functions/app internal/forward", sdk | testsImportAll},
-	{"functions/api", "client events ledger projections functions/access internal/spreadsheet internal/table", sdk | testsImportAll},
-	{"functions/api/*", "", sdk},
-	{"functions/stream", "events projections internal/table", sdk},
-	{"functions/stream/*", "functions/stream internal/table", sdk},
-	{"functions/app", backend, sdk},
-	{"functions/metrics", "", sdk},
-	{"functions/metrics/*", "functions/metrics", pure},
-	{"functions/access", "events", pure},
+
+	// What several rooms use.
 	{"internal/retry", "", pure},
+	{"internal/durable", "", pure},
 	{"internal/table", "events internal/retry", sdk},
 	{"internal/table/*", "events internal/table", sdk},
-	{"internal/watch/audit", "internal/table", sdk | alone}, // only its layout: see TestAuditSharesOnlyTheLayout
-	{"internal/watch/proof", "", pure},                      // auditors check proofs with it, without the ledger
-	{"internal/watch/digest", "events projections internal/durable internal/watch/proof internal/table", testsImportAll},
-	{"internal/durable", "", pure},
-	{"internal/forward", "client events internal/durable internal/table", testsImportAll},
-	{"internal/watch/restore", "internal/table", sdk},
-	{"internal/desk/importer", "client events", pure},
-	{"internal/desk/books", "client events", pure},
-	{"internal/desk/export", "client events internal/desk/books internal/durable internal/desk/units", pure},
-	{"internal/desk/units", "client events", pure},
-	{"internal/desk/trial", "client events internal/spreadsheet internal/desk/units", pure},
-	{"internal/spreadsheet", "client events", pure},
-	{"internal/desk/console", "client events internal/desk/days internal/spreadsheet internal/desk/trial internal/desk/units", pure},
-	{"internal/desk/days", "", pure},
-	{"cmd/ledger-bench/bench", everything, sdk},
-	{"cmd/ledger-bench/meter", "internal/table", sdk | testsImportAll},
-	{"internal/local/stack", "functions/api internal/table internal/retry internal/local/*", sdk},
-	{"internal/local/*", ". internal/table internal/retry internal/local/*", sdk | testsImportAll},
 	{"client", "events internal/retry", alone | testsImportAll},
 	{"client/*", "", sdk | testsImportAll},
+	{"internal/spreadsheet", "client events", pure},
+	{"internal/forward", "client events internal/durable internal/table", testsImportAll},
+
+	// The core: the write side and the read side do not import each other.
+	{"ledger", "events internal/table internal/retry", testsImportAll},
+	{"projections", "events internal/table internal/retry", testsImportAll},
+	{"projections/rebuild", "events projections internal/table internal/retry", pure},
+
+	// The first wing, which runs in Lambda. No wing imports another.
+	{"functions/access", "events", pure},
+	{"functions/api", "client events ledger projections functions/access internal/spreadsheet internal/table", sdk | testsImportAll},
+	{"functions/api/*", "", sdk},
+	{"functions/metrics", "", sdk},
+	{"functions/metrics/*", "functions/metrics", pure},
+	{"functions/stream", "events projections internal/table", sdk},
+	{"functions/stream/*", "functions/stream internal/table", sdk},
+	{"functions/app", "client events ledger projections projections/rebuild functions/* internal/forward internal/retry internal/table", sdk},
+	{"functions/*", "functions/api functions/app", sdk}, // main packages
+	{"functions/forwarder", "client functions/api functions/app internal/forward", sdk | testsImportAll},
+
+	// The second wing, which people use, speaks HTTP only.
+	{"internal/desk/units", "client events", pure},
+	{"internal/desk/days", "", pure},
+	{"internal/desk/books", "client events", pure},
+	{"internal/desk/importer", "client events", pure},
+	{"internal/desk/trial", "client events internal/spreadsheet internal/desk/units", pure},
+	{"internal/desk/export", "client events internal/desk/books internal/durable internal/desk/units", pure},
+	{"internal/desk/console", "client events internal/desk/days internal/spreadsheet internal/desk/trial internal/desk/units", pure},
+
+	// The third wing, which operators and auditors run, reads the table.
+	{"internal/watch/proof", "", pure},                      // auditors check proofs with it, without the ledger
+	{"internal/watch/audit", "internal/table", sdk | alone}, // only its layout: see TestAuditSharesOnlyTheLayout
+	{"internal/watch/digest", "events projections internal/durable internal/watch/proof internal/table", testsImportAll},
+	{"internal/watch/repair", "events projections projections/rebuild internal/table internal/retry", pure},
+	{"internal/watch/redrive", "events projections projections/rebuild internal/table internal/retry", pure},
+	{"internal/watch/restore", "internal/table", sdk},
+
+	// What stands in for AWS.
+	{"internal/local/pump", "internal/retry", sdk | testsImportAll},
+	{"internal/local/memdb", "internal/table", sdk | testsImportAll},
+	{"internal/local/dynamolocal", ". internal/table internal/retry internal/local/pump", sdk | testsImportAll},
+	{"internal/local/dynamolocal/*", "internal/local/dynamolocal", sdk | testsImportAll},
+	{"internal/local/stack", "functions/api internal/table internal/retry internal/local/*", sdk},
+
+	// Programs, documents and tests.
 	{"cmd/ledger-proof", "events internal/watch/proof", pure},
+	{"cmd/ledger-bench/meter", "internal/table", sdk | testsImportAll},
+	{"cmd/ledger-bench/bench", everything, sdk},
 	{"cmd/*", everything, sdk},
 	{"docs", "", pure},
-	{"docs/generate", everything, sdk},
-	{"tests", everything, sdk},
-	{"tests/*", everything, sdk},
-	{"tests/harness/caller", "internal/table", pure},
-	{"tests/harness/process", "internal/local/dynamolocal", pure},
 	{"tests/harness/full", "", pure},
+	{"tests/harness/openapi", "", pure},
+	{"tests/harness/fault", "", sdk},
+	{"tests/harness/caller", "internal/table", pure},
 	{"tests/harness/books", "tests/harness/caller", pure},
+	{"tests/harness/process", "internal/local/dynamolocal", pure},
+	{"tests/harness/setup", everything, sdk},
+	{"tests/harness/system", everything, sdk},
+	{"projections/viewstest", everything, sdk}, // for tests
+	{"docs/generate", everything, sdk},
+	{"tests/*", everything, sdk},
 }
 
 // domainFolders are the folders of the domain, in which floating point is forbidden.
@@ -172,6 +189,37 @@ func importRuleOf(folder string) (r importRule, found bool) {
 	return r, found
 }
 
+// heightOf is the place of a rule among all rules.
+func heightOf(r importRule) int { return slices.Index(importRules, r) }
+
+// Whatever a rule says, no wing imports another, and what people use at the desk reaches the ledger over HTTP only.
+func TestWingsDoNotKnowEachOther(t *testing.T) {
+	wings := []string{"functions", "internal/desk", "internal/watch"}
+	core := []string{"ledger", "projections", "internal/table", "internal/local"}
+	isIn := func(rooms []string, folder string) int {
+		return slices.IndexFunc(rooms, func(room string) bool { return folder == room || strings.HasPrefix(folder, room+"/") })
+	}
+	found := make(map[int]bool)
+	for _, f := range goFiles(t) {
+		wing := isIn(wings, f.folder())
+		if found[wing] = true; wing < 0 || f.test {
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			folder, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), modulePath+"/")
+			other := isIn(wings, folder)
+			if ours && (other >= 0 && other != wing || wings[wing] == "internal/desk" && isIn(core, folder) >= 0) {
+				t.Errorf("%s: %s imports %s", f.at(spec), f.folder(), folder)
+			}
+		}
+	}
+	for wing, name := range wings {
+		if !found[wing] {
+			t.Errorf("no file is in the wing %s", name)
+		}
+	}
+}
+
 // Only the forwarder links EventBridge, so that the other functions start as fast as without it. KMS is linked by none.
 func TestImportsPointInwards(t *testing.T) {
 	const service = "github.com/aws/aws-sdk-go-v2/service/"
@@ -202,8 +250,11 @@ func TestImportsPointInwards(t *testing.T) {
 				continue
 			}
 			folder = path.Clean(folder)
-			if !mayImport(s, allowed, folder) {
+			switch of, ok := importRuleOf(folder); {
+			case !mayImport(s, allowed, folder):
 				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), folder)
+			case !s.test && (!ok || heightOf(of) > heightOf(allowed)):
+				t.Errorf("%s: %s imports %s, which stands above it", s.at(spec), s.folder(), folder)
 			}
 		}
 	}

@@ -14,8 +14,9 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/internal/watch/digest"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 )
 
 // Whoever may write to the table, and computes every checksum anew, is found by a check. What is a harm to readers
@@ -164,7 +165,7 @@ func TestLatePage(t *testing.T) {
 	page.Void = true
 	b.write(page)
 	b.now = b.now.Add(time.Minute)
-	c := repair.Config{Table: b.Table, ListsOnly: true, Report: func(repair.Report) {},
+	c := repair.Config{Table: b.Table, ListsOnly: true, Report: func(rebuild.Report) {},
 		Append: projections.NewLister(b.Table, nil, func() time.Time { return b.now }, nil).Append}
 	b.must(repair.New(c).Run(t.Context()))
 	b.now = b.now.Add(time.Minute)

@@ -8,8 +8,9 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/table"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/tests/harness/system"
 )
 
@@ -53,7 +54,7 @@ func TestItemsOfNewerFormsAreLeftAlone(t *testing.T) {
 
 				v, refused := table.NewTable(s.Client, s.Table), 0
 				run := repair.New(repair.Config{Table: v, Append: projections.NewLister(v, nil, nil, nil).Append,
-					Report: func(r repair.Report) {
+					Report: func(r rebuild.Report) {
 						if errors.Is(r.Err, table.ErrNewerForm) {
 							refused++
 						}

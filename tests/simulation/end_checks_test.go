@@ -12,9 +12,9 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/internal/watch/audit"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
 )
 
 // checkEnd damages some projections, rebuilds them and what the stream lost, retries every request, and audits the

@@ -15,7 +15,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 )
 
 // startOperators starts operators that rebuild projections while everything runs.
@@ -32,8 +32,8 @@ func (h *history) startOperators() {
 // rebuild rebuilds the projections of an account. must: an error fails the history. Before anything was damaged, so does
 // a false alarm: an item that should not exist, or a balance that counts more postings than exist.
 func (h *history) rebuild(ctx context.Context, p *process, account string, must bool) {
-	err := p.rebuilder.Account(ctx, repair.Scope{Account: account, DropMissing: must}, func(part repair.Report) {
-		if !h.damaged && (len(part.Strays) > 0 || errors.Is(part.Err, repair.ErrCountsMore)) {
+	err := p.rebuilder.Account(ctx, rebuild.Scope{Account: account, DropMissing: must}, func(part rebuild.Report) {
+		if !h.damaged && (len(part.Strays) > 0 || errors.Is(part.Err, rebuild.ErrCountsMore)) {
 			h.fail("false alarm of a rebuild: %+v", part)
 		}
 		for range part.Differences {

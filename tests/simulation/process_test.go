@@ -16,7 +16,7 @@ import (
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 )
 
 // Names of processes whose clocks are right and whose requests are fast. They set up a history and check its end.
@@ -41,7 +41,7 @@ type process struct {
 	past      *projections.Past
 	lists     *projections.Lists
 	projector *projections.Projector
-	rebuilder *repair.Rebuilder
+	rebuilder *rebuild.Rebuilder
 	handle    stream.Function
 }
 
@@ -71,7 +71,7 @@ func (h *history) newProcess(name string, n int) *process {
 		}),
 	})
 	p.projector = projections.NewProjector(v, p.clock, log)
-	p.rebuilder = repair.NewRebuilder(v, p.clock, log)
+	p.rebuilder = rebuild.NewRebuilder(v, p.clock, log)
 	p.projector.RepairWith(p.rebuilder)
 	tuning := projections.Tuning{Stretch: h.knobs.stretch, Segments: h.knobs.segments, Unsealed: h.knobs.unsealed}
 	p.projector.Tune(tuning)

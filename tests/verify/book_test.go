@@ -21,9 +21,10 @@ import (
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/table"
 	"ledger.example/internal/watch/audit"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/tests/harness/setup"
 	"ledger.example/tests/harness/system"
 )
@@ -66,7 +67,7 @@ func newBook(t testing.TB) book {
 	w := writer{t, newLedger(client, now)}
 	w.openAccounts()
 	addPage := func() { // to the journal
-		w.check(list(t, client, now, repair.Scope{}, nil))
+		w.check(list(t, client, now, rebuild.Scope{}, nil))
 	}
 	w.postTransactions()
 	addPage()
@@ -106,7 +107,7 @@ func project(t testing.TB, client *dynamodb.Client, p *projections.Projector) {
 var indexed = []string{"order", "by"}
 
 // list builds the lists of transactions and the journal.
-func list(t testing.TB, client *dynamodb.Client, now func() time.Time, scope repair.Scope, report func(repair.Report),
+func list(t testing.TB, client *dynamodb.Client, now func() time.Time, scope rebuild.Scope, report func(rebuild.Report),
 ) error {
 	t.Helper()
 	v := table.NewTable(client, books)

@@ -17,7 +17,7 @@ import (
 	"ledger.example/internal/watch/audit"
 	"ledger.example/ledger"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/tests/harness/full"
 	"ledger.example/tests/harness/system"
 )
@@ -71,7 +71,7 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 	w.open(ledger.OpenAccount{ID: "idle", Overdraft: events.Overdraft{Unlimited: true}})
 	w.change(ledger.ChangeAccount{ID: "idle", State: new(events.StateFrozen)})
 	project(t, client, projections.NewProjector(table.NewTable(client, books), now, nil))
-	if err := list(t, client, now, repair.Scope{}, nil); err != nil {
+	if err := list(t, client, now, rebuild.Scope{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	after = time.Minute // a digest reads behind the clock
@@ -250,7 +250,7 @@ func TestEntryOfAnUnreadableEventStays(t *testing.T) {
 	b.drop(entries[3])
 	client := b.client(t)
 	failed := 0
-	err := list(t, client, nil, repair.Scope{}, func(r repair.Report) {
+	err := list(t, client, nil, rebuild.Scope{}, func(r rebuild.Report) {
 		if r.Err != nil {
 			failed++
 		}

@@ -73,7 +73,7 @@ func TestRebuildKeepsDigests(t *testing.T) {
 				isLost = isLost || b[k] == nil || b[k][table.AttrVoid] != nil || !reflect.DeepEqual(b[k][table.AttrEntries], sound[k][table.AttrEntries])
 			}
 			client := b.client(t)
-			if _, err := rebuild(t, client, true); err != nil {
+			if _, err := rebuildBook(t, client, true); err != nil {
 				t.Fatal(err)
 			}
 			if found := check(client); (found != "") != isLost {

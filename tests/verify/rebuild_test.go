@@ -12,8 +12,9 @@ import (
 
 	"ledger.example/internal/table"
 	"ledger.example/internal/watch/audit"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/tests/harness/full"
 	"ledger.example/tests/harness/system"
 )
@@ -34,15 +35,15 @@ var projectionCodes = []audit.Code{
 	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered,
 }
 
-// rebuild rebuilds the accounts that corruptions alter, a group, and all lists. It returns the number of strays, and
+// rebuildBook rebuilds the accounts that corruptions alter, a group, and all lists. It returns the number of strays, and
 // the error of list.
-func rebuild(t *testing.T, client *dynamodb.Client, dropMissing bool) (strays int, err error) {
+func rebuildBook(t *testing.T, client *dynamodb.Client, dropMissing bool) (strays int, err error) {
 	t.Helper()
-	p := repair.NewRebuilder(table.NewTable(client, books), time.Now, nil)
+	p := rebuild.NewRebuilder(table.NewTable(client, books), time.Now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
-	count := func(part repair.Report) { strays += len(part.Strays) }
+	count := func(part rebuild.Report) { strays += len(part.Strays) }
 	for _, account := range []string{"bank", "jane", "ann", "shop"} {
-		err := p.Account(t.Context(), repair.Scope{Account: account, DropMissing: dropMissing}, count)
+		err := p.Account(t.Context(), rebuild.Scope{Account: account, DropMissing: dropMissing}, count)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func rebuild(t *testing.T, client *dynamodb.Client, dropMissing bool) (strays in
 	if err := p.Group(t.Context(), "desk", false, count); err != nil {
 		t.Fatal(err)
 	}
-	err = list(t, client, time.Now, repair.Scope{DropMissing: dropMissing}, count)
+	err = list(t, client, time.Now, rebuild.Scope{DropMissing: dropMissing}, count)
 	return strays, err
 }
 
@@ -68,11 +69,11 @@ func TestRebuildRepairsProjections(t *testing.T) {
 		client := b.client(t)
 		contents := func() book { return system.Contents(t, client, books) }
 		before := contents()
-		err := list(t, client, time.Now, repair.Scope{DryRun: true}, nil)
+		err := list(t, client, time.Now, rebuild.Scope{DryRun: true}, nil)
 		if err != nil || !reflect.DeepEqual(contents(), before) {
 			wrong += fmt.Sprintln("a dry run writes, or fails:", err)
 		}
-		strays, err := rebuild(t, client, true)
+		strays, err := rebuildBook(t, client, true)
 		if report := verify(t, client, 0); err != nil || !report.Sound() || strays > 0 {
 			wrong += fmt.Sprintf("%v, %d strays, %s\n", err, strays, some(report.Findings))
 		}
@@ -80,7 +81,7 @@ func TestRebuildRepairsProjections(t *testing.T) {
 		if got := mended.listed(); !maps.Equal(got, sound) {
 			wrong += fmt.Sprintf("the journal has %v, want %v\n", got, sound)
 		}
-		if _, err = rebuild(t, client, true); err != nil || !reflect.DeepEqual(contents(), mended) {
+		if _, err = rebuildBook(t, client, true); err != nil || !reflect.DeepEqual(contents(), mended) {
 			wrong += fmt.Sprintln("a second rebuild writes, or fails:", err)
 		}
 		return wrong
@@ -92,9 +93,9 @@ func TestRebuildUnderLoad(t *testing.T) {
 	underLoad(t, copyOfBook(t), func(client *dynamodb.Client, posted func() int64) {
 		v, rebuilds := table.NewTable(client, books), 0
 		for ; !t.Failed() && (posted() < *transactions || rebuilds < 8); rebuilds++ {
-			c := repair.Config{Table: v, Scope: repair.Scope{Account: []string{"ann", "shop"}[rebuilds%2]},
-				Report: func(r repair.Report) {
-					isWrong := func(d repair.Difference) bool { return !d.Behind }
+			c := repair.Config{Table: v, Scope: rebuild.Scope{Account: []string{"ann", "shop"}[rebuilds%2]},
+				Report: func(r rebuild.Report) {
+					isWrong := func(d rebuild.Difference) bool { return !d.Behind }
 					if r.Err != nil || len(r.Strays) > 0 || slices.ContainsFunc(r.Differences, isWrong) {
 						t.Errorf("false alarm: %+v", r)
 					}
@@ -124,7 +125,7 @@ func TestRebuildHidesNoDamageToEvents(t *testing.T) {
 	tryEach(t, all, func(b book, wanted wants) (wrong string) {
 		b.recomputeChecksums() // else checksums would show every corruption
 		client := b.client(t)
-		if _, err := rebuild(t, client, false); err != nil {
+		if _, err := rebuildBook(t, client, false); err != nil {
 			return err.Error()
 		}
 		report, lasting := verify(t, client, 0), 0

@@ -22,7 +22,7 @@ import (
 
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 )
 
 const (
@@ -254,7 +254,7 @@ func (r *Run) project(ctx context.Context, p part) error {
 		overlay = table.NewOverlay(overlay)
 	}
 	projector := projections.NewProjector(overlay, nil, quiet)
-	projector.RepairWith(repair.NewRebuilder(overlay, nil, quiet))
+	projector.RepairWith(rebuild.NewRebuilder(overlay, nil, quiet))
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	projector.Apply(ctx, p.records, func(t projections.Target, first int, wasBehind bool, err error) {

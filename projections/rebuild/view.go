@@ -1,4 +1,4 @@
-package repair
+package rebuild
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func (b *Rebuilder) view(ctx, uncanceled context.Context, owner projections.Targ
 			strays = append(strays, malformed(key))
 		default:
 			t.View = owner.View
-			report(b.item(uncanceled, Report{Target: t}, owner.View, key, nil, drop))
+			report(b.Item(uncanceled, Report{Target: t}, owner.View, key, nil, drop))
 		}
 	}
 	if len(strays) > 0 {
@@ -121,7 +121,7 @@ func (b *Rebuilder) keys(ctx context.Context, owner projections.Target, within t
 	if owner.Group != "" {
 		q.Partition = table.Group.PK(owner.Group)
 	}
-	for item, err := range table.All(ctx, b.retried(), q) {
+	for item, err := range table.All(ctx, b.Retried(), q) {
 		if err != nil {
 			return nil, fmt.Errorf("list keys of %s: %w", q.Partition, err)
 		}
@@ -134,7 +134,7 @@ func (b *Rebuilder) keys(ctx context.Context, owner projections.Target, within t
 // projections.Row.Target share a report.
 func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map[table.Key]bool) (reports []Report) {
 	var rows []projections.Row
-	err := b.retry(ctx, func() (err error) {
+	err := b.Retry(ctx, func() (err error) {
 		rows, err = t.View.Fold(ctx, b.views, t, projections.Seen{})
 		return err
 	})
@@ -148,7 +148,7 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 			reports = append(reports, Report{Target: row.Target})
 		}
 		if of := &reports[len(reports)-1]; of.Err == nil {
-			found := b.item(ctx, Report{}, t.View, key, &row, false)
+			found := b.Item(ctx, Report{}, t.View, key, &row, false)
 			of.Differences, of.Strays = append(of.Differences, found.Differences...), append(of.Strays, found.Strays...)
 			of.Err = found.Err
 		}
@@ -156,7 +156,7 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 	return reports
 }
 
-// item rebuilds the item of key in a view. An item without events becomes View.None, or is a stray. The write is
+// Item rebuilds the item of key in a view. An item without events becomes View.None, or is a stray. The write is
 // conditional on the item being unchanged. An item that shows known, which events made before, is right, and an absent
 // one becomes known. nil: none is known, and the target is that of the stored item. For any other item the events are
 // read after it, so that a newer one is not taken for wrong.
@@ -164,7 +164,7 @@ func (b *Rebuilder) target(ctx context.Context, t projections.Target, judged map
 // While a wrong, too high number was stored, a projector may have skipped an event that was made after the rebuild read
 // the events. So an item that was wrong is rebuilt a second time. Errors in the report: those of table.Table and of
 // View.Fold; table.ErrConflict after too many conflicts.
-func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.View, key table.Key,
+func (b *Rebuilder) Item(ctx context.Context, report Report, view *projections.View, key table.Key,
 	known *projections.Row, drop bool,
 ) Report {
 	before := known // until it does not fit
@@ -178,7 +178,7 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 		switch {
 		case before != nil && item == nil:
 			row = *before
-		case before != nil && differs(item, view.Item(before.Value)) == nil:
+		case before != nil && Differs(item, view.Item(before.Value)) == nil:
 			return nil
 		default:
 			row, err = b.row(ctx, view, key, item, known)
@@ -194,7 +194,7 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 			return fmt.Errorf("read events: %w", err)
 		}
 		becomes := view.Item(row.Value)
-		if item != nil && differs(item, becomes) == nil {
+		if item != nil && Differs(item, becomes) == nil {
 			return nil
 		}
 		d, number, revision, err := compared(view, key, item, row.Value)
@@ -205,7 +205,7 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 			report.Strays = []Stray{{key, view.Orphan}}
 			return nil
 		}
-		d.Behind = !isAbsent && b.isYoung(row.At) &&
+		d.Behind = !isAbsent && b.IsYoung(row.At) &&
 			(item == nil || number > 0 && number < table.Read(becomes).Integer(view.Counter))
 		report.Differences = []Difference{d}
 		if _, err := b.table.Write(ctx, revision.Replace(becomes, view.Counter)); err != nil {
@@ -213,9 +213,9 @@ func (b *Rebuilder) item(ctx context.Context, report Report, view *projections.V
 		}
 		return nil
 	}
-	report.Err = b.retry(ctx, attempt)
+	report.Err = b.Retry(ctx, attempt)
 	if report.Err == nil && len(report.Differences) > 0 && !report.Differences[0].Absent {
-		report.Err = b.retry(ctx, attempt)
+		report.Err = b.Retry(ctx, attempt)
 	}
 	return report
 }
@@ -249,7 +249,7 @@ func (b *Rebuilder) row(ctx context.Context, view *projections.View, key table.K
 func compared(view *projections.View, key table.Key, item table.Item, becomes any) (
 	d Difference, number int64, r projections.Revision, err error,
 ) {
-	found, err := inspect(key, item, view.Form)
+	found, err := Inspect(key, item, view.Form)
 	if err != nil {
 		return d, 0, r, err
 	}
@@ -257,7 +257,7 @@ func compared(view *projections.View, key table.Key, item table.Item, becomes an
 		number = projections.NumberOf(item, view.Counter)
 	}
 	if d = differenceOf(key, found, becomes); item != nil && d.Fault == "" && len(d.Fields) == 0 {
-		d.Fault = differs(item, view.Item(becomes)).Error()
+		d.Fault = Differs(item, view.Item(becomes)).Error()
 	}
 	return d, number, found.Revision, nil
 }

@@ -1,4 +1,4 @@
-package repair
+package rebuild
 
 import (
 	"context"
@@ -23,9 +23,9 @@ type Stored[T any] struct {
 	Revision projections.Revision
 }
 
-// inspect decodes the item of a key, nil if it is absent. It encodes the result again, and reports any difference as a
+// Inspect decodes the item of a key, nil if it is absent. It encodes the result again, and reports any difference as a
 // fault. Error: table.ErrNewerForm.
-func inspect[T any](key table.Key, item table.Item, form projections.Form[T]) (f Stored[T], err error) {
+func Inspect[T any](key table.Key, item table.Item, form projections.Form[T]) (f Stored[T], err error) {
 	f.Value, f.Revision = form.Bare(key, projections.VersionOf(item)), projections.RevisionOf(item, form.Counter)
 	if item == nil {
 		return f, nil
@@ -35,13 +35,13 @@ func inspect[T any](key table.Key, item table.Item, form projections.Form[T]) (f
 	case errors.Is(err, table.ErrNewerForm):
 		return f, err
 	case err == nil:
-		f.Value, f.Fault = value, differs(item, form.Item(value))
+		f.Value, f.Fault = value, Differs(item, form.Item(value))
 	}
 	return f, nil
 }
 
-// differs returns an error that names the attributes in which item differs from wanted, nil if there are none.
-func differs(item, wanted table.Item) error {
+// Differs returns an error that names the attributes in which item differs from wanted, nil if there are none.
+func Differs(item, wanted table.Item) error {
 	all := maps.Clone(wanted)
 	maps.Copy(all, item)
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
@@ -73,11 +73,11 @@ func snapshot[A, B any](ctx context.Context, t table.Table, key table.Key, form 
 	}
 	rest = make([]Stored[B], len(others))
 	for i, other := range others {
-		if rest[i], err = inspect(other, items[i+1], otherForm); err != nil {
+		if rest[i], err = Inspect(other, items[i+1], otherForm); err != nil {
 			return first, nil, at, err
 		}
 	}
-	first, err = inspect(key, items[0], form)
+	first, err = Inspect(key, items[0], form)
 	return first, rest, at, err
 }
 
@@ -205,12 +205,12 @@ func (c chain) strayEnd(end events.KSUID) string {
 // keysOnly projects an item to its key.
 var keysOnly = []string{table.AttrPK, table.AttrSK}
 
-// scan calls each for the pages of a strongly consistent scan of the table. Errors: also those of each.
-func (b *Rebuilder) scan(ctx context.Context, s table.Scan, each func(table.Page) error) error {
+// Scan calls each for the pages of a strongly consistent scan of the table. Errors: also those of each.
+func (b *Rebuilder) Scan(ctx context.Context, s table.Scan, each func(table.Page) error) error {
 	s.Consistency = table.Strong
 	for more := true; more; {
 		var page table.Page
-		err := b.retry(ctx, func() (err error) {
+		err := b.Retry(ctx, func() (err error) {
 			page, err = b.table.Scan(ctx, s)
 			return err
 		})
@@ -227,7 +227,7 @@ func (b *Rebuilder) scan(ctx context.Context, s table.Scan, each func(table.Page
 
 // firstKey returns the first key of a partition within a range. Error: also table.ErrAbsent.
 func (b *Rebuilder) firstKey(ctx context.Context, partition string, within table.Range) (table.Key, error) {
-	item, err := table.First(ctx, b.retried(), table.Query{
+	item, err := table.First(ctx, b.Retried(), table.Query{
 		Partition: partition, Within: within, Consistency: table.Strong, Attributes: keysOnly,
 	})
 	if err != nil {

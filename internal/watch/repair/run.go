@@ -1,8 +1,11 @@
+// Package repair rebuilds the accounts and groups of a table at a limited rate, and then the lists of transactions and
+// the journal, while the ledger serves requests. Package rebuild, of the projections, rebuilds each of them.
 package repair
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -11,9 +14,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ledger.example/events"
 	"ledger.example/internal/retry"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
+	"ledger.example/projections/rebuild"
 )
 
 // accountsAtOnce is how many accounts are rebuilt in parallel. A rebuild mostly waits for the store.
@@ -22,9 +27,9 @@ const accountsAtOnce = 8
 // Config says what a run rebuilds.
 type Config struct {
 	Table table.Table
-	Scope Scope  // an empty Scope.Account: all accounts
-	From  string // with all accounts: the first one, in byte order
-	Rate  int    // maximum items read per second; 0: unlimited
+	Scope rebuild.Scope // an empty Scope.Account: all accounts
+	From  string        // with all accounts: the first one, in byte order
+	Rate  int           // maximum items read per second; 0: unlimited
 
 	// Append appends entries to the journal, in a page that no reader's cursor has passed, like projections.Lister.
 	// With all accounts, the run also rebuilds the lists of transactions and the journal; nil: it does not.
@@ -32,7 +37,7 @@ type Config struct {
 	Indexed   []string // the metadata keys by which transactions are listed
 	ListsOnly bool     // rebuild no accounts
 	// Report is called for each projection that has a problem, never concurrently.
-	Report func(Report)
+	Report func(rebuild.Report)
 	Log    *slog.Logger
 }
 
@@ -56,7 +61,8 @@ type Counts struct {
 // Run rebuilds a table, or an account. It must be run only once.
 type Run struct {
 	Config
-	rebuilder *Rebuilder
+	table     table.Table // with the limited rate
+	rebuilder *rebuild.Rebuilder
 
 	mu       sync.Mutex // also held while Report is called
 	counts   Counts
@@ -66,8 +72,9 @@ type Run struct {
 
 // New returns a run that has not begun.
 func New(c Config) *Run {
+	slow := &paced{Table: c.Table, rate: c.Rate}
 	return &Run{
-		Config: c, rebuilder: NewRebuilder(&paced{Table: c.Table, rate: c.Rate}, nil, c.Log),
+		Config: c, table: slow, rebuilder: rebuild.NewRebuilder(slow, nil, c.Log),
 		counts: Counts{Views: make(map[string]int64)},
 	}
 }
@@ -145,7 +152,7 @@ func (r *Run) count(change func(*Counts)) {
 // list returns the accounts from From on, ascending.
 func (r *Run) list(ctx context.Context) ([]string, error) {
 	known := make(map[string]bool)
-	err := r.rebuilder.scan(ctx, table.Scan{Attributes: keysOnly}, func(p table.Page) error {
+	err := r.rebuilder.Scan(ctx, table.Scan{Attributes: []string{table.AttrPK, table.AttrSK}}, func(p table.Page) error {
 		for _, item := range p.Items {
 			if account, ok := table.Account.Owner(table.ItemKey(item)); ok && account >= r.From {
 				known[account] = true
@@ -166,7 +173,7 @@ func (r *Run) account(ctx context.Context, account string) error {
 	defer stop(nil)
 	scope := r.Scope
 	scope.Account = account
-	err := r.rebuilder.Account(accountCtx, scope, func(report Report) {
+	err := r.rebuilder.Account(accountCtx, scope, func(report rebuild.Report) {
 		if table.IsTableWide(report.Err) {
 			stop(report.Err)
 		}
@@ -178,12 +185,12 @@ func (r *Run) account(ctx context.Context, account string) error {
 	case table.IsTableWide(err), err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		r.report(Report{Target: projections.Target{Account: account}, Err: err})
+		r.report(rebuild.Report{Target: projections.Target{Account: account}, Err: err})
 	}
 	return nil
 }
 
-func (r *Run) report(p Report) {
+func (r *Run) report(p rebuild.Report) {
 	r.count(func(n *Counts) {
 		n.Postings += p.Postings
 		n.Strays += int64(len(p.Strays))
@@ -206,7 +213,7 @@ func (r *Run) report(p Report) {
 		if p.Err != nil {
 			n.Failed++
 		}
-		if r.Report != nil && (p.Err != nil || len(p.Strays) > 0 || !allBehind(p.Differences)) {
+		if r.Report != nil && (p.Err != nil || len(p.Strays) > 0 || !rebuild.AllBehind(p.Differences)) {
 			r.Report(p)
 		}
 	})
@@ -216,6 +223,35 @@ func (r *Run) report(p Report) {
 func (r *Run) FoundNothing() bool {
 	n := r.Counts()
 	return r.Scope.Account != "" && len(n.Views) == 0 && n.Postings+n.Different+n.Behind+n.Strays+n.Failed == 0
+}
+
+const groupsPage = 1000
+
+// groups rebuilds the memberships of all groups, one group after the other. The list of groups is eventually
+// consistent. Error: that of ctx, or of listing groups.
+func (r *Run) groups(ctx context.Context) error {
+	lists := projections.NewLists(r.table)
+	for s, more := (projections.Slice{Limit: groupsPage}), true; more; {
+		var page projections.Page[events.GroupRegistered]
+		err := r.rebuilder.Retry(ctx, func() (err error) {
+			page, err = lists.Groups(ctx, "", s)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("list groups: %w", err)
+		}
+		s.After, more = page.Next, page.Next != ""
+		for _, group := range page.Items {
+			err := r.rebuilder.Group(ctx, group.ID, r.Scope.DryRun, r.report)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return ctx.Err()
+			case err != nil:
+				r.report(rebuild.Report{Target: projections.Target{Group: group.ID}, Err: err})
+			}
+		}
+	}
+	return nil
 }
 
 // paced is a table.Table with a rate limit for reading postings and the journal, for scans, and for reads of many keys.

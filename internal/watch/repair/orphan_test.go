@@ -9,8 +9,9 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/table"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
@@ -37,9 +38,9 @@ func (b *book) putEntry(key table.Key, h projections.Hold) {
 }
 
 // rebuildAll rebuilds bank's projections and all lists. It returns the keys of strays and of differences.
-func (b *book) rebuildAll(t table.Table, scope repair.Scope) (strays, different []table.Key) {
+func (b *book) rebuildAll(t table.Table, scope rebuild.Scope) (strays, different []table.Key) {
 	b.Helper()
-	add := func(r repair.Report) {
+	add := func(r rebuild.Report) {
 		b.Must(r.Err)
 		for _, s := range r.Strays {
 			strays = append(strays, s.Key)
@@ -65,18 +66,18 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 	h := projections.Hold{Header: viewstest.Held("h1", 1)}
 	b.Place(h.Header)
 	b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
-	b.rebuildAll(b.Table, repair.Scope{}) // lists the transaction
+	b.rebuildAll(b.Table, rebuild.Scope{}) // lists the transaction
 	orphans := b.orphan(h)
 	viewstest.Same(t, "open with an orphan", b.OpenHolds(), []string{"h1", "h1"})
 	for _, c := range []struct {
-		scope             repair.Scope
+		scope             rebuild.Scope
 		strays, different []table.Key
 	}{
-		{repair.Scope{DryRun: true}, orphans, nil},
-		{repair.Scope{}, orphans, nil},
-		{repair.Scope{DryRun: true, DropMissing: true}, nil, orphans},
-		{repair.Scope{DropMissing: true}, nil, orphans},
-		{repair.Scope{}, nil, nil},
+		{rebuild.Scope{DryRun: true}, orphans, nil},
+		{rebuild.Scope{}, orphans, nil},
+		{rebuild.Scope{DryRun: true, DropMissing: true}, nil, orphans},
+		{rebuild.Scope{DropMissing: true}, nil, orphans},
+		{rebuild.Scope{}, nil, nil},
 	} {
 		strays, different := b.rebuildAll(b.Table, c.scope)
 		viewstest.Same(t, "strays", strays, c.strays)
@@ -124,7 +125,7 @@ func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
 			b.Place(h.Header)
 			b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
 		}
-	}}, repair.Scope{DropMissing: true})
+	}}, rebuild.Scope{DropMissing: true})
 	viewstest.Same(t, "open", b.OpenHolds(), []string{"h1"})
 }
 
@@ -142,7 +143,7 @@ func TestWrongListEntryIsReportedOnce(t *testing.T) {
 		}
 	}
 	for _, dry := range []bool{true, false} {
-		_, different := b.rebuildAll(b.Table, repair.Scope{DryRun: dry})
+		_, different := b.rebuildAll(b.Table, rebuild.Scope{DryRun: dry})
 		listed := slices.DeleteFunc(different, func(k table.Key) bool { return !table.Listed.Is(k.SK) })
 		viewstest.Same(t, fmt.Sprint("differences in a dry run: ", dry), len(listed), 8)
 	}

@@ -1,4 +1,4 @@
-package repair
+package rebuild
 
 import (
 	"context"
@@ -59,9 +59,9 @@ func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 			} // an attempt that saved something made progress: it does not count
 		}
 	}
-	r.report.Err = b.retry(ctx, attempt)
-	if r.report.Err == nil && !b.dry && !allBehind(r.report.Differences) {
-		r.report.Err = b.retry(ctx, attempt)
+	r.report.Err = b.Retry(ctx, attempt)
+	if r.report.Err == nil && !b.dry && !AllBehind(r.report.Differences) {
+		r.report.Err = b.Retry(ctx, attempt)
 	}
 	return r.report
 }
@@ -165,7 +165,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	if len(r.pending) == 0 && r.saves == saves {
 		return nil
 	}
-	behind := allBehind(r.pending)
+	behind := AllBehind(r.pending)
 	if err := r.save(ctx, r.balance); !behind || !errors.Is(err, table.ErrConflict) {
 		return err
 	}

@@ -1,4 +1,4 @@
-package repair
+package rebuild
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type Scope struct {
 func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report)) error {
 	account, uncanceled := scope.Account, context.WithoutCancel(ctx)
 	if scope.DryRun {
-		b = b.dryRun()
+		b = b.DryRun()
 	}
 	b = b.recordHolds()
 	assets, strays, err := []string{scope.Asset}, []Stray(nil), error(nil)
@@ -47,7 +47,7 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 		}
 		pair := events.Pair{Account: account, Asset: asset}
 		if !scope.DryRun && !scope.DropMissing {
-			would := b.dryRun().Balance(uncanceled, pair)
+			would := b.DryRun().Balance(uncanceled, pair)
 			if slices.ContainsFunc(would.Differences, func(d Difference) bool { return d.CountsMore }) {
 				would.Differences, would.Err = nil, ErrCountsMore
 			}
@@ -99,7 +99,7 @@ var errMalformedBalance = errors.New("malformed balance")
 // written together with the summary. So if all balances are read at one version of the summary, they must add up to it.
 func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 	report := Report{Target: projections.Target{Account: account}}
-	report.Err = b.retry(ctx, func() error {
+	report.Err = b.Retry(ctx, func() error {
 		found, err := b.storedSummary(ctx, account)
 		if err != nil {
 			return err
@@ -190,36 +190,7 @@ func (b *Rebuilder) storedSummary(ctx context.Context, account string) (Stored[p
 // Group rebuilds the items of a group in all views, and calls report for each. Errors: those of Account.
 func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report func(Report)) error {
 	if dry {
-		b = b.dryRun()
+		b = b.DryRun()
 	}
 	return b.allViews(ctx, context.WithoutCancel(ctx), projections.Target{Group: group}, false, report)
-}
-
-const groupsPage = 1000
-
-// groups rebuilds the memberships of all groups, one group after the other. The list of groups is eventually
-// consistent. Error: that of ctx, or of listing groups.
-func (r *Run) groups(ctx context.Context) error {
-	lists := projections.NewLists(r.rebuilder.table)
-	for s, more := (projections.Slice{Limit: groupsPage}), true; more; {
-		var page projections.Page[events.GroupRegistered]
-		err := r.rebuilder.retry(ctx, func() (err error) {
-			page, err = lists.Groups(ctx, "", s)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("list groups: %w", err)
-		}
-		s.After, more = page.Next, page.Next != ""
-		for _, group := range page.Items {
-			err := r.rebuilder.Group(ctx, group.ID, r.Scope.DryRun, r.report)
-			switch {
-			case err != nil && ctx.Err() != nil:
-				return ctx.Err()
-			case err != nil:
-				r.report(Report{Target: projections.Target{Group: group.ID}, Err: err})
-			}
-		}
-	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
+	"ledger.example/projections/rebuild"
 )
 
 // listParts is how many parts of the table are scanned in parallel.
@@ -23,7 +24,7 @@ const listParts = 4
 // lists rebuilds the lists of transactions and the journal. It keeps a hash of each journal entry in memory: about 20
 // MB for a million entries.
 type lists struct {
-	*Rebuilder
+	*rebuild.Rebuilder
 	run  *Run
 	seed maphash.Seed
 
@@ -54,7 +55,7 @@ func (r *Run) lists(ctx context.Context) error {
 			Types: append(table.JournaledTypes(), table.Listed.Type, table.OpenHold.Type),
 		}
 		running.Go(func() error {
-			return l.scan(runCtx, s, func(p table.Page) error { return l.page(runCtx, p.Items) })
+			return l.Scan(runCtx, s, func(p table.Page) error { return l.page(runCtx, p.Items) })
 		})
 	}
 	if err := running.Wait(); err != nil {
@@ -83,7 +84,7 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 		}
 		e, err := table.DecodeEvent(item)
 		if err != nil {
-			l.run.report(Report{Err: fmt.Errorf("item %s %s: %w", key.PK, key.SK, err)})
+			l.run.report(rebuild.Report{Err: fmt.Errorf("item %s %s: %w", key.PK, key.SK, err)})
 			continue
 		}
 		l.find(projections.EntryOf(e))
@@ -97,7 +98,7 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 	l.run.count(func(n *Counts) { n.Transactions += headers })
 	b := l.Rebuilder
 	if l.run.Scope.DryRun {
-		b = b.dryRun()
+		b = b.DryRun()
 	}
 	if err := l.wanted(ctx, b, wanted); err != nil {
 		return err
@@ -112,11 +113,11 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 }
 
 // wanted rebuilds the entries that headers have in the lists, unless they are stored.
-func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[table.Key]projections.Row) error {
+func (l *lists) wanted(ctx context.Context, b *rebuild.Rebuilder, wanted map[table.Key]projections.Row) error {
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
 		stored := make(map[table.Key]table.Item, len(keys))
-		err := l.retry(ctx, func() error {
-			items, _, err := l.table.BatchGet(ctx, keys, table.Strong)
+		err := l.Retry(ctx, func() error {
+			items, _, err := l.run.table.BatchGet(ctx, keys, table.Strong)
 			for _, item := range items {
 				stored[table.ItemKey(item)] = item
 			}
@@ -127,7 +128,7 @@ func (l *lists) wanted(ctx context.Context, b *Rebuilder, wanted map[table.Key]p
 		}
 		for _, key := range keys {
 			row := wanted[key]
-			if differs(stored[key], row.Value.(table.Item)) == nil {
+			if rebuild.Differs(stored[key], row.Value.(table.Item)) == nil {
 				continue
 			}
 			if err := l.item(ctx, b, projections.Listings, key, &row); err != nil {
@@ -153,7 +154,7 @@ func (l *lists) isWanted(becomes table.Item) bool {
 // stored rebuilds stored items of a view that differ from what entry makes of their transactions. Those that are
 // rebuilt elsewhere are left out. Those of malformed keys are left to the audit. A transaction that cannot be read is
 // reported, and its items stay.
-func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View, items []table.Item,
+func (l *lists) stored(ctx context.Context, b *rebuild.Rebuilder, view *projections.View, items []table.Item,
 	entry func(table.Key, projections.Transaction) table.Item, isElsewhere func(becomes table.Item) bool,
 ) error {
 	for some := range slices.Chunk(items, transactionsAtOnce) {
@@ -164,8 +165,8 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 			}
 		}
 		var found map[string]projections.Transaction
-		err := l.retry(ctx, func() (err error) {
-			found, err = projections.TransactionsByID(ctx, l.table, ids, table.Strong)
+		err := l.Retry(ctx, func() (err error) {
+			found, err = projections.TransactionsByID(ctx, l.run.table, ids, table.Strong)
 			return err
 		})
 		switch {
@@ -179,14 +180,14 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 			}
 			continue
 		case err != nil:
-			l.run.report(Report{Err: err})
+			l.run.report(rebuild.Report{Err: err})
 			continue
 		}
 		for _, item := range some {
 			key := table.ItemKey(item)
 			t, ok := view.Owner(item)
 			becomes := entry(key, found[t.Hold])
-			if !ok || isElsewhere(becomes) || differs(item, becomes) == nil {
+			if !ok || isElsewhere(becomes) || rebuild.Differs(item, becomes) == nil {
 				continue
 			}
 			if err := l.item(ctx, b, view, key, nil); err != nil {
@@ -198,9 +199,9 @@ func (l *lists) stored(ctx context.Context, b *Rebuilder, view *projections.View
 }
 
 // item rebuilds and reports an item. Error: one that ends the run.
-func (l *lists) item(ctx context.Context, b *Rebuilder, view *projections.View, key table.Key, known *projections.Row,
+func (l *lists) item(ctx context.Context, b *rebuild.Rebuilder, view *projections.View, key table.Key, known *projections.Row,
 ) error {
-	report := b.item(ctx, Report{}, view, key, known, l.run.Scope.DropMissing)
+	report := b.Item(ctx, rebuild.Report{}, view, key, known, l.run.Scope.DropMissing)
 	if endsRun(ctx, report.Err) {
 		return report.Err
 	}

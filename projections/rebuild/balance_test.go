@@ -1,9 +1,8 @@
-package repair_test
+package rebuild_test
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
@@ -86,7 +85,7 @@ func TestSegmentWithAnUnsettledEndIsNotKept(t *testing.T) {
 	b.Damage().Segment(forged)
 	report := b.rebuilder.Balance(t.Context(), jane)
 	b.Must(report.Err)
-	want := []repair.Stray{{
+	want := []rebuild.Stray{{
 		Key: table.Segment.Key("jane", "USD", string(ksuid(4000))), Why: "the segment ends after the settled postings",
 	}}
 	viewstest.Same(t, "strays", report.Strays, want)
@@ -194,51 +193,6 @@ func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	viewstest.Same(t, "summary", summary.Assets, 1)
 }
 
-// A balance that counts more postings than exist is rebuilt only with DropMissing. Other wrong balances are rebuilt.
-func TestBalanceThatCountsTooManyPostingsIsNotRebuilt(t *testing.T) {
-	m, accounts := books(t)
-	ran(t, repair.Config{Table: m.Table})
-	head := func(k events.Pair) projections.Fold {
-		b, _, err := m.Balance(t.Context(), k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b.Head
-	}
-	more := events.Pair{Account: accounts[3], Asset: "USD"}
-	wrong := events.Pair{Account: accounts[4], Asset: "USD"}
-	for k, count := range map[events.Pair]int64{more: 4, wrong: 3} {
-		b, _, err := m.Balance(t.Context(), k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Head.Count, b.Head.Credits = count, events.NewAmount(4)
-		m.Damage().Balance(b)
-	}
-	for _, c := range []struct {
-		dry, drop     bool
-		failed, count int64 // count is that of the balance that counts more, after the run
-	}{{true, false, 0, 4}, {false, false, 1, 4}, {false, true, 0, 3}} {
-		reported, refused := 0, 0
-		collectReport := func(p repair.Report) {
-			if slices.ContainsFunc(p.Differences, func(d repair.Difference) bool { return d.CountsMore }) {
-				reported++
-			}
-			if errors.Is(p.Err, repair.ErrCountsMore) {
-				refused++
-			}
-		}
-		scope := repair.Scope{DryRun: c.dry, DropMissing: c.drop}
-		failed := ran(t, repair.Config{Table: m.Table, Report: collectReport, Scope: scope}).Counts().Failed
-		if head(more).Count != c.count || failed != c.failed || int64(refused) != failed || int64(reported) != 1-failed {
-			t.Errorf("%+v: %+v, %d failed, %d reported, %d refused", c, head(more), failed, reported, refused)
-		}
-	}
-	if head(wrong).Credits != events.NewAmount(3) {
-		t.Errorf("another wrong balance was not rebuilt: %+v", head(wrong))
-	}
-}
-
 // A Difference lists the fields that differ, except the key and the version.
 func TestDifferencesNameFields(t *testing.T) {
 	b := segmented(t)
@@ -250,11 +204,11 @@ func TestDifferencesNameFields(t *testing.T) {
 	segment := b.AllSegments(jane)[0]
 	segment.Count, segment.After = 9, ksuid(1)
 	b.Damage().Segment(segment)
-	fields := make(map[string][]repair.Field)
+	fields := make(map[string][]rebuild.Field)
 	for _, d := range b.dry() {
 		fields[d.Key.SK] = d.Fields
 	}
-	viewstest.Same(t, "differences", fields, map[string][]repair.Field{
+	viewstest.Same(t, "differences", fields, map[string][]rebuild.Field{
 		"BALANCE#USD": {
 			{Name: "seal.through", Stored: string(ksuid(1)), Becomes: string(ksuid(40))},
 			{Name: "head.credits", Stored: "-5", Becomes: "20"},

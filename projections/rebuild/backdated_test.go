@@ -1,4 +1,4 @@
-package repair_test
+package rebuild_test
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
 // rebuildBeside rebuilds jane's balance, and calls then once: before the balance is read, or after the first page of
 // postings was.
-func (b *book) rebuildBeside(beforeBalance bool, then func()) repair.Report {
+func (b *book) rebuildBeside(beforeBalance bool, then func()) rebuild.Report {
 	b.Helper()
 	done := false
 	once := func() {
@@ -68,7 +68,7 @@ func TestYoungBackdatedPostingIsNotADifference(t *testing.T) {
 				if n := lost("young"); n > 0 {
 					t.Errorf("%d differences of young postings", n)
 				}
-				b.Time = b.Time.Add(repair.LateFor + time.Second)
+				b.Time = b.Time.Add(rebuild.LateFor + time.Second)
 				b.PostBackdated(jane, at+4) // what is young does not excuse what is not
 				if lost("old") == 0 {
 					t.Error("postings that nobody has counted for LateFor are no difference")
@@ -147,7 +147,7 @@ func (h *beside) step() {
 func (h *beside) project(all bool) {
 	var ids []events.KSUID
 	h.waiting = slices.DeleteFunc(h.waiting, func(u unseen) bool {
-		isDue := all || h.Time.Sub(u.recorded) > repair.LateFor/2 || h.IntN(3) == 0
+		isDue := all || h.Time.Sub(u.recorded) > rebuild.LateFor/2 || h.IntN(3) == 0
 		if isDue {
 			ids = append(ids, u.id)
 		}
@@ -165,7 +165,7 @@ func (h *beside) run(loses bool) {
 	if loses {
 		lost := events.Figures{Quantity: events.NewAmount(large), Backdated: true, RecordedAt: h.Time}
 		h.Must(h.Post(h.Context(), jane, projections.Posting{ID: ksuid(h.unused()), Figures: lost}))
-		for began := h.Time; h.Time.Sub(began) <= repair.LateFor; {
+		for began := h.Time; h.Time.Sub(began) <= rebuild.LateFor; {
 			h.step()
 		}
 	}
@@ -181,8 +181,8 @@ func (h *beside) run(loses bool) {
 		BeforeWrite:   func(int, []table.Write) error { sometimes(); return nil },
 	}, h.Clock, tuning)
 	wrong := 0
-	scope := repair.Scope{Account: "jane", DryRun: loses || h.IntN(2) == 0}
-	h.Must(rebuilder.Account(h.Context(), scope, func(p repair.Report) {
+	scope := rebuild.Scope{Account: "jane", DryRun: loses || h.IntN(2) == 0}
+	h.Must(rebuilder.Account(h.Context(), scope, func(p rebuild.Report) {
 		if p.Err != nil || len(p.Strays) > 0 {
 			h.Errorf("%+v", p)
 		}

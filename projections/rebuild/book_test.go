@@ -1,4 +1,4 @@
-package repair_test
+package rebuild_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
@@ -22,7 +22,7 @@ var (
 // book is a viewstest.Book with a rebuilder.
 type book struct {
 	*viewstest.Book
-	rebuilder *repair.Rebuilder
+	rebuilder *rebuild.Rebuilder
 }
 
 func newBook(t *testing.T) *book {
@@ -40,9 +40,9 @@ func segmented(t *testing.T) *book {
 }
 
 // on returns a projector and a rebuilder on a table.
-func on(t table.Table, clock func() time.Time, tuning projections.Tuning) (*projections.Projector, *repair.Rebuilder) {
+func on(t table.Table, clock func() time.Time, tuning projections.Tuning) (*projections.Projector, *rebuild.Rebuilder) {
 	t = viewstest.Strong(t)
-	p, b := projections.NewProjector(t, clock, quietly), repair.NewRebuilder(t, clock, quietly)
+	p, b := projections.NewProjector(t, clock, quietly), rebuild.NewRebuilder(t, clock, quietly)
 	p.RepairWith(b)
 	p.Tune(tuning)
 	b.Tune(tuning)

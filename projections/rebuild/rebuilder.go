@@ -1,9 +1,6 @@
-// Package repair rebuilds projections from events while the ledger serves requests.
-//
-// A Rebuilder rebuilds one balance, summary, membership or the entries of a hold, or all projections of an account. A
-// Run rebuilds the accounts and groups of a table at a limited rate, and then the lists of transactions and the
-// journal. Package redrive, in a subdirectory, processes dead letters.
-package repair
+// Package rebuild rebuilds projections from events while the ledger serves requests: one balance, summary, membership
+// or the entries of a hold, or all projections of an account. The projector rebuilds lost balances with it.
+package rebuild
 
 import (
 	"cmp"
@@ -55,8 +52,8 @@ func NewRebuilder(t table.Table, now func() time.Time, log *slog.Logger) *Rebuil
 // positive values.
 func (b *Rebuilder) Tune(t projections.Tuning) { b.tuning = t }
 
-// dryRun returns a copy of b that writes nothing. It is not safe for concurrent use.
-func (b *Rebuilder) dryRun() *Rebuilder {
+// DryRun returns a copy of b that writes nothing. It is not safe for concurrent use.
+func (b *Rebuilder) DryRun() *Rebuilder {
 	dry := *b
 	dry.dry, dry.table = true, table.NewOverlay(b.table)
 	dry.views = projections.NewViews(dry.table)
@@ -81,16 +78,16 @@ type Report struct {
 	Err         error
 }
 
-// retry retries attempt after conflicts, unknown outcomes and throttling. attempt must read the stored state again.
-func (b *Rebuilder) retry(ctx context.Context, attempt func() error) error {
+// Retry retries attempt after conflicts, unknown outcomes and throttling. attempt must read the stored state again.
+func (b *Rebuilder) Retry(ctx context.Context, attempt func() error) error {
 	return retry.Do(ctx, b.pause, table.Attempts(conflictTries, throttledTries), attempt)
 }
 
-// retried returns the table with these retries of queries.
-func (b *Rebuilder) retried() table.Table {
+// Retried returns the table with these retries of queries.
+func (b *Rebuilder) Retried() table.Table {
 	return table.Retried{
 		Table: b.table, Retry: func(ctx context.Context, do func(context.Context) (time.Time, error)) error {
-			return b.retry(ctx, func() error {
+			return b.Retry(ctx, func() error {
 				_, err := do(ctx)
 				return err
 			})

@@ -1,4 +1,4 @@
-package repair
+package rebuild
 
 import (
 	"context"
@@ -76,8 +76,8 @@ func (d *Difference) compare(prefix string, stored, becomes reflect.Value) {
 	}
 }
 
-// allBehind reports whether every difference is Behind.
-func allBehind(differences []Difference) bool {
+// AllBehind reports whether every difference is Behind.
+func AllBehind(differences []Difference) bool {
 	return !slices.ContainsFunc(differences, func(d Difference) bool { return !d.Behind })
 }
 
@@ -85,7 +85,7 @@ func allBehind(differences []Difference) bool {
 // takes a second or two. The audit has the same default.
 const lateFor = time.Minute
 
-func (b *Rebuilder) isYoung(at time.Time) bool { return b.now().Sub(at) < lateFor }
+func (b *Rebuilder) IsYoung(at time.Time) bool { return b.now().Sub(at) < lateFor }
 
 // The age of a posting counts from its recording. Its KSUID has that time, unless the posting is backdated: such a
 // posting has its own, and may be young anywhere among old ones.
@@ -120,7 +120,7 @@ func (r *rebuild) youngIn(ctx context.Context, after, through events.KSUID) (you
 func (r *rebuild) isBalanceBehind(ctx context.Context, base, seal projections.Fold) (bool, error) {
 	stored, head, late := r.chain.balance.Value, seal, false
 	shown := stored.Head.Through
-	if r.chain.balance.Fault != nil || stored.Unfinished || shown < seal.Through || !allBehind(r.pending) {
+	if r.chain.balance.Fault != nil || stored.Unfinished || shown < seal.Through || !AllBehind(r.pending) {
 		return false, nil
 	}
 	if shown > seal.Through {

@@ -12,8 +12,9 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/table"
+	"ledger.example/internal/watch/repair"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
@@ -37,8 +38,8 @@ func books(t *testing.T) (*viewstest.Store, []string) {
 }
 
 // collect returns a Report function that appends the accounts of reported balances to list.
-func collect(list *[]string) func(repair.Report) {
-	return func(p repair.Report) {
+func collect(list *[]string) func(rebuild.Report) {
+	return func(p rebuild.Report) {
 		if p.Asset != "" {
 			*list = append(*list, p.Account)
 		}
@@ -68,7 +69,7 @@ func TestRunRebuildsEveryAccount(t *testing.T) {
 		different int64
 	}{{true, 20}, {false, 20}, {true, 0}, {false, 0}} { // creating a balance corrects the summary, too
 		var list []string
-		r := ran(t, repair.Config{Table: m.Table, Report: collect(&list), Scope: repair.Scope{DryRun: c.dry}})
+		r := ran(t, repair.Config{Table: m.Table, Report: collect(&list), Scope: rebuild.Scope{DryRun: c.dry}})
 		n := r.Counts()
 		if n.Done != 20 || n.Accounts != 20 || n.Balances != 20 || n.Different != c.different ||
 			n.Failed+n.Behind+n.Strays > 0 || r.Next() != "" || r.FoundNothing() {
@@ -92,7 +93,7 @@ func TestRunResumesWhereItWasStopped(t *testing.T) {
 	for ; runs < 50; runs++ {
 		ctx, stop := context.WithCancel(t.Context())
 		n := 0
-		r := quiet(repair.Config{Table: m.Table, From: from, Report: func(p repair.Report) {
+		r := quiet(repair.Config{Table: m.Table, From: from, Report: func(p rebuild.Report) {
 			collect(&list)(p)
 			if n++; n == 3 {
 				stop()
@@ -136,7 +137,7 @@ func TestRunEndsWhenTheTableIsUnavailable(t *testing.T) {
 		t.Fatal("the run reports that all accounts are done")
 	}
 	ran(t, repair.Config{Table: m.Table, From: from})
-	after := ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{DryRun: true}}).Counts()
+	after := ran(t, repair.Config{Table: m.Table, Scope: rebuild.Scope{DryRun: true}}).Counts()
 	if after.Different > 0 || after.Done != int64(len(accounts)) {
 		t.Errorf("still different: %+v", after)
 	}
@@ -146,7 +147,7 @@ func TestRunEndsWhenTheTableIsUnavailable(t *testing.T) {
 func TestRunOfOneAccount(t *testing.T) {
 	m, _ := books(t)
 	for account, nothing := range map[string]bool{"a03": false, "b": true} {
-		r := ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{Account: account, Asset: "USD"}})
+		r := ran(t, repair.Config{Table: m.Table, Scope: rebuild.Scope{Account: account, Asset: "USD"}})
 		if r.FoundNothing() != nothing || r.Counts().Balances != 1 {
 			t.Errorf("%s: %+v, nothing %v", account, r.Counts(), r.FoundNothing())
 		}
@@ -196,12 +197,12 @@ func TestRunRebuildsGroups(t *testing.T) {
 	// A place without a change, and a membership without a grant.
 	must(m.Show(ctx, projections.Places, projections.GroupedAccount{Account: "a01", Group: "desk", Number: 7}))
 	must(m.Show(ctx, projections.Members, projections.Membership{Group: "desk", User: "bob", Role: events.RoleViewer, Number: 3}))
-	ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{Account: "a19"}}) // does not rebuild groups
+	ran(t, repair.Config{Table: m.Table, Scope: rebuild.Scope{Account: "a19"}}) // does not rebuild groups
 	for _, c := range []struct {
 		dry       bool
 		different int64
 	}{{true, 4 + 19}, {false, 4 + 19}, {false, 0}} { // and the balances of the other accounts
-		n := ran(t, repair.Config{Table: m.Table, Scope: repair.Scope{DryRun: c.dry}}).Counts()
+		n := ran(t, repair.Config{Table: m.Table, Scope: rebuild.Scope{DryRun: c.dry}}).Counts()
 		if n.Different != c.different || n.Views["memberships"] != 4 || n.Failed+n.Strays > 0 {
 			t.Errorf("%+v: %+v", c, n)
 		}
@@ -229,20 +230,47 @@ func TestRunRebuildsGroups(t *testing.T) {
 	}
 }
 
-// The projector stores a place with the newest change that names its group. A rebuild asks for the same number, however
-// many changes of other groups came later.
-func TestPlacesOfTheProjectorAreSound(t *testing.T) {
-	b := newBook(t)
-	b.Time = b.Time.Add(time.Hour)
-	for i, group := range []string{"a", "b", "c"} {
-		b.Must(b.Put(t.Context(), events.AccountGrouped{
-			Account: "jane", Number: int64(i + 1), Groups: []string{"a", "b", "c"}[:i+1], Added: group, Actor: "test",
-			At: morning,
-		}))
-		places := projections.Target{View: projections.Places, Account: "jane"}
-		b.Must(b.Projector.Refresh(t.Context(), places, projections.Seen{Lowest: int64(i + 1)}))
+// A balance that counts more postings than exist is rebuilt only with DropMissing. Other wrong balances are rebuilt.
+func TestBalanceThatCountsTooManyPostingsIsNotRebuilt(t *testing.T) {
+	m, accounts := books(t)
+	ran(t, repair.Config{Table: m.Table})
+	head := func(k events.Pair) projections.Fold {
+		b, _, err := m.Balance(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Head
 	}
-	if wrong := b.rebuilt(true); len(wrong) > 0 {
-		t.Errorf("found %+v", wrong)
+	more := events.Pair{Account: accounts[3], Asset: "USD"}
+	wrong := events.Pair{Account: accounts[4], Asset: "USD"}
+	for k, count := range map[events.Pair]int64{more: 4, wrong: 3} {
+		b, _, err := m.Balance(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Head.Count, b.Head.Credits = count, events.NewAmount(4)
+		m.Damage().Balance(b)
+	}
+	for _, c := range []struct {
+		dry, drop     bool
+		failed, count int64 // count is that of the balance that counts more, after the run
+	}{{true, false, 0, 4}, {false, false, 1, 4}, {false, true, 0, 3}} {
+		reported, refused := 0, 0
+		collectReport := func(p rebuild.Report) {
+			if slices.ContainsFunc(p.Differences, func(d rebuild.Difference) bool { return d.CountsMore }) {
+				reported++
+			}
+			if errors.Is(p.Err, rebuild.ErrCountsMore) {
+				refused++
+			}
+		}
+		scope := rebuild.Scope{DryRun: c.dry, DropMissing: c.drop}
+		failed := ran(t, repair.Config{Table: m.Table, Report: collectReport, Scope: scope}).Counts().Failed
+		if head(more).Count != c.count || failed != c.failed || int64(refused) != failed || int64(reported) != 1-failed {
+			t.Errorf("%+v: %+v, %d failed, %d reported, %d refused", c, head(more), failed, reported, refused)
+		}
+	}
+	if head(wrong).Credits != events.NewAmount(3) {
+		t.Errorf("another wrong balance was not rebuilt: %+v", head(wrong))
 	}
 }

@@ -1,4 +1,4 @@
-package repair_test
+package rebuild_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
@@ -169,7 +169,7 @@ func TestInterruptedRebuildLeavesTheBaseAtTheLastSegment(t *testing.T) {
 	b.Damage().Balance(wrong)
 	_, rebuilder := on(viewstest.CutOff(b.Table), b.Clock, projections.Tuning{Stretch: 4, Segments: 2})
 	report := rebuilder.Balance(t.Context(), jane)
-	ofBalance := func(d repair.Difference) bool { return table.Balance.Is(d.Key.SK) } // which is not written yet
+	ofBalance := func(d rebuild.Difference) bool { return table.Balance.Is(d.Key.SK) } // which is not written yet
 	if !errors.Is(report.Err, viewstest.ErrCut) || slices.ContainsFunc(report.Differences, ofBalance) {
 		t.Fatalf("%+v", report)
 	}

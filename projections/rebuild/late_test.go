@@ -1,4 +1,4 @@
-package repair_test
+package rebuild_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"ledger.example/internal/table"
 	"ledger.example/internal/table/tabletest"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 )
 
@@ -27,16 +27,16 @@ func TestLateFolds(t *testing.T) {
 		if c.ElsewhereEnd {
 			stored.Through = ksuid(8)
 		}
-		if got := repair.IsLate(stored, sum(c.Found, 9), sum(c.Young, 9)); got != (c.Want == tabletest.Late) {
+		if got := rebuild.IsLate(stored, sum(c.Found, 9), sum(c.Young, 9)); got != (c.Want == tabletest.Late) {
 			t.Errorf("%s: late %t, wanted %s", c.Name, got, c.Want)
 		}
 	}
 }
 
 // dry returns the differences that a dry run finds in jane's account.
-func (b *book) dry() (differences []repair.Difference) {
+func (b *book) dry() (differences []rebuild.Difference) {
 	b.Helper()
-	b.Must(b.rebuilder.Account(b.Context(), repair.Scope{Account: "jane", DryRun: true, DropMissing: true}, func(p repair.Report) {
+	b.Must(b.rebuilder.Account(b.Context(), rebuild.Scope{Account: "jane", DryRun: true, DropMissing: true}, func(p rebuild.Report) {
 		b.Must(p.Err)
 		differences = append(differences, p.Differences...)
 	}))
@@ -95,7 +95,7 @@ func TestHeadOfAWarmProjectorIsLateNotWrong(t *testing.T) {
 	b.Damage().Balance(wrong)
 	check("with another first posting", false)
 	b.Damage().Balance(late)
-	b.Time = b.Time.Add(repair.LateFor - 6*time.Second)
+	b.Time = b.Time.Add(rebuild.LateFor - 6*time.Second)
 	check("before LateFor", true)
 	b.Time = b.Time.Add(2 * time.Second)
 	check("after LateFor", false)

@@ -1,4 +1,4 @@
-package repair_test
+package rebuild_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/projections/repair"
+	"ledger.example/projections/rebuild"
 	"ledger.example/projections/viewstest"
 	"ledger.example/tests/harness/full"
 )
@@ -22,7 +22,7 @@ type damaged struct {
 	*rapid.T
 	store     *viewstest.Store
 	projector *projections.Projector
-	rebuilder *repair.Rebuilder
+	rebuilder *rebuild.Rebuilder
 	posted    map[events.Pair][]projections.Posting
 	members   map[string]projections.Membership // of jane, by user
 	last      int                               // the newest posting's number
@@ -99,7 +99,7 @@ func (d *damaged) refold(k events.Pair) {
 	d.must(d.projector.Refold(d.Context(), k, ids))
 }
 
-func (d *damaged) balance(k events.Pair) repair.Stored[projections.Balance] {
+func (d *damaged) balance(k events.Pair) rebuild.Stored[projections.Balance] {
 	found, _, _, err := d.rebuilder.BalanceAnd(d.Context(), k)
 	d.must(err)
 	return found
@@ -302,7 +302,7 @@ func naive(posted []projections.Posting, after, through events.KSUID) (f project
 // rebuild rebuilds all accounts, and returns the differences.
 func (d *damaged) rebuild(dry bool) (different []string) {
 	for _, account := range []string{"jane", "shop"} {
-		d.must(d.rebuilder.Account(d.Context(), repair.Scope{Account: account, DryRun: dry, DropMissing: true}, func(part repair.Report) {
+		d.must(d.rebuilder.Account(d.Context(), rebuild.Scope{Account: account, DryRun: dry, DropMissing: true}, func(part rebuild.Report) {
 			if part.Err != nil {
 				d.Errorf("%+v", part)
 			}

@@ -12,6 +12,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
+	"ledger.example/projections/rebuild"
 )
 
 const (
@@ -38,12 +39,12 @@ func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 
 // readJournal records the entries of the pages after a KSUID.
 func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
-	return l.pages(ctx, after, func(p Stored[projections.JournalPage]) error {
+	return l.pages(ctx, after, func(p rebuild.Stored[projections.JournalPage]) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		switch id := p.Value.ID; {
 		case p.Value.Void && p.Fault == nil, slices.Contains(l.altered, id):
-		case p.Fault != nil, p.Value.Misplaced(l.now()):
+		case p.Fault != nil, p.Value.Misplaced(time.Now()):
 			l.altered = append(l.altered, id)
 		default:
 			l.newest = max(l.newest, id)
@@ -59,14 +60,14 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 }
 
 // pages calls each for the pages of the journal after a KSUID. Errors: also those of each.
-func (l *lists) pages(ctx context.Context, after events.KSUID, each func(Stored[projections.JournalPage]) error) error {
+func (l *lists) pages(ctx context.Context, after events.KSUID, each func(rebuild.Stored[projections.JournalPage]) error) error {
 	q := table.Query{
 		Partition: table.Journal.PK(), Within: table.Journal.All().After(string(after)), Consistency: table.Strong,
 	}
-	for item, err := range table.All(ctx, l.retried(), q) {
-		var p Stored[projections.JournalPage]
+	for item, err := range table.All(ctx, l.Retried(), q) {
+		var p rebuild.Stored[projections.JournalPage]
 		if err == nil {
-			p, err = inspect(table.ItemKey(item), item, projections.JournalForm)
+			p, err = rebuild.Inspect(table.ItemKey(item), item, projections.JournalForm)
 		}
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
@@ -128,17 +129,17 @@ func (l *lists) append(ctx context.Context, least int) error {
 
 // appendPage reports a page of missing entries, and writes it unless this is a dry run.
 func (l *lists) appendPage(ctx context.Context, page []projections.JournalEntry) error {
-	report := Report{Differences: make([]Difference, len(page))}
+	report := rebuild.Report{Differences: make([]rebuild.Difference, len(page))}
 	for i, e := range page {
-		report.Differences[i] = Difference{Key: e.Event, Fault: faultUnlisted, Behind: l.isYoung(e.At)}
+		report.Differences[i] = rebuild.Difference{Key: e.Event, Fault: faultUnlisted, Behind: l.IsYoung(e.At)}
 	}
 	return l.repair(ctx, report, func() error { return l.run.Append(ctx, page) })
 }
 
 // repair reports what is wrong with the journal, and calls write, which repairs it, unless this is a dry run.
-func (l *lists) repair(ctx context.Context, found Report, write func() error) error {
+func (l *lists) repair(ctx context.Context, found rebuild.Report, write func() error) error {
 	if !l.run.Scope.DryRun {
-		if err := l.retry(ctx, write); err != nil {
+		if err := l.Retry(ctx, write); err != nil {
 			return fmt.Errorf("write a page of the journal: %w", err)
 		}
 	}
@@ -158,7 +159,7 @@ func (l *lists) mendPages(ctx context.Context) error {
 	if !slices.Contains(slices.Collect(maps.Values(l.journal)), false) {
 		return nil
 	}
-	return l.pages(ctx, "", func(p Stored[projections.JournalPage]) error {
+	return l.pages(ctx, "", func(p rebuild.Stored[projections.JournalPage]) error {
 		if p.Fault != nil || p.Value.Void || slices.Contains(l.altered, p.Value.ID) {
 			return nil
 		}
@@ -170,15 +171,15 @@ func (l *lists) mendPages(ctx context.Context) error {
 // page still finds them there. Any other altered page becomes void.
 func (l *lists) mendOrVoid(ctx context.Context, id events.KSUID) error {
 	var item table.Item
-	err := l.retry(ctx, func() (err error) {
-		item, _, err = l.table.Get(ctx, table.Journal.Key(string(id)), table.Strong)
+	err := l.Retry(ctx, func() (err error) {
+		item, _, err = l.run.table.Get(ctx, table.Journal.Key(string(id)), table.Strong)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	p, isReadable := projections.AlteredJournal(item)
-	if !isReadable || p.Void || len(p.Entries) == 0 || p.Misplaced(l.now()) {
+	if !isReadable || p.Void || len(p.Entries) == 0 || p.Misplaced(time.Now()) {
 		return l.void(ctx, id)
 	}
 	for _, e := range p.Entries {
@@ -196,8 +197,8 @@ func (l *lists) mendOrVoid(ctx context.Context, id events.KSUID) error {
 // nothing: it is reported, and counts as the entry's.
 func (l *lists) hasEvent(ctx context.Context, e projections.JournalEntry) (bool, error) {
 	var item table.Item
-	err := l.retry(ctx, func() (err error) {
-		item, _, err = l.table.Get(ctx, e.Event, table.Strong)
+	err := l.Retry(ctx, func() (err error) {
+		item, _, err = l.run.table.Get(ctx, e.Event, table.Strong)
 		return err
 	})
 	if err != nil || item == nil {
@@ -205,7 +206,7 @@ func (l *lists) hasEvent(ctx context.Context, e projections.JournalEntry) (bool,
 	}
 	stored, err := table.DecodeEvent(item)
 	if err != nil {
-		l.run.report(Report{Err: fmt.Errorf("event %s of the journal: %w", e.Event.ID(), err)})
+		l.run.report(rebuild.Report{Err: fmt.Errorf("event %s of the journal: %w", e.Event.ID(), err)})
 		return true, nil
 	}
 	return projections.EntryOf(stored) == e, nil
@@ -244,10 +245,10 @@ func (l *lists) void(ctx context.Context, id events.KSUID) error {
 
 // rewrite reports a page, and overwrites it unless this is a dry run.
 func (l *lists) rewrite(ctx context.Context, p projections.JournalPage, fault string) error {
-	d := Difference{Key: table.Journal.Key(string(p.ID)), Fault: fault}
+	d := rebuild.Difference{Key: table.Journal.Key(string(p.ID)), Fault: fault}
 	item := projections.JournalForm.Item(p)
-	return l.repair(ctx, Report{Differences: []Difference{d}}, func() error {
-		_, err := l.table.Write(ctx, table.Write{Item: item})
+	return l.repair(ctx, rebuild.Report{Differences: []rebuild.Difference{d}}, func() error {
+		_, err := l.run.table.Write(ctx, table.Write{Item: item})
 		return err
 	})
 }
