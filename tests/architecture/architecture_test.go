@@ -111,7 +111,7 @@ var importRules = []importRule{
 	{"docs", "", pure},
 	{"tests/harness/full", "", pure},
 	{"tests/harness/openapi", "", pure},
-	{"tests/harness/fault", "", sdk},
+	{"tests/harness/inject", "", sdk},
 	{"tests/harness/caller", "internal/table", pure},
 	{"tests/harness/books", "tests/harness/caller", pure},
 	{"tests/harness/process", "internal/local/dynamolocal", pure},

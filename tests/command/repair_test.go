@@ -20,8 +20,8 @@ import (
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/tests/harness/caller"
-	"ledger.example/tests/harness/fault"
 	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/inject"
 	"ledger.example/tests/harness/process"
 	"ledger.example/tests/harness/system"
 )
@@ -162,8 +162,8 @@ func TestRedrive(t *testing.T) {
 // dead letters.
 func deadLetters(s *system.System) (file string) {
 	s.T.Helper()
-	faults := fault.NewSet()
-	faults.All(fault.AnyOperation, fault.Refuses(400, "AccessDeniedException"))
+	faults := inject.NewSet()
+	faults.All(inject.AnyOperation, inject.Refuses(400, "AccessDeniedException"))
 	projector, lister, err := dynamolocal.StreamSettings()
 	if err != nil {
 		s.T.Fatal(err)

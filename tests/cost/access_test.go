@@ -10,7 +10,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/inject"
 	"ledger.example/tests/harness/system"
 )
 
@@ -40,8 +40,8 @@ func TestRequestsOfAUsersRead(t *testing.T) {
 			newestGroups, newestGrant("GROUP#desk", user))
 	}
 	// The requests are concurrent.
-	f := fault.NewSet()
-	f.All(fault.AnyOperation, waitUntilConcurrent(3))
+	f := inject.NewSet()
+	f.All(inject.AnyOperation, waitUntilConcurrent(3))
 	s.NewProcess(system.WithFaults(f)).Must(200, "GET", path, "", "Ledger-User", "ann")
 }
 
@@ -61,7 +61,7 @@ func TestRequestsOfAUsersPost(t *testing.T) {
 	body := func(id string) string {
 		return `{"id":"` + id + `","postings":[` + strings.Join(legs, ",") + `]}`
 	}
-	f := fault.NewSet()
+	f := inject.NewSet()
 	warm := s.NewProcess(system.WithFaults(f))
 	warm.Must(201, "POST", "/v1/transactions", body("warm"))
 	checkRequest(warm, "", 201, "POST", "/v1/transactions", body("p-1"), "TransactWriteItems …")
@@ -77,13 +77,13 @@ func TestRequestsOfAUsersPost(t *testing.T) {
 func TestFailedRoleCheckDenies(t *testing.T) {
 	t.Parallel()
 	s := openRoles(t)
-	f := fault.NewSet()
+	f := inject.NewSet()
 	broken := s.NewProcess(system.WithFaults(f))
-	f.All("Query", fault.Refuses(400, "AccessDeniedException"))
+	f.All("Query", inject.Refuses(400, "AccessDeniedException"))
 	const transfer = `{"id":"x","from":"jane","to":"bank","asset":"USD","quantity":"1"}`
 	broken.Must(503, "GET", "/v1/accounts/jane/balances/USD", "", "Ledger-User", "ann")
 	broken.Must(503, "POST", "/v1/transfers", transfer, "Ledger-User", "ann")
-	f.Next("Query", fault.Pass) // of the transaction itself
+	f.Next("Query", inject.Pass) // of the transaction itself
 	broken.Must(503, "GET", "/v1/transactions/t-1", "", "Ledger-User", "ann")
 	s.Must(404, "GET", "/v1/transactions/x", "")
 }
@@ -92,8 +92,8 @@ func TestFailedRoleCheckDenies(t *testing.T) {
 func TestDenialDoesNotWaitForTheData(t *testing.T) {
 	t.Parallel()
 	s := openRoles(t)
-	f := fault.NewSet()
-	f.All("BatchGetItem", fault.Hangs)
+	f := inject.NewSet()
+	f.All("BatchGetItem", inject.Hangs)
 	s.NewProcess(system.WithFaults(f)).Must(404, "GET", "/v1/accounts/jane/balances/USD", "", "Ledger-User", "nobody")
 }
 

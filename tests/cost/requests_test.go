@@ -13,7 +13,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/projections"
-	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/inject"
 	"ledger.example/tests/harness/system"
 )
 
@@ -69,10 +69,10 @@ func TestColdTradeLooksUpOnce(t *testing.T) {
 }
 
 // waitUntilConcurrent holds requests back until the wanted number of them is in flight.
-func waitUntilConcurrent(wanted int64) fault.Fault {
+func waitUntilConcurrent(wanted int64) inject.Fault {
 	var came atomic.Int64
 	met := make(chan struct{})
-	return func(ctx context.Context, send fault.Sender) fault.Exchange {
+	return func(ctx context.Context, send inject.Sender) inject.Exchange {
 		if came.Add(1) == wanted {
 			close(met)
 		}
@@ -80,7 +80,7 @@ func waitUntilConcurrent(wanted int64) fault.Fault {
 		case <-met:
 			return send(ctx)
 		case <-time.After(10 * time.Second): // the others are not sent
-			return fault.Refuses(400, "AccessDeniedException")(ctx, send)
+			return inject.Refuses(400, "AccessDeniedException")(ctx, send)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func waitUntilConcurrent(wanted int64) fault.Fault {
 func TestAccountPageIsTwoConcurrentQueries(t *testing.T) {
 	t.Parallel()
 	s := newRegister(t)
-	f := fault.NewSet()
+	f := inject.NewSet()
 	f.All("Query", waitUntilConcurrent(2))
 	s.NewProcess(system.WithFaults(f)).Must(200, "GET", "/v1/accounts/jane/summary?newest=100", "")
 }

@@ -13,8 +13,8 @@ import (
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
-	"ledger.example/tests/harness/fault"
 	"ledger.example/tests/harness/full"
+	"ledger.example/tests/harness/inject"
 	"ledger.example/tests/harness/setup"
 	"ledger.example/tests/harness/system"
 
@@ -66,7 +66,7 @@ func fires(t *testing.T, alarm map[string]any, w metricUse, m measured) bool {
 // bank is a ledger with metrics and injected faults. payer has 100 USD and no overdraft. payee has nothing.
 type bank struct {
 	*system.System
-	faults *fault.Set
+	faults *inject.Set
 }
 
 func openBank(t *testing.T) bank {
@@ -77,7 +77,7 @@ func openBank(t *testing.T) bank {
 	s.Must(201, "PUT", "/v1/accounts/payer", `{}`)
 	s.Must(201, "PUT", "/v1/accounts/payee", `{}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"fund","from":"source","to":"payer","asset":"USD","quantity":"100"}`)
-	f := fault.NewSet()
+	f := inject.NewSet()
 	b := bank{s.NewProcess(system.WithFaults(f), system.Metrics(namespace)), f}
 	// A refusal makes the process cache the payer's credits. The tests ignore its metrics.
 	b.Must(422, "POST", "/v1/transfers", `{"from":"payer","to":"payee","asset":"USD","quantity":"101"}`)
@@ -181,12 +181,12 @@ func situations() []situation {
 		},
 		{"malformed", refuse(400, "POST", "/v1/trades", `{`), measured{"Refusals Code=malformed_body": one}, ""},
 		{"throttled", func(b bank) {
-			b.faults.All("TransactWriteItems", fault.Refuses(400, "ThrottlingException"))
+			b.faults.All("TransactWriteItems", inject.Refuses(400, "ThrottlingException"))
 			b.pay("p", 503)
 		}, measured{"Throttled": one}, ""},
 		{"outcomes unknown", func(b bank) {
-			b.faults.All("TransactWriteItems", fault.Applied(fault.Refuses(500, "InternalServerError")))
-			b.faults.All("GetItem", fault.Unreachable)
+			b.faults.All("TransactWriteItems", inject.Applied(inject.Refuses(500, "InternalServerError")))
+			b.faults.All("GetItem", inject.Unreachable)
 			var posts sync.WaitGroup
 			for i := range 5 {
 				posts.Go(func() { b.pay(fmt.Sprint("p", i), 504) })
@@ -194,11 +194,11 @@ func situations() []situation {
 			posts.Wait()
 		}, measured{"UnknownOutcomes": {1, 1, 1, 1, 1}}, "UnknownOutcomesAlarm"},
 		{"internal error", func(b bank) {
-			b.faults.All("TransactWriteItems", fault.Refuses(400, "AccessDeniedException"))
+			b.faults.All("TransactWriteItems", inject.Refuses(400, "AccessDeniedException"))
 			b.pay("p", 500)
 		}, measured{"InternalErrors": one}, "InternalErrorsAlarm"},
 		{"clock off", func(b bank) {
-			b.faults.All(fault.AnyOperation, fault.ClockOff(time.Hour))
+			b.faults.All(inject.AnyOperation, inject.ClockOff(time.Hour))
 			b.Send("GET", "/v1/transactions/none", "") // its answer has the store's clock
 			b.pay("p", 503)
 		}, measured{"ClockOff": one, "Throttled": one}, "ClockOffAlarm"},
@@ -224,8 +224,8 @@ func situations() []situation {
 			streamtest.Deliver(b.T, b.Service.List(), streamtest.Keys(table.Transaction.Key("p")))
 		}, measured{"TransactionsPosted": one, "ListingLag": nil}, ""},
 		{"concurrent writes in every attempt", func(b bank) {
-			b.faults.All("TransactWriteItems", fault.Cancels("ConditionalCheckFailed", "None"))
-			b.faults.All("PutItem", fault.Refuses(400, "ConditionalCheckFailedException"))
+			b.faults.All("TransactWriteItems", inject.Cancels("ConditionalCheckFailed", "None"))
+			b.faults.All("PutItem", inject.Refuses(400, "ConditionalCheckFailedException"))
 			b.record(lambdaevents.DynamoDBOperationTypeInsert, b.leg("payee", 1), true)
 		}, measured{"RefoldDepth": {12}, "ProjectionConflicts": {12}}, "RefoldsStarvedAlarm"},
 		{"an event deleted", func(b bank) { b.record(deleted, posting, false) }, measured{"EventsDeleted": one},

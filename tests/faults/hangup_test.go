@@ -8,23 +8,23 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/inject"
 )
 
 // When a caller hangs up, the ledger sends no further attempt, because the caller may already retry and be refused. But
 // it still finds out the outcome, and logs it.
 func TestCallersWhoHangUp(t *testing.T) {
 	for logged, c := range map[string]struct {
-		fault  fault.Fault
+		fault  inject.Fault
 		stored int
 	}{
-		`"code":"unavailable"`: {fault.Refuses(400, "ThrottlingException"), 0},
-		`"status":201`:         {fault.Applied(fault.Lost), 1},
+		`"code":"unavailable"`: {inject.Refuses(400, "ThrottlingException"), 0},
+		`"status":201`:         {inject.Applied(inject.Lost), 1},
 	} {
 		inBubble(t, func(t *testing.T) {
 			p := newPayment(t)
 			ctx, hangUp := context.WithCancel(t.Context())
-			p.faults.Next(opPost, func(ctx context.Context, send fault.Sender) fault.Exchange {
+			p.faults.Next(opPost, func(ctx context.Context, send inject.Sender) inject.Exchange {
 				answer := c.fault(ctx, send)
 				hangUp()
 				return answer

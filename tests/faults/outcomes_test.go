@@ -8,23 +8,25 @@ import (
 	"time"
 
 	"ledger.example/tests/harness/caller"
-	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/inject"
 )
 
 // cases has faults by name.
-type cases map[string]func(*fault.Set)
+type cases map[string]func(*inject.Set)
 
 // Each way in which a transaction can end when the store fails has the status and code of the error table in the API
 // documentation. Package table tests how each error of the store is understood, and package ledger more sequences.
 func TestOutcomesOfTransactions(t *testing.T) {
-	post := func(coming ...fault.Fault) func(*fault.Set) { return func(f *fault.Set) { f.Next(opPost, coming...) } }
-	always := func(operation string, f fault.Fault, first ...fault.Fault) func(*fault.Set) {
-		return func(all *fault.Set) {
+	post := func(coming ...inject.Fault) func(*inject.Set) {
+		return func(f *inject.Set) { f.Next(opPost, coming...) }
+	}
+	always := func(operation string, f inject.Fault, first ...inject.Fault) func(*inject.Set) {
+		return func(all *inject.Set) {
 			all.Next(opPost, first...)
 			all.All(operation, f)
 		}
 	}
-	refuses, cancels, applied := fault.Refuses, fault.Cancels, fault.Applied
+	refuses, cancels, applied := inject.Refuses, inject.Cancels, inject.Applied
 	throttled := refuses(400, "ProvisionedThroughputExceededException")
 	failure, denied := refuses(500, "InternalServerError"), refuses(400, "AccessDeniedException")
 	uncovered := cancels(none, none, none, spent95)
@@ -43,48 +45,48 @@ func TestOutcomesOfTransactions(t *testing.T) {
 			"refused, and the header always in conflict": always(opPost, cancels(conflict, none, none, spent95)),
 		}},
 		{outcome{status: 503, code: "unavailable"}, cases{
-			"unreachable":                            always(opPost, fault.Unreachable),
-			"unreachable for lookup":                 always(opLookup, fault.Unreachable),
-			"refused, and the header cannot be read": always(opHeader, fault.Unreachable, uncovered),
-			"refused, and credits cannot be read":    always(opQuery, fault.Unreachable, uncovered),
+			"unreachable":                            always(opPost, inject.Unreachable),
+			"unreachable for lookup":                 always(opLookup, inject.Unreachable),
+			"refused, and the header cannot be read": always(opHeader, inject.Unreachable, uncovered),
+			"refused, and credits cannot be read":    always(opQuery, inject.Unreachable, uncovered),
 		}},
 		// The store does not answer whether it applied the write, but the ledger can find out.
 		{outcome{status: 201, posted: true}, cases{
-			"done, connection broken":             post(applied(fault.Lost)),
+			"done, connection broken":             post(applied(inject.Lost)),
 			"done, and cancelled for no reason":   post(applied(cancels())),
-			"done, and found by the next attempt": always(opHeader, fault.Unreachable, applied(fault.Lost)),
-			"done, and completely visible after a while": func(f *fault.Set) {
-				f.Next(opPost, applied(fault.Lost))
+			"done, and found by the next attempt": always(opHeader, inject.Unreachable, applied(inject.Lost)),
+			"done, and completely visible after a while": func(f *inject.Set) {
+				f.Next(opPost, applied(inject.Lost))
 				f.Next(opComplete, cancels(none, conflict, none), cancels(none, conflict, none))
 			},
-			"lookup failing for a while": func(f *fault.Set) { f.Next(opLookup, failure, fault.Lost, throttled) },
-			"everything fails for a while": post(throttled, cancels(conflict, none, none, none), fault.Unreachable, failure,
-				fault.Lost, cancels(conflict, none, none, spent95), cancels(none, none, "SomethingNew", spent95), applied(failure)),
+			"lookup failing for a while": func(f *inject.Set) { f.Next(opLookup, failure, inject.Lost, throttled) },
+			"everything fails for a while": post(throttled, cancels(conflict, none, none, none), inject.Unreachable, failure,
+				inject.Lost, cancels(conflict, none, none, spent95), cancels(none, none, "SomethingNew", spent95), applied(failure)),
 		}},
-		{outcome{status: 201, posted: true, minTime: 2 * time.Second}, cases{"not done, no reply": post(fault.Hangs)}},
+		{outcome{status: 201, posted: true, minTime: 2 * time.Second}, cases{"not done, no reply": post(inject.Hangs)}},
 		// The ledger cannot find out in time whether the write was applied. Later faults never turn that into a 503.
 		{outcome{status: 504, code: "outcome_unknown", posted: true}, cases{
-			"done, then broken": func(f *fault.Set) {
-				f.All(opPost, applied(fault.Lost))
-				f.All(opHeader, fault.Lost)
+			"done, then broken": func(f *inject.Set) {
+				f.All(opPost, applied(inject.Lost))
+				f.All(opHeader, inject.Lost)
 			},
-			"done, and never completely visible": always(opComplete, cancels(none, conflict, none), applied(fault.Lost)),
+			"done, and never completely visible": always(opComplete, cancels(none, conflict, none), applied(inject.Lost)),
 		}},
 		{outcome{status: 504, code: "outcome_unknown"}, cases{
-			"not done, then throttled":   always(opPost, throttled, fault.Lost),
-			"not done, then unreachable": always(opPost, fault.Unreachable, fault.Lost),
+			"not done, then throttled":   always(opPost, throttled, inject.Lost),
+			"not done, then unreachable": always(opPost, inject.Unreachable, inject.Lost),
 			"always failing":             always(opPost, failure),
-			"never a reply":              always(opPost, fault.Hangs),
-			"not done, then a refusal that cannot be proved": func(f *fault.Set) {
-				f.Next(opPost, fault.Lost, uncovered)
+			"never a reply":              always(opPost, inject.Hangs),
+			"not done, then a refusal that cannot be proved": func(f *inject.Set) {
+				f.Next(opPost, inject.Lost, uncovered)
 				f.All(opPost, throttled)
-				f.All(opQuery, fault.Unreachable)
+				f.All(opQuery, inject.Unreachable)
 			},
 		}},
 		// A cancellation proves a refusal only if it shows that the header is not stored.
 		{outcome{status: 422, code: "insufficient_funds"}, cases{
 			"refused and in conflict":          post(cancels(none, none, conflict, spent95)),
-			"refused after an unknown outcome": post(fault.Lost, uncovered),
+			"refused after an unknown outcome": post(inject.Lost, uncovered),
 		}},
 		// A retry cannot help.
 		{outcome{status: 500, code: "internal"}, cases{
@@ -109,12 +111,12 @@ func TestOutcomesOfTransactions(t *testing.T) {
 
 // The ledger chooses an id for a transaction without one. An answer with an unknown outcome must name it.
 func TestUnknownOutcomeNamesTheTransaction(t *testing.T) {
-	for posted, first := range map[bool]fault.Fault{true: fault.Applied(fault.Lost), false: fault.Lost} {
+	for posted, first := range map[bool]inject.Fault{true: inject.Applied(inject.Lost), false: inject.Lost} {
 		inBubble(t, func(t *testing.T) {
-			outcome{faults: func(f *fault.Set) {
+			outcome{faults: func(f *inject.Set) {
 				f.Next(opPost, first)
-				f.All(opPost, fault.Unreachable)
-				f.All(opHeader, fault.Unreachable)
+				f.All(opPost, inject.Unreachable)
+				f.All(opHeader, inject.Unreachable)
 			}, noID: true, status: 504, code: "outcome_unknown", posted: posted}.check(t, newPayment(t))
 		})
 	}
@@ -122,13 +124,13 @@ func TestUnknownOutcomeNamesTheTransaction(t *testing.T) {
 
 // Definitions and grants are single puts. They have the same statuses and codes under faults as transactions.
 func TestOutcomesOfPuts(t *testing.T) {
-	throttled := fault.Refuses(400, "ProvisionedThroughputExceededException")
-	conflicting := fault.Refuses(400, "TransactionConflictException")
-	failing, denied := fault.Refuses(500, "InternalServerError"), fault.Refuses(400, "AccessDeniedException")
-	applied := fault.Applied(fault.Lost)
+	throttled := inject.Refuses(400, "ProvisionedThroughputExceededException")
+	conflicting := inject.Refuses(400, "TransactionConflictException")
+	failing, denied := inject.Refuses(500, "InternalServerError"), inject.Refuses(400, "AccessDeniedException")
+	applied := inject.Applied(inject.Lost)
 	// first has the faults of the first puts. always is the fault of all later puts; nil: none.
-	put := func(always fault.Fault, first ...fault.Fault) func(*fault.Set) {
-		return func(f *fault.Set) {
+	put := func(always inject.Fault, first ...inject.Fault) func(*inject.Set) {
+		return func(f *inject.Set) {
 			f.Next(opPut, first...)
 			if always != nil {
 				f.All(opPut, always)
@@ -146,16 +148,16 @@ func TestOutcomesOfPuts(t *testing.T) {
 		"throttled":               {faults: put(throttled), status: 503, code: "throttled"},
 		"in conflict":             {faults: put(conflicting), status: 503, code: "contention"},
 		"both for a while":        {faults: put(nil, throttled, conflicting), status: 201, posted: true},
-		"unreachable":             {faults: put(fault.Unreachable), status: 503, code: "unavailable"},
+		"unreachable":             {faults: put(inject.Unreachable), status: 503, code: "unavailable"},
 		"done, connection broken": {faults: put(nil, applied), status: 201, posted: true},
-		"done, no reply":          {faults: put(nil, fault.Applied(fault.Hangs)), status: 201, posted: true},
+		"done, no reply":          {faults: put(nil, inject.Applied(inject.Hangs)), status: 201, posted: true},
 		"not done, failure":       {faults: put(nil, failing), status: 201, posted: true},
-		"done, then throttled": {faults: func(f *fault.Set) {
+		"done, then throttled": {faults: func(f *inject.Set) {
 			put(throttled, applied)(f)
-			f.Next(opQuery, fault.Pass)
+			f.Next(opQuery, inject.Pass)
 			f.All(opQuery, throttled)
 		}, status: 504, code: "outcome_unknown", posted: true},
-		"not done, then throttled": {faults: put(throttled, fault.Lost), status: 504, code: "outcome_unknown"},
+		"not done, then throttled": {faults: put(throttled, inject.Lost), status: 504, code: "outcome_unknown"},
 		"always failing":           {faults: put(failing), status: 504, code: "outcome_unknown"},
 		"no access":                {faults: put(denied), status: 500, code: "internal"},
 	}
@@ -206,15 +208,15 @@ func TestOutcomesOfPuts(t *testing.T) {
 // A read during a fault of the store has the right code, and shows no detail of the fault. The log has it.
 func TestReadsOfAFailingStore(t *testing.T) {
 	failures := map[string]struct {
-		fault  fault.Fault
+		fault  inject.Fault
 		status int
 		code   string
 	}{
-		"throttled":   {fault.Refuses(400, "ProvisionedThroughputExceededException"), 503, "throttled"},
-		"unreachable": {fault.Unreachable, 503, "unavailable"},
-		"failing":     {fault.Refuses(500, "InternalServerError"), 503, "unavailable"},
-		"no access":   {fault.Refuses(400, "AccessDeniedException"), 500, "internal"},
-		"broken":      {fault.Lost, 503, "unavailable"},
+		"throttled":   {inject.Refuses(400, "ProvisionedThroughputExceededException"), 503, "throttled"},
+		"unreachable": {inject.Unreachable, 503, "unavailable"},
+		"failing":     {inject.Refuses(500, "InternalServerError"), 503, "unavailable"},
+		"no access":   {inject.Refuses(400, "AccessDeniedException"), 500, "internal"},
+		"broken":      {inject.Lost, 503, "unavailable"},
 	}
 	paths := []string{
 		"/v1/assets", "/v1/assets/USD", "/v1/assets/USD/holders", "/v1/accounts", "/v1/accounts/payer",
@@ -229,7 +231,7 @@ func TestReadsOfAFailingStore(t *testing.T) {
 		for _, path := range paths {
 			for name, failure := range failures {
 				s := p.process()
-				s.faults.All(fault.AnyOperation, failure.fault)
+				s.faults.All(inject.AnyOperation, failure.fault)
 				got := s.Send("GET", path, "", "X-Request-Id", "r-1")
 				if got.Status != failure.status || got.Code() != failure.code {
 					t.Errorf("%s, %s: %d %s instead of %d %s: %s", name, path, got.Status, got.Code(), failure.status,

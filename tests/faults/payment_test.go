@@ -13,7 +13,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/tests/harness/caller"
-	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/inject"
 	"ledger.example/tests/harness/system"
 )
 
@@ -59,12 +59,12 @@ func project(s *system.System) {
 // overdraft, to payee.
 type payment struct {
 	*system.System
-	faults *fault.Set
+	faults *inject.Set
 }
 
 func newPayment(t testing.TB) payment {
 	t.Helper()
-	f := fault.NewSet()
+	f := inject.NewSet()
 	p := payment{System: system.New(t, system.WithFaults(f), system.Direct), faults: f}
 	p.Must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
 	p.Must(201, "PUT", "/v1/accounts/source", `{"overdraft":"unlimited"}`)
@@ -134,7 +134,7 @@ func (p payment) stored() int {
 
 // outcome is the expected outcome of a payment under faults.
 type outcome struct {
-	faults  func(*fault.Set)
+	faults  func(*inject.Set)
 	noID    bool // the request has no id, so the ledger chooses one
 	status  int
 	code    string

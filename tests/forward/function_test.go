@@ -16,7 +16,7 @@ import (
 	"ledger.example/internal/forward"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
-	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/inject"
 	"ledger.example/tests/harness/setup"
 	"ledger.example/tests/harness/system"
 )
@@ -129,7 +129,7 @@ func TestTwoRuns(t *testing.T) {
 // A replay is not lost when another run moves the cursor at the same time: the operator gets an error, and asks again.
 // One that was asked for begins early enough for the clocks of listers.
 func TestReplays(t *testing.T) {
-	faults := fault.NewSet()
+	faults := inject.NewSet()
 	s := system.New(t, system.WithFaults(faults))
 	setup.Listed(t, s.Plain, s.Table, time.Hour, "a-0")
 	b := &target{}
@@ -139,7 +139,7 @@ func TestReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	setup.Listed(t, s.Plain, s.Table, time.Hour-time.Second, "a-1")
-	faults.Next("PutItem", func(ctx context.Context, send fault.Sender) fault.Exchange {
+	faults.Next("PutItem", func(ctx context.Context, send inject.Sender) inject.Exchange {
 		if _, err := other(t.Context(), app.Forwarding{}); err != nil {
 			t.Error(err)
 		}

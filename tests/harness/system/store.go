@@ -22,7 +22,7 @@ import (
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/table"
-	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/inject"
 	"ledger.example/tests/harness/setup"
 )
 
@@ -53,7 +53,7 @@ func Local(t testing.TB) *Store {
 
 // client returns a client of the store for the ledger. With faults, an in-memory store is attached below the SDK's
 // retries and decoding, so that faults pass through them.
-func (s *Store) client(f *fault.Set, options ...func(*dynamodb.Options)) *dynamodb.Client {
+func (s *Store) client(f *inject.Set, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	if f == nil {
 		return s.clients.Client(options...)
 	}

@@ -16,7 +16,7 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/functions/app"
 	"ledger.example/tests/harness/caller"
-	"ledger.example/tests/harness/fault"
+	"ledger.example/tests/harness/inject"
 	"ledger.example/tests/harness/setup"
 )
 
@@ -43,7 +43,7 @@ type Option func(*config)
 type config struct {
 	store   *Store
 	client  []func(*dynamodb.Options)
-	faults  *fault.Set
+	faults  *inject.Set
 	pumped  bool
 	metrics string
 	caller  func(*http.Request) access.Caller
@@ -60,7 +60,7 @@ func Client(o func(*dynamodb.Options)) Option {
 }
 
 // WithFaults injects faults into the ledger's requests to the table.
-func WithFaults(f *fault.Set) Option { return func(c *config) { c.faults = f } }
+func WithFaults(f *inject.Set) Option { return func(c *config) { c.faults = f } }
 
 // Pumped starts a pump. Without one, the test delivers records itself.
 func Pumped(c *config) { c.pumped = true }

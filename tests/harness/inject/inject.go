@@ -1,6 +1,6 @@
-// Package fault injects faults into the ledger's requests to its table. A request is refused, lost, or applied without
+// Package inject injects faults into the ledger's requests to its table. A request is refused, lost, or applied without
 // a reply. Faults are injected below the SDK, so the SDK's retries and decoding are tested too.
-package fault
+package inject
 
 import (
 	"context"
