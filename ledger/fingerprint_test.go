@@ -1,0 +1,82 @@
+package ledger
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+)
+
+// A printed is a request of any kind that posts, with its fingerprint. Fields of other kinds are empty.
+type printed struct {
+	Fingerprint string
+	Kind        events.Kind
+
+	ID, Actor   string `json:",omitzero"`
+	Description string `json:",omitzero"`
+	Metadata    map[string]string
+	Hold        bool          `json:",omitzero"`
+	ExpiresAt   *time.Time    `json:",omitzero"` // of a hold
+	EffectiveAt *time.Time    `json:",omitzero"`
+	Legs        []LegRequest  `json:",omitzero"` // of a transaction
+	From, To    string        `json:",omitzero"` // of a transfer; the seller and the buyer of a trade
+	Asset       string        `json:",omitzero"`
+	Quantity    events.Amount `json:",omitzero"`
+	Cost        events.Amount `json:",omitzero"`
+	Settle      bool          `json:",omitzero"`
+	Transaction string        `json:",omitzero"` // that is reversed
+	Part        Part          `json:",omitzero"`
+}
+
+func (p printed) request() Request {
+	a := Annotation{
+		ID: p.ID, Description: p.Description, Metadata: p.Metadata, Actor: p.Actor, EffectiveAt: p.EffectiveAt,
+	}
+	if p.Hold {
+		a.Hold = &HoldRequest{p.ExpiresAt}
+	}
+	switch p.Kind {
+	case events.KindTransfer:
+		return PostTransfer{a, p.From, p.To, p.Asset, p.Quantity}
+	case events.KindTrade:
+		return PostTrade{a, p.Asset, p.To, p.From, p.Quantity, p.Cost, p.Settle}
+	case events.KindReversal:
+		return ReverseRequest{a, p.Transaction, p.Part}
+	}
+	return PostTransaction{a, p.Legs}
+}
+
+// Stored headers have fingerprints of such requests, which were drawn at random. Lines are added, and never edited.
+func TestFingerprintsStay(t *testing.T) {
+	file, err := os.Open("testdata/fingerprints.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	kinds := make(map[events.Kind]int)
+	for n := 1; lines.Scan(); n++ {
+		var p printed
+		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		if got := fingerprint(p.request().expand()); got != p.Fingerprint {
+			t.Errorf("line %d: %s, want %s", n, got, p.Fingerprint)
+		}
+		kinds[p.Kind]++
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []events.Kind{
+		events.KindTransaction, events.KindTransfer, events.KindTrade, events.KindReversal,
+	} {
+		if kinds[kind] < 125 {
+			t.Errorf("%d fingerprints of the kind %s", kinds[kind], kind)
+		}
+	}
+}
