@@ -111,9 +111,9 @@ func (p *plan) decideHeader(d *draft, k *facts) (missing need, refused *Error) {
 
 // checkStates checks the account states that no guard checks. Errors: CodeAccountClosed for a credit; CodeAccountClosed
 // and CodeAccountFrozen for a debit of an account without a limit, and for a cost alone that an account gives. It uses
-// cached accounts, which may be as old as creditAge and debitAge, but needs those anew that give a cost alone, because no
-// guard of theirs would refuse it. It also needs an account anew before it refuses a debit, because a freeze may have
-// ended. Its errors refuse this request only: another request with the same id may be in flight, and be posted.
+// cached accounts, which may be as old as creditAge and debitAge, but needs anew those that give a cost alone, because
+// no guard of theirs would refuse it. It also needs an account anew before it refuses a debit, because a freeze may
+// have ended. Its errors refuse this request only: another request with the same id may be in flight, and be posted.
 func (p *plan) checkStates(d *draft, k *facts) (need, *Error) {
 	if k.anew == nil {
 		if anew := p.unproved(d); anew != nil {

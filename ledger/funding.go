@@ -11,13 +11,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-const (
-	// belowLimitRetries is how often a transaction is retried because an account is already below its limit by exact
-	// credits. No debit can cause that, so a credit is still being committed, item by item.
-	belowLimitRetries = 5
-	// quickAttempts is how many attempts are made without a backoff after refusals by stale figures.
-	quickAttempts = 3
-)
+// quickAttempts is how many attempts are made without a backoff after refusals by stale figures.
+const quickAttempts = 3
 
 // prepare raises the limits to the cached credits, and creates the guards that are known to be missing.
 func (a *attempts) prepare(ctx context.Context) *Error {
@@ -36,50 +31,59 @@ func (a *attempts) prepare(ctx context.Context) *Error {
 	return a.createGuards(ctx, missing)
 }
 
-// resolveRefusals decides what the refusals of an attempt mean, whose cancellation found no header. It brings guards
-// and limits up to date. It reports whether limits are short; if none is, another attempt may pass.
-//
-// A shortfall is final once the header was read and is absent (see attempts.failUnlessStored). Then no attempt of
-// this request that is still in flight can succeed either: the guard has the newest version of the account, which is
-// the one compared here. Attempts with another version fail its condition. Attempts with this version had no higher
-// bound, because the credits of a limit never fall during a command, and the amount spent never falls. An attempt that
-// passed the guard before the refusal has a header, and the header is read after the refusal.
+// resolveRefusals judges the refusals of an attempt, whose cancellation found no header, and reads what that needs. It
+// reports whether limits are short for good, if the header is absent; if none is, another attempt may pass.
 func (a *attempts) resolveRefusals(ctx context.Context, refused []*limit) (short bool, _ *Error) {
-	if synced, err := a.syncGuards(ctx, refused); synced || err != nil {
-		return false, err
+	seen := findings{below: a.belowLimit}
+	for {
+		switch judge(refused, seen) {
+		case stepRetry:
+			return false, nil
+		case stepRetryBelow:
+			a.belowLimit++
+			return false, nil
+		case stepRefuse:
+			a.setShort(ctx, refused)
+			return true, nil
+		case stepSync:
+			return false, a.syncGuards(ctx, refused)
+		case stepAwait:
+			seen.others = true
+			a.awaitOthers(ctx, refused)
+		case stepExact:
+			seen.exact = true
+			switch err := a.raiseToExact(ctx, refused); {
+			case errors.Is(err, table.ErrConflict):
+				return false, nil
+			case err != nil:
+				return false, asError(err)
+			}
+		case stepAccounts:
+			seen.accounts = true
+			if err := a.refreshAccounts(ctx, refused); err != nil {
+				return false, err
+			}
+		}
+		for _, l := range refused {
+			l.raise(a.cachedCredits(l))
+		}
 	}
-	if a.coveredByOthers(ctx, refused) {
-		return false, nil
-	}
-	// The account is read after the exact credits, so that a refusal is by the newest limit.
-	switch err := a.raiseToExact(ctx, refused); {
-	case errors.Is(err, table.ErrConflict):
-		return false, nil
-	case err != nil:
-		return false, asError(err)
-	}
-	if changed, err := a.refreshAccounts(ctx, refused); changed || err != nil {
-		return false, err
-	}
+}
+
+// setShort notes which limits are short. It logs the accounts that are damaged.
+func (a *attempts) setShort(ctx context.Context, refused []*limit) {
 	for _, l := range a.limits {
 		l.short = false
 	}
 	for _, l := range refused {
-		if l.raise(a.cachedCredits(l)); !l.exceeds() {
-			continue
-		}
-		if l.allowsDebit() && l.isBelow() {
-			if a.belowLimit++; a.belowLimit <= belowLimitRetries {
-				return false, nil
-			}
+		l.short = l.exceeds()
+		if l.isDamaged() {
 			a.ledger.log.ErrorContext(ctx, "account is below its limit",
 				"account", l.pair.Account, "asset", l.pair.Asset, "credits", l.credits.String(),
 				"spent", l.guard.spent.String(), "overdraft", l.overdraft.String(),
 				"BelowLimit", 1) // BelowLimit is counted as a metric
 		}
-		l.short, short = true, true
 	}
-	return short, nil
 }
 
 // cachedCredits returns the cached credits of a limit's pair, zero if there are none.
@@ -88,22 +92,21 @@ func (a *attempts) cachedCredits(l *limit) events.Amount {
 	return cached.amount
 }
 
-// coveredByOthers waits for exact reads by other commands, and reports whether what they read covers the debits. These
-// reads may have begun before the refusal, so they are no reason to refuse. But many commands that spend the same
-// credits are refused at the same time, and one read is enough for all that it covers.
-func (a *attempts) coveredByOthers(ctx context.Context, refused []*limit) bool {
+// awaitOthers waits for exact reads by other commands, as long as what they read covers the debits. These reads may
+// have begun before the refusal, so they are no reason to refuse. But many commands that spend the same credits are
+// refused at the same time, and one read is enough for all that it covers.
+func (a *attempts) awaitOthers(ctx context.Context, refused []*limit) {
 	for _, l := range refused {
 		a.ledger.credits.awaitRead(ctx, l.pair)
 		if l.raise(a.cachedCredits(l)); l.exceeds() {
-			return false
+			return
 		}
 	}
-	return true
 }
 
 // syncGuards creates missing guards. Where the versions of a guard and its limit differ, it reads the account again,
-// and updates the guard if it has the older version. synced is false if no guard was missing and no version differed.
-func (a *attempts) syncGuards(ctx context.Context, refused []*limit) (synced bool, _ *Error) {
+// and updates the guard if it has the older version.
+func (a *attempts) syncGuards(ctx context.Context, refused []*limit) *Error {
 	var missing, different []*limit
 	for _, l := range refused {
 		switch l.guard.version {
@@ -116,37 +119,36 @@ func (a *attempts) syncGuards(ctx context.Context, refused []*limit) (synced boo
 	}
 	if missing != nil {
 		if err := a.createGuards(ctx, missing); err != nil {
-			return true, err
+			return err
 		}
 	}
 	if different == nil {
-		return missing != nil, nil
+		return nil
 	}
-	if _, err := a.refreshAccounts(ctx, different); err != nil {
-		return true, err
+	if err := a.refreshAccounts(ctx, different); err != nil {
+		return err
 	}
-	return true, a.setVersions(ctx, slices.DeleteFunc(refused, func(l *limit) bool {
+	return a.setVersions(ctx, slices.DeleteFunc(refused, func(l *limit) bool {
 		return l.guard.version == 0 || l.guard.version >= l.account.Version
 	}))
 }
 
-// refreshAccounts reads the accounts of limits again, and reports whether any of them changed.
-func (a *attempts) refreshAccounts(ctx context.Context, of []*limit) (changed bool, _ *Error) {
+// refreshAccounts reads the accounts of limits again.
+func (a *attempts) refreshAccounts(ctx context.Context, of []*limit) *Error {
 	var keys lookupKeys
 	for _, l := range of {
 		keys.accounts = append(keys.accounts, l.pair.Account)
 	}
 	found, err := a.ledger.lookup(ctx, keys)
 	if err != nil {
-		return false, asError(err)
+		return asError(err)
 	}
 	for _, l := range a.limits {
 		if now := found.account(l.pair.Account); now != nil && now.Version != l.account.Version {
 			l.setAccount(*now)
-			changed = true
 		}
 	}
-	return changed, nil
+	return nil
 }
 
 // createGuards creates guards in three steps, and each step must succeed before the next: it puts each guard without an
@@ -158,7 +160,7 @@ func (a *attempts) createGuards(ctx context.Context, missing []*limit) *Error {
 		return a.ledger.createGuard(ctx, missing[i].pair)
 	})
 	if err == nil {
-		_, err = a.refreshAccounts(ctx, missing)
+		err = a.refreshAccounts(ctx, missing)
 	}
 	if err == nil {
 		err = a.setVersions(ctx, missing)

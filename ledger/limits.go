@@ -17,7 +17,7 @@ type limit struct {
 	isReversal bool          // only reversals debit the pair: they may debit a closed account
 
 	guard guard // as it was when it refused the debits, or when a dry run read it
-	short bool  // that refusal is final: see resolveRefusals
+	short bool  // that refusal is final: see judge
 }
 
 // appendLimits appends a limit without figures for each limited pair that r debits, unless limits has it. They are in
