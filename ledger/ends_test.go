@@ -406,23 +406,54 @@ func TestUnknownReversalIsListedBeforeItIsAcknowledged(t *testing.T) {
 	// It stays unlisted until the deadline.
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.paid()
-		table := r.journal.book.table
-		r.journal.book.table = unlisted{table}
-		if _, err := r.another().Post(t.Context(), reversal("r-1", "t-1", ledger.Part{})); err != nil {
-			t.Fatal(err)
-		}
-		r.journal.book.table = table
+		r.postWithout(reversal("r-1", "t-1", ledger.Part{}), func(k table.Key) bool {
+			_, _, lists := table.Reversal.Parse(k)
+			return lists
+		})
 		_, err := r.post(reversal("r-1", "t-1", ledger.Part{}))
 		r.refused(err, ledger.CodeOutcomeUnknown)
 	})
 }
 
-// unlisted is a table on which what lists a reversal never becomes visible.
-type unlisted struct{ table.Table }
+// A reversal that is listed was posted, or is being committed: nothing is known of it as long as its header is not
+// visible.
+func TestListedReversalIsAwaited(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.paid()
+		request := reversal("r-1", "t-1", ledger.Part{})
+		r.postWithout(request, func(k table.Key) bool { return k == table.Transaction.Key("r-1") })
+		began := time.Now()
+		_, err := r.post(request)
+		if refused := r.refused(err, ledger.CodeOutcomeUnknown); refused.Transaction != "r-1" {
+			t.Errorf("%+v", refused)
+		}
+		if waited := time.Since(began); waited < 7*time.Second || len(r.journal.sent) > 0 {
+			t.Errorf("it waited for %v, and made %d attempts", waited, len(r.journal.sent))
+		}
+		_, err = r.post(dry(request))
+		r.refused(err, ledger.CodeContention)
+	})
+}
 
-func (t unlisted) Transact(ctx context.Context, writes []table.Write) (time.Time, error) {
+// postWithout posts a request of which some items never become visible.
+func (r *rig) postWithout(request ledger.Request, hides func(table.Key) bool) {
+	r.t.Helper()
+	whole := r.journal.book.table
+	r.journal.book.table = leaving{whole, hides}
+	if _, err := r.another().Post(r.t.Context(), request); err != nil {
+		r.t.Fatal(err)
+	}
+	r.journal.book.table = whole
+}
+
+// leaving is a table on which some of what is written together never becomes visible.
+type leaving struct {
+	table.Table
+	hides func(table.Key) bool
+}
+
+func (t leaving) Transact(ctx context.Context, writes []table.Write) (time.Time, error) {
 	return t.Table.Transact(ctx, slices.DeleteFunc(slices.Clone(writes), func(w table.Write) bool {
-		_, _, lists := table.Reversal.Parse(table.ItemKey(w.Item))
-		return lists
+		return w.Item != nil && t.hides(table.ItemKey(w.Item))
 	}))
 }

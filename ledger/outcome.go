@@ -110,11 +110,7 @@ func (a *attempts) awaitListed(c *command) error {
 		}
 		return nil
 	}
-	before := a.unknown
-	a.unknown = true
-	err := a.awaitOutcome(c, isListed, table.ErrConflict)
-	a.unknown = before
-	return err
+	return a.awaitOutcome(c, true, isListed, table.ErrConflict)
 }
 
 // Which requests are pending, were listed, or are to be planned again.
@@ -122,14 +118,17 @@ func isPending(*request) bool    { return true }
 func isListed(r *request) bool   { return r.listed }
 func isOutdated(r *request) bool { return r.isReversal() && r.reversal == 0 }
 
-// awaitOutcome makes no further attempt. While the outcome of an earlier one is unknown, it reads what is stored until
-// the deadline, or until no pending request is among those that are awaited. A command that stays without an answer
-// ends with cause.
-func (a *attempts) awaitOutcome(c *command, awaited func(*request) bool, cause error) error {
-	for ; a.unknown && pause(c, a.failed+1); a.failed++ {
+// awaitOutcome makes no further attempt. wait is true if one may still be applied, of this command or of another one for
+// the same request: then it reads what is stored until the deadline, or until no pending request is among those that are
+// awaited. A command that stays without an answer ends with cause; if it waited, with CodeOutcomeUnknown.
+func (a *attempts) awaitOutcome(c *command, wait bool, awaited func(*request) bool, cause error) error {
+	for ; wait && pause(c, a.failed+1); a.failed++ {
 		if _, refused := a.resolve(c, a.pending, false); refused != nil || !slices.ContainsFunc(a.pending, awaited) {
 			return refused
 		}
+	}
+	if wait {
+		return a.fail(c, unknownError(a.pending[0].ID, cause))
 	}
 	return a.fail(c, asError(cause))
 }

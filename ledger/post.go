@@ -117,7 +117,7 @@ func (a *attempts) run(c *command) error {
 			return a.fail(c, err)
 		}
 		if err := c.abandoned(); err != nil {
-			return a.awaitOutcome(c, isPending, err)
+			return a.awaitOutcome(c, a.unknown, isPending, err)
 		}
 		at, err := a.append(c, commit)
 		cancelled, isCancelled := errors.AsType[*table.Cancelled](err)
