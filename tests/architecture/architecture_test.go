@@ -308,6 +308,38 @@ func TestAuditSharesOnlyTheLayout(t *testing.T) {
 	}
 }
 
+// What is decided of a request is apart from how it is read and attempted: these files of package ledger see no context
+// and no table. decide and judge do not even name what has one, and no clock.
+func TestDecisionsReadNothing(t *testing.T) {
+	pure := strings.Fields("decide.go judge.go draft.go ends.go limits.go names.go part.go requests.go shape.go")
+	impure := strings.Fields("Ledger command request attempts commit Now Since")
+	found := 0
+	for _, f := range goFiles(t) {
+		name := path.Base(f.path)
+		if f.folder() != "ledger" || !slices.Contains(pure, name) {
+			continue
+		}
+		found++
+		for _, spec := range f.ast.Imports {
+			if i := spec.Path.Value; i == `"context"` || strings.HasPrefix(i, `"`+modulePath+"/internal/") {
+				t.Errorf("%s imports %s, but decides without it", f.at(spec), i)
+			}
+		}
+		if name != "decide.go" && name != "judge.go" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok && slices.Contains(impure, name.Name) {
+				t.Errorf("%s names %s, but decides without it", f.at(n), name.Name)
+			}
+			return true
+		})
+	}
+	if found != len(pure) {
+		t.Errorf("%d of these files exist: %v", found, pure)
+	}
+}
+
 // declared returns the names that a declaration of a package declares.
 func declared(d ast.Decl) (names []string) {
 	switch d := d.(type) {
