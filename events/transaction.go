@@ -22,6 +22,47 @@ type TransactionPosted struct {
 	Period      int64             `stored:"period,optional"`      // newest PeriodClosed if backdated; 0 for none
 }
 
+// Transaction is a transaction as of its events: its header, and its end if it is a hold that has ended. Its reversals
+// are transactions of their own.
+type Transaction struct {
+	Header TransactionPosted
+	Ended  *HoldEnded // nil of what is no hold, and while a hold is open
+}
+
+// Status is the state of a transaction.
+type Status string
+
+// The statuses. A hold is held until it ends; every other transaction is posted. Its status then is its outcome.
+const (
+	StatusPosted   Status = "posted"
+	StatusHeld     Status = "held"
+	StatusCaptured        = Status(OutcomeCaptured)
+	StatusReleased        = Status(OutcomeReleased)
+	StatusExpired         = Status(OutcomeExpired)
+)
+
+// Status returns the state of the transaction.
+func (t Transaction) Status() Status {
+	switch {
+	case !t.Header.IsHold():
+		return StatusPosted
+	case t.Ended == nil:
+		return StatusHeld
+	}
+	return Status(t.Ended.Outcome)
+}
+
+// Posted returns the posted legs: for a captured hold, the captured amounts; for a hold that was not captured, nil.
+func (t Transaction) Posted() []Leg {
+	switch t.Status() {
+	case StatusPosted:
+		return t.Header.Legs
+	case StatusCaptured:
+		return t.Ended.Legs
+	}
+	return nil
+}
+
 // Leg is one posting in a header.
 type Leg struct {
 	ID       KSUID  `stored:"ksuid"`

@@ -219,7 +219,7 @@ func TestEnsureVisibleBeforeTheReply(t *testing.T) {
 					posted = r.mustPost(transfer("t-1", "bank", "jane", "1"))
 				}
 				var want []events.KSUID
-				for _, leg := range posted.Transaction.Legs {
+				for _, leg := range posted.Header.Legs {
 					if test.ensured {
 						want = append(want, leg.ID)
 					}

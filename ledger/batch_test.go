@@ -81,7 +81,7 @@ func (r *rig) holding(n int, after time.Duration) {
 	r.journal.forget()
 }
 
-func (r *rig) status(id string, want ledger.Status) {
+func (r *rig) status(id string, want events.Status) {
 	r.t.Helper()
 	lifecycle, err := r.Lifecycle(r.t.Context(), id)
 	if err != nil || lifecycle.Status() != want {
@@ -126,7 +126,7 @@ func TestAtomicBatchWithAReplayAndAConcurrentReversal(t *testing.T) {
 			return c.apply(ctx)
 		}}
 		results := r.results(true, "replayed posted", posted, back)
-		if got := results[1].Posted.Transaction.Legs[0].Quantity; got != amount("70") {
+		if got := results[1].Posted.Header.Legs[0].Quantity; got != amount("70") {
 			t.Errorf("took %v", got)
 		}
 		r.results(true, "posted replayed", transfer("t-4", "bank", "bob", "1"), back)
@@ -165,8 +165,8 @@ func TestAtomicBatchWithALateCapture(t *testing.T) {
 		if len(r.journal.sent) != 1 || r.journal.sent[0].heads != 1 {
 			t.Errorf("sent %+v", r.journal.sent)
 		}
-		r.status("h-0", ledger.StatusExpired)
-		r.status("h-1", ledger.StatusHeld)
+		r.status("h-0", events.StatusExpired)
+		r.status("h-1", events.StatusHeld)
 		r.stored("t-1", false)
 	})
 	// An earlier attempt, whose answer was lost, arrives before the expiry: all of the batch was carried out.

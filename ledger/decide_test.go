@@ -64,7 +64,7 @@ func drafted(r Request) events.TransactionPosted {
 // The number of reversals of a transaction is limited.
 func TestReversalsAreLimited(t *testing.T) {
 	transfer := PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: events.NewAmount(9000)}
-	lifecycle := Lifecycle{Header: drafted(transfer)}
+	lifecycle := Lifecycle{Transaction: events.Transaction{Header: drafted(transfer)}}
 	one := []events.Taken{{Quantity: events.NewAmount(-1)}, {Quantity: events.NewAmount(1)}}
 	for range events.ReversalsMax {
 		if err := (Part{}).reversible(lifecycle, one, lifecycle.Left()); err != nil {

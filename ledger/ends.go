@@ -133,7 +133,7 @@ var errNearExpiry = errors.New("too close to the time of expiry")
 // sameEnd returns nil if an end is the requested one. Errors: CodeHoldEnded, CodeHoldExpired.
 func (r *request) sameEnd(end events.HoldEnded) *Error {
 	captured := r.outcome == events.OutcomeCaptured
-	status := statusOf(end)
+	status := events.Status(end.Outcome)
 	switch {
 	case end.Outcome == r.outcome && (!captured || slices.Equal(amountsOf(end.Legs), r.taken)):
 		return nil

@@ -67,12 +67,12 @@ func TestCaptureAndExpiry(t *testing.T) {
 			t.Errorf("%d attempts", len(r.journal.sent))
 		}
 		lifecycle, err := r.Lifecycle(t.Context(), "h-1")
-		if err != nil || lifecycle.Status() != ledger.StatusExpired || lifecycle.Posted() != nil ||
+		if err != nil || lifecycle.Status() != events.StatusExpired || lifecycle.Posted() != nil ||
 			lifecycle.Ended.EndedAt().Before(lifecycle.Header.ExpiresAt.Add(5*time.Second)) {
 			t.Errorf("%+v, %v", lifecycle, err)
 		}
 		_, err = r.Post(t.Context(), release("h-1"))
-		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusExpired {
+		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != events.StatusExpired {
 			t.Errorf("it is %q", e.HoldStatus)
 		}
 		if again, err := r.Expire(t.Context(), "h-1"); err != nil || !again.Replayed {
@@ -104,7 +104,7 @@ func TestCaptureThatIsSentAcrossTheExpiry(t *testing.T) {
 // was committed late, or by a request that got no answer.
 func TestExpiryIsVisibleBeforeItIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		legs := len(r.placed(time.Minute).Transaction.Legs)
+		legs := len(r.placed(time.Minute).Header.Legs)
 		time.Sleep(time.Minute + 6*time.Second)
 		r.journal.steps = []appended{func(ctx context.Context, c commit) error {
 			time.Sleep(5 * time.Second)
@@ -116,7 +116,7 @@ func TestExpiryIsVisibleBeforeItIsTold(t *testing.T) {
 			r.refused(err, ledger.CodeOutcomeUnknown)
 			time.Sleep(time.Minute)
 		}
-		r.status("h-1", ledger.StatusExpired)
+		r.status("h-1", events.StatusExpired)
 		r.journal.fail = nil
 		r.journal.forget()
 		_, err := r.Post(t.Context(), capture("h-1", ledger.Part{}))
@@ -137,7 +137,7 @@ func TestReplayOfAnEndIsVerified(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		again, err := r.Post(t.Context(), release("h-1"))
-		if err != nil || !again.Replayed || len(r.journal.visible) != len(done.End.Legs) {
+		if err != nil || !again.Replayed || len(r.journal.visible) != len(done.Ended.Legs) {
 			t.Errorf("%+v, %v, visible %v", again, err, r.journal.visible)
 		}
 		r.journal.fail = failing("EnsureVisible", table.ErrConflict)
@@ -262,11 +262,11 @@ func TestPartsOfTransactions(t *testing.T) {
 				"invalid_request hold"},
 		} {
 			posted, err := r.post(c.request)
-			legs := posted.Transaction.Legs
-			if posted.End != nil {
-				legs = posted.End.Legs
+			legs := posted.Header.Legs
+			if posted.Ended != nil {
+				legs = posted.Ended.Legs
 				for i, leg := range legs {
-					if leg.ID <= posted.Transaction.Legs[i].ID {
+					if leg.ID <= posted.Header.Legs[i].ID {
 						t.Errorf("%s: leg %d is before what it ends", c.want, i)
 					}
 				}
@@ -331,8 +331,8 @@ func TestReversalComesAfterWhatItReverses(t *testing.T) {
 		for i := range 20 { // KSUIDs of one instant differ at random
 			r.restart()
 			r.skew = -4 * time.Second
-			if got := r.mustPost(reversal(fmt.Sprint("r-", i), "t-1", some("1"))); got.Transaction.Legs[0].ID <= last {
-				t.Fatalf("%s is not after %s", got.Transaction.Legs[0].ID, last)
+			if got := r.mustPost(reversal(fmt.Sprint("r-", i), "t-1", some("1"))); got.Header.Legs[0].ID <= last {
+				t.Fatalf("%s is not after %s", got.Header.Legs[0].ID, last)
 			}
 		}
 	})
@@ -369,7 +369,7 @@ func TestConcurrentReversals(t *testing.T) {
 						r.stored("r-1", false)
 						return
 					}
-					if err != nil || got.Replayed || got.Transaction.Legs[0].Quantity != amount(c.took) {
+					if err != nil || got.Replayed || got.Header.Legs[0].Quantity != amount(c.took) {
 						t.Errorf("%+v, %v", got, err)
 					}
 					time.Sleep(time.Minute)

@@ -62,7 +62,7 @@ type Error struct {
 	TooMany     int           // with CodeBatchTooLarge of an atomic batch only: writes over the limit
 	Fields      []FieldError  // all invalid fields
 	Funds       *Funds        // with CodeInsufficientFunds only
-	HoldStatus  Status        // with CodeHoldEnded only: how the hold ended
+	HoldStatus  events.Status // with CodeHoldEnded only: how the hold ended
 	Left        []LegRequest  // with CodeExceedsReversible only: what is left to reverse of each leg
 	Version     int64         // with CodeVersionMismatch only: the account's current version
 	Transaction string        // with CodeOutcomeUnknown: the transaction id for a retry

@@ -12,53 +12,8 @@ import (
 
 // Lifecycle is a transaction with its end and its reversals.
 type Lifecycle struct {
-	Header    events.TransactionPosted
-	Ended     *events.HoldEnded            // of a hold; nil while it is open
+	events.Transaction
 	Reversals []events.TransactionReversed // by number
-}
-
-// Status is the current state of a transaction.
-type Status string
-
-// The statuses. A hold is held until it ends; every other transaction is posted.
-const (
-	StatusPosted   Status = "posted"
-	StatusHeld     Status = "held"
-	StatusCaptured Status = "captured"
-	StatusReleased Status = "released"
-	StatusExpired  Status = "expired"
-)
-
-// Status returns the current state of the transaction.
-func (l Lifecycle) Status() Status {
-	switch {
-	case !l.Header.IsHold():
-		return StatusPosted
-	case l.Ended == nil:
-		return StatusHeld
-	}
-	return statusOf(*l.Ended)
-}
-
-func statusOf(e events.HoldEnded) Status {
-	switch e.Outcome {
-	case events.OutcomeCaptured:
-		return StatusCaptured
-	case events.OutcomeReleased:
-		return StatusReleased
-	}
-	return StatusExpired
-}
-
-// Posted returns the posted legs: for a captured hold, the captured amounts; for a hold that was not captured, nil.
-func (l Lifecycle) Posted() []events.Leg {
-	switch l.Status() {
-	case StatusPosted:
-		return l.Header.Legs
-	case StatusCaptured:
-		return l.Ended.Legs
-	}
-	return nil
 }
 
 // Reversed returns the sum of all reversals of each posted leg, in the legs' order and with their signs.

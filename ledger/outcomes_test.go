@@ -26,7 +26,7 @@ var spendings = map[string]spending{
 			return nil, false, err
 		}
 		one, other := results[0].Posted, results[1].Posted
-		return append(one.Transaction.Legs, other.Transaction.Legs...), one.Replayed || other.Replayed, nil
+		return append(one.Header.Legs, other.Header.Legs...), one.Replayed || other.Replayed, nil
 	}, "jane"},
 	"reversal": {(*rig).paid, sends(reversal("r-1", "t-1", ledger.Part{})), "shop"},
 	// An end changes no guard: the hold spent it.
@@ -38,10 +38,10 @@ func sends(request ledger.Request) func(r *rig) ([]events.Leg, bool, error) {
 	return func(r *rig) ([]events.Leg, bool, error) {
 		r.t.Helper()
 		posted, err := r.post(request)
-		if posted.End != nil {
-			return posted.End.Legs, posted.Replayed, err
+		if posted.Ended != nil {
+			return posted.Ended.Legs, posted.Replayed, err
 		}
-		return posted.Transaction.Legs, posted.Replayed, err
+		return posted.Header.Legs, posted.Replayed, err
 	}
 }
 

@@ -44,7 +44,7 @@ func TestEffectiveDate(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		again := r.mustPost(request)
-		if !again.Replayed || again.Transaction.Legs[0] != first.Transaction.Legs[0] || len(r.journal.visible) > 0 {
+		if !again.Replayed || again.Header.Legs[0] != first.Header.Legs[0] || len(r.journal.visible) > 0 {
 			t.Errorf("%+v; made sure of %v", again, r.journal.visible)
 		}
 		for _, other := range []*time.Time{nil, new(request.EffectiveAt.Add(time.Microsecond))} {
@@ -90,12 +90,12 @@ func TestReversalFollowsWhatItReversesByAnotherClock(t *testing.T) {
 		r.fund("jane", "USD", "5")
 		request := backdated("t-1", "jane", "bank", "5", time.Hour)
 		r.skew = 2 * time.Second
-		posted := r.mustPost(request).Transaction.Legs
+		posted := r.mustPost(request).Header.Legs
 		r.restart()
 		r.skew = -2 * time.Second
 		back := reversal("r-1", "t-1", ledger.Part{})
 		back.EffectiveAt = request.EffectiveAt
-		legs := r.mustPost(back).Transaction.Legs
+		legs := r.mustPost(back).Header.Legs
 		if first, last := legs[0].ID, posted[1].ID; !first.Time().Equal(last.Time()) || first <= last {
 			t.Errorf("%s at %v reverses %s at %v", first, first.Time(), last, last.Time())
 		}
@@ -133,7 +133,7 @@ func TestBackdatedCreditsRaiseNoBound(t *testing.T) {
 		short("10", "11", 1, transfer("b-2", "jane", "shop", "11"), credit)
 		posted := r.mustPost(both("4"))
 		short("6", "7", 1, transfer("b-2", "jane", "shop", "7"))
-		r.project("jane", posted.Transaction)
+		r.project("jane", posted.Header)
 		r.mustPost(transfer("b-2", "jane", "shop", "56"))
 		short("0", "1", 1, transfer("b-3", "jane", "shop", "1"))
 	})
@@ -237,7 +237,7 @@ func TestClosingDuringAnUnknownOutcome(t *testing.T) {
 		_, err := r.post(request)
 		r.refused(err, ledger.CodeOutcomeUnknown)
 		time.Sleep(time.Minute)
-		if posted := r.mustPost(request); !posted.Replayed || posted.Transaction.Period != 0 {
+		if posted := r.mustPost(request); !posted.Replayed || posted.Header.Period != 0 {
 			t.Errorf("%+v", posted)
 		}
 		if calls := r.journal.calls; !slices.Contains(calls, "Newest") {
@@ -271,7 +271,7 @@ func TestClockOff(t *testing.T) {
 						}
 					}
 					again := r.mustPost(transfer("t-1", "bank", "jane", "1"))
-					if !again.Replayed || !reflect.DeepEqual(again.Transaction, first.Transaction) || r.journal.count("VerifyComplete") == 0 {
+					if !again.Replayed || !reflect.DeepEqual(again.Header, first.Header) || r.journal.count("VerifyComplete") == 0 {
 						t.Errorf("%+v; calls %v", again, r.journal.calls)
 					}
 					_, err = r.post(transfer("t-1", "bank", "jane", "2"))

@@ -234,18 +234,18 @@ func (r *request) same(stored events.Event) *Error {
 
 // answerWith answers the request with its event. The answer to a dry run has no KSUIDs.
 func (r *request) answerWith(e events.Event, replayed bool) {
-	r.answer = Posted{Transaction: r.header, Replayed: replayed}
+	r.answer = Posted{Transaction: events.Transaction{Header: r.header}, Replayed: replayed}
 	switch e := e.(type) {
 	case events.TransactionPosted:
-		r.answer.Transaction = e
+		r.answer.Header = e
 	case events.HoldEnded:
 		if r.DryRun {
 			e.Legs = withoutIDs(e.Legs)
 		}
-		r.answer.End = &e
+		r.answer.Ended = &e
 	}
 	if r.DryRun {
-		r.answer.Transaction.Legs = withoutIDs(r.answer.Transaction.Legs)
+		r.answer.Header.Legs = withoutIDs(r.answer.Header.Legs)
 	}
 }
 

@@ -135,15 +135,12 @@ type BatchResult struct {
 	Err    *Error
 }
 
-// Posted is the answer to a request: the transaction as it was posted, or a hold as it was placed, with its end.
+// Posted is the answer to a request: the transaction as it was posted, or a hold as it was placed, with its end if the
+// request ended it.
 type Posted struct {
-	Transaction events.TransactionPosted
-	End         *events.HoldEnded // by the request; its legs are the posted amounts; nil of a transaction
-	Replayed    bool              // carried out before, by an earlier request for the same
+	events.Transaction
+	Replayed bool // carried out before, by an earlier request for the same
 }
-
-// Status returns the state of the transaction when the request was carried out.
-func (p Posted) Status() Status { return Lifecycle{Header: p.Transaction, Ended: p.End}.Status() }
 
 // CaptureRequest asks to post all or a part of a hold, and to give back the rest. It needs no funds, because the hold
 // reserved them.

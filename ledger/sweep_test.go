@@ -76,15 +76,15 @@ func TestTimeOfExpiry(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil || !posted.Transaction.ExpiresAt.Equal(storeNow().Add(c.want).Truncate(time.Microsecond)) {
-				t.Errorf("%s: %v, %v", id, posted.Transaction.ExpiresAt, err)
+			if err != nil || !posted.Header.ExpiresAt.Equal(storeNow().Add(c.want).Truncate(time.Microsecond)) {
+				t.Errorf("%s: %v, %v", id, posted.Header.ExpiresAt, err)
 			}
 		}
 		request := held("h-1", "jane", "shop", "1", time.Second)
 		first := r.mustPost(request)
 		time.Sleep(time.Minute)
-		if again := r.mustPost(request); !again.Replayed || again.Status() != ledger.StatusHeld ||
-			again.Transaction.ExpiresAt != first.Transaction.ExpiresAt {
+		if again := r.mustPost(request); !again.Replayed || again.Status() != events.StatusHeld ||
+			again.Header.ExpiresAt != first.Header.ExpiresAt {
 			t.Errorf("again: %+v", again)
 		}
 		for _, other := range []ledger.PostTransfer{transfer("h-1", "jane", "shop", "1"), held("h-1", "jane", "shop", "1", -time.Second)} {
@@ -107,7 +107,7 @@ func (r *rig) holds(n int) (ids []string) {
 	return ids
 }
 
-func (r *rig) statusOf(id string) ledger.Status {
+func (r *rig) statusOf(id string) events.Status {
 	r.t.Helper()
 	lifecycle, err := r.another().Lifecycle(r.t.Context(), id)
 	if err != nil {
@@ -146,11 +146,11 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%d lists, %d reads, %d writes", lists, reads, writes)
 		}
 		for i, id := range ids {
-			if status := r.statusOf(id); (status == ledger.StatusExpired) != (i > 0) {
+			if status := r.statusOf(id); (status == events.StatusExpired) != (i > 0) {
 				t.Errorf("%s is %s", id, status)
 			}
 		}
-		if status := r.statusOf("later"); status != ledger.StatusHeld {
+		if status := r.statusOf("later"); status != events.StatusHeld {
 			t.Errorf("later is %s", status)
 		}
 		if log := r.log.String(); !strings.Contains(log, "HoldsExpired=49") || !strings.Contains(log, "ExpiryDelay=6") {

@@ -10,7 +10,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Holds is the view of the entries of holds. They follow from a hold's header and its end; their number is its Version.
+// Holds is the view of the entries of holds. They follow from a hold's header and its end; their number is its version.
 // A target with an account has only the account's entry and, with the first account in the legs, the entry by expiry.
 var Holds = declare(&View{
 	Name: "holds", Form: itemForm(table.AttrVersion), Event: table.Posting.Pattern,
@@ -27,14 +27,14 @@ var Holds = declare(&View{
 			return nil, fmt.Errorf("its header is not visible: %w", table.ErrConflict)
 		case err != nil:
 			return nil, err
-		case h.Version() < seen.Highest: // no later record would trigger another refresh
+		case versionOf(h) < seen.Highest: // no later record would trigger another refresh
 			return nil, fmt.Errorf("its end is not visible: %w", table.ErrConflict)
 		}
 		recorded := h.Header.PostedAt()
 		if h.Ended != nil {
 			recorded = h.Ended.EndedAt()
 		}
-		for _, entry := range h.Entries(t.Account) {
+		for _, entry := range HoldEntries(h, t.Account) {
 			rows = append(rows, Row{t, entry, recorded})
 		}
 		return rows, nil
@@ -51,7 +51,7 @@ var Holds = declare(&View{
 		t.Hold = h.Header.ID
 		return t, true
 	},
-	None:   func(k table.Key) any { return HoldEntry(k, Hold{}) },
+	None:   func(k table.Key) any { return HoldEntry(k, events.Transaction{}) },
 	Orphan: "no hold has this entry",
 })
 
@@ -68,30 +68,30 @@ func ofFigures(f events.Figures) (t Target, version int64) {
 }
 
 // hold reads a hold's header and its end. Error: also ErrAbsent, without a header of a hold.
-func (v *Views) hold(ctx context.Context, id string) (Hold, error) {
+func (v *Views) hold(ctx context.Context, id string) (events.Transaction, error) {
 	if id == "" {
-		return Hold{}, table.ErrAbsent
+		return events.Transaction{}, table.ErrAbsent
 	}
 	found, err := TransactionsByID(ctx, v.table, map[string]bool{id: true}, table.Strong)
 	h, there := found[id]
 	switch {
 	case err != nil:
-		return Hold{}, err
+		return events.Transaction{}, err
 	case !there:
-		return Hold{}, table.ErrAbsent
+		return events.Transaction{}, table.ErrAbsent
 	case !h.Header.IsHold():
-		return Hold{}, fmt.Errorf("transaction %s is not a hold: %w", id, table.ErrAbsent)
+		return events.Transaction{}, fmt.Errorf("transaction %s is not a hold: %w", id, table.ErrAbsent)
 	}
 	return h, nil
 }
 
 // holdItem returns an account's entry of a hold. It includes the header and the end, so that a page of holds takes one
 // request.
-func holdItem(account string, h Hold) table.Item {
+func holdItem(account string, h events.Transaction) table.Item {
 	placed := string(h.Header.Legs[0].ID)
 	item := table.Begin(table.Hold.Key(account, placed), table.Hold.Type)
-	item[table.AttrSK2] = table.String(table.Hold.SK2(h.Status(), placed))
-	item[table.AttrVersion] = table.Integer(h.Version())
+	item[table.AttrSK2] = table.String(table.Hold.SK2(string(h.Status()), placed))
+	item[table.AttrVersion] = table.Integer(versionOf(h))
 	item[table.AttrHeader] = table.Map(table.EventItem(h.Header))
 	if h.Ended != nil {
 		item[table.AttrEnded] = table.Map(table.EventItem(*h.Ended))
@@ -100,19 +100,19 @@ func holdItem(account string, h Hold) table.Item {
 }
 
 // openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
-func openHoldItem(h Hold) table.Item {
+func openHoldItem(h events.Transaction) table.Item {
 	item := table.Begin(table.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID), table.OpenHold.Type)
-	item[table.AttrVersion] = table.Integer(h.Version())
+	item[table.AttrVersion] = table.Integer(versionOf(h))
 	if h.Ended == nil {
 		item[table.AttrPK2] = table.String(table.OpenHoldsPK2(table.Shard(h.Header.ID)))
 	}
 	return item
 }
 
-// Entries returns the entries of h, as items: an account's entry, with that of the first account also the entry by
-// expiry. All of them if account is "".
-func (h Hold) Entries(account string) (entries []any) {
-	for _, of := range h.Accounts() {
+// HoldEntries returns the entries of a hold, as items: an account's entry, with that of the first account also the
+// entry by expiry. All of them if account is "".
+func HoldEntries(h events.Transaction, account string) (entries []any) {
+	for _, of := range accountsOf(h) {
 		if account == "" || account == of {
 			entries = append(entries, holdItem(of, h))
 		}
@@ -125,9 +125,9 @@ func (h Hold) Entries(account string) (entries []any) {
 
 // HoldEntry returns the entry of h with that key. If h has none, the entry is void: it is in no index, and any other
 // entry replaces it.
-func HoldEntry(key table.Key, h Hold) table.Item {
+func HoldEntry(key table.Key, h events.Transaction) table.Item {
 	if h.Header.IsHold() {
-		for _, entry := range h.Entries("") {
+		for _, entry := range HoldEntries(h, "") {
 			if item := entry.(table.Item); table.ItemKey(item) == key {
 				return item
 			}
@@ -144,7 +144,7 @@ func HoldEntry(key table.Key, h Hold) table.Item {
 }
 
 // DecodeHold decodes an account's entry of a hold. A void entry is the zero hold.
-func DecodeHold(item table.Item) (h Hold, err error) {
+func DecodeHold(item table.Item) (h events.Transaction, err error) {
 	key := table.ItemKey(item)
 	_, placed, ok := table.Hold.Parse(key)
 	r := open(item, table.Hold.Type, ok)
@@ -159,7 +159,7 @@ func DecodeHold(item table.Item) (h Hold, err error) {
 	if r.Has(table.AttrEnded) {
 		ended, err := decodeAs[events.HoldEnded](r.Map(table.AttrEnded))
 		if err != nil {
-			return Hold{}, at(key, err)
+			return events.Transaction{}, at(key, err)
 		}
 		h.Ended = &ended
 	}
@@ -170,20 +170,20 @@ func DecodeHold(item table.Item) (h Hold, err error) {
 }
 
 // HoldsOf lists the holds that have legs on an account, newest first. status "" selects all of them.
-func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (Page[Hold], error) {
+func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (Page[events.Transaction], error) {
 	q := table.Query{Partition: table.Account.PK(account), Within: table.Hold.All().Before(s.After), Descending: true}
 	if status != "" {
 		q.Index, q.Within = table.IndexHistory, table.Hold.History(status).Before(s.After)
 	}
 	holds, err := list(ctx, l, "list holds", q, s.Limit, part(table.Hold.Pattern, 1), DecodeHold)
-	holds.Items = slices.DeleteFunc(holds.Items, func(h Hold) bool { return h.Header.ID == "" })
+	holds.Items = slices.DeleteFunc(holds.Items, func(h events.Transaction) bool { return h.Header.ID == "" })
 	return holds, err
 }
 
 // OpenHolds lists all open holds in the order of their expiry. Positions are the time of expiry, as events.FormatTime
 // writes it, a # and the id. A page may be short. It makes one request for each partition of the list, and one for each
 // hundred holds. It merges the partitions of the list, and then reads the holds.
-func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[Hold], err error) {
+func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[events.Transaction], err error) {
 	defer annotate(&err, "list open holds")
 	queries := make([]table.Query, table.Shards)
 	for shard := range queries {
@@ -216,43 +216,22 @@ func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[Hold], err er
 	return page, nil
 }
 
-// Transaction is a transaction in a list.
-type Transaction struct {
-	Header events.TransactionPosted
-	Ended  *events.HoldEnded // set for a hold that has ended
-}
-
-// Hold is a transaction that is a hold. It has an entry for each account in its legs. While it is open, it also has an
-// entry in the list by expiry.
-type Hold = Transaction
-
-// StatusHeld is the status of an open hold. The status of an ended hold is its outcome.
-const StatusHeld = "held"
-
-// Status returns StatusHeld or the outcome.
-func (h Hold) Status() string {
-	if h.Ended == nil {
-		return StatusHeld
-	}
-	return string(h.Ended.Outcome)
-}
-
 // Versions of a hold's entries: while it is open, and once it has ended.
 const (
 	versionHeld  = 1
 	versionEnded = 2
 )
 
-// Version is the version of the hold's entries.
-func (h Hold) Version() int64 {
+// versionOf returns the version of a hold's entries.
+func versionOf(h events.Transaction) int64 {
 	if h.Ended == nil {
 		return versionHeld
 	}
 	return versionEnded
 }
 
-// Accounts returns the accounts in the legs, in the order of the legs and without duplicates.
-func (h Hold) Accounts() []string {
+// accountsOf returns the accounts in the legs, in the order of the legs and without duplicates.
+func accountsOf(h events.Transaction) []string {
 	var accounts []string
 	known := make(map[string]bool)
 	for _, leg := range h.Header.Legs {

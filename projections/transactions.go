@@ -17,7 +17,7 @@ import (
 // Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
 // request for each partition of the list (a metadata value has one), and one strongly consistent request for each
 // hundred items found. A page may be short. It skips entries that are void or contradict their header.
-func (l *Lists) Transactions(ctx context.Context, by Search, s Slice) (page Page[Transaction], err error) {
+func (l *Lists) Transactions(ctx context.Context, by Search, s Slice) (page Page[events.Transaction], err error) {
 	defer annotate(&err, "list transactions")
 	entries, next, err := l.listedEntries(ctx, by, s)
 	if err != nil {
@@ -99,7 +99,7 @@ func listedRange(by Search, after string) (r table.Range, direction int) {
 // reads the end of the hold. It makes one request for each hundred items. Absent transactions are left out, and so is
 // an end without its header. Errors: those of table.Table; table.ErrMalformedItem; those of events.Decode.
 func TransactionsByID(ctx context.Context, t table.Table, ended map[string]bool, c table.Consistency) (
-	map[string]Transaction, error,
+	map[string]events.Transaction, error,
 ) {
 	keys := make([]table.Key, 0, 2*len(ended))
 	for id, isEnded := range ended {
@@ -107,12 +107,12 @@ func TransactionsByID(ctx context.Context, t table.Table, ended map[string]bool,
 			keys = append(keys, table.Outcome.Key(id))
 		}
 	}
-	found, ends := make(map[string]Transaction, len(ended)), make(map[string]*events.HoldEnded)
+	found, ends := make(map[string]events.Transaction, len(ended)), make(map[string]*events.HoldEnded)
 	err := forEach(ctx, t, keys, c, func(_ table.Key, item table.Item) error {
 		e, err := table.DecodeEvent(item)
 		switch e := e.(type) {
 		case events.TransactionPosted:
-			found[e.ID] = Transaction{Header: e}
+			found[e.ID] = events.Transaction{Header: e}
 		case events.HoldEnded:
 			ends[e.Transaction] = &e
 		}
@@ -155,7 +155,7 @@ var Listings = &View{
 		id := table.LastID(sk)
 		return Target{Lists: true, Hold: id}, sk == table.Listed.SK(table.FirstID(sk), id)
 	},
-	None: func(k table.Key) any { return ListedItem(k, Transaction{}) },
+	None: func(k table.Key) any { return ListedItem(k, events.Transaction{}) },
 }
 
 // ListedRows returns the entries of a header: one in the list by time, and one for each indexed metadata key that the
@@ -175,7 +175,7 @@ func ListedRows(h events.TransactionPosted, indexed []string) (rows []Row) {
 }
 
 // ListedItem returns the entry of t with that key. If t has none, the entry is void.
-func ListedItem(key table.Key, t Transaction) table.Item {
+func ListedItem(key table.Key, t events.Transaction) table.Item {
 	if t.Header.ID != "" {
 		name, _, _, _, _ := table.ListedMetadata.Parse(key) // in the list by time "", which is no metadata key
 		for _, row := range ListedRows(t.Header, []string{name}) {

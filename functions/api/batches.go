@@ -7,7 +7,6 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/ledger"
-	"ledger.example/projections"
 )
 
 const (
@@ -164,10 +163,10 @@ const endsBytes = 2 << 20
 // shown before. Beyond endsBytes, a hold is shown without its metadata and without its planned postings.
 func showInBatch(posted ledger.Posted, bytes *int) reply {
 	one := showPosted(posted)
-	if posted.End == nil {
+	if posted.Ended == nil {
 		return one
 	}
-	if *bytes += maxBytes(projections.Hold{Header: posted.Transaction, Ended: posted.End}); *bytes > endsBytes {
+	if *bytes += maxBytes(posted.Transaction); *bytes > endsBytes {
 		t := one.body.(transaction)
 		t.Metadata, t.Postings = nil, nil
 		one.body = t

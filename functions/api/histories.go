@@ -24,7 +24,7 @@ type posting struct {
 	leg
 	// Signed change of the pending amount; 0 unless it belongs to a hold.
 	Pending     string        `json:"pending" is:"PostedAmount"`
-	Status      ledger.Status `json:"status"` // never changes
+	Status      events.Status `json:"status"` // never changes
 	Transaction string        `json:"transaction" names:"transaction"`
 	Kind        events.Kind   `json:"kind"`
 	Description string        `json:"description" is:"Text"`
@@ -33,12 +33,12 @@ type posting struct {
 
 func showPosting(e events.PostingRecorded) posting {
 	var d events.Decimals
-	status := ledger.StatusPosted
+	status := events.StatusPosted
 	switch {
 	case e.Phase == events.PhasePlaced:
-		status = ledger.StatusHeld
+		status = events.StatusHeld
 	case e.Phase.Ends():
-		status = ledger.Status(e.Phase)
+		status = events.Status(e.Phase)
 	}
 	return posting{
 		showLeg(e.Leg, &d), d.Of(e.Pending), status, e.Transaction, e.Kind, e.Description,

@@ -13,26 +13,21 @@ import (
 
 // The lists of transactions. A page ends where its answer would be too large for a Lambda function.
 
-// showHold shows a transaction in a list. Lists omit what reversals took back.
-func showHold(h projections.Hold) transaction {
-	return showLifecycle(ledger.Lifecycle{Header: h.Header, Ended: h.Ended})
-}
-
 func showReversal(v projections.Reversal) transaction {
-	return showHold(projections.Hold{Header: v.Header})
+	return showTransaction(events.Transaction{Header: v.Header})
 }
 
 // transactions reads transactions by time, either all or those with a value of an indexed metadata key.
 func (a *api) transactions(
 	r *request, in *client.TransactionsQuery, s projections.Slice,
-) (projections.Page[projections.Transaction], error) {
+) (projections.Page[events.Transaction], error) {
 	by := projections.Search{
 		Span: projections.Span{From: in.From, To: in.To}, OldestFirst: in.OldestFirst,
 	}
 	for by.Key, by.Value = range in.Metadata { // at most one
 	}
 	page, err := a.config.Lists.Transactions(r.ctx(), by, s)
-	return cutPage(page, func(t projections.Transaction) (string, int) {
+	return cutPage(page, func(t events.Transaction) (string, int) {
 		return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, maxBytes(t)
 	}), err
 }
@@ -57,7 +52,7 @@ func (a *api) reversals(
 		page, err = a.visibleReversals(r, in.ID, s)
 	}
 	return cutPage(page, func(v projections.Reversal) (string, int) {
-		return formatNumber(v.Number), maxBytes(projections.Hold{Header: v.Header})
+		return formatNumber(v.Number), maxBytes(events.Transaction{Header: v.Header})
 	}), err
 }
 
@@ -101,7 +96,7 @@ func (r *request) seesReversal(of ledger.Lifecycle, e events.TransactionReversed
 // holds reads the holds that debit or credit an account, newest first.
 func (a *api) holds(
 	r *request, in *client.HoldsQuery, s projections.Slice,
-) (projections.Page[projections.Hold], error) {
+) (projections.Page[events.Transaction], error) {
 	page, err := a.config.Lists.HoldsOf(r.ctx(), in.Account, in.Status, s)
 	if err == nil && len(page.Items) == 0 {
 		err = a.exist(r.ctx(), r.ids)
@@ -110,7 +105,7 @@ func (a *api) holds(
 		return page, err
 	}
 	accounts := make(map[string]bool)
-	page = cutPage(page, func(h projections.Hold) (string, int) {
+	page = cutPage(page, func(h events.Transaction) (string, int) {
 		bytes := maxBytes(h)
 		for _, leg := range h.Header.Legs {
 			if !r.caller.Admin && !accounts[leg.Account] { // its role is read, so it takes a share of the page
@@ -128,9 +123,9 @@ func (a *api) holds(
 }
 
 // openHolds reads all holds that have not ended, by their expiry.
-func (a *api) openHolds(r *request, _ *struct{}, s projections.Slice) (projections.Page[projections.Hold], error) {
+func (a *api) openHolds(r *request, _ *struct{}, s projections.Slice) (projections.Page[events.Transaction], error) {
 	page, err := a.config.Lists.OpenHolds(r.ctx(), s)
-	return cutPage(page, func(h projections.Hold) (string, int) {
+	return cutPage(page, func(h events.Transaction) (string, int) {
 		return events.FormatTime(h.Header.ExpiresAt) + "#" + h.Header.ID, maxBytes(h)
 	}), err
 }
@@ -161,7 +156,7 @@ func cutPage[S any](listed projections.Page[S], about func(S) (position string, 
 }
 
 // maxBytes returns the most bytes that a transaction takes in the answer of a Lambda function.
-func maxBytes(h projections.Hold) int {
+func maxBytes(h events.Transaction) int {
 	const (
 		fixed   = 1000 // names, times, ids
 		ofLeg   = 320

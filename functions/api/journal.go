@@ -67,10 +67,10 @@ func escapedBytes(text []byte) int {
 func showEvent(entry projections.ResolvedEntry) any {
 	switch e := entry.Recorded.(type) {
 	case events.TransactionPosted:
-		return showHold(projections.Hold{Header: e})
+		return showTransaction(events.Transaction{Header: e})
 	case events.HoldEnded:
 		header, _ := entry.Of.(events.TransactionPosted)
-		return showHold(projections.Hold{Header: header, Ended: &e})
+		return showTransaction(events.Transaction{Header: header, Ended: &e})
 	case events.AssetRegistered:
 		return showAsset(e)
 	case events.AccountOpened:

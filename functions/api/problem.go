@@ -33,7 +33,7 @@ type problem struct {
 	Asset       string         `json:"asset,omitempty"`
 	Available   *events.Amount `json:"available,omitempty"`
 	Requested   *events.Amount `json:"requested,omitempty"`
-	HoldStatus  ledger.Status  `json:"hold_status,omitempty"`
+	HoldStatus  events.Status  `json:"hold_status,omitempty"`
 	Version     int64          `json:"version,omitempty"` // of the account
 	Left        []client.Leg   `json:"left,omitempty"`    // what can still be reversed of each leg
 	Transaction string         `json:"transaction_id,omitempty"`

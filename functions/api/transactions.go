@@ -15,7 +15,7 @@ type transaction struct {
 	// Absent in a dry run if the caller did not choose it.
 	ID       string        `json:"id,omitempty" names:"transaction"`
 	Kind     events.Kind   `json:"kind"`
-	Status   ledger.Status `json:"status"`
+	Status   events.Status `json:"status"`
 	PostedAt string        `json:"posted_at,omitempty" is:"Time"` // absent in dry runs, like all times
 	// Equal to PostedAt without an effective date.
 	RecordedAt  string            `json:"recorded_at,omitempty" is:"Time"`
@@ -60,14 +60,13 @@ func showLeg(l events.Leg, d *events.Decimals) leg {
 	return leg{l.ID, l.Account, l.Asset, d.Of(l.Quantity), d.Of(l.Cost)}
 }
 
-func showTransaction(e events.TransactionPosted) transaction {
+// showTransaction shows a transaction with its end, but without what was reversed of it.
+func showTransaction(of events.Transaction) transaction {
+	e := of.Header
 	t := transaction{
-		ID: e.ID, Kind: e.Kind, Status: ledger.StatusPosted, Actor: e.Actor,
+		ID: e.ID, Kind: e.Kind, Status: of.Status(), Actor: e.Actor,
 		Description: e.Description, Metadata: e.Metadata, Reverses: e.Reverses, Postings: showLegs(e.Legs),
 		DryRun: e.Legs[0].ID == "", // only a dry run has no KSUIDs
-	}
-	if e.IsHold() {
-		t.Status = ledger.StatusHeld
 	}
 	if !t.DryRun {
 		t.PostedAt, t.RecordedAt = events.FormatTime(e.PostedAt()), events.FormatTime(e.Recorded())
@@ -77,6 +76,15 @@ func showTransaction(e events.TransactionPosted) transaction {
 	}
 	if t.Metadata == nil {
 		t.Metadata = map[string]string{}
+	}
+	if of.Ended != nil {
+		if !t.DryRun {
+			t.EndedAt = events.FormatTime(of.Ended.EndedAt())
+		}
+		t.EndedBy, t.EndDescription, t.Captured = of.Ended.Actor, of.Ended.Description, []leg{}
+		if t.Status == events.StatusCaptured {
+			t.Captured = showLegs(of.Ended.Legs)
+		}
 	}
 	return t
 }
@@ -91,28 +99,18 @@ func showLegs(legs []events.Leg) []leg {
 	return shown
 }
 
-// showLifecycle shows a transaction with its end and its reversals.
-func showLifecycle(l ledger.Lifecycle) transaction {
-	t := showTransaction(l.Header)
-	t.Status = l.Status()
-	if l.Ended != nil {
-		if !t.DryRun {
-			t.EndedAt = events.FormatTime(l.Ended.EndedAt())
-		}
-		t.EndedBy, t.EndDescription, t.Captured = l.Ended.Actor, l.Ended.Description, []leg{}
-		if t.Status == ledger.StatusCaptured {
-			t.Captured = showLegs(l.Ended.Legs)
-		}
+// showReversed shows what was reversed of each posted leg, nil before the first reversal.
+func showReversed(of ledger.Lifecycle) (all []client.Leg) {
+	if len(of.Reversals) == 0 {
+		return nil
 	}
-	if len(l.Reversals) > 0 {
-		for i, of := range l.Reversed() {
-			posted := l.Posted()[i]
-			t.Reversed = append(t.Reversed, client.Leg{
-				Account: posted.Account, Asset: posted.Asset, Quantity: of.Quantity, Cost: of.Cost,
-			})
-		}
+	posted := of.Posted()
+	for i, taken := range of.Reversed() {
+		all = append(all, client.Leg{
+			Account: posted[i].Account, Asset: posted[i].Asset, Quantity: taken.Quantity, Cost: taken.Cost,
+		})
 	}
-	return t
+	return all
 }
 
 // getTransaction is strongly consistent.
@@ -124,8 +122,8 @@ func (a *api) getTransaction(r *request, in *client.TransactionID) (reply, error
 	if err != nil {
 		return reply{}, err
 	}
-	shown := showLifecycle(lifecycle)
-	shown.Reversals = r.newestReversals(lifecycle)
+	shown := showTransaction(lifecycle.Transaction)
+	shown.Reversed, shown.Reversals = showReversed(lifecycle), r.newestReversals(lifecycle)
 	return reply{status: http.StatusOK, body: shown, transaction: in.ID}, nil
 }
 
@@ -244,8 +242,8 @@ func (a *api) post(r *request, c ledger.Request) (reply, error) {
 
 // showPosted shows a transaction as of its posting, and a hold that was ended as of its end, also in a replay.
 func showPosted(posted ledger.Posted) reply {
-	body := showLifecycle(ledger.Lifecycle{Header: posted.Transaction, Ended: posted.End})
-	out := written(posted.End == nil && !posted.Replayed, "/v1/transactions/"+body.ID, body)
+	body := showTransaction(posted.Transaction)
+	out := written(posted.Ended == nil && !posted.Replayed, "/v1/transactions/"+body.ID, body)
 	out.replayed, out.transaction = posted.Replayed, body.ID
 	return out
 }

@@ -187,7 +187,7 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 			Sums: client.Sums{Quantity: amount, NetExpenditure: amount, Credits: amount, Debits: amount,
 				PendingDebits: amount, PendingCredits: amount, Postings: 1 << 62},
 			Available: &amount, AsOf: &name, AsOfTime: &at, Consistency: consistency(false)})
-		postings.Data = append(postings.Data, posting{legs, digits, ledger.StatusCaptured, name, events.KindTransaction,
+		postings.Data = append(postings.Data, posting{legs, digits, events.StatusCaptured, name, events.KindTransaction,
 			text(events.DescriptionChars), at})
 	}
 	totals := client.Summary{Holdings: 1 << 62, Assets: 1 << 62, FirstPostingAt: &at, LastPostingAt: &at}
@@ -211,11 +211,11 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 }
 
 // largestHold returns a captured hold whose answer is the largest.
-func largestHold() projections.Hold {
+func largestHold() events.Transaction {
 	text := func(chars int) string { return strings.Repeat("\x01", chars) }
 	id := strings.Repeat("x", events.IDChars)
 	most := events.MaxFolded().Neg()
-	h := projections.Hold{Header: events.TransactionPosted{
+	h := events.Transaction{Header: events.TransactionPosted{
 		ID: id, Kind: events.KindTransaction, Description: text(events.DescriptionChars), ExpiresAt: instant,
 		Actor: text(events.ActorChars), Metadata: map[string]string{},
 	}, Ended: &events.HoldEnded{
@@ -238,7 +238,7 @@ func TestBatchOfEndsFitsLambdaLimit(t *testing.T) {
 	var all results
 	short := 0
 	for range ledger.BatchMax {
-		one := showInBatch(ledger.Posted{Transaction: h.Header, End: h.Ended}, &bytes)
+		one := showInBatch(ledger.Posted{Transaction: h}, &bytes)
 		all.Results = append(all.Results, result{one.status, true, one.body})
 		if one.body.(transaction).Metadata == nil {
 			short++
@@ -252,16 +252,16 @@ func TestBatchOfEndsFitsLambdaLimit(t *testing.T) {
 // A page of the largest transactions fits into the answer of a Lambda function. The next page continues after it.
 func TestTransactionPagesFitLambdaLimit(t *testing.T) {
 	h := largestHold()
-	var page projections.Page[projections.Hold]
+	var page projections.Page[events.Transaction]
 	for range limitMax {
 		page.Items = append(page.Items, h)
 	}
 	asked := 0
-	cut := cutPage(page, func(h projections.Hold) (string, int) { asked++; return fmt.Sprint(asked), maxBytes(h) })
+	cut := cutPage(page, func(h events.Transaction) (string, int) { asked++; return fmt.Sprint(asked), maxBytes(h) })
 	if n := len(cut.Items); n < 20 || n == limitMax || cut.Next != fmt.Sprint(n) {
 		t.Fatalf("a page of %d, and the next behind %s", n, cut.Next)
 	}
-	sent := sentByLambda(t, pageOf(listed{"/v1/holds", isOpenHold}, cut, showHold))
+	sent := sentByLambda(t, pageOf(listed{"/v1/holds", isOpenHold}, cut, showTransaction))
 	if sent > answerBytes || sent < answerBytes/4 {
 		t.Errorf("%d transactions take %d bytes", len(cut.Items), sent)
 	}

@@ -124,7 +124,7 @@ func TestHoldThatEndsDuringARebuildStaysEnded(t *testing.T) {
 			})
 			b.Place(h)
 			if damaged {
-				ended := projections.Hold{Header: h, Ended: new(viewstest.Ended(h, events.OutcomeReleased, 0, 9))}
+				ended := events.Transaction{Header: h, Ended: new(viewstest.Ended(h, events.OutcomeReleased, 0, 9))}
 				b.putEntry(keyOf(h), ended)
 			}
 			b.rebuilt(false)
@@ -165,8 +165,8 @@ func TestWrongEntriesOfHolds(t *testing.T) {
 	b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
 	b.rebuilt(false)
 	stray := viewstest.Held("h9", 9)
-	b.putEntry(keyOf(stray), projections.Hold{Header: stray})
-	damaged := projections.Hold{Header: h}
+	b.putEntry(keyOf(stray), events.Transaction{Header: stray})
+	damaged := events.Transaction{Header: h}
 	damaged.Ended = new(viewstest.Ended(h, events.OutcomeReleased, 0, 10))
 	b.putEntry(keyOf(h), damaged)
 
@@ -179,7 +179,7 @@ func TestWrongEntriesOfHolds(t *testing.T) {
 }
 
 // putEntry puts the entry of a hold under key.
-func (b *book) putEntry(key table.Key, h projections.Hold) {
+func (b *book) putEntry(key table.Key, h events.Transaction) {
 	b.Helper()
 	_, err := b.Table.Write(b.Context(), table.Write{Item: projections.HoldEntry(key, h)})
 	b.Must(err)

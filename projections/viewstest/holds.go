@@ -65,7 +65,7 @@ func (b *Book) putAll(postings []events.PostingRecorded) []events.PostingRecorde
 // HoldsOf returns the ids of an account's holds with one status, "" for all, in order.
 func (b *Book) HoldsOf(account, status string) []string {
 	b.Helper()
-	return b.holds(func(s projections.Slice) (projections.Page[projections.Hold], error) {
+	return b.holds(func(s projections.Slice) (projections.Page[events.Transaction], error) {
 		return b.Lists.HoldsOf(b.Context(), account, status, s)
 	})
 }
@@ -73,13 +73,13 @@ func (b *Book) HoldsOf(account, status string) []string {
 // OpenHolds returns the ids in the list by expiry, in order.
 func (b *Book) OpenHolds() []string {
 	b.Helper()
-	return b.holds(func(s projections.Slice) (projections.Page[projections.Hold], error) {
+	return b.holds(func(s projections.Slice) (projections.Page[events.Transaction], error) {
 		return b.Lists.OpenHolds(b.Context(), s)
 	})
 }
 
 // holds reads all pages of a list.
-func (b *Book) holds(read func(projections.Slice) (projections.Page[projections.Hold], error)) (ids []string) {
+func (b *Book) holds(read func(projections.Slice) (projections.Page[events.Transaction], error)) (ids []string) {
 	b.Helper()
 	for after := ""; ; {
 		page, err := read(projections.Slice{After: after, Limit: 2})

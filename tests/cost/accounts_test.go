@@ -39,9 +39,9 @@ func byPostings(t *testing.T, n int) []line {
 		t.Fatal(err)
 	}
 	var late []events.PostingRecorded
-	for _, leg := range posted.Transaction.Legs {
-		late = append(late, events.PostingRecorded{Leg: leg, Transaction: posted.Transaction.ID,
-			Kind: posted.Transaction.Kind})
+	for _, leg := range posted.Header.Legs {
+		late = append(late, events.PostingRecorded{Leg: leg, Transaction: posted.Header.ID,
+			Kind: posted.Header.Kind})
 	}
 	newest := b.putPostings(share, n/2+1, n+1, at)
 	b.tick()

@@ -75,7 +75,7 @@ func (b *limitedBank) post(r ledger.Request) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return posted.Transaction.ID
+	return posted.Header.ID
 }
 
 // hold places a hold of two legs.

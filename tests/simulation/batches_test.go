@@ -312,7 +312,7 @@ func (op *operation) brings() (legs []ledger.LegRequest) {
 func (op *operation) asksFor(hold events.TransactionPosted, end events.HoldEnded) bool {
 	return op.kind == kindRelease && end.Outcome == events.OutcomeReleased ||
 		op.kind == kindCapture && end.Outcome == events.OutcomeCaptured &&
-			isCaptured(ledger.Posted{Transaction: hold, End: &end}, op.part)
+			isCaptured(ledger.Posted{Transaction: events.Transaction{Header: hold, Ended: &end}}, op.part)
 }
 
 // writer returns the call that wrote a header or an end with these legs; nil if no caller's call did.

@@ -174,7 +174,7 @@ func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p call
 	case e == nil:
 		h.takeAcknowledgement(op, answer, p.wasAcknowledged)
 		if h.occurs(StrongReads, d.chance(.5)) {
-			leg := pick(d, answer.Transaction.Legs...)
+			leg := pick(d, answer.Header.Legs...)
 			h.readOne(ctx, h.startProcess("reader of "+op.name, 0), pair{Account: leg.Account, Asset: leg.Asset})
 		}
 		return true
@@ -273,15 +273,15 @@ func (h *history) takeAcknowledgement(op *operation, answer ledger.Posted, had b
 			h.fail("%s: posted a second time", op.name)
 		}
 	}
-	if t := answer.Transaction; t.IsBackdated() && t.RecordedAt.Sub(t.PostedAt()) < minEffectiveAge {
+	if t := answer.Header; t.IsBackdated() && t.RecordedAt.Sub(t.PostedAt()) < minEffectiveAge {
 		h.fail("%s: posted for %v, only %v before", op.name, t.PostedAt(), t.RecordedAt.Sub(t.PostedAt()))
 	}
 	if op.acknowledged == nil {
-		op.acknowledged = &answer.Transaction
-	} else if !sameTransaction(*op.acknowledged, answer.Transaction) {
-		h.fail("%s: acknowledged as %+v, but before as %+v", op.name, answer.Transaction, *op.acknowledged)
+		op.acknowledged = &answer.Header
+	} else if !sameTransaction(*op.acknowledged, answer.Header) {
+		h.fail("%s: acknowledged as %+v, but before as %+v", op.name, answer.Header, *op.acknowledged)
 	}
-	h.model.acknowledge(answer.Transaction)
+	h.model.acknowledge(answer.Header)
 	h.model.stampAck(op.name)
 }
 

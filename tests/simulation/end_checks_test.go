@@ -85,7 +85,7 @@ func (h *history) retryAll() {
 			h.checkAnswers(op)
 			if stored, exists := h.model.headers[op.name]; exists {
 				answer, err := p.ledger.Post(ctx, op.body)
-				if err != nil || !answer.Replayed || !sameTransaction(answer.Transaction, stored) {
+				if err != nil || !answer.Replayed || !sameTransaction(answer.Header, stored) {
 					h.fail("%s is stored, but a retry is answered with %+v (%w)", op.name, answer, err)
 				}
 			}
@@ -145,7 +145,7 @@ func (h *history) retryEnd(ctx context.Context, p *process, op *operation, store
 	answer, err := p.ledger.Post(ctx, op.request())
 	e, _ := errors.AsType[*ledger.Error](err)
 	switch {
-	case err == nil && (!answer.Replayed || !slices.Equal(answer.End.Legs, stored.Legs)):
+	case err == nil && (!answer.Replayed || !slices.Equal(answer.Ended.Legs, stored.Legs)):
 		h.fail("the retry of %s is answered with %+v, not %+v", op.name, answer, stored)
 	case err != nil && op.endAcknowledged:
 		h.fail("%s was acknowledged, but its retry is answered with %w", op.name, err)

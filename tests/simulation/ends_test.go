@@ -41,14 +41,14 @@ func (h *history) endAcknowledged(op *operation, answer ledger.Posted) {
 	if op.kind == kindRelease {
 		wanted = events.OutcomeReleased
 	}
-	if answer.End.Outcome != wanted || answer.Transaction.ID != op.target.name {
+	if answer.Ended.Outcome != wanted || answer.Header.ID != op.target.name {
 		h.fail("%s: answered with %+v", op.name, answer)
 	}
 	if op.forgotCost() {
-		h.fail("%s: captured without the cost: %+v", op.name, answer.End.Legs)
+		h.fail("%s: captured without the cost: %+v", op.name, answer.Ended.Legs)
 	}
 	if wanted == events.OutcomeCaptured && !isCaptured(answer, op.part) {
-		h.fail("%s: asked to capture %+v, but captured %+v", op.name, op.part, answer.End.Legs)
+		h.fail("%s: asked to capture %+v, but captured %+v", op.name, op.part, answer.Ended.Legs)
 	}
 	op.endAcknowledged = true
 	h.model.acknowledgeEnd(answer)
@@ -57,10 +57,10 @@ func (h *history) endAcknowledged(op *operation, answer ledger.Posted) {
 
 // isCaptured reports whether the captured part is the requested one.
 func isCaptured(answer ledger.Posted, part ledger.Part) bool {
-	for i, leg := range answer.End.Legs {
+	for i, leg := range answer.Ended.Legs {
 		wanted, ok := partOfLeg(part, i)
 		if !ok {
-			wanted = answer.Transaction.Legs[i].Quantity
+			wanted = answer.Header.Legs[i].Quantity
 		}
 		if leg.Quantity.Abs() != wanted.Abs() {
 			return false

@@ -236,11 +236,11 @@ func (m *model) leftToReverse(id string) []int64 {
 func (m *model) acknowledgeEnd(answer ledger.Posted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stored := m.outcomes[answer.Transaction.ID]
-	if stored.Outcome != answer.End.Outcome || !slices.Equal(stored.Legs, answer.End.Legs) {
-		m.fail("%s was acknowledged as %+v, but is stored as %+v", answer.Transaction.ID, answer.End, stored)
+	stored := m.outcomes[answer.Header.ID]
+	if stored.Outcome != answer.Ended.Outcome || !slices.Equal(stored.Legs, answer.Ended.Legs) {
+		m.fail("%s was acknowledged as %+v, but is stored as %+v", answer.Header.ID, answer.Ended, stored)
 	}
-	m.acknowledgePostings(answer.End.Postings(answer.Transaction))
+	m.acknowledgePostings(answer.Ended.Postings(answer.Header))
 }
 
 // checkEndRefusal checks the refusal to end a hold because it has ended. A different end must be stored.
@@ -252,7 +252,7 @@ func (m *model) checkEndRefusal(op *operation, e *ledger.Error) {
 	case !exists:
 		m.fail("%s: answered that %s has ended (%w), but no end is stored", op.name, op.target.name, e)
 	case e.Code == ledger.CodeHoldExpired && (stored.Outcome != events.OutcomeExpired || op.kind != kindCapture),
-		e.Code == ledger.CodeHoldEnded && e.HoldStatus != ledger.Status(stored.Outcome):
+		e.Code == ledger.CodeHoldEnded && e.HoldStatus != events.Status(stored.Outcome):
 		m.fail("%s: answered with %w, but the stored end is %+v", op.name, e, stored)
 	case op.endAcknowledged:
 		m.fail("%s: refused although it was acknowledged: %w", op.name, e)

@@ -59,7 +59,7 @@ func janeAudit(t *testing.T, ahead func(debit debitor, client *dynamodb.Client) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		return posted.Transaction.Legs[0].ID
+		return posted.Header.Legs[0].ID
 	}
 	hook := &pairHook{Store: client, ahead: ahead(debit, client)}
 	debit(time.Hour / 2) // no projector counts it, so that the audit looks again

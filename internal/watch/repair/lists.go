@@ -155,7 +155,7 @@ func (l *lists) isWanted(becomes table.Item) bool {
 // rebuilt elsewhere are left out. Those of malformed keys are left to the audit. A transaction that cannot be read is
 // reported, and its items stay.
 func (l *lists) stored(ctx context.Context, b *rebuild.Rebuilder, view *projections.View, items []table.Item,
-	entry func(table.Key, projections.Transaction) table.Item, isElsewhere func(becomes table.Item) bool,
+	entry func(table.Key, events.Transaction) table.Item, isElsewhere func(becomes table.Item) bool,
 ) error {
 	for some := range slices.Chunk(items, transactionsAtOnce) {
 		ids := make(map[string]bool, len(some))
@@ -164,7 +164,7 @@ func (l *lists) stored(ctx context.Context, b *rebuild.Rebuilder, view *projecti
 				ids[t.Hold] = true
 			}
 		}
-		var found map[string]projections.Transaction
+		var found map[string]events.Transaction
 		err := l.Retry(ctx, func() (err error) {
 			found, err = projections.TransactionsByID(ctx, l.run.table, ids, table.Strong)
 			return err

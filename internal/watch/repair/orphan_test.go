@@ -17,7 +17,7 @@ import (
 
 // orphan stores two entries that h does not have: one in bank's list, which is not in its legs, and one in the list by
 // expiry at another time. It returns their keys.
-func (b *book) orphan(h projections.Hold) []table.Key {
+func (b *book) orphan(h events.Transaction) []table.Key {
 	b.Helper()
 	other := h
 	other.Header.ExpiresAt = h.Header.ExpiresAt.Add(time.Hour)
@@ -31,7 +31,7 @@ func (b *book) orphan(h projections.Hold) []table.Key {
 }
 
 // putEntry puts the entry of a hold under key.
-func (b *book) putEntry(key table.Key, h projections.Hold) {
+func (b *book) putEntry(key table.Key, h events.Transaction) {
 	b.Helper()
 	_, err := b.Table.Write(b.Context(), table.Write{Item: projections.HoldEntry(key, h)})
 	b.Must(err)
@@ -63,7 +63,7 @@ func (b *book) rebuildAll(t table.Table, scope rebuild.Scope) (strays, different
 // longer show it.
 func TestOrphanEntriesOfHolds(t *testing.T) {
 	b := newBook(t)
-	h := projections.Hold{Header: viewstest.Held("h1", 1)}
+	h := events.Transaction{Header: viewstest.Held("h1", 1)}
 	b.Place(h.Header)
 	b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
 	b.rebuildAll(b.Table, rebuild.Scope{}) // lists the transaction
@@ -116,7 +116,7 @@ func (l *lateHold) BatchGet(ctx context.Context, keys []table.Key, c table.Consi
 // takes the orphan for the hold's entry and writes nothing. So the rebuild must write the entry.
 func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
 	b := newBook(t)
-	h := projections.Hold{Header: viewstest.Held("h1", 1)}
+	h := events.Transaction{Header: viewstest.Held("h1", 1)}
 	b.putEntry(expiryOf(h), h)
 	placed := false
 	b.rebuildAll(&lateHold{Table: b.Table, afterEntry: func() {
@@ -150,6 +150,6 @@ func TestWrongListEntryIsReportedOnce(t *testing.T) {
 }
 
 // expiryOf is the key of a hold's entry by expiry.
-func expiryOf(h projections.Hold) table.Key {
+func expiryOf(h events.Transaction) table.Key {
 	return table.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
 }

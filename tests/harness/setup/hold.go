@@ -34,7 +34,8 @@ func DueHold(t testing.TB, client *dynamodb.Client, name, id string, ago time.Du
 			t.Fatal(err)
 		}
 	}
-	views, entries := projections.NewViews(table.NewTable(client, name)), projections.Hold{Header: hold}.Entries("")
+	views := projections.NewViews(table.NewTable(client, name))
+	entries := projections.HoldEntries(events.Transaction{Header: hold}, "")
 	if err := views.Show(t.Context(), projections.Holds, entries...); err != nil {
 		t.Fatal(err)
 	}
