@@ -1,0 +1,70 @@
+package books
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ledger.example/tests/harness/full"
+)
+
+// Each book in testdata/small shows one property of the languages. Its program reads it, and the result is recorded.
+func TestSmallBooks(t *testing.T) {
+	formatOf := map[string]string{".ledger": "ledger", ".journal": "hledger", ".beancount": "beancount"}
+	files, err := filepath.Glob(filepath.Join("testdata", "small", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no books", err)
+	}
+	here, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		format, ok := formatOf[filepath.Ext(file)]
+		if !ok {
+			continue
+		}
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			if _, err := exec.LookPath(programs[format].program); err != nil {
+				full.Without(t, programs[format].program+" is not installed")
+			}
+			b, err := Read(t.Context(), format, "", file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.ReplaceAll(converted(t, b, Options{}), here+string(filepath.Separator), "testdata/")
+			golden(t, filepath.Join("small", filepath.Base(file)+".lines"), got)
+		})
+	}
+}
+
+// A book of ledger is refused if its postings do not add up to the balances that ledger prints, because then a posting
+// was not read.
+func TestLedgerTotals(t *testing.T) {
+	posting := func(account, number, commodity string) Posting {
+		n, err := ParseNumber(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Posting{Account: account, Quantity: Amount{n, commodity}}
+	}
+	b := Book{Transactions: []Transaction{
+		{Postings: []Posting{posting("a", "1234.50", "$"), posting("a", "3", "ACME 1"), posting("b", "0.333333", "EUR")}},
+		{Postings: []Posting{posting("a", "-0.5", "$"), posting("b", "0.333333", "EUR"), posting("c", "0", "EUR")}},
+	}}
+	for _, c := range []struct{ balances, wrong string }{
+		{"a,\"$1,234\n3 \"\"ACME 1\"\"\"\nb,0.666667 EUR\nc,0\n", ""},
+		{"a,\"1.234,00$\n\"\"ACME 1\"\" 3\"\nb,\"0,666666 EUR\"\n", ""},
+		{"a,\"$1,234\n3 \"\"ACME 1\"\"\"\nb,0.67 EUR\n", `balance of "b" is 0.67 EUR, but its postings add up to 0.666666`},
+		{"a,\"$1,234\n3 \"\"ACME 1\"\"\"\nb,0.666667 EUR\nc,-1 EUR", `balance of "c" is -1 EUR, but`},
+		{"a,\"$1,234\n3 \"\"ACME 1\"\"\"\nb,0.666667 EUR\nd,-1 EUR", `balance of "d" is -1 EUR, but its postings add up to nothing`},
+		{"a,\"$1,234\"\nb,0.666667 EUR\n", `balance of "a" is nothing, but its postings add up to 3`},
+		{"a,\"$1,233\n3 \"\"ACME 1\"\"\"\nb,0.666667 EUR\n", `add up to 1234.0`},
+	} {
+		err := b.agrees([]byte(c.balances))
+		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%q: %v", c.balances, err)
+		}
+	}
+}
