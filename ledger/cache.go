@@ -21,25 +21,30 @@ const (
 )
 
 // cache is a map that is bounded by the weight of its values. When it is full it evicts arbitrary entries; each costs
-// one read later. It holds values, and nobody can write what is behind them. It is safe for concurrent use.
+// one read later. It copies what it is given and what it returns, so nobody can write what it holds. It is safe for
+// concurrent use.
 type cache[K comparable, V any] struct {
 	most   int
 	weight func(V) int
+	clone  func(V) V // returns a copy that shares nothing that can be written
 
 	mu      sync.RWMutex
 	values  map[K]V
 	weights int // the sum over values
 }
 
-func newCache[K comparable, V any](most int, weight func(V) int) *cache[K, V] {
-	return &cache[K, V]{most: most, weight: weight, values: map[K]V{}}
+func newCache[K comparable, V any](most int, weight func(V) int, clone func(V) V) *cache[K, V] {
+	return &cache[K, V]{most: most, weight: weight, clone: clone, values: map[K]V{}}
 }
+
+// itself is the clone of a value that has nothing behind it.
+func itself[V any](v V) V { return v }
 
 func (c *cache[K, V]) get(k K) (V, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	v, ok := c.values[k]
-	return v, ok
+	return c.clone(v), ok
 }
 
 // put adds v unless k is cached already.
@@ -52,12 +57,12 @@ func (c *cache[K, V]) put(k K, v V) {
 	})
 }
 
-// change replaces the value of k, atomically.
+// change replaces the value of k, atomically. to must not write what is behind the cached value.
 func (c *cache[K, V]) change(k K, to func(cached V, ok bool) V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cached, ok := c.values[k]
-	v := to(cached, ok)
+	v := c.clone(to(cached, ok))
 	w := c.weight(v)
 	if ok {
 		c.weights -= c.weight(cached)
@@ -129,13 +134,14 @@ type knownAccount struct {
 
 func newKnownAccounts(now func() time.Time) *knownAccounts {
 	weight := func(a knownAccount) int { return accountBytes(a.account) }
-	return &knownAccounts{newCache[string](definitionsBytes, weight), now}
+	clone := func(a knownAccount) knownAccount { return knownAccount{a.account.clone(), a.readAt} }
+	return &knownAccounts{newCache[string](definitionsBytes, weight, clone), now}
 }
 
 // anyAge returns a cached account of any age.
 func (k *knownAccounts) anyAge(id string) (Account, bool) {
 	known, ok := k.cache.get(id)
-	return known.account.clone(), ok
+	return known.account, ok
 }
 
 // fresh returns a cached account that is fresh enough for debits, credits or both.
@@ -147,12 +153,11 @@ func (k *knownAccounts) fresh(id string, debited, credited bool) (Account, bool)
 		debited && known.account.Overdraft.Unlimited && !known.readAt.within(debitAge, k.now):
 		return Account{}, false
 	}
-	return known.account.clone(), true
+	return known.account, true
 }
 
 // add caches an account that was read at readAt or later.
 func (k *knownAccounts) add(a Account, readAt readTime) {
-	a = a.clone()
 	k.cache.change(a.ID, func(known knownAccount, ok bool) knownAccount {
 		if ok && known.readAt.within(creditAge, k.now) && (known.account.Version > a.Version ||
 			known.account.Version == a.Version && known.readAt.monotonic.After(readAt.monotonic)) {
@@ -190,7 +195,7 @@ type credits struct {
 
 func newKnownCredits(now func() time.Time) *knownCredits {
 	return &knownCredits{
-		cache: newCache[events.Pair](creditsPairs, func(credits) int { return 1 }), now: now,
+		cache: newCache[events.Pair](creditsPairs, func(credits) int { return 1 }, itself), now: now,
 		reads: make(map[events.Pair]chan struct{}),
 	}
 }

@@ -63,9 +63,9 @@ func New(c Config) *Ledger {
 		now:         c.Now,
 		log:         cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 		accounts:    newKnownAccounts(c.Now),
-		assets:      newCache[string](definitionsBytes, definitionBytes[events.AssetRegistered]),
-		groups:      newCache[string](groupsBytes, definitionBytes[events.GroupRegistered]),
-		reversed:    newCache[string](reversedBytes, lifecycleBytes),
+		assets:      newCache[string](definitionsBytes, definitionBytes[events.AssetRegistered], itself),
+		groups:      newCache[string](groupsBytes, definitionBytes[events.GroupRegistered], itself),
+		reversed:    newCache[string](reversedBytes, lifecycleBytes, Lifecycle.clone),
 		credits:     newKnownCredits(c.Now),
 	}
 }

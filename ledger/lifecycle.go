@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"ledger.example/events"
@@ -36,6 +37,24 @@ func (l Lifecycle) Left() []events.Taken {
 		left[i].Cost = addSaturating(left[i].Cost, gone.Cost.Neg())
 	}
 	return left
+}
+
+// clone returns a copy that shares nothing with l that can be written.
+func (l Lifecycle) clone() Lifecycle {
+	l.Header.Legs, l.Header.Metadata = slices.Clone(l.Header.Legs), maps.Clone(l.Header.Metadata)
+	if l.Ended != nil {
+		ended := *l.Ended
+		ended.Legs = slices.Clone(ended.Legs)
+		l.Ended = &ended
+	}
+	l.Reversals = slices.Clone(l.Reversals)
+	room := make([]events.Taken, 0, len(l.Reversals)*len(l.Header.Legs)) // of all reversals, in one allocation
+	for i := range l.Reversals {
+		from := len(room)
+		room = append(room, l.Reversals[i].Taken...)
+		l.Reversals[i].Taken = slices.Clip(room[from:])
+	}
+	return l
 }
 
 // reversedBy reports whether the transaction with an id is one of the reversals.
@@ -96,7 +115,6 @@ func (l *Ledger) remember(read Lifecycle) {
 	if len(read.Reversals) == 0 {
 		return
 	}
-	read.Reversals = slices.Clip(read.Reversals) // whoever adds to it makes a copy
 	l.reversed.change(read.Header.ID, func(known Lifecycle, ok bool) Lifecycle {
 		if ok && len(known.Reversals) > len(read.Reversals) {
 			return known
