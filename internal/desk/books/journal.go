@@ -6,12 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // readHledger reads a journal with `hledger print`, which also checks that entries balance and assertions hold.
 func readHledger(ctx context.Context, program, file string) (Book, error) {
-	out, err := output(ctx, nil, program, "-f", file, "print", "-x", "-O", "json")
+	options, err := hledgerOptions(ctx, program, file)
+	if err != nil {
+		return Book{}, err
+	}
+	out, err := output(ctx, nil, program, append(options, "print", "-x", "-O", "json")...)
 	if err != nil {
 		return Book{}, err
 	}
@@ -19,7 +26,7 @@ func readHledger(ctx context.Context, program, file string) (Book, error) {
 	if err != nil {
 		return Book{}, err
 	}
-	declared, err := output(ctx, nil, program, "-f", file, "accounts", "--declared")
+	declared, err := output(ctx, nil, program, append(options, "accounts", "--declared")...)
 	if err != nil {
 		return Book{}, err
 	}
@@ -29,6 +36,40 @@ func readHledger(ctx context.Context, program, file string) (Book, error) {
 		}
 	}
 	return b, nil
+}
+
+// hledgerVersions are the versions whose JSON is known.
+const hledgerVersions = "hledger 1.25 to 1.99"
+
+var hledgerVersion = regexp.MustCompile(`^hledger ([0-9]+)\.([0-9]+)`)
+
+// hledgerOptions returns the options for a file, which are cut to their length. It is an error if the program's version
+// is not supported. Newer versions do not read the user's hledger.conf, whose options could change what they print.
+func hledgerOptions(ctx context.Context, program, file string) ([]string, error) {
+	out, err := output(ctx, nil, program, "--version")
+	if err != nil {
+		return nil, err
+	}
+	version := strings.TrimSpace(string(out))
+	match := hledgerVersion.FindStringSubmatch(version)
+	if match == nil {
+		return nil, fmt.Errorf("%s --version says %q: %s is needed", program, version, hledgerVersions)
+	}
+	minor, _ := strconv.Atoi(match[2])
+	switch {
+	case match[1] != "1" || minor < 25 || minor > 99:
+		return nil, fmt.Errorf("%s is %s.%s, but the import knows the output of %s only: give the path of such a one by "+
+			"--program", program, match[1], match[2], hledgerVersions)
+	case minor >= 40: // the first one with a configuration file
+		return slices.Clip([]string{"-n", "-f", file}), nil
+	default:
+		return slices.Clip([]string{"-f", file}), nil
+	}
+}
+
+// postingKinds are the kinds of postings. Some have another name since 1.99.1.
+var postingKinds = map[string]bool{
+	"RegularPosting": true, "RealPosting": true, "BalancedVirtualPosting": true, "VirtualPosting": true,
 }
 
 // hledgerPlaces is the maximum number of decimals in hledger's JSON. hledger rounds numbers with more.
@@ -52,6 +93,7 @@ type hledgerTransaction struct {
 		Amounts []hledgerAmount `json:"pamount"`
 		Date    string          `json:"pdate"`
 		Type    string          `json:"ptype"`
+		Real    string          `json:"preal"` // the name of Type since 1.99.1
 		Tags    [][2]string     `json:"ptags"`
 	} `json:"tpostings"`
 }
@@ -127,6 +169,11 @@ func parseHledger(text []byte) (Book, error) {
 			to.Metadata = append(to.Metadata, Pair{"comment", strings.TrimSpace(t.Comment)})
 		}
 		for _, p := range t.Postings { // their lines are unknown
+			kind := cmp.Or(p.Type, p.Real)
+			if !postingKinds[kind] {
+				return Book{}, fmt.Errorf("the output of hledger has a posting of unknown kind %q: whether it is virtual "+
+					"is not known. Read the book with %s", kind, hledgerVersions)
+			}
 			for _, a := range p.Amounts {
 				posting := Posting{Account: p.Account, Metadata: tags(p.Tags)}
 				var err error
@@ -136,7 +183,7 @@ func parseHledger(text []byte) (Book, error) {
 				switch {
 				case err != nil:
 					posting.Wrong = err.Error()
-				case p.Type == "VirtualPosting" && !posting.Quantity.Number.isZero():
+				case kind == "VirtualPosting" && !posting.Quantity.Number.isZero():
 					posting.Wrong = virtual(p.Account)
 				case p.Date != "" && p.Date != t.Date:
 					posting.Wrong = dated(p.Account, p.Date)

@@ -1,6 +1,8 @@
 package books
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -65,6 +67,53 @@ func TestLedgerTotals(t *testing.T) {
 		err := b.agrees([]byte(c.balances))
 		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
 			t.Errorf("%q: %v", c.balances, err)
+		}
+	}
+}
+
+// Versions of hledger differ in the name of the field that tells whether a posting is virtual. A version whose output is
+// not known is refused, because virtual postings could become real. The user's configuration is never read.
+func TestHledgerVersions(t *testing.T) {
+	if _, err := exec.LookPath("hledger"); err != nil {
+		full.Without(t, "hledger is not installed")
+	}
+	const (
+		known   = `s/"ptype"/"preal"/g; s/"RegularPosting"/"RealPosting"/g`
+		unknown = `s/"ptype"/"pvirtual"/g`
+	)
+	for _, c := range []struct{ version, rename, wrong string }{
+		{"hledger 1.25, linux-x86_64", "", ""},
+		{"hledger 1.99.2-gabcdef, mac-aarch64", known, ""},
+		{"hledger 1.99.6, linux-x86_64", unknown, `a posting of unknown kind ""`},
+		{"hledger 1.24.1, linux-x86_64", "", "is 1.24, but the import knows the output of hledger 1.25 to 1.99 only"},
+		{"hledger 2.0, linux-x86_64", known, "is 2.0, but"},
+		{"ledger 3", "", `--version says "ledger 3"`},
+	} {
+		program := filepath.Join(t.TempDir(), "hledger")
+		script := fmt.Sprintf(`#!/bin/sh
+version='%s'
+case "$1" in
+--version) echo "$version"; exit;;
+-n) shift;;
+*) case "$version" in *1.99*) echo "hledger.conf is read"; exit 1;; esac;;
+esac
+hledger "$@" | sed '%s'
+`, c.version, c.rename)
+		if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		b, err := Read(t.Context(), "hledger", program, filepath.Join("testdata", "small", "virtual.journal"))
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := converted(t, b, Options{}); !strings.Contains(got, "(Plan:Bread) is an unbalanced virtual posting") {
+			t.Errorf("%+v: %s", c, got)
 		}
 	}
 }
