@@ -50,6 +50,8 @@ func (env *environment) importCommand() *cobra.Command {
 		"bean-check in PATH)")
 	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; may be repeated "+
 		"(default: as many as in the book)")
+	f.StringVar(&o.virtual, "virtual", "", "skip: leave out a book's unbalanced virtual postings, also those of "+
+		"timeclock and timedot files (default: refuse them)")
 	env.apiFlags(cmd)
 	return cmd
 }
@@ -58,6 +60,7 @@ func (env *environment) importCommand() *cobra.Command {
 type importOptions struct {
 	clients, maxErrors int
 	format, program    string
+	virtual            string         // "" or virtualSkip
 	scales             map[string]int // by commodity of a book
 }
 
@@ -144,6 +147,9 @@ func describe(position string, f importer.Failure) string {
 	return fmt.Sprintf("%s: %s %q: %v", position, f.Kind, f.ID, f.Err)
 }
 
+// virtualSkip is the value of --virtual.
+const virtualSkip = "skip"
+
 // formatLines is the format of JSON lines.
 const formatLines = "jsonl"
 
@@ -152,7 +158,7 @@ const countedBytes = 1 << 30
 
 // formatOfExtension has the formats of books by file extension. Files with other extensions have JSON lines.
 var formatOfExtension = map[string]string{
-	".journal": "hledger", ".hledger": "hledger", ".j": "hledger",
+	".journal": "hledger", ".hledger": "hledger", ".j": "hledger", ".timeclock": "hledger", ".timedot": "hledger",
 	".ledger": "ledger", ".ldg": "ledger", ".dat": "ledger",
 	".beancount": "beancount", ".bean": "beancount",
 }
@@ -165,12 +171,14 @@ func formatOf(name string, o importOptions) (string, error) {
 	}
 	switch {
 	case format == "" || format == formatLines:
-		if len(o.scales) > 0 || o.program != "" {
-			return "", usageErrorf("--scale and --program are for books of %s", books.Formats)
+		if len(o.scales) > 0 || o.program != "" || o.virtual != "" {
+			return "", usageErrorf("--scale, --program and --virtual are for books of %s", books.Formats)
 		}
 		return formatLines, nil
 	case !books.IsFormat(format):
 		return "", usageErrorf("--format %s: must be one of %s, %s", format, formatLines, books.Formats)
+	case o.virtual != "" && o.virtual != virtualSkip:
+		return "", usageErrorf("--virtual %s: must be %s", o.virtual, virtualSkip)
 	case name == "-":
 		return "", usageErrorf("a book of %s must be a file, because it may include other files", format)
 	}
@@ -210,7 +218,7 @@ func (env *environment) openBook(
 	if err != nil {
 		return in, err
 	}
-	lines, problems, err := book.Lines(ctx, books.Options{Ledger: api, Scales: o.scales, Now: time.Now()})
+	lines, problems, err := book.Lines(ctx, books.Options{Ledger: api, SkipVirtual: o.virtual == virtualSkip, Scales: o.scales, Now: time.Now()})
 	if err != nil {
 		return in, err
 	}

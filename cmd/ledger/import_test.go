@@ -71,8 +71,11 @@ func TestProgramOfImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book := filepath.Join("..", "..", "internal", "books", "testdata", "sample.ledger")
-	for args, want := range map[string]string{"import - --program hledger": "are for books", "import " + book + " --program " + self: "is this program"} {
+	book := filepath.Join("..", "..", "internal", "desk", "books", "testdata", "sample.ledger")
+	for args, want := range map[string]string{
+		"import - --program hledger": "are for books", "import - --virtual skip": "are for books",
+		"import " + book + " --virtual keep": "--virtual keep: must be skip", "import " + book + " --program " + self: "is this program",
+	} {
 		if code, _, problems := ledgerIn(t.Context(), nil, strings.NewReader(""), strings.Fields(args)...); code == 0 || !strings.Contains(problems, want) {
 			t.Errorf("%s: exit %d, %s", args, code, problems)
 		}

@@ -51,7 +51,8 @@ type Posting struct {
 	Quantity Amount
 	// Weight is the amount with which the posting counts in the balance of its entry, if that is in another commodity:
 	// the total cost or price, with its sign. nil: the posting counts with its quantity.
-	Weight *Amount
+	Weight  *Amount
+	Virtual bool // its entry does not balance with it: (account) in hledger and ledger
 	// Wrong is the reason why the posting cannot be imported, or "".
 	Wrong    string
 	Metadata []Pair

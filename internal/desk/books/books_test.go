@@ -63,9 +63,10 @@ func converted(t *testing.T, b Book, o Options) string {
 	for _, note := range lines.Notes {
 		fmt.Fprintln(&s, "note:", note)
 	}
-	for i, line := range bytes.Split(bytes.TrimSpace(lines.Text), []byte("\n")) {
-		fmt.Fprintln(&s, lines.Positions[i])
-		fmt.Fprintf(&s, "  %s\n", line)
+	i := 0
+	for line := range bytes.Lines(lines.Text) {
+		fmt.Fprintf(&s, "%s\n  %s", lines.Positions[i], line)
+		i++
 	}
 	return s.String()
 }

@@ -12,6 +12,26 @@ import (
 	"ledger.example/events"
 )
 
+// withoutVirtual returns the entries without unbalanced virtual postings, which it refuses or leaves out.
+func (m *mapping) withoutVirtual(transactions []Transaction) []Transaction {
+	all := slices.Clone(transactions)
+	for i, t := range all {
+		all[i].Postings = nil
+		for _, p := range t.Postings {
+			switch {
+			case !p.Virtual || p.Quantity.Number.isZero():
+				all[i].Postings = append(all[i].Postings, p)
+			case m.SkipVirtual:
+				m.note("unbalanced virtual postings are left out")
+			default:
+				m.wrong(t.position(p), "(%s) is an unbalanced virtual posting, which a ledger cannot hold: --virtual skip "+
+					"imports the book without such postings", p.Account)
+			}
+		}
+	}
+	return all
+}
+
 // collect assigns ids to all names, and reports names that cannot have one.
 func (m *mapping) collect(transactions []Transaction) {
 	wrong := make(map[string]bool)

@@ -175,7 +175,7 @@ func parseHledger(text []byte) (Book, error) {
 					"is not known. Read the book with %s", kind, hledgerVersions)
 			}
 			for _, a := range p.Amounts {
-				posting := Posting{Account: p.Account, Metadata: tags(p.Tags)}
+				posting := Posting{Account: p.Account, Virtual: kind == "VirtualPosting", Metadata: tags(p.Tags)}
 				var err error
 				if posting.Quantity, err = a.amount(); err == nil {
 					posting.Weight, err = a.weight(posting.Quantity.Number)
@@ -183,8 +183,6 @@ func parseHledger(text []byte) (Book, error) {
 				switch {
 				case err != nil:
 					posting.Wrong = err.Error()
-				case kind == "VirtualPosting" && !posting.Quantity.Number.isZero():
-					posting.Wrong = virtual(p.Account)
 				case p.Date != "" && p.Date != t.Date:
 					posting.Wrong = dated(p.Account, p.Date)
 				}
@@ -196,12 +194,9 @@ func parseHledger(text []byte) (Book, error) {
 	return b, nil
 }
 
-func virtual(account string) string {
-	return fmt.Sprintf("(%s) is an unbalanced virtual posting, which cannot be imported", account)
-}
-
 func dated(account, date string) string {
-	return fmt.Sprintf("the posting to %s has its own date, %s, but all postings of a transaction have one time",
+	return fmt.Sprintf("the posting to %s has its own date, %s, but all postings of a transaction have one time: write two "+
+		"entries, with an account between them",
 		account, date)
 }
 

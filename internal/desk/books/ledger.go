@@ -103,7 +103,8 @@ func parseLedgerRow(row []string) (t Transaction, p Posting, err error) {
 		t.Metadata = append(t.Metadata, Pair{"status", "pending"})
 	}
 
-	p = Posting{Account: account, Metadata: noted(strings.TrimSuffix(note, entryNote))}
+	p = Posting{Account: account, Virtual: isVirtual && shownAccount == "("+account+")",
+		Metadata: noted(strings.TrimSuffix(note, entryNote))}
 	p.Line, _ = strconv.Atoi(line)
 	units, err := ParseNumber(quantity)
 	shown, _, _ = strings.Cut(strings.ReplaceAll(shown, commodity, ""), "{")
@@ -118,8 +119,6 @@ func parseLedgerRow(row []string) (t Transaction, p Posting, err error) {
 	switch {
 	case err != nil:
 		p.Wrong = err.Error()
-	case isVirtual && shownAccount == "("+account+")" && !p.Quantity.Number.isZero():
-		p.Wrong = virtual(p.Account)
 	case own != date:
 		p.Wrong = dated(p.Account, own)
 	}

@@ -2,11 +2,13 @@ package books
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"ledger.example/client"
@@ -24,8 +26,10 @@ type Ledger interface {
 // Options configures the conversion of a book.
 type Options struct {
 	Ledger Ledger
-	Scales map[string]int // by commodity, for new assets; default: the most decimals in the book
-	Now    time.Time      // bounds the times of postings
+	// SkipVirtual leaves out unbalanced virtual postings, which are refused otherwise.
+	SkipVirtual bool
+	Scales      map[string]int // by commodity, for new assets; default: the most decimals in the book
+	Now         time.Time      // bounds the times of postings
 }
 
 // Lines has the lines of an import, each with its position in the book.
@@ -47,6 +51,7 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 		currencies: make(map[string]string), ids: make(map[string]int), days: make(map[string]int),
 		notes: make(map[string]int), out: Lines{Notes: b.Notes},
 	}
+	b.Transactions = m.withoutVirtual(b.Transactions)
 	m.collect(b.Transactions)
 	if err := m.defineAssets(ctx, b.Transactions); err != nil {
 		return Lines{}, nil, err
@@ -66,7 +71,7 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	for _, note := range slices.Sorted(maps.Keys(m.notes)) {
 		m.out.Notes = append(m.out.Notes, fmt.Sprintf("%s (%d times)", note, m.notes[note]))
 	}
-	return m.out, m.problems, nil
+	return m.out, m.sortedProblems(), nil
 }
 
 // request is a transaction to import.
@@ -93,6 +98,14 @@ type mapping struct {
 
 func (m *mapping) wrong(at Position, format string, a ...any) {
 	m.problems = append(m.problems, Problem{at, fmt.Sprintf(format, a...)})
+}
+
+// sortedProblems returns the problems in the order of the book.
+func (m *mapping) sortedProblems() []Problem {
+	slices.SortStableFunc(m.problems, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return m.problems
 }
 
 func (m *mapping) note(text string) { m.notes[text]++ }
