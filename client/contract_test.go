@@ -150,7 +150,7 @@ func callAll(ctx context.Context, t *testing.T, c *client.Client) {
 	soon := time.Now().Add(time.Hour)
 	posts := []client.Request{
 		client.Transfer{ID: "in", From: "bank", To: "jane", Asset: "USD", Quantity: amount(100_000),
-			Metadata: map[string]string{"order": "7"}, Description: "d", EffectiveAt: time.Now().Add(-time.Hour)},
+			Annotation: client.Annotation{Metadata: map[string]string{"order": "7"}, Description: "d"}, EffectiveAt: time.Now().Add(-time.Hour)},
 		client.TransactionRequest{ID: "legs", EffectiveAt: time.Now().Add(-time.Hour), Postings: []client.Leg{
 			{Account: "jane", Asset: "USD", Quantity: amount(-5)}, {Account: "bank", Asset: "USD", Quantity: amount(5)}}},
 		client.Trade{ID: "trade", Asset: "AAPL", Buyer: "jane", Seller: "bank", Quantity: amount(1), Cost: amount(50), Settle: true},

@@ -14,43 +14,43 @@ import (
 	"ledger.example/events"
 )
 
+// Annotation is what a request says of its transaction, beside what it moves.
+type Annotation = events.Annotation
+
 // Transfer moves a quantity of an asset from one account to another. ID is the id of the transaction. The same transfer
 // with the same ID gets the first answer again.
 type Transfer struct {
-	ID          string            `json:"id" is:"ID"`
-	Description string            `json:"description,omitempty"`
-	Metadata    map[string]string `json:"metadata,omitempty"`
-	From        string            `json:"from" is:"ID" in:"required"`
-	To          string            `json:"to" is:"ID" in:"required"`
-	Asset       string            `json:"asset" is:"ID" in:"required"`
-	Quantity    events.Amount     `json:"quantity" in:"required"`
-	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
+	ID string `json:"id" is:"ID"`
+	Annotation
+	From        string        `json:"from" is:"ID" in:"required"`
+	To          string        `json:"to" is:"ID" in:"required"`
+	Asset       string        `json:"asset" is:"ID" in:"required"`
+	Quantity    events.Amount `json:"quantity" in:"required"`
+	Hold        *Hold         `json:"hold,omitempty"`        // nil: it is posted at once
+	EffectiveAt time.Time     `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 }
 
 // Trade moves a quantity of an asset from seller to buyer, for a cost in the asset's currency.
 type Trade struct {
-	ID          string            `json:"id" is:"ID"`
-	Description string            `json:"description,omitempty"`
-	Metadata    map[string]string `json:"metadata,omitempty"`
-	Asset       string            `json:"asset" is:"ID" in:"required"`
-	Buyer       string            `json:"buyer" is:"ID" in:"required"`
-	Seller      string            `json:"seller" is:"ID" in:"required"`
-	Quantity    events.Amount     `json:"quantity" in:"required"`
-	Cost        events.Amount     `json:"cost" in:"required"`
-	Settle      bool              `json:"settle"`                // also move the cost from buyer to seller
-	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
+	ID string `json:"id" is:"ID"`
+	Annotation
+	Asset       string        `json:"asset" is:"ID" in:"required"`
+	Buyer       string        `json:"buyer" is:"ID" in:"required"`
+	Seller      string        `json:"seller" is:"ID" in:"required"`
+	Quantity    events.Amount `json:"quantity" in:"required"`
+	Cost        events.Amount `json:"cost" in:"required"`
+	Settle      bool          `json:"settle"`                // also move the cost from buyer to seller
+	Hold        *Hold         `json:"hold,omitempty"`        // nil: it is posted at once
+	EffectiveAt time.Time     `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 }
 
 // TransactionRequest posts a transaction with any legs. For each asset, the quantities sum to zero. So do the costs.
 type TransactionRequest struct {
-	ID          string            `json:"id" is:"ID"`
-	Description string            `json:"description,omitempty"`
-	Metadata    map[string]string `json:"metadata,omitempty"`
-	Postings    []Leg             `json:"postings" in:"required"`
-	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
+	ID string `json:"id" is:"ID"`
+	Annotation
+	Postings    []Leg     `json:"postings" in:"required"`
+	Hold        *Hold     `json:"hold,omitempty"`        // nil: it is posted at once
+	EffectiveAt time.Time `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 }
 
 // Hold makes a request a hold: it reserves its debits until the hold is captured or released, or expires.
@@ -93,11 +93,10 @@ type Release struct {
 // (with Left), nothing_to_reverse, cost_required.
 type Reversal struct {
 	// The transaction to reverse.
-	Transaction string            `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"`
-	ID          string            `json:"id" is:"ID"` // of the reversing transaction
-	Description string            `json:"description,omitempty"`
-	Metadata    map[string]string `json:"metadata,omitempty"`
-	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
+	Transaction string `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"`
+	ID          string `json:"id" is:"ID"` // of the reversing transaction
+	Annotation
+	EffectiveAt time.Time `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
 	Part
 }
 

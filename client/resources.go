@@ -47,16 +47,15 @@ const (
 // Transaction is a transaction with its postings, its status and its reversals. The answer to a dry run has no times
 // and no posting ids.
 type Transaction struct {
-	ID          string            `json:"id" names:"transaction"`
-	Kind        string            `json:"kind" is:"Kind"`
-	PostedAt    string            `json:"posted_at" is:"Time"`   // RFC 3339; the effective date, if it has one
-	RecordedAt  string            `json:"recorded_at" is:"Time"` // RFC 3339; when the ledger stored it
-	Actor       string            `json:"actor" is:"Actor"`      // who posted it
-	Description string            `json:"description" is:"Text"`
-	Metadata    map[string]string `json:"metadata" is:"Metadata"`
-	Postings    []Posting         `json:"postings"`        // as planned if it is a hold
-	Hidden      int               `json:"hidden_postings"` // number of postings omitted because the user has no role
-	Status      string            `json:"status" is:"Status"`
+	ID         string `json:"id" names:"transaction"`
+	Kind       string `json:"kind" is:"Kind"`
+	PostedAt   string `json:"posted_at" is:"Time"`   // RFC 3339; the effective date, if it has one
+	RecordedAt string `json:"recorded_at" is:"Time"` // RFC 3339; when the ledger stored it
+	Actor      string `json:"actor" is:"Actor"`      // who posted it
+	ShownAnnotation
+	Postings []Posting `json:"postings"`        // as planned if it is a hold
+	Hidden   int       `json:"hidden_postings"` // number of postings omitted because the user has no role
+	Status   string    `json:"status" is:"Status"`
 
 	// Fields of a hold. Times are RFC 3339. All but ExpiresAt are empty until the hold has ended.
 	ExpiresAt      string    `json:"expires_at" is:"Time"`
@@ -74,6 +73,12 @@ type Transaction struct {
 	// empty if there are none, and nil in lists and in answers to writes.
 	Reversals []string `json:"reversals" names:"transaction"`
 	DryRun    bool     `json:"dry_run"` // nothing was written
+}
+
+// ShownAnnotation is an Annotation as answers show it: they have its fields also where nothing was said.
+type ShownAnnotation struct {
+	Description string            `json:"description" is:"Text"`
+	Metadata    map[string]string `json:"metadata,omitzero" is:"Metadata"`
 }
 
 // ReversalsShown is the maximum number of reversals that a transaction names.

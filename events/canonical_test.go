@@ -82,7 +82,7 @@ func withKeys(keys ...string) events.Event {
 	for _, key := range keys {
 		metadata[key] = "x"
 	}
-	return events.TransactionPosted{Metadata: metadata}
+	return events.TransactionPosted{Annotation: events.Annotation{Metadata: metadata}}
 }
 
 // oddTexts are all characters that JSON may escape, and others at the seams of UTF-8 and UTF-16.

@@ -9,17 +9,23 @@ import (
 // as TransactionHeld: its legs are pending until HoldEnded. With RecordedAt it has an effective date, which is the time
 // of its KSUIDs. Times are in UTC and of whole microseconds.
 type TransactionPosted struct {
-	ID          string            `stored:"id"`                   // set by the caller, or a KSUID of the command
-	Kind        Kind              `stored:"kind"`                 // of the request
-	Description string            `stored:"description,optional"` // 0 to DescriptionChars characters
-	Metadata    map[string]string `stored:"metadata,optional"`    // never nil; to MetadataPairs and MetadataBytes
-	Legs        []Leg             `stored:"legs"`                 // as requested; KSUIDs increase, of one instant
-	Fingerprint string            `stored:"fingerprint"`          // of the request: a rule's number, a colon, a hash
-	Actor       string            `stored:"actor"`                // who posted it, 1 to ActorChars characters
-	ExpiresAt   time.Time         `stored:"time,optional"`        // of a hold; else zero
-	Reverses    string            `stored:"id,optional"`          // id of the transaction that this one reverses
-	RecordedAt  time.Time         `stored:"time,optional"`        // when it was posted, if backdated; else zero
-	Period      int64             `stored:"period,optional"`      // newest PeriodClosed if backdated; 0 for none
+	ID   string `stored:"id"`   // set by the caller, or a KSUID of the command
+	Kind Kind   `stored:"kind"` // of the request
+	Annotation
+	Legs        []Leg     `stored:"legs"`            // as requested; KSUIDs increase, of one instant
+	Fingerprint string    `stored:"fingerprint"`     // of the request: a rule's number, a colon, a hash
+	Actor       string    `stored:"actor"`           // who posted it, 1 to ActorChars characters
+	ExpiresAt   time.Time `stored:"time,optional"`   // of a hold; else zero
+	Reverses    string    `stored:"id,optional"`     // id of the transaction that this one reverses
+	RecordedAt  time.Time `stored:"time,optional"`   // when it was posted, if backdated; else zero
+	Period      int64     `stored:"period,optional"` // newest PeriodClosed if backdated; 0 for none
+}
+
+// Annotation is what a caller says of a transaction. It moves nothing. Requests have the fields under their names in
+// JSON. An event has all of them: Metadata is never nil there.
+type Annotation struct {
+	Description string            `json:"description,omitempty" stored:"description,optional"`
+	Metadata    map[string]string `json:"metadata,omitempty" stored:"metadata,optional"`
 }
 
 // Transaction is a transaction as of its events: its header, and its end if it is a hold that has ended. Its reversals

@@ -165,14 +165,13 @@ func (known *definitions) buildTransaction(d draft) events.TransactionPosted {
 	t := events.TransactionPosted{
 		ID:          d.ID,
 		Kind:        d.kind,
-		Description: d.Description,
-		Metadata:    maps.Clone(d.Metadata),
+		Annotation:  d.Annotation.Annotation,
 		Legs:        make([]events.Leg, len(legs)),
 		Fingerprint: fingerprint(d),
 		Actor:       d.Actor,
 		Reverses:    d.reverses,
 	}
-	if t.Metadata == nil {
+	if t.Metadata = maps.Clone(t.Metadata); t.Metadata == nil {
 		t.Metadata = map[string]string{}
 	}
 	for i, leg := range legs {

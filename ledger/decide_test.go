@@ -91,7 +91,10 @@ func TestFingerprintVectors(t *testing.T) {
 	reverse := func(p Part) Request {
 		return ReverseRequest{Annotation: Annotation{ID: "r-1"}, Transaction: "t-1", Part: p}
 	}
-	noted := Annotation{Description: "returned ☃", Metadata: map[string]string{"order": "1001", "a": "x"}, Actor: "local"}
+	said := func(text string, metadata map[string]string) events.Annotation {
+		return events.Annotation{Description: text, Metadata: metadata}
+	}
+	noted := Annotation{Annotation: said("returned ☃", map[string]string{"order": "1001", "a": "x"}), Actor: "local"}
 	four := n(4)
 	effective := func(id string) Annotation { return Annotation{ID: id, EffectiveAt: &at} }
 	for want, r := range map[string]Request{
@@ -99,7 +102,7 @@ func TestFingerprintVectors(t *testing.T) {
 		"1:SIFfBA87NpPS7Gf0aLDj1XhH-Ob8QQCGK0QkBDCcOdA": PostTrade{Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: n(10), Cost: n(150000), Settle: true},
 		"1:vI3CYoqP65bZDMFfDksgfFXy7ueSzX7xxYgBCxSy8jE": PostTrade{Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: n(10)},
 		"1:ySk4JDzezcvYNXao7ufLy09oiD7ThI-R2UDjA5QwpC8": PostTransaction{
-			Annotation: Annotation{ID: "order-1001", Description: "Card order ☃", Metadata: map[string]string{"order": "1001", "b": "", "a": "x"}, Actor: "local"},
+			Annotation: Annotation{ID: "order-1001", Annotation: said("Card order ☃", map[string]string{"order": "1001", "b": "", "a": "x"}), Actor: "local"},
 			Postings: []LegRequest{
 				{Account: "jane", Asset: "USD", Quantity: n(-2500)}, {Account: "shop", Asset: "USD", Quantity: n(2400), Cost: n(7)},
 				{Account: "fees", Asset: "USD", Quantity: n(100), Cost: n(-7)},

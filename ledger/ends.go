@@ -42,8 +42,11 @@ func (r CaptureRequest) expand() draft {
 
 func (r ReleaseRequest) expand() draft {
 	return draft{
-		Annotation: Annotation{ID: r.Transaction, Description: r.Description, Actor: r.Actor, DryRun: r.DryRun},
-		outcome:    events.OutcomeReleased,
+		Annotation: Annotation{
+			ID: r.Transaction, Annotation: events.Annotation{Description: r.Description},
+			Actor: r.Actor, DryRun: r.DryRun,
+		},
+		outcome: events.OutcomeReleased,
 	}
 }
 

@@ -33,7 +33,8 @@ type printed struct {
 
 func (p printed) request() Request {
 	a := Annotation{
-		ID: p.ID, Description: p.Description, Metadata: p.Metadata, Actor: p.Actor, EffectiveAt: p.EffectiveAt,
+		ID: p.ID, Annotation: events.Annotation{Description: p.Description, Metadata: p.Metadata},
+		Actor: p.Actor, EffectiveAt: p.EffectiveAt,
 	}
 	if p.Hold {
 		a.Hold = &HoldRequest{p.ExpiresAt}

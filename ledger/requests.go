@@ -83,12 +83,11 @@ type Request interface {
 
 // Annotation has the fields that all requests for a transaction have in common.
 type Annotation struct {
-	ID          string            // of the transaction, see events.ValidID; "" for a generated id
-	Description string            // at most events.DescriptionChars characters
-	Metadata    map[string]string // at most events.MetadataPairs pairs and events.MetadataBytes bytes
-	Actor       string            // who sends the request, 1 to events.ActorChars characters
-	Hold        *HoldRequest      // place a hold; nil to post
-	EffectiveAt *time.Time        // effective date, at least EffectiveAge ago, not with Hold; nil for now
+	ID string // of the transaction, see events.ValidID; "" for a generated id
+	events.Annotation
+	Actor       string       // who sends the request, 1 to events.ActorChars characters
+	Hold        *HoldRequest // place a hold; nil to post
+	EffectiveAt *time.Time   // effective date, at least EffectiveAge ago, not with Hold; nil for now
 	// DryRun checks the request against what is stored, and writes nothing. The answer or the error is that of the real
 	// request, without KSUIDs and without a generated id. Nothing is reserved: the real request may be refused later.
 	DryRun bool

@@ -62,7 +62,8 @@ func TestShape(t *testing.T) {
 	}
 	largest := `{"x":"` + strings.Repeat("ä", 2044) + `"}` // 4,096 bytes
 	long, name := strings.Repeat("x", 257), strings.Repeat("ä", 256)
-	bad := ledger.Annotation{ID: "a b", Description: "\xff", Metadata: map[string]string{"k": "\xff"}}
+	bad := ledger.Annotation{ID: "a b"}
+	bad.Description, bad.Metadata = "\xff", map[string]string{"k": "\xff"}
 	for what, test := range map[string]struct {
 		request interface{ Shape() []ledger.FieldError }
 		want    string
@@ -106,9 +107,11 @@ func TestShape(t *testing.T) {
 		"all of a transaction": {ledger.PostTransaction{Annotation: bad, Postings: []ledger.LegRequest{
 			leg("a", "USD", "0", "0"), leg("", "U#D", over28, "-"+over28)}},
 			"id description metadata.k postings[1].account postings[1].asset postings[1].quantity postings[1].cost"},
-		"transfer":             {ledger.PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: amount(nines28)}, ""},
-		"21 pairs of metadata": {ledger.PostTransaction{Annotation: ledger.Annotation{Metadata: pairs}}, "metadata"},
-		"transfer of nothing":  {ledger.PostTransfer{From: "a", To: "b", Asset: "USD"}, "quantity"},
+		"transfer": {ledger.PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: amount(nines28)}, ""},
+		"21 pairs of metadata": {ledger.PostTransaction{
+			Annotation: ledger.Annotation{Annotation: events.Annotation{Metadata: pairs}},
+		}, "metadata"},
+		"transfer of nothing": {ledger.PostTransfer{From: "a", To: "b", Asset: "USD"}, "quantity"},
 		"all of a transfer": {ledger.PostTransfer{Annotation: bad, Quantity: amount("-1")},
 			"id description metadata.k from to asset quantity"},
 		"trade": {ledger.PostTrade{Asset: "USD", Buyer: "a", Seller: "b", Quantity: amount("1"), Cost: amount(nines28)}, ""},

@@ -88,7 +88,8 @@ func TestJournalCursorContinuesWithinAPage(t *testing.T) {
 		for i := range size {
 			id := fmt.Sprintf("t-%d-%d", page, i)
 			h := events.TransactionPosted{
-				ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "2:x", Actor: "test",
+				ID: id, Kind: events.KindTransfer, Annotation: events.Annotation{Metadata: map[string]string{}},
+				Fingerprint: "2:x", Actor: "test",
 				Legs: viewstest.Held(id, 1+page*5+i).Legs,
 			}
 			b.Must(b.Put(t.Context(), h))

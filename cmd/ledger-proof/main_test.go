@@ -54,8 +54,9 @@ func files(t *testing.T, entries []string) string {
 
 func moved(id string, at time.Time, n int64) events.TransactionPosted {
 	first, second := events.FirstKSUID(at), events.LastKSUIDBefore(at.Add(time.Microsecond))
-	return events.TransactionPosted{ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "1:x",
-		Actor: "test", Legs: []events.Leg{{ID: first, Account: "jane", Asset: "USD", Quantity: events.NewAmount(-n)},
+	return events.TransactionPosted{ID: id, Kind: events.KindTransfer, Fingerprint: "1:x",
+		Annotation: events.Annotation{Metadata: map[string]string{}},
+		Actor:      "test", Legs: []events.Leg{{ID: first, Account: "jane", Asset: "USD", Quantity: events.NewAmount(-n)},
 			{ID: second, Account: "shop", Asset: "USD", Quantity: events.NewAmount(n)}}}
 }
 

@@ -108,7 +108,8 @@ func (o *outbox) transfer(id, from, to string) events.TransactionPosted {
 		o.t.Fatal(err)
 	}
 	return events.TransactionPosted{
-		ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "1:x", Actor: "test",
+		ID: id, Kind: events.KindTransfer, Annotation: events.Annotation{Metadata: map[string]string{}},
+		Fingerprint: "1:x", Actor: "test",
 		Legs: []events.Leg{
 			{ID: ids[0], Account: from, Asset: "USD", Quantity: events.NewAmount(-50)},
 			{ID: ids[1], Account: to, Asset: "USD", Quantity: events.NewAmount(50)},

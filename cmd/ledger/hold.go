@@ -198,7 +198,7 @@ func (env *environment) reverseCommand() *cobra.Command {
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		taken, err := part.read(ctx, env, args[0], args[1:])
 		return client.Reversal{
-			Transaction: args[0], ID: p.id, Description: p.description, Metadata: p.metadata,
+			Transaction: args[0], ID: p.id, Annotation: p.Annotation,
 			EffectiveAt: p.effective, Part: taken,
 		}, err
 	})

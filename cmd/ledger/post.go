@@ -22,7 +22,7 @@ func (env *environment) transferCommand() *cobra.Command {
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		quantity, err := env.units.Parse(ctx, "QUANTITY", args[3], args[2])
 		return client.Transfer{
-			ID: p.id, Description: p.description, Metadata: p.metadata, From: args[0], To: args[1], Asset: args[3],
+			ID: p.id, Annotation: p.Annotation, From: args[0], To: args[1], Asset: args[3],
 			Quantity: quantity, Hold: p.hold, EffectiveAt: p.effective,
 		}, err
 	})
@@ -63,7 +63,7 @@ func (env *environment) tradeCommand() *cobra.Command {
 		if len(args) > 0 {
 			t.Buyer, t.Seller, quantity, t.Asset, cost = args[0], args[1], args[2], args[3], args[4]
 		}
-		t.ID, t.Description, t.Metadata, t.Hold, t.EffectiveAt = p.id, p.description, p.metadata, p.hold, p.effective
+		t.ID, t.Annotation, t.Hold, t.EffectiveAt = p.id, p.Annotation, p.hold, p.effective
 		if t.Quantity, err = env.units.Parse(ctx, "QUANTITY", t.Asset, quantity); err == nil {
 			t.Cost, err = env.units.ParseCost(ctx, "COST", t.Asset, cost)
 		}
@@ -102,7 +102,7 @@ func (env *environment) postCommand() *cobra.Command {
 			return env.transactionFrom(ctx, args[0])
 		}
 		t := client.TransactionRequest{
-			ID: p.id, Description: p.description, Metadata: p.metadata, Hold: p.hold, EffectiveAt: p.effective,
+			ID: p.id, Annotation: p.Annotation, Hold: p.hold, EffectiveAt: p.effective,
 		}
 		for _, l := range legs {
 			quantity, err := env.units.Parse(ctx, "quantity", l.asset, l.sign+l.quantity)

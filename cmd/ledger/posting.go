@@ -17,9 +17,9 @@ import (
 
 // postFlags holds the flags of commands that post a transaction. complete sets id and hold.
 type postFlags struct {
-	id, description string
-	effective       time.Time
-	metadata        map[string]string
+	client.Annotation
+	id        string
+	effective time.Time
 
 	isHold  bool
 	expires expiry
@@ -29,7 +29,7 @@ type postFlags struct {
 // flags adds the flags except those of a hold. The first "=" of --metadata separates key and value.
 func (p *postFlags) flags(env *environment, f *pflag.FlagSet) {
 	idFlag(f, &p.id, "id", "id of the transaction; a repeated id is not posted twice (default: a new KSUID)")
-	f.StringVar(&p.description, flagDescription, "", "description of the transaction")
+	f.StringVar(&p.Description, flagDescription, "", "description of the transaction")
 	env.timeFlag(f, &p.effective, "effective-at", beginOf,
 		"time at which it takes effect, at least 15 seconds ago (default: now)")
 	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
@@ -37,13 +37,13 @@ func (p *postFlags) flags(env *environment, f *pflag.FlagSet) {
 		if !ok || key == "" {
 			return errors.New("must be key=value")
 		}
-		if _, twice := p.metadata[key]; twice {
+		if _, twice := p.Metadata[key]; twice {
 			return fmt.Errorf("%q is given twice", key)
 		}
-		if p.metadata == nil {
-			p.metadata = make(map[string]string)
+		if p.Metadata == nil {
+			p.Metadata = make(map[string]string)
 		}
-		p.metadata[key] = value
+		p.Metadata[key] = value
 		return nil
 	})
 }

@@ -18,10 +18,10 @@ type transaction struct {
 	Status   events.Status `json:"status"`
 	PostedAt string        `json:"posted_at,omitempty" is:"Time"` // absent in dry runs, like all times
 	// Equal to PostedAt without an effective date.
-	RecordedAt  string            `json:"recorded_at,omitempty" is:"Time"`
-	Actor       string            `json:"actor" is:"Actor"`
-	Description string            `json:"description" is:"Text"`
-	Metadata    map[string]string `json:"metadata,omitzero" is:"Metadata"` // nil only in a batch, see endsBytes
+	RecordedAt string `json:"recorded_at,omitempty" is:"Time"`
+	Actor      string `json:"actor" is:"Actor"`
+	// Without metadata only in a batch, see endsBytes.
+	client.ShownAnnotation
 	// Id of the transaction that this one reverses.
 	Reverses  string `json:"reverses,omitempty" names:"transaction"`
 	ExpiresAt string `json:"expires_at,omitempty" is:"Time"` // of a hold
@@ -65,7 +65,7 @@ func showTransaction(of events.Transaction) transaction {
 	e := of.Header
 	t := transaction{
 		ID: e.ID, Kind: e.Kind, Status: of.Status(), Actor: e.Actor,
-		Description: e.Description, Metadata: e.Metadata, Reverses: e.Reverses, Postings: showLegs(e.Legs),
+		ShownAnnotation: client.ShownAnnotation(e.Annotation), Reverses: e.Reverses, Postings: showLegs(e.Legs),
 		DryRun: e.Legs[0].ID == "", // only a dry run has no KSUIDs
 	}
 	if !t.DryRun {
@@ -144,7 +144,7 @@ func (r *request) newestReversals(of ledger.Lifecycle) []string {
 
 // transaction asks for any number of legs. The ledger checks that they balance.
 func (r *request) transaction(in *client.TransactionRequest) ledger.Request {
-	c := ledger.PostTransaction{Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt)}
+	c := ledger.PostTransaction{Annotation: r.annotation(in.ID, in.Annotation, in.EffectiveAt)}
 	c.Hold = r.hold(in.Hold)
 	c.Postings = make([]ledger.LegRequest, len(in.Postings))
 	for i, leg := range in.Postings {
@@ -156,7 +156,7 @@ func (r *request) transaction(in *client.TransactionRequest) ledger.Request {
 // transfer moves a quantity of one asset between two accounts.
 func (r *request) transfer(in *client.Transfer) ledger.Request {
 	c := ledger.PostTransfer{
-		Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
+		Annotation: r.annotation(in.ID, in.Annotation, in.EffectiveAt),
 		From:       in.From, To: in.To, Asset: in.Asset, Quantity: in.Quantity,
 	}
 	c.Hold = r.hold(in.Hold)
@@ -166,7 +166,7 @@ func (r *request) transfer(in *client.Transfer) ledger.Request {
 // trade moves an asset from seller to buyer for a cost. With settle it also moves the cost in the asset's currency.
 func (r *request) trade(in *client.Trade) ledger.Request {
 	c := ledger.PostTrade{
-		Annotation: r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
+		Annotation: r.annotation(in.ID, in.Annotation, in.EffectiveAt),
 		Asset:      in.Asset, Buyer: in.Buyer, Seller: in.Seller, Quantity: in.Quantity, Cost: in.Cost,
 		Settle: in.Settle,
 	}
@@ -197,17 +197,15 @@ func (r *request) release(in *client.Release) ledger.Request {
 // reversal reverses a transaction, in whole or in part.
 func (r *request) reversal(in *client.Reversal) ledger.Request {
 	return ledger.ReverseRequest{
-		Annotation:  r.annotation(in.ID, in.Description, in.Metadata, in.EffectiveAt),
+		Annotation:  r.annotation(in.ID, in.Annotation, in.EffectiveAt),
 		Transaction: in.Transaction, Part: r.part(in.Part),
 	}
 }
 
 // annotation returns the annotation of the transaction that r asks for, from the fields of the body.
-func (r *request) annotation(
-	id, description string, metadata map[string]string, effectiveAt time.Time,
-) ledger.Annotation {
+func (r *request) annotation(id string, said events.Annotation, effectiveAt time.Time) ledger.Annotation {
 	return ledger.Annotation{
-		ID: r.transactionID(id), Description: description, Metadata: metadata, Actor: r.actor,
+		ID: r.transactionID(id), Annotation: said, Actor: r.actor,
 		EffectiveAt: r.body.time("effective_at", effectiveAt), DryRun: r.dry,
 	}
 }

@@ -216,8 +216,9 @@ func largestHold() events.Transaction {
 	id := strings.Repeat("x", events.IDChars)
 	most := events.MaxFolded().Neg()
 	h := events.Transaction{Header: events.TransactionPosted{
-		ID: id, Kind: events.KindTransaction, Description: text(events.DescriptionChars), ExpiresAt: instant,
-		Actor: text(events.ActorChars), Metadata: map[string]string{},
+		ID: id, Kind: events.KindTransaction, ExpiresAt: instant,
+		Annotation: events.Annotation{Description: text(events.DescriptionChars), Metadata: map[string]string{}},
+		Actor:      text(events.ActorChars),
 	}, Ended: &events.HoldEnded{
 		Transaction: id, Outcome: events.OutcomeCaptured, Description: text(events.DescriptionChars),
 		Actor: text(events.ActorChars),

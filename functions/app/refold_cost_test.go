@@ -89,7 +89,7 @@ func newPostingStore(b *testing.B) *postingStore {
 			b.Fatal(err)
 		}
 		posting := events.TransactionPosted{ID: fmt.Sprintf("order-%d", i), Kind: events.KindTransfer, Actor: "local",
-			Description: "a description of usual length",
+			Annotation: events.Annotation{Description: "a description of usual length"},
 			Legs: []events.Leg{{ID: ids[0], Account: "jane", Asset: "USD", Quantity: credit},
 				{ID: ids[1], Account: "joe", Asset: "USD", Quantity: debit}}}.Postings()[0]
 		key := table.EventKey(posting)

@@ -132,8 +132,9 @@ func TestImagesAreDecoded(t *testing.T) {
 		{ID: "3MPlq7CblaK144v8BdRNuauB4LI", Account: "shop", Asset: "USD", Quantity: events.NewAmount(5)},
 	}
 	hold := events.TransactionPosted{
-		ID: "h-1", Kind: events.KindTransfer, Metadata: map[string]string{"order": "1001"}, Fingerprint: "1:x",
-		Actor: "test", ExpiresAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), Legs: legs,
+		ID: "h-1", Kind: events.KindTransfer, Fingerprint: "1:x",
+		Annotation: events.Annotation{Metadata: map[string]string{"order": "1001"}},
+		Actor:      "test", ExpiresAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), Legs: legs,
 	}
 	posting := events.PostingRecorded{Leg: legs[0], Transaction: "t-1", Kind: events.KindTrade, Description: "ten"}
 	figures := posting.Figures()

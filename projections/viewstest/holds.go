@@ -21,7 +21,8 @@ func minted(at int) []events.KSUID {
 func Held(id string, at int) events.TransactionPosted {
 	ids := minted(at)
 	return events.TransactionPosted{
-		ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "1:x", Actor: "test",
+		ID: id, Kind: events.KindTransfer, Annotation: events.Annotation{Metadata: map[string]string{}},
+		Fingerprint: "1:x", Actor: "test",
 		ExpiresAt: Morning.Add(time.Hour),
 		Legs: []events.Leg{
 			{ID: ids[0], Account: "jane", Asset: "USD", Quantity: events.NewAmount(-50)},

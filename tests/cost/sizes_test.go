@@ -64,6 +64,10 @@ func longestInputs() inputs {
 	}
 }
 
+func (f inputs) annotation() events.Annotation {
+	return events.Annotation{Description: f.text("Card order", events.DescriptionChars), Metadata: f.metadata}
+}
+
 func (f inputs) leg(n int) events.Leg {
 	return events.Leg{
 		ID: events.FirstKSUID(time.Now()), Account: f.id(fmt.Sprintf("customers:%08d", n)), Asset: f.id("AAPL"),
@@ -81,8 +85,7 @@ func (f inputs) items(t *testing.T) (kinds []string, items []table.Item) {
 	transaction := func(legs int) table.Item {
 		e := events.TransactionPosted{
 			ID: f.id("orders:000001001"), Kind: events.KindTransaction,
-			Description: f.text("Card order", events.DescriptionChars),
-			Metadata:    f.metadata, Fingerprint: f.fingerprint, Actor: f.actor,
+			Annotation: f.annotation(), Fingerprint: f.fingerprint, Actor: f.actor,
 		}
 		for n := range legs {
 			e.Legs = append(e.Legs, f.leg(n))
@@ -245,9 +248,8 @@ func costOfShape(t *testing.T, s shape, f inputs) string {
 	one.Quantity, one.Cost = sum.Neg(), sum.Neg()
 	post := func(id string) {
 		if _, err := cold.Post(t.Context(), ledger.PostTransaction{
-			Annotation: ledger.Annotation{ID: f.id(id), Description: f.text("Card order", events.DescriptionChars),
-				Metadata: f.metadata, Actor: f.actor},
-			Postings: legs,
+			Annotation: ledger.Annotation{ID: f.id(id), Annotation: f.annotation(), Actor: f.actor},
+			Postings:   legs,
 		}); err != nil {
 			t.Fatal(err)
 		}

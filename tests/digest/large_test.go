@@ -47,7 +47,8 @@ func (l *largeTable) id(n int) events.KSUID {
 func (l *largeTable) event(i int) events.Event {
 	at := l.id(i / pageEntries).Time().Add(-time.Second)
 	quantity, ids := int64(1+i), [2]events.KSUID{events.FirstKSUID(at), events.LastKSUIDBefore(at.Add(time.Microsecond))}
-	return events.TransactionPosted{ID: "t-" + strconv.Itoa(i), Kind: events.KindTransfer, Metadata: map[string]string{},
+	return events.TransactionPosted{ID: "t-" + strconv.Itoa(i), Kind: events.KindTransfer,
+		Annotation:  events.Annotation{Metadata: map[string]string{}},
 		Fingerprint: "1:" + strings.Repeat("0", 64), Actor: "test", Legs: []events.Leg{
 			{ID: ids[0], Account: "jane", Asset: "USD", Quantity: events.NewAmount(-quantity)},
 			{ID: ids[1], Account: "shop", Asset: "USD", Quantity: events.NewAmount(quantity)},

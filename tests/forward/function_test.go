@@ -222,7 +222,8 @@ func TestTheLargestEventFits(t *testing.T) {
 	}
 	long := strings.Repeat("x", 62)
 	hold := events.TransactionPosted{ID: long, Kind: events.KindTransaction, Fingerprint: "1:" + long, Actor: long,
-		Description: strings.Repeat("\x01", 256), ExpiresAt: at.Add(time.Hour), Metadata: make(map[string]string)}
+		Annotation: events.Annotation{Description: strings.Repeat("\x01", 256), Metadata: make(map[string]string)},
+		ExpiresAt:  at.Add(time.Hour)}
 	for i := range 14 {
 		hold.Metadata[fmt.Sprintf("%02d", i)+strings.Repeat("\x01", 38)] = strings.Repeat("\x01", 252)
 	}

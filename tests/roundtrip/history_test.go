@@ -72,21 +72,24 @@ func (h *history) request() client.Request {
 			hold.ExpiresAt = time.Now().Add(time.Duration(1+h.IntN(2)*100) * 20 * time.Second)
 		}
 	}
-	id, text := h.id("t"), pick(h.Rand, []string{"", "Lunch; \"really\""})
+	id, said := h.id("t"), client.Annotation{Metadata: h.metadata()}
+	if said.Description = pick(h.Rand, []string{"", "Lunch; \"really\""}); h.IntN(2) == 0 {
+		said = whole(said)
+	}
 	from, to := pick(h.Rand, accounts), pick(h.Rand, accounts)
 	switch h.IntN(3) {
 	case 0:
-		return client.Transfer{ID: id, Description: text, Metadata: h.metadata(), From: from, To: to,
+		return client.Transfer{ID: id, Annotation: said, From: from, To: to,
 			Asset: pick(h.Rand, assets), Quantity: h.quantity(), Hold: hold, EffectiveAt: at}
 	case 1:
-		return client.Trade{ID: id, Description: text, Metadata: h.metadata(), Asset: "AAPL", Buyer: from, Seller: to,
+		return client.Trade{ID: id, Annotation: said, Asset: "AAPL", Buyer: from, Seller: to,
 			Quantity: h.quantity(), Cost: events.NewAmount(h.Int64N(30)), Settle: h.IntN(2) == 0, Hold: hold, EffectiveAt: at}
 	}
 	a, b := h.quantity(), h.quantity()
 	sum, _ := a.Add(b)
 	legs := []client.Leg{{Account: from, Asset: "USD", Quantity: a.Neg()}, {Account: from, Asset: "USD", Quantity: b.Neg()},
 		{Account: to, Asset: "USD", Quantity: sum}, {Account: "bank", Asset: "AAPL", Cost: a}, {Account: "bank", Asset: "AAPL", Cost: a.Neg()}}
-	return client.TransactionRequest{ID: id, Description: text, Metadata: h.metadata(), Postings: legs, Hold: hold, EffectiveAt: at}
+	return client.TransactionRequest{ID: id, Annotation: said, Postings: legs, Hold: hold, EffectiveAt: at}
 }
 
 // part draws a part of a transaction, in the form of its kind. sign is -1 where the rest is given.
@@ -172,7 +175,7 @@ func (h *history) step(t *testing.T) {
 	case n < 16:
 		of, err := h.api.Transaction(ctx, pick(h.Rand, h.ids))
 		if h.did(t, err) {
-			h.post(t, client.Reversal{Transaction: of.Value.ID, ID: h.id("r"), Description: "Back", Metadata: h.metadata(),
+			h.post(t, client.Reversal{Transaction: of.Value.ID, ID: h.id("r"), Annotation: client.Annotation{Description: "Back", Metadata: h.metadata()},
 				EffectiveAt: h.instant(), Part: h.part(of.Value)})
 		}
 	case n < 18:
@@ -208,7 +211,7 @@ func (h *history) step(t *testing.T) {
 	}
 }
 
-// whole sets the texts of a resource that are not set, so that every field is exported and imported.
+// whole sets the texts of a resource or of an annotation that are not set, so that every field is exported and imported.
 func whole[T any](resource T) T {
 	v := reflect.ValueOf(&resource).Elem()
 	for _, f := range client.FieldsOf(v.Type()) {

@@ -221,8 +221,9 @@ func (w writer) postTransactions() {
 	}
 	w.trade(0, 8)
 	w.post(ledger.PostTransaction{
-		Annotation: ledger.Annotation{ID: "x-1", Description: "Gold",
-			Metadata: map[string]string{"order": "7", "by": "phone"}, Actor: "tester"},
+		Annotation: ledger.Annotation{ID: "x-1", Actor: "tester", Annotation: events.Annotation{
+			Description: "Gold", Metadata: map[string]string{"order": "7", "by": "phone"},
+		}},
 		Postings: []ledger.LegRequest{
 			{Account: "jane", Asset: "GOLD", Quantity: amount(5), Cost: amount(700)},
 			{Account: "market", Asset: "GOLD", Quantity: amount(-3), Cost: amount(-300)},

@@ -99,7 +99,8 @@ func grown(t *rapid.T) *growing {
 	assets, accounts := slices.Sorted(maps.Keys(g.assets)), slices.Sorted(maps.Keys(g.accounts))
 	var posted []string
 	for n := range rapid.IntRange(1, 25).Draw(t, "transactions") {
-		one := client.Transaction{ID: fmt.Sprint("t", n), Kind: "transfer", Status: client.StatusPosted, Description: "A; \"b\""}
+		one := client.Transaction{ID: fmt.Sprint("t", n), Kind: "transfer", Status: client.StatusPosted}
+		one.Description = "A; \"b\""
 		at := time.Date(2026, 11, 28, 12, 0, rapid.IntRange(0, 4).Draw(t, "second"), 0, time.UTC)
 		one.PostedAt, one.RecordedAt = events.FormatTime(at), events.FormatTime(at)
 		from := rapid.IntRange(0, 3).Draw(t, "from")

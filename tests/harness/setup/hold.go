@@ -21,7 +21,8 @@ func DueHold(t testing.TB, client *dynamodb.Client, name, id string, ago time.Du
 		t.Fatal(err)
 	}
 	hold := events.TransactionPosted{
-		ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "1:abc", Actor: "test",
+		ID: id, Kind: events.KindTransfer, Annotation: events.Annotation{Metadata: map[string]string{}},
+		Fingerprint: "1:abc", Actor: "test",
 		ExpiresAt: expires, Legs: []events.Leg{
 			{ID: ids[0], Account: "payer", Asset: "USD", Quantity: events.NewAmount(-1)},
 			{ID: ids[1], Account: "payee", Asset: "USD", Quantity: events.NewAmount(1)},
