@@ -45,6 +45,7 @@ const (
 	CodeExceedsReversible   = "exceeds_reversible"
 	CodeAccountNotFound     = "account_not_found" // does not exist, or the user has no role on it
 	CodeTransactionNotFound = "transaction_not_found"
+	CodeTransactionIDReused = "transaction_id_reused"
 	CodeGroupNotFound       = "group_not_found"
 	CodeForbidden           = "forbidden" // the user's role is too weak
 	CodeVersionMismatch     = "version_mismatch"

@@ -85,12 +85,20 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 		return err
 	}
 	defer file.Close()
+	file.bad = make(map[string]bool)
 	if err := api.Ping(ctx); err != nil {
 		return err
 	}
 	run := importer.New(importer.Config{
 		Ledger: api, Batches: api, Clients: o.clients, Failures: int64(o.maxErrors),
-		OnFailure: func(f importer.Failure) { env.say(describe(file.position(f.Line), f)) },
+		OnFailure: func(f importer.Failure) {
+			file.bad[f.ID] = true
+			env.say(describe(file.position(f.Line), f))
+		},
+		Posted: file.posted,
+		OnOtherText: func(line int, id string) {
+			env.say(otherText(books.Again{Position: file.book.Positions[line-1], ID: id}))
+		},
 	})
 	status := func(since time.Duration) (string, int64) {
 		n := run.Counts()
@@ -98,8 +106,11 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	}
 	runErr := env.watch(file.size, status, func() error { return run.Run(ctx, file) })
 	counts := run.Counts()
-	if err := env.printFigures("new", counts.New, "replayed", counts.Replayed, "failed", counts.Failed,
-		"not_tried", counts.NotTried, "cut_off", counts.CutOff); err != nil {
+	gone, err := file.gone(ctx, runErr)
+	if err != nil {
+		return err
+	}
+	if err := env.printFigures(importFigures(counts, file.book, gone)...); err != nil {
 		return err
 	}
 	advice := "run the command again to continue"
@@ -123,7 +134,7 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	case counts.Failed > 0:
 		return fmt.Errorf("%d of %s failed", counts.Failed, counted(counts.Lines(), "line", "lines"))
 	}
-	return nil
+	return env.sayGone(gone)
 }
 
 // importStatus describes the progress of an import of a file with the given number of lines, -1 if it is unknown.
@@ -195,12 +206,16 @@ type imported struct {
 	io.ReadCloser
 	size, lines int64
 	position    func(line int) string // for people
+	book        *books.Lines          // nil: not a book
+	bad         map[string]bool       // ids of lines that failed
+	posted      func(context.Context, client.Command) (isPosted, isOtherText bool, err error)
 }
 
 // openLines opens a file of lines. It counts the lines if that takes less than a second or so.
 func (env *environment) openLines(ctx context.Context, name string) (imported, error) {
 	file, size, err := env.openInput(ctx, name)
-	in := imported{file, size, -1, func(line int) string { return "line " + strconv.Itoa(line) }}
+	in := imported{ReadCloser: file, size: size, lines: -1,
+		position: func(line int) string { return "line " + strconv.Itoa(line) }}
 	if f, ok := file.(io.Seeker); err == nil && ok && size >= 0 && size <= countedBytes {
 		if in.lines, err = importer.Count(file); err == nil {
 			_, err = f.Seek(0, io.SeekStart)
@@ -218,7 +233,10 @@ func (env *environment) openBook(
 	if err != nil {
 		return in, err
 	}
-	lines, problems, err := book.Lines(ctx, books.Options{Ledger: api, SkipVirtual: o.virtual == virtualSkip, Scales: o.scales, Now: time.Now()})
+	ledger := books.Of(api)
+	lines, problems, err := book.Lines(ctx, books.Options{
+		Ledger: ledger, File: name, SkipVirtual: o.virtual == virtualSkip, Scales: o.scales, Now: time.Now(),
+	})
 	if err != nil {
 		return in, err
 	}
@@ -236,6 +254,13 @@ func (env *environment) openBook(
 	for _, note := range lines.Notes {
 		_, _ = fmt.Fprintln(env.err, note)
 	}
-	return imported{io.NopCloser(lines.Reader()), int64(len(lines.Text)), int64(len(lines.Positions)),
-		func(line int) string { return cmp.Or(lines.Positions[line-1].String(), name) }}, nil
+	for _, e := range lines.OtherText {
+		_, _ = fmt.Fprintln(env.err, otherText(e))
+	}
+	return imported{
+		ReadCloser: io.NopCloser(lines.Reader()),
+		size:       int64(len(lines.Text)), lines: int64(len(lines.Positions)), book: &lines,
+		position: func(line int) string { return cmp.Or(lines.Positions[line-1].String(), name) },
+		posted:   postedIn(ledger),
+	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,10 +21,30 @@ import (
 // record writes the current results to testdata instead of comparing them: go test -record
 var record = flag.Bool("record", false, "write testdata anew")
 
-// stored is a ledger with the given assets and accounts.
+// stored is a ledger with the given assets, accounts and transactions.
 type stored struct {
-	assets   map[string]client.Asset
-	accounts map[string]client.Account
+	assets       map[string]client.Asset
+	accounts     map[string]client.Account
+	transactions []client.Transaction
+}
+
+func (s stored) Transaction(_ context.Context, id string) (client.Reply[client.Transaction], error) {
+	for _, t := range s.transactions {
+		if t.ID == id {
+			return client.Reply[client.Transaction]{Value: t}, nil
+		}
+	}
+	return client.Reply[client.Transaction]{}, &client.Error{Status: 404, Code: client.CodeTransactionNotFound}
+}
+
+func (s stored) Posted(context.Context) iter.Seq2[client.Transaction, error] {
+	return func(yield func(client.Transaction, error) bool) {
+		for _, t := range s.transactions {
+			if t.Reversed = nil; !yield(t, nil) { // as the ledger's list
+				return
+			}
+		}
+	}
 }
 
 func (s stored) Asset(_ context.Context, id string) (client.Reply[client.Asset], error) {

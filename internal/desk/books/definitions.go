@@ -202,9 +202,10 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		accountID := m.accounts.ids[name]
 		r, err := m.Ledger.Account(ctx, accountID)
 		switch {
-		case isAbsent(err, "account_not_found"):
+		case isAbsent(err, client.CodeAccountNotFound):
 			m.line(m.first[name], client.KindAccount, client.Line[client.Account]{Request: client.Account{
 				ID: accountID, Name: nameOf(name, accountID), Overdraft: client.Overdraft{Unlimited: true}}})
+			continue
 		case err != nil:
 			return err
 		case !r.Value.Overdraft.Unlimited:
@@ -213,6 +214,7 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		case r.Value.State != client.StateOpen:
 			m.wrong(m.first[name], "account %q already exists in the ledger, and is %s", accountID, r.Value.State)
 		}
+		m.hasAccounts = true
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package books
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,31 +67,18 @@ func valueOf(pairs []Pair, key string) string {
 	return ""
 }
 
-// identify sets the id of an entry: that of TagID, or its date and a hash of its postings, so that a second import
-// replays it. Equal entries of a day are numbered.
+// identify sets the id of an entry with TagID. The others get theirs by comparison with the ledger.
 func (m *mapping) identify(t Transaction, r *request) {
-	if id := valueOf(t.Metadata, TagID); id != "" {
-		if !events.ValidID(id) {
-			m.wrong(t.Position, "%s: %q is not an id: it %s", TagID, id, events.IDRule)
-		}
-		if r.ID = id; m.ids[id] > 0 {
-			m.wrong(t.Position, "%s: %q is the id of an earlier entry", TagID, id)
-		}
-		m.ids[id]++
+	if r.ID = valueOf(t.Metadata, TagID); r.ID == "" {
 		return
 	}
-	h := sha256.New()
-	for _, p := range t.Postings {
-		fmt.Fprintf(h, "%q %q %s\n", p.Account, p.Quantity.Commodity, p.Quantity.Number.trimmed())
-		if p.Weight != nil {
-			fmt.Fprintf(h, "%q %s\n", p.Weight.Commodity, p.Weight.Number.trimmed())
-		}
+	switch {
+	case !events.ValidID(r.ID):
+		m.wrong(t.Position, "%s: %q is not an id: it %s", TagID, r.ID, events.IDRule)
+	case m.ids[r.ID]:
+		m.wrong(t.Position, "%s: %q is the id of an earlier entry", TagID, r.ID)
 	}
-	r.ID = t.Date + "." + hex.EncodeToString(h.Sum(nil)[:10])
-	m.ids[r.ID]++
-	if n := m.ids[r.ID]; n > 1 {
-		r.ID = fmt.Sprintf("%s.%d", r.ID, n)
-	}
+	m.ids[r.ID] = true
 }
 
 // annotate sets description and metadata of a transaction, within the limits of the ledger.
@@ -103,6 +88,9 @@ func (m *mapping) annotate(t Transaction, r *request) {
 		m.note(fmt.Sprintf("descriptions are cut to %d characters", events.DescriptionChars))
 	}
 	pairs := slices.Clone(t.Metadata)
+	if m.File != "" && valueOf(pairs, TagBook) == "" {
+		pairs = slices.Insert(pairs, 0, Pair{TagBook, m.book()})
+	}
 	for n, p := range t.Postings {
 		for _, pair := range p.Metadata {
 			if pair.Key != TagCost {

@@ -94,7 +94,8 @@ type hledgerTransaction struct {
 		Date    string          `json:"pdate"`
 		Type    string          `json:"ptype"`
 		Real    string          `json:"preal"` // the name of Type since 1.99.1
-		Tags    [][2]string     `json:"ptags"`
+		Tags    [][2]string     `json:"ptags"` // with those of the account, also of its parents
+		Comment string          `json:"pcomment"`
 	} `json:"tpostings"`
 }
 
@@ -175,7 +176,8 @@ func parseHledger(text []byte) (Book, error) {
 					"is not known. Read the book with %s", kind, hledgerVersions)
 			}
 			for _, a := range p.Amounts {
-				posting := Posting{Account: p.Account, Virtual: kind == "VirtualPosting", Metadata: tags(p.Tags)}
+				posting := Posting{Account: p.Account, Virtual: kind == "VirtualPosting",
+					Metadata: tags(ownTags(p.Tags, p.Comment))}
 				var err error
 				if posting.Quantity, err = a.amount(); err == nil {
 					posting.Weight, err = a.weight(posting.Quantity.Number)
@@ -198,6 +200,19 @@ func dated(account, date string) string {
 	return fmt.Sprintf("the posting to %s has its own date, %s, but all postings of a transaction have one time: write two "+
 		"entries, with an account between them",
 		account, date)
+}
+
+// ownTags returns the tags that stand in the comment of a posting. The others are of its account: a tag that is added
+// to an account would change all of its entries.
+func ownTags(all [][2]string, comment string) (own [][2]string) {
+	for _, tag := range all {
+		name, value := regexp.QuoteMeta(tag[0]), regexp.QuoteMeta(tag[1])
+		of := regexp.MustCompile(`(?m)(^|[\s,])` + name + `:\s*` + value + `\s*(,|$)`)
+		if of.MatchString(comment) {
+			own = append(own, tag)
+		}
+	}
+	return own
 }
 
 func tags(all [][2]string) []Pair { return pairs(all).all() }

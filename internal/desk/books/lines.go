@@ -17,15 +17,10 @@ import (
 // Conversion is the account that balances conversions between commodities, so that every asset sums to zero.
 const Conversion = "conversion"
 
-// Ledger reads assets and accounts of the ledger into which the book is imported. Errors are those of *client.Client.
-type Ledger interface {
-	Asset(ctx context.Context, id string) (client.Reply[client.Asset], error)
-	Account(ctx context.Context, id string) (client.Reply[client.Account], error)
-}
-
 // Options configures the conversion of a book.
 type Options struct {
 	Ledger Ledger
+	File   string // path of the book, whose name tells the entries of several books apart
 	// SkipVirtual leaves out unbalanced virtual postings, which are refused otherwise.
 	SkipVirtual bool
 	Scales      map[string]int // by commodity, for new assets; default: the most decimals in the book
@@ -37,6 +32,9 @@ type Lines struct {
 	Text      []byte
 	Positions []Position
 	Notes     []string // parts of the book that are not imported, for people
+	Replayed  int64    // entries without a line, because the ledger has them
+	OtherText []Again  // likewise, but with another text, which stays
+	again     *again
 }
 
 // Lines converts a book to the lines of an import. If there are problems, nothing of the book should be imported. An
@@ -48,7 +46,7 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	m := &mapping{
 		Options: o, declared: b.Declared, accounts: newNames(b.Accounts), assets: newNames(b.Assets),
 		first: make(map[string]Position), scales: make(map[string]int),
-		currencies: make(map[string]string), ids: make(map[string]int), days: make(map[string]int),
+		currencies: make(map[string]string), ids: make(map[string]bool), days: make(map[string]int),
 		notes: make(map[string]int), out: Lines{Notes: b.Notes},
 	}
 	b.Transactions = m.withoutVirtual(b.Transactions)
@@ -56,13 +54,20 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	if err := m.defineAssets(ctx, b.Transactions); err != nil {
 		return Lines{}, nil, err
 	}
-	var transactions []request
+	var transactions []*request
 	for _, t := range b.Transactions {
 		if r, ok := m.transaction(t); ok {
-			transactions = append(transactions, r)
+			transactions = append(transactions, &r)
 		}
 	}
 	if err := m.defineAccounts(ctx); err != nil {
+		return Lines{}, nil, err
+	}
+	if len(m.problems) > 0 {
+		return Lines{}, m.problems, nil
+	}
+	transactions, err := m.compare(ctx, transactions)
+	if err != nil {
 		return Lines{}, nil, err
 	}
 	for _, r := range transactions {
@@ -77,7 +82,8 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 // request is a transaction to import.
 type request struct {
 	client.TransactionRequest
-	at Position
+	at    Position
+	found Found // what the ledger has under its id
 }
 
 // mapping is the state of the conversion of a book.
@@ -89,9 +95,10 @@ type mapping struct {
 	scales           map[string]int      // by asset id
 	currencies       map[string]string   // by asset id
 	needsConversion  bool
-	ids              map[string]int // number of transactions, by id
-	days             map[string]int // number of transactions, by date
-	notes            map[string]int // number of occurrences, by text
+	hasAccounts      bool            // the ledger has an account of the book
+	ids              map[string]bool // of tags
+	days             map[string]int  // number of transactions, by date
+	notes            map[string]int  // number of occurrences, by text
 	out              Lines
 	problems         []Problem
 }

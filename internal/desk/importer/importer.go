@@ -37,6 +37,11 @@ type Config struct {
 	Clients   int           // concurrent requests, at least 1
 	OnFailure func(Failure) // called for every bad line, and the first change that is not tried; calls never overlap
 	Failures  int64         // number of failed lines that ends the import; 0: no limit
+	// Posted looks up a transaction whose id is used, and says whether the ledger has it already, perhaps with another
+	// text. nil: such a line is bad. Calls may overlap.
+	Posted func(context.Context, client.Command) (isPosted, isOtherText bool, err error)
+	// OnOtherText is called for every line that Posted finds with another text. Calls never overlap.
+	OnOtherText func(line int, id string)
 }
 
 // Import is the import of one file.
@@ -85,13 +90,14 @@ type Counts struct {
 	New      int64 // written by this run
 	Replayed int64 // written before
 	Failed   int64
+	Other    int64 // written before with another text, which stays
 	CutOff   int64 // sent, but without an answer; another run learns their outcome
 	NotTried int64 // changes of accounts after a failed line
 	Bytes    int64 // of the finished lines
 }
 
 // Lines returns the number of finished lines.
-func (c Counts) Lines() int64 { return c.New + c.Replayed + c.Failed + c.NotTried }
+func (c Counts) Lines() int64 { return c.New + c.Replayed + c.Other + c.Failed + c.NotTried }
 
 // Failure is one bad line.
 type Failure struct {

@@ -53,7 +53,7 @@ func (i *Import) work(ctx, reading context.Context, first *job) (jobs []*job, er
 			i.count(j.bytes, func(c *Counts) { c.Replayed++ })
 		case ctx.Err() != nil, !isAnswer && !hasAnswers:
 			i.count(0, func(c *Counts) { c.CutOff++ })
-		case i.deferRetry(j, o.Err):
+		case i.deferRetry(j, o.Err), i.isPosted(ctx, j, o.Err):
 		default:
 			tooMany := i.fail(Failure{Line: j.number, Kind: j.Kind, ID: j.ID, Err: o.Err}, j.bytes)
 			if !isAnswer {
@@ -63,6 +63,27 @@ func (i *Import) work(ctx, reading context.Context, first *job) (jobs []*job, er
 		}
 	}
 	return jobs, err
+}
+
+// isPosted reports whether a line was refused because the ledger has its transaction already, and counts it.
+func (i *Import) isPosted(ctx context.Context, j *job, refusal error) bool {
+	e, ok := errors.AsType[*client.Error](refusal)
+	if !ok || e.Code != client.CodeTransactionIDReused || i.config.Posted == nil {
+		return false
+	}
+	isPosted, isOtherText, err := i.config.Posted(ctx, j.Command)
+	switch {
+	case err != nil || !isPosted: // the refusal says what is wrong
+		return false
+	case !isOtherText:
+		i.count(j.bytes, func(c *Counts) { c.Replayed++ })
+	default:
+		i.count(j.bytes, func(c *Counts) {
+			c.Other++
+			i.config.OnOtherText(j.number, j.ID)
+		})
+	}
+	return true
 }
 
 // count changes the counts, and adds the bytes of a finished line.

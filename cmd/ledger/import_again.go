@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"ledger.example/client"
+	"ledger.example/internal/desk/books"
+	"ledger.example/internal/desk/importer"
+)
+
+// postedIn returns the function by which an import of a book finds a transaction whose id is used.
+func postedIn(l books.Ledger) func(context.Context, client.Command) (isPosted, isOtherText bool, err error) {
+	return func(ctx context.Context, c client.Command) (isPosted, isOtherText bool, err error) {
+		var r client.TransactionRequest
+		if err := json.Unmarshal(c.Body, &r); err != nil {
+			return false, false, err
+		}
+		found, err := books.Compare(ctx, l, r)
+		return found != books.Another, found == books.OtherText, err
+	}
+}
+
+// otherText describes an entry that the ledger has with another text.
+func otherText(e books.Again) string {
+	return fmt.Sprintf("%s: transaction %q: same money, other text: the text in the ledger stays", e.Position, e.ID)
+}
+
+// gone returns what the ledger has of an earlier import of a book that the book no longer has, if the import was whole.
+func (in imported) gone(ctx context.Context, runErr error) ([]books.Gone, error) {
+	if in.book == nil || runErr != nil {
+		return nil, nil
+	}
+	return in.book.Gone(ctx, func(id string) bool { return in.bad[id] })
+}
+
+// importFigures returns the figures of an import. Only the entries of a book are compared with the ledger.
+func importFigures(n importer.Counts, book *books.Lines, gone []books.Gone) []any {
+	if book == nil {
+		return []any{"new", n.New, "replayed", n.Replayed, "failed", n.Failed, "not_tried", n.NotTried,
+			"cut_off", n.CutOff}
+	}
+	return []any{"new", n.New, "replayed", n.Replayed + book.Replayed, "other_text",
+		n.Other + int64(len(book.OtherText)), "failed", n.Failed, "not_tried", n.NotTried, "cut_off", n.CutOff,
+		"gone", len(gone)}
+}
+
+// sayGone names the entries in the ledger that a book no longer has, and returns them as an error.
+func (env *environment) sayGone(gone []books.Gone) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	for _, e := range gone {
+		if e.IsReversed {
+			fmt.Fprintf(env.err, "transaction %q (%s) was reversed during the import: import the book again to post "+
+				"it anew\n", e.ID, e.Description)
+			continue
+		}
+		fmt.Fprintf(env.err, "transaction %q (%s) is in the ledger, but not in the book: if it was edited or "+
+			"removed there, run\n  ledger reverse %s --effective-at %s\n", e.ID, e.Description, quoted(e.ID), e.At)
+	}
+	n := int64(len(gone))
+	return fmt.Errorf("the ledger and the book differ in %s of an earlier import", counted(n, "entry", "entries"))
+}
