@@ -57,11 +57,14 @@ type Summary struct {
 }
 
 // AccountPage is an account with its summary, its first balances and its newest postings.
-type AccountPage struct {
-	Account  Account       `json:"account"`
-	Summary  Summary       `json:"summary"`
-	Balances List[Balance] `json:"balances"`
-	Postings List[Posting] `json:"postings"`
+type AccountPage = AccountPageOf[events.Amount]
+
+// AccountPageOf is the page of an account. A is like that of PostedLegOf.
+type AccountPageOf[A any] struct {
+	Account  Account            `json:"account"`
+	Summary  Summary            `json:"summary"` // zeros and nulls before it is projected
+	Balances List[Balance]      `json:"balances"`
+	Postings List[PostingOf[A]] `json:"postings"`
 }
 
 // BalancesQuery selects the balances of an account.

@@ -8,23 +8,34 @@ import (
 	"ledger.example/events"
 )
 
-// Posting is one leg of a transaction. The fields from Transaction on are set only in an account's history.
-type Posting struct {
-	ID       string        `json:"id" is:"KSUID"` // KSUID
-	Account  string        `json:"account" names:"account"`
-	Asset    string        `json:"asset" names:"asset"`
-	Quantity events.Amount `json:"quantity"` // signed, in the asset's minor units
-	Cost     events.Amount `json:"cost"`     // signed, in the minor units of the asset's currency
+// Posting is one leg of a transaction. The fields beside those of PostedLeg are set only in an account's history.
+type Posting = PostingOf[events.Amount]
 
+// PostedLeg is a posting of a transaction.
+type PostedLeg = PostedLegOf[events.Amount]
+
+// PostedLegOf is a posting of a transaction. A is the type of its amounts: events.Amount, or their texts in the
+// ledger's answers, which it writes into one array.
+type PostedLegOf[A any] struct {
+	ID       string `json:"id,omitempty" is:"KSUID"`
+	Account  string `json:"account" names:"account"`
+	Asset    string `json:"asset" names:"asset"`
+	Quantity A      `json:"quantity" is:"PostedAmount"` // signed, in the asset's minor units
+	Cost     A      `json:"cost" is:"PostedAmount"`     // signed, in the minor units of the asset's currency
+}
+
+// PostingOf is an entry of a history. A hold has two entries for each posting: one for its placing and one for its end.
+// Read the transaction for its metadata. A is like that of PostedLegOf.
+type PostingOf[A any] struct {
+	PostedLegOf[A]
+	// The change of the pending amount: the planned quantity when a hold is placed, its opposite when the hold ends,
+	// otherwise zero.
+	Pending     A      `json:"pending" is:"PostedAmount"`
+	Status      string `json:"status" is:"Status"` // StatusPosted, StatusHeld, or how the hold ended; it never changes
 	Transaction string `json:"transaction" names:"transaction"`
 	Kind        string `json:"kind" is:"Kind"`
 	Description string `json:"description" is:"Text"`
 	PostedAt    string `json:"posted_at" is:"Time"`
-
-	// Signed change of the pending amount; 0 unless it belongs to a hold.
-	Pending events.Amount `json:"pending"`
-	// StatusPosted, StatusHeld, or how the hold ended; it never changes.
-	Status string `json:"status" is:"Status"`
 }
 
 // Leg is one leg of a transaction in a request. It is also used for the part of a posting that was reversed, or can
@@ -48,7 +59,10 @@ func Legs(postings []Posting) []Leg {
 // Statement is one page of a statement: an account's postings of one asset in a period, between its opening and its
 // closing balance. Opening and Closing are those of the whole statement, on every page. Closing is final on the last
 // page; on earlier pages it is as of the read of the first page.
-type Statement struct {
+type Statement = StatementOf[events.Amount]
+
+// StatementOf is a page of a statement. A is like that of PostedLegOf.
+type StatementOf[A any] struct {
 	Account string `json:"account" names:"account"`
 	Asset   string `json:"asset" names:"asset"`
 	From    string `json:"from" is:"Time"` // included
@@ -57,15 +71,19 @@ type Statement struct {
 	Closing Sums   `json:"closing"`
 	// To is at least ten seconds ago, and no closing of the books that covers a part of the statement awaits its
 	// final_at. The whole statement has the value of its first page.
-	Settled    bool            `json:"settled"`
-	Data       []StatementLine `json:"data"` // oldest first
-	NextCursor *string         `json:"next_cursor" is:"NextCursor"`
+	Settled    bool                 `json:"settled"`
+	Data       []StatementLineOf[A] `json:"data"` // oldest first
+	NextCursor *string              `json:"next_cursor" is:"NextCursor"`
 }
 
 // StatementLine is a posting with the balance after it.
-type StatementLine struct {
-	Posting
-	BalanceAfter events.Amount `json:"balance_after"` // posted quantity
+type StatementLine = StatementLineOf[events.Amount]
+
+// StatementLineOf is a posting with the balance after it. A is like that of PostedLegOf.
+type StatementLineOf[A any] struct {
+	PostingOf[A]
+	// The quantity after this posting.
+	BalanceAfter events.Amount `json:"balance_after" is:"FoldedAmount"`
 }
 
 // HistoryQuery selects postings of an account. The zero time is no bound. Strong is like that of Balances.
@@ -129,7 +147,7 @@ func (c *Client) StatementPages(ctx context.Context, s StatementQuery) iter.Seq2
 	return pages(func(cursor string) (Reply[Statement], error) { return c.Statement(ctx, s, cursor, PageLimit) })
 }
 
-func (s Statement) next() *string { return s.NextCursor }
+func (s StatementOf[A]) next() *string { return s.NextCursor }
 
 // History lists an account's postings, newest first.
 func (c *Client) History(account string, h HistoryQuery) Listing[Posting] {

@@ -45,34 +45,47 @@ const (
 )
 
 // Transaction is a transaction with its postings, its status and its reversals. The answer to a dry run has no times
-// and no posting ids.
-type Transaction struct {
-	ID         string `json:"id" names:"transaction"`
-	Kind       string `json:"kind" is:"Kind"`
-	PostedAt   string `json:"posted_at" is:"Time"`   // RFC 3339; the effective date, if it has one
-	RecordedAt string `json:"recorded_at" is:"Time"` // RFC 3339; when the ledger stored it
-	Actor      string `json:"actor" is:"Actor"`      // who posted it
+// and no posting ids. Texts are "" and lists nil where the answer has none.
+type Transaction = TransactionOf[Posting]
+
+// TransactionOf is a transaction of any kind, with its status, its end if it is a hold, and what was reversed of it.
+// Times are RFC 3339. P is the type of its postings: Posting, or PostedLegOf in the ledger's answers.
+type TransactionOf[P any] struct {
+	ID     string `json:"id,omitempty" names:"transaction"`
+	Kind   string `json:"kind" is:"Kind"`
+	Status string `json:"status" is:"Status"`
+	// The time in the postings' ids. It is the effective date if the transaction has one.
+	PostedAt string `json:"posted_at,omitempty" is:"Time"`
+	// When the ledger stored it. It is equal to `posted_at` unless the transaction has an effective date.
+	RecordedAt string `json:"recorded_at,omitempty" is:"Time"`
+	Actor      string `json:"actor" is:"Actor"` // who posted it
 	ShownAnnotation
-	Postings []Posting `json:"postings"`        // as planned if it is a hold
-	Hidden   int       `json:"hidden_postings"` // number of postings omitted because the user has no role
-	Status   string    `json:"status" is:"Status"`
+	// The transaction that a reversal reverses. Absent for other kinds.
+	Reverses string `json:"reverses,omitempty" names:"transaction"`
+	// When a hold expires. Absent if the transaction is not a hold.
+	ExpiresAt string `json:"expires_at,omitempty" is:"Time"`
+	// For a hold, the planned postings.
+	Postings []P `json:"postings,omitzero"`
+	// The number of postings that are omitted because the user has no role on their accounts.
+	Hidden int `json:"hidden_postings,omitempty"`
 
-	// Fields of a hold. Times are RFC 3339. All but ExpiresAt are empty until the hold has ended.
-	ExpiresAt      string    `json:"expires_at" is:"Time"`
-	EndedAt        string    `json:"ended_at" is:"Time"`
-	EndedBy        string    `json:"ended_by" is:"Actor"`
-	EndDescription string    `json:"end_description" is:"Text"` // of a release
-	Captured       []Posting `json:"captured"`                  // the postings of the capture
+	// When a hold ended, which is the time in the ids of its ending entries. Absent while the hold is open.
+	EndedAt string `json:"ended_at,omitempty" is:"Time"`
+	// Who ended a hold. It is `expiry` if the hold expired.
+	EndedBy string `json:"ended_by,omitempty" is:"Actor"`
+	// The description of the release.
+	EndDescription string `json:"end_description,omitempty" is:"Text"`
+	// For a hold that has ended: the postings of its capture. Empty if it was not captured.
+	Captured []P `json:"captured,omitzero"`
 
-	// The id of the transaction that this one reverses, "" for none.
-	Reverses string `json:"reverses" names:"transaction"`
-	// How much of each posting was reversed, with its sign; nil for nothing.
-	Reversed []Leg `json:"reversed"`
-
-	// Reversals are the ids of the newest ReversalsShown reversals, newest first: of those that Reversals lists. It is
-	// empty if there are none, and nil in lists and in answers to writes.
-	Reversals []string `json:"reversals" names:"transaction"`
-	DryRun    bool     `json:"dry_run"` // nothing was written
+	// The part of each posting that was reversed, in the order of the postings and with their signs. Absent if there
+	// are no reversals, and in lists.
+	Reversed []Leg `json:"reversed,omitempty"`
+	// The ids of the newest reversals, newest first: of those that `/reversals` lists. Empty if there are none, absent
+	// in lists.
+	Reversals []string `json:"reversals,omitzero" names:"transaction"` // nil in answers to writes, too
+	// `true` in a dry run, in which nothing is written. Absent otherwise.
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // ShownAnnotation is an Annotation as answers show it: they have its fields also where nothing was said.
@@ -85,7 +98,7 @@ type ShownAnnotation struct {
 const ReversalsShown = 10
 
 // AsPosted returns Captured if t is a captured hold, otherwise Postings.
-func (t Transaction) AsPosted() []Posting {
+func (t TransactionOf[P]) AsPosted() []P {
 	if t.Status == StatusCaptured {
 		return t.Captured
 	}

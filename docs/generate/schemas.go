@@ -42,7 +42,7 @@ func (d *document) body(o client.Operation) *object {
 		properties.set(f.JSON, schema)
 	}
 	schema := newObject("type", "object", "additionalProperties", false)
-	if what := d.comments[o.In.Name()]; o.In != o.Out && what != "" {
+	if what := d.comments[typeName(o.In)]; o.In != o.Out && what != "" {
 		schema.set("description", what)
 	}
 	if required != nil {
@@ -56,11 +56,9 @@ func (d *document) body(o client.Operation) *object {
 func (d *document) answer(t reflect.Type, isItem bool) string {
 	fields := client.FieldsOf(t)
 	isPart := isItem && slices.ContainsFunc(fields, func(f client.Field) bool { return !f.IsListed() })
-	name := t.Name()
-	description := d.comments[name]
-	if item, isList := strings.CutPrefix(name, "List["); isList {
-		item = strings.TrimSuffix(item[strings.LastIndex(item, ".")+1:], "]")
-		name, description = item+"List", ""
+	name, description := schemaName(t), d.comments[typeName(t)]
+	if typeName(t) == "List" {
+		description = ""
 	}
 	if isPart {
 		name = "Listed" + name
@@ -89,6 +87,21 @@ func (d *document) answer(t reflect.Type, isItem bool) string {
 	schema.set("properties", properties)
 	d.schemas.set(name, schema)
 	return name
+}
+
+// typeName returns the name of a type as it is declared, without the arguments of its parameters.
+func typeName(t reflect.Type) string {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	return name
+}
+
+// schemaName returns the name of the schema of an answer.
+func schemaName(t reflect.Type) string {
+	name := typeName(t)
+	if name == "List" {
+		return schemaName(client.FieldsOf(t)[0].Type.Elem()) + "List"
+	}
+	return strings.TrimSuffix(name, "Of") // its parameter is the type of its amounts
 }
 
 // isMade reports whether a schema is there.
@@ -120,7 +133,7 @@ func (d *document) schemaOf(of reflect.Type, f client.Field) *object {
 				}
 			}
 			d.schemas.set(name,
-				newObject("type", "object", "description", d.comments[t.Name()], "properties", properties))
+				newObject("type", "object", "description", d.comments[typeName(t)], "properties", properties))
 		}
 	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
 		schema = newObject("type", "integer")
@@ -163,7 +176,7 @@ func ownerOf(of reflect.Type, f client.Field) reflect.Type {
 
 // comment returns the comment above a field of a type.
 func (d *document) comment(of reflect.Type, f client.Field) string {
-	return d.comments[ownerOf(of, f).Name()+"."+f.Name]
+	return d.comments[typeName(ownerOf(of, f))+"."+f.Name]
 }
 
 // commentsOfClient returns the comments above the operations of package client, above its types and above their fields.

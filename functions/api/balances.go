@@ -194,14 +194,6 @@ func showHolding(h projections.Holding) client.Balance {
 	return showBalance(ledger.NewAccount(*h.Opened, h.Newest), h.Balance, false)
 }
 
-// accountPage is an account with its summary, first balances and newest postings.
-type accountPage struct {
-	Account  client.Account              `json:"account"`
-	Summary  client.Summary              `json:"summary"` // zeros and nulls before it is projected
-	Balances client.List[client.Balance] `json:"balances"`
-	Postings client.List[posting]        `json:"postings"`
-}
-
 // pageBalances is the number of balances on an account's page.
 const pageBalances = 100
 

@@ -97,10 +97,10 @@ func TestInvalidIndexEntriesAreSkipped(t *testing.T) {
 	f := newFixture(t)
 	f.postAt(t, instant.Add(time.Hour), "o-1", `,"metadata":{"order":"1"}`)
 	f.list(t)
-	leg := string(f.legs[0].ID)
+	leg := f.legs[0].ID
 	f.put(t, table.Listed.Key(leg, "absent"), table.Listed.Type, nil)
 	f.put(t, table.Listed.Key(leg, "t-1"), table.Listed.Type, nil) // of another time
-	f.put(t, table.Listed.Key(string(f.legs[2].ID), "t-1"), table.Listed.Type, table.Item{table.AttrHeld: table.Flag(true)})
+	f.put(t, table.Listed.Key(f.legs[2].ID, "t-1"), table.Listed.Type, table.Item{table.AttrHeld: table.Flag(true)})
 	shard := (table.Shard("d-1") + 1) % table.Shards
 	f.put(t, table.Key{PK: table.TransactionsPK(shard), SK: table.Listed.SK(leg, "d-1")}, "Anything",
 		table.Item{table.AttrVoid: table.Flag(true)})

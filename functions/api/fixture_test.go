@@ -141,7 +141,7 @@ func newFixture(t testing.TB) *fixture {
 		record(table.Grouping.Key("jane", 1)), record(table.Grouping.Key("market", 1)),
 	}
 	for _, leg := range f.legs {
-		records = append(records, record(table.Posting.Key(leg.Account, leg.Asset, string(leg.ID))))
+		records = append(records, record(table.Posting.Key(leg.Account, leg.Asset, leg.ID)))
 	}
 	if failed, err := f.projector.Project(t.Context(), records); failed != "" || err != nil {
 		t.Fatal(failed, err)

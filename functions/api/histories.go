@@ -19,18 +19,6 @@ import (
 	"ledger.example/projections"
 )
 
-// posting is a posting in a history.
-type posting struct {
-	leg
-	// Signed change of the pending amount; 0 unless it belongs to a hold.
-	Pending     string        `json:"pending" is:"PostedAmount"`
-	Status      events.Status `json:"status"` // never changes
-	Transaction string        `json:"transaction" names:"transaction"`
-	Kind        events.Kind   `json:"kind"`
-	Description string        `json:"description" is:"Text"`
-	PostedAt    string        `json:"posted_at" is:"Time"`
-}
-
 func showPosting(e events.PostingRecorded) posting {
 	var d events.Decimals
 	status := events.StatusPosted
@@ -41,8 +29,8 @@ func showPosting(e events.PostingRecorded) posting {
 		status = events.Status(e.Phase)
 	}
 	return posting{
-		showLeg(e.Leg, &d), d.Of(e.Pending), status, e.Transaction, e.Kind, e.Description,
-		events.FormatTime(e.ID.Time()),
+		PostedLegOf: showLeg(e.Leg, &d), Pending: d.Of(e.Pending), Status: string(status), Transaction: e.Transaction,
+		Kind: string(e.Kind), Description: e.Description, PostedAt: events.FormatTime(e.ID.Time()),
 	}
 }
 
@@ -93,26 +81,6 @@ func isKSUID(text string) bool {
 	return err == nil
 }
 
-// statement is a page of a statement: the postings of an account in one asset, with the opening and the closing
-// balance.
-type statement struct {
-	Account string          `json:"account" names:"account"`
-	Asset   string          `json:"asset" names:"asset"`
-	From    string          `json:"from" is:"Time"`
-	To      string          `json:"to" is:"Time"`
-	Opening client.Sums     `json:"opening"`
-	Closing client.Sums     `json:"closing"`
-	Settled bool            `json:"settled"`
-	Data    []statementLine `json:"data"`
-	Next    *string         `json:"next_cursor" is:"NextCursor"`
-}
-
-// statementLine is a posting of a statement.
-type statementLine struct {
-	posting
-	BalanceAfter events.Amount `json:"balance_after"`
-}
-
 // statement answers with a page of a statement, as JSON or as CSV.
 func (a *api) statement(r *request, in *client.StatementQuery, l listed, s projections.Slice) (reply, error) {
 	k, span := events.Pair{Account: in.Account, Asset: in.Asset}, projections.Span{From: in.From, To: in.To}
@@ -138,13 +106,13 @@ func (a *api) statement(r *request, in *client.StatementQuery, l listed, s proje
 	out := statement{
 		Account: k.Account, Asset: k.Asset, From: events.FormatTime(span.From), To: events.FormatTime(page.To),
 		Opening: showSums(page.Opening), Closing: showSums(page.Closing), Settled: page.Settled,
-		Data: make([]statementLine, len(page.Lines)),
+		Data: make([]client.StatementLineOf[string], len(page.Lines)),
 	}
 	for i, line := range page.Lines {
-		out.Data[i] = statementLine{showPosting(line.PostingRecorded), line.After}
+		out.Data[i].PostingOf, out.Data[i].BalanceAfter = showPosting(line.PostingRecorded), line.After
 	}
 	if page.Next != nil {
-		out.Next = new(l.cursor(formatMark(*page.Next)))
+		out.NextCursor = new(l.cursor(formatMark(*page.Next)))
 	}
 	if wantsCSV(r.http.Header) {
 		return a.csv(r, out, r.http.URL.Query(), from == nil)
@@ -168,8 +136,8 @@ func (a *api) csv(r *request, s statement, query url.Values, isFirst bool) (repl
 		return reply{}, err
 	}
 	out := reply{status: http.StatusOK}
-	if s.Next != nil {
-		query.Set(paramCursor, *s.Next)
+	if s.NextCursor != nil {
+		query.Set(paramCursor, *s.NextCursor)
 		// Relative, because a gateway's stage may precede the path.
 		out.link = "<?" + query.Encode() + `>; rel="next"`
 	}

@@ -25,10 +25,10 @@ func TestAnswers(t *testing.T) {
 	f.now = instant.Add(time.Second)
 	replace := []string{"{at}", events.FormatTime(instant)}
 	for i, leg := range f.legs {
-		replace = append(replace, fmt.Sprintf("{id %d}", i), string(leg.ID))
+		replace = append(replace, fmt.Sprintf("{id %d}", i), leg.ID)
 	}
 	history := listed{"/v1/accounts/jane/postings", isKSUID}
-	replace = append(replace, "{top}", history.cursor(""), "{after id 2}", history.cursor(string(f.legs[2].ID)),
+	replace = append(replace, "{top}", history.cursor(""), "{after id 2}", history.cursor(f.legs[2].ID),
 		"{past AAPL}", listed{"/v1/accounts/jane/balances&at=2026-11-21T09:06:40.000000Z", isID}.cursor("AAPL"))
 	for _, c := range blocks(t, "answers.txt", 2) {
 		w := f.do(t, "GET", c[0], "")

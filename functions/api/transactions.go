@@ -10,61 +10,30 @@ import (
 	"ledger.example/ledger"
 )
 
-// transaction is a transaction of any kind, with its legs, its end if it is a hold, and what was reversed of it.
-type transaction struct {
-	// Absent in a dry run if the caller did not choose it.
-	ID       string        `json:"id,omitempty" names:"transaction"`
-	Kind     events.Kind   `json:"kind"`
-	Status   events.Status `json:"status"`
-	PostedAt string        `json:"posted_at,omitempty" is:"Time"` // absent in dry runs, like all times
-	// Equal to PostedAt without an effective date.
-	RecordedAt string `json:"recorded_at,omitempty" is:"Time"`
-	Actor      string `json:"actor" is:"Actor"`
-	// Without metadata only in a batch, see endsBytes.
-	client.ShownAnnotation
-	// Id of the transaction that this one reverses.
-	Reverses  string `json:"reverses,omitempty" names:"transaction"`
-	ExpiresAt string `json:"expires_at,omitempty" is:"Time"` // of a hold
-	// As planned if it is a hold; nil only in a batch, too.
-	Postings []leg `json:"postings,omitzero"`
-	// Number of legs that the caller may not see.
-	Hidden int `json:"hidden_postings,omitempty"`
-
-	// How a hold ended.
-	EndedAt        string `json:"ended_at,omitempty" is:"Time"`
-	EndedBy        string `json:"ended_by,omitempty" is:"Actor"`
-	EndDescription string `json:"end_description,omitempty" is:"Text"` // of a release
-	// The legs of the capture; nil while the hold is open.
-	Captured []leg `json:"captured,omitzero"`
-
-	Reversed []client.Leg `json:"reversed,omitempty"` // what was reversed of each posted leg
-	// Ids of the newest; not nil where it is read by its id.
-	Reversals []string `json:"reversals,omitzero" names:"transaction"`
-	DryRun    bool     `json:"dry_run,omitempty"` // nothing was written
-}
-
-// leg is a posting of a transaction.
-type leg struct {
-	ID       events.KSUID `json:"id,omitempty"` // absent in dry runs
-	Account  string       `json:"account" names:"account"`
-	Asset    string       `json:"asset" names:"asset"`
-	Quantity string       `json:"quantity" is:"PostedAmount"`
-	Cost     string       `json:"cost" is:"PostedAmount"`
-}
+// The types of answers with many amounts are those of package client, but with the texts of the amounts: see showLeg.
+type (
+	leg         = client.PostedLegOf[string]
+	transaction = client.TransactionOf[leg]
+	posting     = client.PostingOf[string]
+	statement   = client.StatementOf[string]
+	accountPage = client.AccountPageOf[string]
+)
 
 // decimalChars is about how many characters the two amounts of a leg have.
 const decimalChars = 24
 
 // showLeg converts a leg. It formats the amounts in the buffer d, which saves allocations.
 func showLeg(l events.Leg, d *events.Decimals) leg {
-	return leg{l.ID, l.Account, l.Asset, d.Of(l.Quantity), d.Of(l.Cost)}
+	return leg{
+		ID: string(l.ID), Account: l.Account, Asset: l.Asset, Quantity: d.Of(l.Quantity), Cost: d.Of(l.Cost),
+	}
 }
 
 // showTransaction shows a transaction with its end, but without what was reversed of it.
 func showTransaction(of events.Transaction) transaction {
 	e := of.Header
 	t := transaction{
-		ID: e.ID, Kind: e.Kind, Status: of.Status(), Actor: e.Actor,
+		ID: e.ID, Kind: string(e.Kind), Status: string(of.Status()), Actor: e.Actor,
 		ShownAnnotation: client.ShownAnnotation(e.Annotation), Reverses: e.Reverses, Postings: showLegs(e.Legs),
 		DryRun: e.Legs[0].ID == "", // only a dry run has no KSUIDs
 	}
@@ -82,7 +51,7 @@ func showTransaction(of events.Transaction) transaction {
 			t.EndedAt = events.FormatTime(of.Ended.EndedAt())
 		}
 		t.EndedBy, t.EndDescription, t.Captured = of.Ended.Actor, of.Ended.Description, []leg{}
-		if t.Status == events.StatusCaptured {
+		if of.Status() == events.StatusCaptured {
 			t.Captured = showLegs(of.Ended.Legs)
 		}
 	}

@@ -180,15 +180,16 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 	owner.Profile, owner.Actor = json.RawMessage(profile), text(events.ActorChars)
 	accounts, balances, postings := client.List[client.Account]{NextCursor: &cursor},
 		client.List[client.Balance]{NextCursor: &cursor}, client.List[posting]{NextCursor: &cursor}
-	legs := leg{events.KSUID(strings.Repeat("K", 27)), name, name, digits, digits}
+	legs := leg{ID: strings.Repeat("K", 27), Account: name, Asset: name, Quantity: digits, Cost: digits}
 	for range limitMax {
 		accounts.Data = append(accounts.Data, listed)
 		balances.Data = append(balances.Data, client.Balance{Account: name, Asset: name,
 			Sums: client.Sums{Quantity: amount, NetExpenditure: amount, Credits: amount, Debits: amount,
 				PendingDebits: amount, PendingCredits: amount, Postings: 1 << 62},
 			Available: &amount, AsOf: &name, AsOfTime: &at, Consistency: consistency(false)})
-		postings.Data = append(postings.Data, posting{legs, digits, events.StatusCaptured, name, events.KindTransaction,
-			text(events.DescriptionChars), at})
+		postings.Data = append(postings.Data, posting{PostedLegOf: legs, Pending: digits,
+			Status: client.StatusCaptured, Transaction: name, Kind: string(events.KindTransaction),
+			Description: text(events.DescriptionChars), PostedAt: at})
 	}
 	totals := client.Summary{Holdings: 1 << 62, Assets: 1 << 62, FirstPostingAt: &at, LastPostingAt: &at}
 	var fields []fieldError
@@ -197,7 +198,7 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 	}
 	most := 0
 	for name, body := range map[string]any{
-		"accounts": accounts, "page": accountPage{owner, totals, balances, postings},
+		"accounts": accounts, "page": accountPage{Account: owner, Summary: totals, Balances: balances, Postings: postings},
 		"problem": newProblem(ledger.CodeInvalidRequest, text(1000), fields...), "openapi": raw{jsonType, openAPI, nil},
 	} {
 		sent := sentByLambda(t, body)

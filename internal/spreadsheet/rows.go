@@ -71,7 +71,7 @@ func Statement(s client.Statement, isFirst bool, d Decimals) (rows [][]Cell) {
 			line("opening", s.From, s.Opening.Quantity))
 	}
 	for _, p := range s.Data {
-		rows = append(rows, slices.Concat(Texts("posting"), postingCells(p.Posting, d),
+		rows = append(rows, slices.Concat(Texts("posting"), postingCells(p.PostingOf, d),
 			[]Cell{Amount(d.Quantity(p.Asset, p.BalanceAfter))}))
 	}
 	if s.NextCursor == nil {

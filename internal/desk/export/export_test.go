@@ -280,7 +280,7 @@ func TestTaken(t *testing.T) {
 			for _, r := range c.reversals {
 				sum += r[i]
 			}
-			of.Postings = append(of.Postings, client.Posting{Account: "a", Asset: "USD", Quantity: events.NewAmount(quantity)})
+			of.Postings = append(of.Postings, usd("a", quantity))
 			of.Reversed = append(of.Reversed, client.Leg{Account: "a", Asset: "USD", Quantity: events.NewAmount(sum)})
 		}
 		f := &linesFormat{left: make(map[string][]client.Leg)}
@@ -290,7 +290,7 @@ func TestTaken(t *testing.T) {
 			for _, quantity := range took {
 				want = append(want, client.Taken{Quantity: events.NewAmount(quantity), Cost: new(events.Amount)})
 				if quantity != 0 {
-					legs = append(legs, client.Posting{Account: "a", Asset: "USD", Quantity: events.NewAmount(-quantity)})
+					legs = append(legs, usd("a", -quantity))
 				}
 			}
 			if got := f.taken(of, legs); !reflect.DeepEqual(got, want) {
@@ -300,5 +300,12 @@ func TestTaken(t *testing.T) {
 		if len(f.left) > 0 {
 			t.Errorf("%s: %v is left", name, f.left)
 		}
+	}
+}
+
+// usd returns a posting of USD.
+func usd(account string, quantity int64) client.Posting {
+	return client.Posting{
+		PostedLegOf: client.PostedLeg{Account: account, Asset: "USD", Quantity: events.NewAmount(quantity)},
 	}
 }

@@ -106,8 +106,10 @@ func grown(t *rapid.T) *growing {
 		from := rapid.IntRange(0, 3).Draw(t, "from")
 		asset, quantity := rapid.SampledFrom(assets).Draw(t, "asset"), events.NewAmount(int64(1+n))
 		leg := fmt.Sprintf("k%d-%d", rapid.IntRange(0, 9).Draw(t, "ksuid"), n)
-		one.Postings = []client.Posting{{ID: leg, Account: accounts[from], Asset: asset, Quantity: quantity.Neg()},
-			{ID: leg + "x", Account: accounts[(from+1)%4], Asset: asset, Quantity: quantity}}
+		one.Postings = []client.Posting{
+			{PostedLegOf: client.PostedLeg{ID: leg, Account: accounts[from], Asset: asset, Quantity: quantity.Neg()}},
+			{PostedLegOf: client.PostedLeg{ID: leg + "x", Account: accounts[(from+1)%4], Asset: asset, Quantity: quantity}},
+		}
 		if asset == "AAPL" {
 			one.Postings[0].Cost, one.Postings[1].Cost = quantity.Neg(), quantity
 		}
