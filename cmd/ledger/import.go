@@ -106,6 +106,9 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	}
 	runErr := env.watch(file.size, status, func() error { return run.Run(ctx, file) })
 	counts := run.Counts()
+	if runErr == nil {
+		runErr = env.sendTogether(ctx, api, file, &counts)
+	}
 	gone, err := file.gone(ctx, runErr)
 	if err != nil {
 		return err

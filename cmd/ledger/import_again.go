@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"ledger.example/client"
@@ -25,6 +26,42 @@ func postedIn(l books.Ledger) func(context.Context, client.Command) (isPosted, i
 // otherText describes an entry that the ledger has with another text.
 func otherText(e books.Again) string {
 	return fmt.Sprintf("%s: transaction %q: same money, other text: the text in the ledger stays", e.Position, e.ID)
+}
+
+// sendTogether posts the entries of a book that are posted in parts, and counts the parts. Error: there was no answer.
+func (env *environment) sendTogether(
+	ctx context.Context, api *client.Client, in imported, counts *importer.Counts,
+) error {
+	if in.book == nil {
+		return nil
+	}
+	for _, t := range in.book.Together {
+		sent, err := t.Send(ctx, api)
+		if _, isRefused := errors.AsType[*client.Error](err); err != nil && !isRefused {
+			return err
+		}
+		if err != nil {
+			counts.Failed += int64(len(t.Requests))
+			fmt.Fprintf(env.err, "%s: its parts: %v\n", t.Position, err)
+			in.setBad(t.Requests)
+			continue
+		}
+		counts.New, counts.Replayed = counts.New+sent.New, counts.Replayed+sent.Replayed
+		counts.Other += int64(len(sent.OtherText))
+		for _, e := range sent.OtherText {
+			fmt.Fprintln(env.err, otherText(e))
+		}
+	}
+	return nil
+}
+
+// setBad remembers that requests were refused.
+func (in imported) setBad(requests []client.Request) {
+	for _, r := range requests {
+		if c, err := r.Command(); err == nil {
+			in.bad[c.ID] = true
+		}
+	}
 }
 
 // gone returns what the ledger has of an earlier import of a book that the book no longer has, if the import was whole.

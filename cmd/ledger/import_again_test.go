@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ledger.example/tests/harness/full"
@@ -69,6 +74,51 @@ func TestImportOfAnEditedBook(t *testing.T) {
 			if code, _, problems := ledgerIn(t.Context(), nil, nil, args...); code != exitDone {
 				t.Errorf("%v: exit %d, %s", args, code, problems)
 			}
+		}
+	}
+}
+
+// An entry of too many postings is posted in parts. Few parts are one atomic batch. The parts of an edited entry that are
+// not the same are posted, and the old ones are named.
+func TestImportOfAnEntryInParts(t *testing.T) {
+	s := system.New(t, system.Pumped)
+	var bodies atomic.Value
+	api := s.Service.API()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/batches" {
+			body, _ := io.ReadAll(r.Body)
+			bodies.Store(fmt.Sprint(bodies.Load(), string(body)))
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		api.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "opening.journal")
+	book := func(accounts int, first string) string {
+		text := "2024-01-01 opening\n    a:first  " + first + " EUR\n"
+		for i := range accounts - 1 {
+			text += fmt.Sprintf("    a:%d  %d.00 EUR\n", i, i+1)
+		}
+		return text + "    equity\n"
+	}
+	const three = 110
+	for _, c := range []struct {
+		what, book       string
+		fresh, had, gone int
+		says             string
+	}{
+		{"49 accounts", book(49, "1.00"), 1 + 51 + 2, 0, 0, "opening.journal:1: the entry has 50 postings"},
+		{"the same", book(49, "1.00"), 0, 2, 0, "as one atomic batch"},
+		{"edited", book(49, "1.50"), 2, 0, 2, `"2024-01-01.`},
+		{"too many for one batch", book(three, "2.00"), three - 49 + 3, 0, 4, "which is not zero until all are posted"},
+		{"the same again", book(three, "2.00"), 0, 3, 4, "in 3 parts"},
+	} {
+		bodies.Store("")
+		code, got, problems := importBook(t, server.URL, file, c.book)
+		isAtomic := strings.Contains(bodies.Load().(string), `"atomic":true`)
+		if (code == exitDone) != (got["gone"] == 0) || got["new"] != c.fresh || got["replayed"] != c.had ||
+			got["failed"] != 0 || !strings.Contains(problems, c.says) || isAtomic != (c.fresh > 0 && !strings.Contains(c.what, "too many")) {
+			t.Errorf("%s: exit %d, %v, atomic: %t, %s", c.what, code, got, isAtomic, problems)
 		}
 	}
 }

@@ -189,14 +189,19 @@ func isAbsent(err error, code string) bool {
 	return ok && refused.Code == code
 }
 
+// reservedFor says what the accounts are for that no account of the book may be, if an entry needs them.
+var reservedFor = map[string]string{
+	Conversion: "currency conversions", Clearing: "entries that are posted in parts",
+}
+
 // defineAccounts writes a line for each account that the ledger does not have. An existing account must be open and
 // unlimited, so that it accepts the book's postings in any order.
 func (m *mapping) defineAccounts(ctx context.Context) error {
-	if m.needsConversion {
-		if name, isUsed := m.accounts.names[Conversion]; isUsed {
-			m.wrong(m.first[name], "account %q is reserved for currency conversions: rename it", Conversion)
+	for reserved := range m.reserved {
+		if name, isUsed := m.accounts.names[reserved]; isUsed {
+			m.wrong(m.first[name], "account %q is reserved for %s: rename it", reserved, reservedFor[reserved])
 		}
-		m.accounts.ids[Conversion] = Conversion
+		m.accounts.ids[reserved] = reserved
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.accounts.ids)) {
 		accountID := m.accounts.ids[name]

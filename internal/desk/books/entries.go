@@ -11,26 +11,28 @@ import (
 	"ledger.example/events"
 )
 
-// transaction converts an entry. ok is false if it has problems, or no amounts.
-func (m *mapping) transaction(t Transaction) (r request, ok bool) {
+// transaction converts an entry, into several requests if it is split. There is none if it has problems or no amounts.
+func (m *mapping) transaction(t Transaction) []*request {
 	problems := len(m.problems)
-	r.at = t.Position
+	r := request{at: t.Position}
 	r.EffectiveAt = m.effectiveAt(t)
 	r.Postings = m.legs(t)
 	if len(m.problems) > problems {
-		return r, false
+		return nil
 	}
 	if len(r.Postings) == 0 {
 		m.note("entries that move nothing are left out")
-		return r, false
-	}
-	if len(r.Postings) > events.PostingsMax {
-		m.wrong(t.Position, "it has %d postings, conversions included, and there are at most %d", len(r.Postings),
-			events.PostingsMax)
+		return nil
 	}
 	m.annotate(t, &r)
-	m.identify(t, &r)
-	return r, len(m.problems) == problems
+	if m.identify(t, &r); r.ID != "" && len(r.Postings) > events.PostingsMax {
+		m.wrong(t.Position, "it has %d postings and the tag %s, and a transaction has at most %d postings: remove the tag",
+			len(r.Postings), TagID, events.PostingsMax)
+	}
+	if len(m.problems) > problems {
+		return nil
+	}
+	return m.split(&r)
 }
 
 // effectiveAt returns the time of an entry: that of TagAt if it is on the day of the entry, else the start of the day
@@ -117,37 +119,24 @@ func (m *mapping) annotate(t Transaction, r *request) {
 
 // legs converts the postings, and balances each asset with a posting to Conversion.
 func (m *mapping) legs(t Transaction) (legs []client.Leg) {
-	var order []string
-	left := make(map[string]client.Leg)
 	for _, p := range t.Postings {
 		leg, err := m.leg(p)
 		if err != nil {
 			m.wrong(t.position(p), "%v", err)
 			continue
 		}
-		if leg.Quantity.IsZero() && leg.Cost.IsZero() {
-			continue
-		}
-		legs = append(legs, leg)
-		rest, known := left[leg.Asset]
-		if !known {
-			order = append(order, leg.Asset)
-		}
-		var errs [2]error
-		rest.Quantity, errs[0] = rest.Quantity.Sub(leg.Quantity)
-		rest.Cost, errs[1] = rest.Cost.Sub(leg.Cost)
-		if err := errors.Join(errs[:]...); err != nil {
-			m.wrong(t.position(p), "%v", err)
-		}
-		left[leg.Asset] = rest
-	}
-	for _, assetID := range order {
-		if rest := left[assetID]; !rest.Quantity.IsZero() || !rest.Cost.IsZero() {
-			rest.Account, rest.Asset, m.needsConversion = Conversion, assetID, true
-			legs = append(legs, rest)
+		if !leg.Quantity.IsZero() || !leg.Cost.IsZero() {
+			legs = append(legs, leg)
 		}
 	}
-	return legs
+	rest, err := rests(legs, Conversion)
+	if err != nil {
+		m.wrong(t.Position, "%v", err)
+	}
+	if len(rest) > 0 {
+		m.reserved[Conversion] = true
+	}
+	return append(legs, rest...)
 }
 
 // leg converts a posting. Its weight becomes its cost if it is in the asset's currency.

@@ -31,9 +31,10 @@ type Options struct {
 type Lines struct {
 	Text      []byte
 	Positions []Position
-	Notes     []string // parts of the book that are not imported, for people
-	Replayed  int64    // entries without a line, because the ledger has them
-	OtherText []Again  // likewise, but with another text, which stays
+	Notes     []string   // parts of the book that are not imported, for people
+	Replayed  int64      // entries without a line, because the ledger has them
+	OtherText []Again    // likewise, but with another text, which stays
+	Together  []Together // sent after the lines
 	again     *again
 }
 
@@ -46,7 +47,8 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	m := &mapping{
 		Options: o, declared: b.Declared, accounts: newNames(b.Accounts), assets: newNames(b.Assets),
 		first: make(map[string]Position), scales: make(map[string]int),
-		currencies: make(map[string]string), ids: make(map[string]bool), days: make(map[string]int),
+		currencies: make(map[string]string), ids: make(map[string]bool), reserved: make(map[string]bool),
+		days:  make(map[string]int),
 		notes: make(map[string]int), out: Lines{Notes: b.Notes},
 	}
 	b.Transactions = m.withoutVirtual(b.Transactions)
@@ -56,21 +58,19 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	}
 	var transactions []*request
 	for _, t := range b.Transactions {
-		if r, ok := m.transaction(t); ok {
-			transactions = append(transactions, &r)
-		}
+		transactions = append(transactions, m.transaction(t)...)
 	}
 	if err := m.defineAccounts(ctx); err != nil {
 		return Lines{}, nil, err
 	}
 	if len(m.problems) > 0 {
-		return Lines{}, m.problems, nil
+		return Lines{}, m.sortedProblems(), nil
 	}
 	transactions, err := m.compare(ctx, transactions)
 	if err != nil {
 		return Lines{}, nil, err
 	}
-	for _, r := range transactions {
+	for _, r := range m.together(transactions) {
 		m.line(r.at, client.KindTransaction, r.TransactionRequest)
 	}
 	for _, note := range slices.Sorted(maps.Keys(m.notes)) {
@@ -84,6 +84,7 @@ type request struct {
 	client.TransactionRequest
 	at    Position
 	found Found // what the ledger has under its id
+	split int   // number of the entry of which it is a part, 0 if it is whole
 }
 
 // mapping is the state of the conversion of a book.
@@ -94,11 +95,12 @@ type mapping struct {
 	first            map[string]Position // first position of an account, by name
 	scales           map[string]int      // by asset id
 	currencies       map[string]string   // by asset id
-	needsConversion  bool
-	hasAccounts      bool            // the ledger has an account of the book
-	ids              map[string]bool // of tags
-	days             map[string]int  // number of transactions, by date
-	notes            map[string]int  // number of occurrences, by text
+	reserved         map[string]bool     // ids of accounts that the import itself needs
+	splits           int                 // entries that are posted in parts
+	hasAccounts      bool                // the ledger has an account of the book
+	ids              map[string]bool     // of tags
+	days             map[string]int      // number of transactions, by date
+	notes            map[string]int      // number of occurrences, by text
 	out              Lines
 	problems         []Problem
 }
