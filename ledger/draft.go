@@ -1,12 +1,8 @@
 package ledger
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"ledger.example/events"
 )
@@ -98,8 +94,7 @@ func (d draft) shape() []FieldError {
 	if d.ID != "" && !d.endsHold() {
 		f.check(Field{Name: "id"}, idViolation(d.ID))
 	}
-	f.check(Field{Name: "description"}, textViolation(d.Description, 0, events.DescriptionChars))
-	f.metadata(d.Metadata)
+	f.annotation(d.Annotation.Annotation)
 	f.check(Field{Name: "effective_at"}, d.effectiveDateViolation())
 	for i, leg := range d.legs {
 		quantity, cost := amountViolation(leg.Quantity), amountViolation(leg.Cost)
@@ -258,94 +253,4 @@ func AccountsNotFound(r Request, matches func(account string) bool) error {
 		return accountsNotFound(f)
 	}
 	return nil
-}
-
-// A fingerprint distinguishes a retry from a different request with the same id. It is a hash of the request, not of
-// the transaction. The header stores it with the number of its rule, and later requests are compared by that rule. So a
-// rule is never changed; new rules are added.
-const fingerprintRule = "1"
-
-// sameRequest reports whether a stored fingerprint is that of d. An unknown rule is an error.
-func sameRequest(stored string, d draft) (bool, error) {
-	if rule, _, _ := strings.Cut(stored, ":"); rule != fingerprintRule {
-		return false, fmt.Errorf("fingerprint %q has an unknown rule", stored)
-	}
-	return fingerprint(d) == stored, nil
-}
-
-// fingerprint is the SHA-256 of these values of a request: the kind, the description, the metadata sorted by key, the
-// fields of its kind, whether it is for a hold, the hold's time of expiry, the id of the transaction to reverse, the
-// part of it, and the effective date. The part is the text "" for all; the text "quantity", the quantity and the cost;
-// or the text "postings", their number, and the quantity and the cost of each.
-//
-// A text is encoded as its length in bytes, a colon and the text. A time has the form of events.FormatTime. An amount,
-// and the number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or
-// "false". An omitted value is encoded like its default; of a time or an id that is the text "". The id and the actor
-// are not included.
-func fingerprint(d draft) string {
-	c, expires, effective := newCanonical(d), "", ""
-	if d.Hold != nil && d.Hold.ExpiresAt != nil {
-		expires = events.FormatTime(*d.Hold.ExpiresAt)
-	}
-	if d.EffectiveAt != nil {
-		effective = events.FormatTime(d.effective())
-	}
-	c = c.text(strconv.FormatBool(d.Hold != nil)).text(expires).text(d.reverses)
-	switch {
-	case d.part.Quantity != nil:
-		c = c.text("quantity").amount(*d.part.Quantity).amount(orZero(d.part.Cost))
-	case d.part.Postings != nil:
-		c = c.text("postings").count(len(d.part.Postings))
-		for _, of := range d.part.Postings {
-			c = c.amount(of.Quantity).amount(orZero(of.Cost))
-		}
-	default:
-		c = c.text("")
-	}
-	return c.text(effective).sum()
-}
-
-// newCanonical returns the values of a request through the fields of its kind.
-func newCanonical(d draft) canonical {
-	c := canonical(make([]byte, 0, 512)).text(string(d.kind)).text(d.Description).count(len(d.Metadata))
-	for _, key := range sortedKeys(d.Metadata) {
-		c = c.text(key).text(d.Metadata[key])
-	}
-	switch d.kind {
-	case events.KindTransfer: // from, to, asset, quantity
-		from, to := d.legs[0], d.legs[1]
-		c = c.text(from.Account).text(to.Account).text(to.Asset).amount(to.Quantity)
-	case events.KindTrade: // asset, buyer, seller, quantity, cost, settle
-		buyer, seller := d.legs[0], d.legs[1]
-		c = c.text(buyer.Asset).text(buyer.Account).text(seller.Account).amount(buyer.Quantity).amount(buyer.Cost)
-		c = c.text(strconv.FormatBool(d.settle))
-	case events.KindReversal: // its legs follow from its part
-	default: // the number of legs, and of each: account, asset, quantity, cost
-		c = c.count(len(d.legs))
-		for _, leg := range d.legs {
-			c = c.text(leg.Account).text(leg.Asset).amount(leg.Quantity).amount(leg.Cost)
-		}
-	}
-	return c
-}
-
-// canonical is an unambiguous encoding of a request. Its methods append to it.
-type canonical []byte
-
-// sum returns the fingerprint of c, with the number of its rule. It overwrites c.
-func (c canonical) sum() string {
-	hash := sha256.Sum256(c)
-	c = append(c[:0], fingerprintRule+":"...)
-	return string(base64.RawURLEncoding.AppendEncode(c, hash[:]))
-}
-
-func (c canonical) count(n int) canonical { return append(strconv.AppendInt(c, int64(n), 10), ';') }
-
-func (c canonical) text(s string) canonical {
-	return append(append(strconv.AppendInt(c, int64(len(s)), 10), ':'), s...)
-}
-
-func (c canonical) amount(a events.Amount) canonical {
-	c, _ = a.AppendText(c) // never fails
-	return append(c, ';')
 }

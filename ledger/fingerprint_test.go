@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -80,4 +81,33 @@ func TestFingerprintsStay(t *testing.T) {
 			t.Errorf("%d fingerprints of the kind %s", kinds[kind], kind)
 		}
 	}
+}
+
+// A field that an annotation gets later is in the fingerprints of the requests that have it, and changes no other.
+func TestFingerprintOfALaterField(t *testing.T) {
+	type annotation struct {
+		Description  string            `stored:"description,optional"`
+		Metadata     map[string]string `stored:"metadata,optional"`
+		Order, Route string            `stored:"description,optional"`
+	}
+	fields := annotationFieldsOf(reflect.TypeFor[annotation]())
+	for want, a := range map[string]annotation{
+		"":                               {Description: "d", Metadata: map[string]string{"a": "b"}},
+		"5:order1:x":                     {Order: "x"},
+		"5:route1:x":                     {Route: "x"},
+		"5:order4:1:x55:route2:5:":       {Order: "1:x5", Route: "5:"},
+		"5:order8:5:route15:route1:\x01": {Order: "5:route1", Route: "\x01"},
+	} {
+		if got := string(canonical(nil).later(fields, reflect.ValueOf(a))); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a field that is no text is taken")
+		}
+	}()
+	annotationFieldsOf(reflect.TypeFor[struct {
+		Copies int64 `stored:"number,optional"`
+	}]())
 }

@@ -3,8 +3,6 @@ package ledger
 import (
 	"context"
 	"maps"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -169,28 +167,6 @@ func definedOtherwise(code Code, what string, different []string) *Error {
 		f.check(Field{Name: name}, ruleSame)
 	}
 	return f.refusal(code, "The "+what+" before with another body.")
-}
-
-// definedField is a field of the event of a definition, or of the request for it. Its tag says how it is checked,
-// compared and copied.
-type definedField struct {
-	name     string // in requests
-	rule     string // see package events
-	optional bool
-	value    reflect.Value
-}
-
-var nextWord = regexp.MustCompile("([a-z])([A-Z])")
-
-// fieldsOf returns the fields of a definition, or of what a pointer points to.
-func fieldsOf(definition any) (all []definedField) {
-	v := reflect.Indirect(reflect.ValueOf(definition))
-	for i, f := range reflect.VisibleFields(v.Type()) {
-		rule, options, _ := strings.Cut(f.Tag.Get("stored"), ",")
-		name := strings.ToLower(nextWord.ReplaceAllString(f.Name, "${1}_$2"))
-		all = append(all, definedField{name, rule, strings.Contains(options, "optional"), v.Field(i)})
-	}
-	return all
 }
 
 // differences returns the names of the fields that differ. The time and the actor may.

@@ -142,30 +142,34 @@ func (r RegisterGroup) Shape() []FieldError { return shapeOf(r) }
 func shapeOf(definition any) (f faults) {
 	for _, of := range fieldsOf(definition) {
 		violation := ""
-		switch text := of.value.String(); of.rule { // the value's type in the cases of other rules
-		case "id":
-			if text != "" || !of.optional {
-				violation = idViolation(text)
-			}
+		switch of.rule { // the value's type
 		case "scale":
 			if scale := of.value.Int(); scale < 0 || scale > events.ScaleMax {
 				violation = "must be 0 to " + strconv.Itoa(events.ScaleMax)
 			}
 		case "profile":
-			f.profile(text)
+			f.profile(of.value.String())
 		case "limits":
 			f.overdraft(of.value.Interface().(events.Overdraft))
 		case "actor", "time":
 		default:
-			least := 1
-			if of.optional {
-				least = 0
-			}
-			violation = textViolation(text, least, events.TextChars(of.rule))
+			violation = of.violation(of.value.String())
 		}
 		f.check(Field{Name: of.name}, violation)
 	}
 	return f
+}
+
+// annotation checks what a request says of its transaction, by the rules in the tags.
+func (f *faults) annotation(a events.Annotation) {
+	v := reflect.ValueOf(&a).Elem()
+	for i, of := range annotationFields {
+		if of.rule == "metadata" {
+			f.metadata(a.Metadata)
+			continue
+		}
+		f.check(Field{Name: of.name}, of.violation(v.Field(i).String()))
+	}
 }
 
 func (f *faults) overdraft(o events.Overdraft) {
