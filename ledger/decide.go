@@ -51,14 +51,21 @@ type plan struct {
 	listed   bool              // the request's id is among the reversals: it was posted, or is being committed
 }
 
-// decide plans what a request writes, or refuses it, or says what must be read first. It reads nothing itself.
+// decide plans what a request writes, or refuses it, or says what must be read first. It reads nothing itself. It
+// checks in this order, and nothing is read for a check before those above it have passed:
 //
-// Its refusals are of two kinds. Some follow from the request, from names that never end and from what never changes of
-// a transaction: these are final. The others have one of the codes of laterRefusals. They may come too late for this
-// request, because it was carried out earlier, so the caller reads what is stored for it before they apply.
+//  1. The request itself.
+//  2. The transaction that it ends or reverses: what is left of it, and the amounts. The end of a hold needs no more.
+//  3. The accounts and assets that it names.
+//  4. The time, and the process's clock only if the time would refuse the request.
+//  5. The states of accounts that no guard checks, read anew only if a cached state does not suffice.
 //
-// Whether the funds suffice is not decided here: the guards check that in each attempt, and judge says what it means if
-// one refuses. So do the guards with the state of each account that they guard. decide checks the states of the others.
+// Its refusals are of two kinds. Those of laterRefusals depend on the time or on other requests. Such a request may
+// have been carried out before that, so the caller reads what is stored for it, and refuses it only if that is nothing.
+// The others are final at once: they depend on what never changes back, so no earlier request can have passed.
+//
+// Whether the funds suffice is not decided here: the guards check that in each attempt, and the state of each account
+// that they guard. judge says what it means if one refuses.
 func decide(d *draft, k *facts) (p plan, _ need, _ *Error) {
 	if refused := d.rules(); refused != nil {
 		return p, need{}, refused

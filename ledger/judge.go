@@ -28,19 +28,23 @@ const (
 )
 
 // judge decides what it means that guards refused an attempt, and that the attempt wrote nothing. refused are their
-// limits, brought up to date by what was read. It reads nothing itself.
+// limits, brought up to date by what was read. It reads nothing itself: it says what to read next, in this order, and
+// whenever the debits turn out to be covered, they are sent again.
 //
-// A refusal needs the exact credits. Known credits are a lower bound, so they prove that debits are covered, and never
-// that they are not. The exact ones are read after the refusal, because the guard shows what was spent by then; those
-// that another command read may be older, and only save this read if they cover the debits. The accounts are read last,
-// so that a limit or a state that changed while the credits were read counts.
+//  1. The version of each guard, which the refusal returned. If it is not that of the account that the command knows,
+//     the limit that the guard applied is not the one compared here.
+//  2. What other commands of the process are reading. It may cover the debits and save the next read. It may also have
+//     been read before the refusal, so it is no reason to refuse.
+//  3. The exact credits, by a read that begins after the refusal. Known credits are a lower bound: they prove that
+//     debits are covered, and never that they are not.
+//  4. The accounts, after the exact credits, so that a limit or a state that changed meanwhile counts.
+//  5. The headers of the requests, after all that: see attempts.failUnlessStored.
 //
-// Then the refusal is final, once the header was read and is absent (see attempts.failUnlessStored). An attempt that
-// passed the guard before the refusal has a header, and the header is read after the refusal. No attempt of this
-// request that is still in flight can pass the guard later: the guard has the newest version of the account, which is
-// the one compared here. Attempts with another version fail its condition. Attempts with this version had no higher
-// bound, because the credits of a limit never fall during a command, and the amount spent never falls. So a retry is not
-// decided anew, and changes no other fact that a bound depends on.
+// If no header is stored, the refusal is final: no attempt of this command can be applied any more. One that passed the
+// guard before the refusal would have a header. One that reaches the guard later fails its condition. With another
+// version of the account it fails, because the guard has the newest one, which is the one compared here. With the same
+// version it has no higher bound, because the credits that a command knows only rise, and the amount spent never falls.
+// A retry does not decide its request again, so it brings nothing else into a bound.
 func judge(refused []*limit, seen findings) step {
 	isSynced := !slices.ContainsFunc(refused, (*limit).isUnsynced)
 	isCovered := !slices.ContainsFunc(refused, (*limit).exceeds)

@@ -81,7 +81,8 @@ func (l *Ledger) readStored(ctx context.Context, r *request, planned bool) (even
 	return *r.ended, nil
 }
 
-// failUnlessStored reads what is stored for the pending requests. If nothing is, the command ends with err.
+// failUnlessStored reads what is stored for the pending requests. If nothing is, the command ends with err. It is the
+// last read before a refusal by guards, which makes it final: see judge.
 func (a *attempts) failUnlessStored(c *command, err error) error {
 	before := len(a.pending)
 	unread, refused := a.resolve(c, a.pending, false)
@@ -118,9 +119,9 @@ func isPending(*request) bool    { return true }
 func isListed(r *request) bool   { return r.listed }
 func isOutdated(r *request) bool { return r.isReversal() && r.reversal == 0 }
 
-// awaitOutcome makes no further attempt. wait is true if one may still be applied, of this command or of another one for
-// the same request: then it reads what is stored until the deadline, or until no pending request is among those that are
-// awaited. A command that stays without an answer ends with cause; if it waited, with CodeOutcomeUnknown.
+// awaitOutcome makes no further attempt. wait is true if one may still be applied, of this command or of another one
+// for the same request. Then it reads what is stored until the deadline, or until no pending request is among those
+// that are awaited. A command that stays without an answer ends with cause; if it waited, with CodeOutcomeUnknown.
 func (a *attempts) awaitOutcome(c *command, wait bool, awaited func(*request) bool, cause error) error {
 	for ; wait && pause(c, a.failed+1); a.failed++ {
 		if _, refused := a.resolve(c, a.pending, false); refused != nil || !slices.ContainsFunc(a.pending, awaited) {

@@ -50,6 +50,11 @@ func (l *Ledger) post(ctx context.Context, d draft) (Posted, error) {
 // attempts carry out requests in one transaction of the store: a single request, those of an atomic batch, or
 // independent ones that are written together. They go on until all requests are answered, one is refused, or the
 // deadline is near.
+//
+// Requests are refused in two places. plan refuses by what it reads before the first attempt: decide says what that is,
+// and which of its refusals apply only if the request was not carried out before. run refuses by what it reads after
+// guards refused an attempt: judge says what that is, in which order, and why the refusal is final then. Both decide
+// without reading, and loops read what they need: request.decide and attempts.resolveRefusals.
 type attempts struct {
 	ledger *Ledger
 	tries
