@@ -50,6 +50,8 @@ func (env *environment) importCommand() *cobra.Command {
 		"bean-check in PATH)")
 	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; may be repeated "+
 		"(default: as many as in the book)")
+	f.StringVar(&o.ids, "ids", "", "CSV file of names and ids, for a book's accounts and commodities that shall have "+
+		"ids of their own")
 	f.StringVar(&o.virtual, "virtual", "", "skip: leave out a book's unbalanced virtual postings, also those of "+
 		"timeclock and timedot files (default: refuse them)")
 	env.apiFlags(cmd)
@@ -61,6 +63,7 @@ type importOptions struct {
 	clients, maxErrors int
 	format, program    string
 	virtual            string         // "" or virtualSkip
+	ids                string         // path of a CSV file, or ""
 	scales             map[string]int // by commodity of a book
 }
 
@@ -185,8 +188,8 @@ func formatOf(name string, o importOptions) (string, error) {
 	}
 	switch {
 	case format == "" || format == formatLines:
-		if len(o.scales) > 0 || o.program != "" || o.virtual != "" {
-			return "", usageErrorf("--scale, --program and --virtual are for books of %s", books.Formats)
+		if len(o.scales) > 0 || o.program != "" || o.virtual != "" || o.ids != "" {
+			return "", usageErrorf("--scale, --program, --ids and --virtual are for books of %s", books.Formats)
 		}
 		return formatLines, nil
 	case !books.IsFormat(format):
@@ -232,13 +235,17 @@ func (env *environment) openLines(ctx context.Context, name string) (imported, e
 func (env *environment) openBook(
 	ctx context.Context, api *client.Client, format, name string, o importOptions,
 ) (in imported, err error) {
+	ids, err := books.ReadIDs(o.ids)
+	if err != nil {
+		return in, err
+	}
 	book, err := books.Read(ctx, format, o.program, name)
 	if err != nil {
 		return in, err
 	}
 	ledger := books.Of(api)
 	lines, problems, err := book.Lines(ctx, books.Options{
-		Ledger: ledger, File: name, SkipVirtual: o.virtual == virtualSkip, Scales: o.scales, Now: time.Now(),
+		Ledger: ledger, File: name, SkipVirtual: o.virtual == virtualSkip, Scales: o.scales, IDs: ids, Now: time.Now(),
 	})
 	if err != nil {
 		return in, err

@@ -17,6 +17,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"ledger.example/events"
 )
 
 //go:embed read_beancount.py
@@ -55,6 +57,7 @@ type beancountBook struct {
 			Line          int
 			Units, Weight *beancountAmount
 			Meta          pairs
+			Inferred      bool
 		}
 	}
 	LeftOut map[string]int `json:"left_out"`
@@ -111,6 +114,8 @@ func parseBeancount(text []byte) (Book, error) {
 				if posting.Quantity, err = p.Units.amount(); err != nil {
 					posting.Wrong = err.Error()
 				}
+				// An expression such as 10/3, or a plugin, gives more decimals than anybody writes.
+				posting.Inferred = p.Inferred || posting.Quantity.Number.trimmed().places > events.ScaleMax
 				if p.Weight != nil {
 					weight, err := p.Weight.amount()
 					if err != nil {

@@ -5,6 +5,7 @@ package books
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"regexp"
 	"strings"
@@ -51,8 +52,10 @@ type Posting struct {
 	Quantity Amount
 	// Weight is the amount with which the posting counts in the balance of its entry, if that is in another commodity:
 	// the total cost or price, with its sign. nil: the posting counts with its quantity.
-	Weight  *Amount
-	Virtual bool // its entry does not balance with it: (account) in hledger and ledger
+	Weight   *Amount
+	number   int  // in its entry, from 0; a posting of several commodities is several postings of one number
+	Inferred bool // nobody wrote the quantity: the program computed it
+	Virtual  bool // its entry does not balance with it: (account) in hledger and ledger
 	// Wrong is the reason why the posting cannot be imported, or "".
 	Wrong    string
 	Metadata []Pair
@@ -126,13 +129,16 @@ func id(name string) string {
 
 // names assigns unique ids to names.
 type names struct {
-	defined map[string]string // ids that the book defines, by name
+	defined map[string]string // ids that the book or the caller defines, by name
 	ids     map[string]string // assigned ids, by name
 	names   map[string]string // names, by assigned id
 }
 
-func newNames(defined map[string]string) *names {
-	return &names{defined: defined, ids: make(map[string]string), names: make(map[string]string)}
+func newNames(defined, chosen map[string]string) *names {
+	all := make(map[string]string)
+	maps.Copy(all, defined)
+	maps.Copy(all, chosen)
+	return &names{defined: all, ids: make(map[string]string), names: make(map[string]string)}
 }
 
 // id returns the id of a name, which it assigns at the first call. It is an error if the id is invalid or not unique.

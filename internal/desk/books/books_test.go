@@ -134,6 +134,7 @@ func TestConversion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			b.refuseRounded()                                    // as after a run of hledger
 			if format == "hledger" && file == "sample.journal" { // from a second run of hledger
 				b.Declared = []string{"Assets:Bank Account", "Assets:Unused"}
 			}
@@ -182,7 +183,7 @@ func TestOtherProgramOfTheSameName(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	mine, other := filepath.Join(ours, "ledger"), filepath.Join(theirs, "ledger")
 	row := `case "$*" in *balance) echo '"a","1 EUR"';; *) echo 'first,"b.ledger",1,2,"2024-01-01","2024-01-01","","Lunch","","",` +
-		`false,"a",false,"a",1,"EUR",1,"EUR","1 EUR"';; esac` + "\n"
+		`false,"a",false,"a",false,1,"EUR",1,"EUR","1 EUR"';; esac` + "\n"
 	if err := os.WriteFile(other, []byte("#!/bin/sh\n"+row), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -230,13 +231,79 @@ func TestConflictsWithTheLedger(t *testing.T) {
 		},
 	}})
 	for _, want := range []string{
-		"a.journal:2: 1.25 EUR has more decimals than the 1 of the asset",
+		`a.journal:2: 1.25 EUR has more decimals than the 1 of the asset "EUR", which the ledger has already: round the ` +
+			`number. Or give the commodity an asset of its own: --ids FILE, with the line EUR,EUR-2`,
 		`a.journal:2: account "limited" already exists in the ledger, with a limit`,
 		`a.journal:2: account "frozen" already exists in the ledger, and is frozen`,
 		`a.journal:3: ledger-id: "a/b" is not an id`, `a.journal:3: ledger-id: "x" is the id of an earlier entry`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing: %s", want, got)
+		}
+	}
+}
+
+// A scale that is given must be that of the asset, and have room for what is written. Ids that are given come before
+// those of the book.
+func TestGivenScalesAndIDs(t *testing.T) {
+	number := func(text string) Amount {
+		n, err := ParseNumber(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Amount{n, "Kč"}
+	}
+	b := Book{
+		Accounts: map[string]string{"a": "book-a", "b": "book-b"},
+		Transactions: []Transaction{{Position: Position{"a.journal", 1}, Date: "2024-01-01", Postings: []Posting{
+			{Account: "a", Quantity: number("1.25")}, {Account: "b", Quantity: number("-1.25")},
+		}}},
+	}
+	ids := map[string]string{"Kč": "CZK", "a": "alice", "never": "used"}
+	existing := stored{assets: map[string]client.Asset{"CZK": {ID: "CZK", Scale: 2}}}
+	for _, c := range []struct {
+		o       Options
+		want    []string
+		without string
+	}{
+		{Options{IDs: ids}, []string{
+			`{"asset":{"id":"CZK","name":"Kč","scale":2}}`, `{"account":{"id":"alice","name":"a",`, `{"account":{"id":"book-b",`,
+		}, "used"},
+		{Options{IDs: ids, Scales: map[string]int{"Kč": 3}}, []string{`"scale":3`, `"quantity":"1250"`}, "wrong"},
+		{Options{IDs: ids, Scales: map[string]int{"Kč": 1}},
+			[]string{"1.25 Kč has more decimals than --scale Kč=1: round the number, or raise the scale"}, "{"},
+		{Options{IDs: ids, Scales: map[string]int{"Kč": 2}, Ledger: existing}, []string{`"quantity":"125"`}, `"asset":{`},
+		{Options{IDs: ids, Scales: map[string]int{"Kč": 3}, Ledger: existing}, []string{
+			`--scale Kč=3: the ledger has the asset "CZK" already, with 2 decimals, which stay. Or give the commodity an ` +
+				`asset of its own: --ids FILE, with the line Kč,CZK-2`}, "{"},
+	} {
+		got := converted(t, b, c.o)
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%+v: %q is missing: %s", c.o, want, got)
+			}
+		}
+		if strings.Contains(got, c.without) {
+			t.Errorf("%+v: %q is in %s", c.o, c.without, got)
+		}
+	}
+}
+
+// A file of ids has a name and an id on each line, and perhaps a header.
+func TestReadIDs(t *testing.T) {
+	for text, want := range map[string]string{
+		"name,id\n\"a, b\",ab\nname,id2\na,a\n": "map[a:a a, b:ab name:id2]",
+		"a,b\nc\n":                              "each line has a name and an id",
+		"a,b\nc,d e\n":                          `:2: "d e" is not an id`,
+		"a,b\n\na,c\n":                          `:3: "a" has the id "b" already`,
+	} {
+		file := filepath.Join(t.TempDir(), "ids.csv")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ids, err := ReadIDs(file)
+		if got := fmt.Sprint(ids, err); !strings.Contains(got, want) {
+			t.Errorf("%q: %s", text, got)
 		}
 	}
 }

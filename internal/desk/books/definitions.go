@@ -16,7 +16,7 @@ import (
 func (m *mapping) withoutVirtual(transactions []Transaction) []Transaction {
 	all := slices.Clone(transactions)
 	for i, t := range all {
-		all[i].Postings = nil
+		all[i].Postings, m.at = nil, t.Position
 		for _, p := range t.Postings {
 			switch {
 			case !p.Virtual || p.Quantity.Number.isZero():
@@ -24,8 +24,8 @@ func (m *mapping) withoutVirtual(transactions []Transaction) []Transaction {
 			case m.SkipVirtual:
 				m.note("unbalanced virtual postings are left out")
 			default:
-				m.wrong(t.position(p), "(%s) is an unbalanced virtual posting, which a ledger cannot hold: --virtual skip "+
-					"imports the book without such postings", p.Account)
+				m.wrong(t.position(p), "(%s) is an unbalanced virtual posting, which a ledger cannot hold: --virtual "+
+					"skip imports the book without such postings", p.Account)
 			}
 		}
 	}
@@ -77,94 +77,6 @@ func (p Posting) amounts() []Amount {
 		return []Amount{p.Quantity}
 	}
 	return []Amount{p.Quantity, *p.Weight}
-}
-
-// defineAssets writes a line for each asset that the ledger does not have. Existing assets keep their scale and
-// currency.
-func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) error {
-	quantityDecimals := make(map[string]int)   // maximum, by commodity
-	weightDecimals := make(map[string]int)     // maximum, by commodity of the weight
-	weights := make(map[string]map[string]int) // number of postings, by commodity and commodity of the weight
-	note := func(decimals map[string]int, a Amount) {
-		decimals[a.Commodity] = max(decimals[a.Commodity], a.Number.decimals())
-	}
-	for _, t := range transactions {
-		for _, p := range t.Postings {
-			note(quantityDecimals, p.Quantity)
-			if p.Weight != nil {
-				note(weightDecimals, *p.Weight)
-				if weights[p.Quantity.Commodity] == nil {
-					weights[p.Quantity.Commodity] = make(map[string]int)
-				}
-				weights[p.Quantity.Commodity][p.Weight.Commodity]++
-			}
-		}
-	}
-	var fresh []string
-	for _, name := range slices.Sorted(maps.Keys(m.assets.ids)) {
-		assetID := m.assets.ids[name]
-		r, err := m.Ledger.Asset(ctx, assetID)
-		switch {
-		case err == nil:
-			m.scales[assetID] = r.Value.Scale
-			if r.Value.Currency != "" {
-				m.currencies[assetID] = r.Value.Currency
-			}
-			continue
-		case !isAbsent(err, "asset_not_found"):
-			return err
-		}
-		fresh = append(fresh, name)
-		scale, isGiven := m.Scales[name]
-		if decimals, isPosted := quantityDecimals[name]; !isGiven && isPosted {
-			scale = decimals
-		} else if !isGiven {
-			scale = min(weightDecimals[name], 2)
-		}
-		if scale > events.ScaleMax {
-			m.wrong(Position{}, "commodity %q has %d decimals, and there are at most %d", name, scale, events.ScaleMax)
-		}
-		m.scales[assetID] = scale
-	}
-	for _, name := range fresh {
-		assetID := m.assets.ids[name]
-		postings := weights[name]
-		for _, c := range slices.SortedFunc(maps.Keys(postings), func(a, b string) int { // the most frequent one
-			return cmp.Or(cmp.Compare(postings[b], postings[a]), strings.Compare(a, b))
-		})[:min(1, len(postings))] {
-			if currency := m.assets.ids[c]; !m.leads(currency, assetID) {
-				m.currencies[assetID] = currency
-			}
-		}
-	}
-	written := make(map[string]bool)
-	var write func(name string)
-	write = func(name string) { // its currency first
-		assetID := m.assets.ids[name]
-		if written[assetID] || !slices.Contains(fresh, name) {
-			return
-		}
-		written[assetID] = true
-		if currency := m.currencies[assetID]; currency != "" {
-			write(m.assets.names[currency])
-		}
-		m.line(Position{}, client.KindAsset, client.Line[client.Asset]{Request: client.Asset{
-			ID: assetID, Name: nameOf(name, assetID), Scale: m.scales[assetID], Currency: m.currencies[assetID]}})
-	}
-	for _, name := range fresh {
-		write(name)
-	}
-	return nil
-}
-
-// leads reports whether the chain of currencies from one asset leads to another. A cycle cannot be registered.
-func (m *mapping) leads(from, to string) bool {
-	for ; from != ""; from = m.currencies[from] {
-		if from == to {
-			return true
-		}
-	}
-	return false
 }
 
 // nameOf returns the name of an asset or account: the name in the book, made valid, or the id if that is empty.

@@ -15,6 +15,7 @@ import (
 func (m *mapping) transaction(t Transaction) []*request {
 	problems := len(m.problems)
 	r := request{at: t.Position}
+	m.at = t.Position
 	r.EffectiveAt = m.effectiveAt(t)
 	r.Postings = m.legs(t)
 	if len(m.problems) > problems {
@@ -129,6 +130,7 @@ func (m *mapping) legs(t Transaction) (legs []client.Leg) {
 			legs = append(legs, leg)
 		}
 	}
+	m.balance(t)
 	rest, err := rests(legs, Conversion)
 	if err != nil {
 		m.wrong(t.Position, "%v", err)
@@ -147,9 +149,16 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 	leg.Account, leg.Asset = m.accounts.ids[p.Account], m.assets.ids[p.Quantity.Commodity]
 	scale := m.scales[leg.Asset]
 	quantity, isRounded, err := p.Quantity.Number.minor(scale)
-	if isRounded {
-		return leg, fmt.Errorf("%s %s has more decimals than the %d of the asset", p.Quantity.Number,
-			p.Quantity.Commodity, scale)
+	switch {
+	case isRounded && p.Inferred:
+		m.note(fmt.Sprintf("inferred amounts of %s are rounded to %d decimals", p.Quantity.Commodity, scale))
+	case isRounded && m.hasAsset[leg.Asset]:
+		return leg, fmt.Errorf("%s %s has more decimals than the %d of the asset %q, which the ledger has already: "+
+			"round the number. %s", p.Quantity.Number, p.Quantity.Commodity, scale, leg.Asset,
+			anotherID(p.Quantity.Commodity, leg.Asset))
+	case isRounded:
+		return leg, fmt.Errorf("%s %s has more decimals than --scale %s=%d: round the number, or raise the scale",
+			p.Quantity.Number, p.Quantity.Commodity, p.Quantity.Commodity, scale)
 	}
 	if err != nil {
 		return leg, fmt.Errorf("%s %s %w", p.Quantity.Number, p.Quantity.Commodity, err)

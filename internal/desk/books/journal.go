@@ -26,6 +26,14 @@ func readHledger(ctx context.Context, program, file string) (Book, error) {
 	if err != nil {
 		return Book{}, err
 	}
+	if b.mayBeInferred() {
+		written, err := output(ctx, nil, program, append(options, "print")...)
+		if err != nil {
+			return Book{}, err
+		}
+		b.markInferred(elided(written))
+	}
+	b.refuseRounded()
 	declared, err := output(ctx, nil, program, append(options, "accounts", "--declared")...)
 	if err != nil {
 		return Book{}, err
@@ -58,8 +66,8 @@ func hledgerOptions(ctx context.Context, program, file string) ([]string, error)
 	minor, _ := strconv.Atoi(match[2])
 	switch {
 	case match[1] != "1" || minor < 25 || minor > 99:
-		return nil, fmt.Errorf("%s is %s.%s, but the import knows the output of %s only: give the path of such a one by "+
-			"--program", program, match[1], match[2], hledgerVersions)
+		return nil, fmt.Errorf("%s is %s.%s, but the import knows the output of %s only: give the path of such a one "+
+			"by --program", program, match[1], match[2], hledgerVersions)
 	case minor >= 40: // the first one with a configuration file
 		return slices.Clip([]string{"-n", "-f", file}), nil
 	default:
@@ -71,9 +79,6 @@ func hledgerOptions(ctx context.Context, program, file string) ([]string, error)
 var postingKinds = map[string]bool{
 	"RegularPosting": true, "RealPosting": true, "BalancedVirtualPosting": true, "VirtualPosting": true,
 }
-
-// hledgerPlaces is the maximum number of decimals in hledger's JSON. hledger rounds numbers with more.
-const hledgerPlaces = 10
 
 // hledgerTransaction has the fields that are used of a transaction of `hledger print -O json`.
 type hledgerTransaction struct {
@@ -119,9 +124,6 @@ func (a hledgerAmount) amount() (Amount, error) {
 	switch {
 	case !ok || !units.IsInt() || a.Quantity.Places < 0:
 		return Amount{}, fmt.Errorf("%s is not a number that can be imported", a.Quantity.Mantissa)
-	case a.Quantity.Places >= hledgerPlaces:
-		return Amount{}, fmt.Errorf("a number of %q has %d decimals or more, so hledger may have rounded it",
-			a.Commodity, hledgerPlaces)
 	}
 	return Amount{numberOf(units.Num(), a.Quantity.Places), a.Commodity}, nil
 }
@@ -169,14 +171,14 @@ func parseHledger(text []byte) (Book, error) {
 		if len(t.Tags) == 0 && strings.TrimSpace(t.Comment) != "" {
 			to.Metadata = append(to.Metadata, Pair{"comment", strings.TrimSpace(t.Comment)})
 		}
-		for _, p := range t.Postings { // their lines are unknown
+		for n, p := range t.Postings { // their lines are unknown
 			kind := cmp.Or(p.Type, p.Real)
 			if !postingKinds[kind] {
-				return Book{}, fmt.Errorf("the output of hledger has a posting of unknown kind %q: whether it is virtual "+
-					"is not known. Read the book with %s", kind, hledgerVersions)
+				return Book{}, fmt.Errorf("the output of hledger has a posting of unknown kind %q: whether it is "+
+					"virtual is not known. Read the book with %s", kind, hledgerVersions)
 			}
 			for _, a := range p.Amounts {
-				posting := Posting{Account: p.Account, Virtual: kind == "VirtualPosting",
+				posting := Posting{number: n, Account: p.Account, Virtual: kind == "VirtualPosting",
 					Metadata: tags(ownTags(p.Tags, p.Comment))}
 				var err error
 				if posting.Quantity, err = a.amount(); err == nil {
@@ -197,8 +199,8 @@ func parseHledger(text []byte) (Book, error) {
 }
 
 func dated(account, date string) string {
-	return fmt.Sprintf("the posting to %s has its own date, %s, but all postings of a transaction have one time: write two "+
-		"entries, with an account between them",
+	return fmt.Sprintf("the posting to %s has its own date, %s, but all postings of a transaction have one time: "+
+		"write two entries, with an account between them",
 		account, date)
 }
 

@@ -18,7 +18,7 @@ var ledgerFields = []string{
 	"quoted_rfc(filename)", "xact.beg_line", "beg_line",
 	`quoted_rfc(format_date(xact.date, "%Y-%m-%d"))`, `quoted_rfc(format_date(date, "%Y-%m-%d"))`,
 	"quoted_rfc(code)", "quoted_rfc(payee)", "quoted_rfc(xact.note)", "quoted_rfc(note)",
-	"pending", "quoted_rfc(account)", "virtual", "quoted_rfc(display_account)",
+	"pending", "quoted_rfc(account)", "virtual", "quoted_rfc(display_account)", "calculated",
 	"quantity(amount)", "quoted_rfc(commodity(amount))", "quantity(cost)", "quoted_rfc(commodity(cost))",
 	"quoted_rfc(amount)",
 }
@@ -91,9 +91,9 @@ func parseLedgerRow(row []string) (t Transaction, p Posting, err error) {
 	file, first, line, date, own := row[0], row[1], row[2], row[3], row[4]
 	code, payee, entryNote, note, pending := row[5], row[6], row[7], row[8], row[9]
 	account, isVirtual, shownAccount := row[10], row[11] == "true", row[12]
-	quantity, commodity, cost, costCommodity, shown := row[13], row[14], row[15], row[16], row[17]
+	inferred, quantity, commodity, cost, costCommodity, shown := row[13], row[14], row[15], row[16], row[17], row[18]
 
-	t = Transaction{Position: Position{File: file}, Date: date, Description: payee, Metadata: noted(entryNote)}
+	t = Transaction{Position: Position{File: file}, Date: date, Description: payee, Metadata: notePairs(entryNote)}
 	t.Line, err = strconv.Atoi(first)
 	if err != nil {
 		return t, p, fmt.Errorf("the output of ledger cannot be parsed: %w", err)
@@ -103,8 +103,8 @@ func parseLedgerRow(row []string) (t Transaction, p Posting, err error) {
 		t.Metadata = append(t.Metadata, Pair{"status", "pending"})
 	}
 
-	p = Posting{Account: account, Virtual: isVirtual && shownAccount == "("+account+")",
-		Metadata: noted(strings.TrimSuffix(note, entryNote))}
+	p = Posting{Account: account, Virtual: isVirtual && shownAccount == "("+account+")", Inferred: inferred == "true",
+		Metadata: notePairs(strings.TrimSuffix(note, entryNote))}
 	p.Line, _ = strconv.Atoi(line)
 	units, err := ParseNumber(quantity)
 	shown, _, _ = strings.Cut(strings.ReplaceAll(shown, commodity, ""), "{")
@@ -136,8 +136,9 @@ var (
 	plainTag = regexp.MustCompile(`^\s*:(\S+):\s*$`)
 )
 
-// noted returns the metadata in a note: a line "key: value" is a pair, ":one:two:" are tags, and the rest is a comment.
-func noted(note string) (all []Pair) {
+// notePairs returns the metadata in a note: a line "key: value" is a pair, ":one:two:" are tags, and the rest is a
+// comment.
+func notePairs(note string) (all []Pair) {
 	var words, comment []string
 	for line := range strings.Lines(note) {
 		if match := valueTag.FindStringSubmatch(line); match != nil {

@@ -23,8 +23,11 @@ type Options struct {
 	File   string // path of the book, whose name tells the entries of several books apart
 	// SkipVirtual leaves out unbalanced virtual postings, which are refused otherwise.
 	SkipVirtual bool
-	Scales      map[string]int // by commodity, for new assets; default: the most decimals in the book
-	Now         time.Time      // bounds the times of postings
+	// Scales has the scales of new assets, by commodity. By default it is the most decimals of a written amount, and at
+	// least that of the currency in ISO 4217.
+	Scales map[string]int
+	IDs    map[string]string // of accounts and assets, by name
+	Now    time.Time         // bounds the times of postings
 }
 
 // Lines has the lines of an import, each with its position in the book.
@@ -45,11 +48,11 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 		return Lines{}, b.Problems, nil
 	}
 	m := &mapping{
-		Options: o, declared: b.Declared, accounts: newNames(b.Accounts), assets: newNames(b.Assets),
+		Options: o, declared: b.Declared, accounts: newNames(b.Accounts, o.IDs), assets: newNames(b.Assets, o.IDs),
 		first: make(map[string]Position), scales: make(map[string]int),
 		currencies: make(map[string]string), ids: make(map[string]bool), reserved: make(map[string]bool),
-		days:  make(map[string]int),
-		notes: make(map[string]int), out: Lines{Notes: b.Notes},
+		days: make(map[string]int), notes: make(map[string]*noted), rests: make(map[string]*tolerated),
+		hasAsset: make(map[string]bool), out: Lines{Notes: b.Notes},
 	}
 	b.Transactions = m.withoutVirtual(b.Transactions)
 	m.collect(b.Transactions)
@@ -73,9 +76,10 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	for _, r := range m.together(transactions) {
 		m.line(r.at, client.KindTransaction, r.TransactionRequest)
 	}
-	for _, note := range slices.Sorted(maps.Keys(m.notes)) {
-		m.out.Notes = append(m.out.Notes, fmt.Sprintf("%s (%d times)", note, m.notes[note]))
+	for _, text := range slices.Sorted(maps.Keys(m.notes)) {
+		m.out.Notes = append(m.out.Notes, m.notes[text].String(text))
 	}
+	m.noteRests()
 	return m.out, m.sortedProblems(), nil
 }
 
@@ -92,15 +96,18 @@ type mapping struct {
 	Options
 	accounts, assets *names
 	declared         []string
-	first            map[string]Position // first position of an account, by name
-	scales           map[string]int      // by asset id
-	currencies       map[string]string   // by asset id
-	reserved         map[string]bool     // ids of accounts that the import itself needs
-	splits           int                 // entries that are posted in parts
-	hasAccounts      bool                // the ledger has an account of the book
-	ids              map[string]bool     // of tags
-	days             map[string]int      // number of transactions, by date
-	notes            map[string]int      // number of occurrences, by text
+	first            map[string]Position   // first position of an account, by name
+	scales           map[string]int        // by asset id
+	currencies       map[string]string     // by asset id
+	reserved         map[string]bool       // ids of accounts that the import itself needs
+	splits           int                   // entries that are posted in parts
+	hasAccounts      bool                  // the ledger has an account of the book
+	ids              map[string]bool       // of tags
+	days             map[string]int        // number of transactions, by date
+	hasAsset         map[string]bool       // by asset id: the ledger has it already
+	at               Position              // of the entry that is converted
+	notes            map[string]*noted     // by text
+	rests            map[string]*tolerated // by commodity
 	out              Lines
 	problems         []Problem
 }
@@ -114,10 +121,33 @@ func (m *mapping) sortedProblems() []Problem {
 	slices.SortStableFunc(m.problems, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
-	return m.problems
+	return slices.Compact(m.problems)
 }
 
-func (m *mapping) note(text string) { m.notes[text]++ }
+// note notes something about the entry that is converted.
+func (m *mapping) note(text string) {
+	if m.notes[text] == nil {
+		m.notes[text] = &noted{first: m.at}
+	}
+	m.notes[text].times++
+}
+
+// noted says where something was noted first, and how often.
+type noted struct {
+	first Position
+	times int
+}
+
+func (n *noted) String(text string) string {
+	switch {
+	case n.first == (Position{}):
+		return fmt.Sprintf("%s (%d)", text, n.times)
+	case n.times == 1:
+		return fmt.Sprintf("%s (1, at %s)", text, n.first)
+	default:
+		return fmt.Sprintf("%s (%d, first at %s)", text, n.times, n.first)
+	}
+}
 
 func (m *mapping) line(at Position, kind client.Kind, body any) {
 	text, err := json.Marshal(map[client.Kind]any{kind: body})

@@ -66,6 +66,7 @@ for entry in entries:
             "postings": [{
                 "account": p.account, "units": amount(p.units), "weight": weight(p),
                 "line": (p.meta or {}).get("lineno", 0), "meta": meta(p.meta),
+                "inferred": bool((p.meta or {}).get("__automatic__")),
             } for p in sorted(entry.postings, key=place)],
         })
     else:
