@@ -199,7 +199,8 @@ func (l *lists) stored(ctx context.Context, b *rebuild.Rebuilder, view *projecti
 }
 
 // item rebuilds and reports an item. Error: one that ends the run.
-func (l *lists) item(ctx context.Context, b *rebuild.Rebuilder, view *projections.View, key table.Key, known *projections.Row,
+func (l *lists) item(
+	ctx context.Context, b *rebuild.Rebuilder, view *projections.View, key table.Key, known *projections.Row,
 ) error {
 	report := b.Item(ctx, rebuild.Report{}, view, key, known, l.run.Scope.DropMissing)
 	if endsRun(ctx, report.Err) {

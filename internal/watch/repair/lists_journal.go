@@ -60,7 +60,9 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 }
 
 // pages calls each for the pages of the journal after a KSUID. Errors: also those of each.
-func (l *lists) pages(ctx context.Context, after events.KSUID, each func(rebuild.Stored[projections.JournalPage]) error) error {
+func (l *lists) pages(
+	ctx context.Context, after events.KSUID, each func(rebuild.Stored[projections.JournalPage]) error,
+) error {
 	q := table.Query{
 		Partition: table.Journal.PK(), Within: table.Journal.All().After(string(after)), Consistency: table.Strong,
 	}

@@ -152,7 +152,8 @@ func (r *Run) count(change func(*Counts)) {
 // list returns the accounts from From on, ascending.
 func (r *Run) list(ctx context.Context) ([]string, error) {
 	known := make(map[string]bool)
-	err := r.rebuilder.Scan(ctx, table.Scan{Attributes: []string{table.AttrPK, table.AttrSK}}, func(p table.Page) error {
+	keys := table.Scan{Attributes: []string{table.AttrPK, table.AttrSK}}
+	err := r.rebuilder.Scan(ctx, keys, func(p table.Page) error {
 		for _, item := range p.Items {
 			if account, ok := table.Account.Owner(table.ItemKey(item)); ok && account >= r.From {
 				known[account] = true
