@@ -75,9 +75,6 @@ func TestAuthenticationErrors(t *testing.T) {
 		{denying.URL, "", "", "show jane --sign --token " + secret, exitUsage, "[sign token] were all set"},
 		{denying.URL, "", "", "show jane --token=", exitUsage, "--token must not be empty"},
 		{denying.URL, "", "", "verify --token " + secret, exitUsage, "unknown flag: --token"},
-		{denying.URL, "", "", "bench --token " + secret, exitUsage, "--token needs --url"},
-		{denying.URL, "", "", "bench --user u-1", exitUsage, "--user needs --url"},
-		{denying.URL, "", secret, "bench --count 1 uniform --url " + denying.URL, exitFailed, ""},
 		{nobody, "", "", "show jane", exitFailed, "ledger up"},
 	} {
 		code, out, problems := ledgerIn(t.Context(), map[string]string{urlVariable: c.url, signVariable: c.sign, tokenVariable: c.token}, nil,

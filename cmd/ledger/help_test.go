@@ -57,7 +57,7 @@ func TestHelpOnUnknownCommands(t *testing.T) {
 // Commands that call the API have its flags, commands that print or log JSON have --json, and no others. Those that
 // apiCommand makes have --minor, too.
 func TestSharedFlags(t *testing.T) {
-	calling := []string{"import", "export", "bench"}
+	calling := []string{"import", "export"}
 	each(t, func(cmd *cobra.Command) {
 		if cmd.Flags().Lookup("minor") != nil {
 			calling = append(calling, strings.TrimPrefix(cmd.CommandPath(), "ledger "))

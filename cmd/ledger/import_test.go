@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ledger.example/internal/desk/importer"
+	"ledger.example/tests/harness/system"
 )
 
 func TestImport(t *testing.T) {
@@ -135,10 +136,13 @@ func TestInterruptedImport(t *testing.T) {
 // import replays them. A bad line is reported with its number.
 func TestImportIntoALedger(t *testing.T) {
 	var requests atomic.Int64
-	url := benched(t, func(_ int64, ledger http.Handler, w http.ResponseWriter, r *http.Request) {
+	api := system.New(t).Service.API()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
-		ledger.ServeHTTP(w, r)
-	})
+		api.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	url := s.URL
 	file := `{"asset":{"id":"USD","name":"US dollar","scale":2}}` + "\n" + `{"account":{"id":"a","overdraft":"unlimited"}}` + "\n" +
 		`{"account":{"id":"b"}}` + "\n" + `{"account":{"id":"c","overdraft":"unlimited"}}` + "\n"
 	const times = 20

@@ -189,7 +189,7 @@ func shell(t *testing.T, l *process.Process, where, text string) []byte {
 		}
 	}
 	script := strings.NewReplacer(
-		"go run ./cmd/ledger-proof", "go run ./cmd/ledger-proof",
+		"go run ./cmd/ledger-proof", "go run ./cmd/ledger-proof", "go run ./cmd/ledger-bench", "go run ./cmd/ledger-bench",
 		" /audit", " "+filepath.Join(process.Folder, "audit"),
 		"go run ./cmd/ledger", process.Binary(t),
 		".ledger/set-aside.jsonl", aside,

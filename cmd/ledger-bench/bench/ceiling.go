@@ -154,10 +154,9 @@ type Local struct {
 	// Project delivers the table's stream to a projector and a lister until ctx ends. nil: no projection.
 	Project func(ctx context.Context, projector, lister pump.Handler) error
 	// Watch returns when ctx ends, or with an error if the store stops before that.
-	Watch   func(ctx context.Context) error
-	IsCold  bool // the store is a DynamoDB Local that was just started
-	Version string
-	Log     *slog.Logger
+	Watch  func(ctx context.Context) error
+	IsCold bool // the store is a DynamoDB Local that was just started
+	Log    *slog.Logger
 }
 
 // inside is a ledger that runs in this process: an API and a projector with separate clients, so that their requests
@@ -207,7 +206,7 @@ func (i *inside) reset() {
 // service returns a service with a new client.
 func (i *inside) service(optFns ...func(*dynamodb.Options)) (*app.Service, error) {
 	return app.New(app.Config{
-		Client: i.Client(optFns...), Table: i.Table, Caller: api.LocalCaller, Version: i.Version, Log: i.Log,
+		Client: i.Client(optFns...), Table: i.Table, Caller: api.LocalCaller, Log: i.Log,
 	})
 }
 

@@ -1,4 +1,4 @@
-// Package stack is shared by the commands up, dynamodb, pump and bench. It has a DynamoDB with the ledger's table, the
+// Package stack is shared by the commands up, dynamodb and pump, and by ledger-bench. It has a DynamoDB with the ledger's table, the
 // feed of the table's stream to the projector and the lister, and HTTP servers that answer only requests for this
 // machine.
 package stack

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,12 +18,89 @@ import (
 	"ledger.example/tests/harness/system"
 )
 
+// benchmark runs one command line in an environment.
+func benchmark(ctx context.Context, variables map[string]string, args ...string) (code int, out, problems string) {
+	var o, e bytes.Buffer
+	code = run(ctx, args, func(name string) string { return variables[name] }, &o, &e)
+	return code, o.String(), e.String()
+}
+
+// A wrong command line is refused with the flag and the rule, and sends nothing.
+func TestUsage(t *testing.T) {
+	for args, says := range map[string]string{
+		`--accounts 1`:          `--accounts must be a whole number from 2 to 10000`,
+		`--clients 0`:           `--clients must be a whole number from 1 to 512`,
+		`--count -1`:            `--count must be a whole number from 1 to`,
+		`--count 0`:             `--count must be a whole number from 1 to`,
+		`--count 5 --seconds 5`: `[count seconds] were all set`,
+		`--dynamodb-endpoint http://store.example --i-mean http://a.example`: `--i-mean is http://a.example, but --dynamodb-endpoint is http://store.example`,
+		`--dynamodb-endpoint http://store.example`:                           `is not on this machine: to confirm, add --i-mean http://store.example`,
+		`--dynamodb-endpoint x`:                                              `not an http or https URL`,
+		`--i-mean http://127.0.0.1:1`:                                        `--i-mean needs --url or --dynamodb-endpoint`,
+		`--memory --dynamodb-endpoint http://x`:                              `[dynamodb-endpoint memory] were all set`,
+		`--memory --sign`:                                                    `--sign needs --url`,
+		`--quick --count 5`:                                                  `[count quick] were all set`,
+		`--quick --memory`:                                                   `[memory quick] were all set`,
+		`--quick --no-pump`:                                                  `[no-pump quick] were all set`,
+		`--rounds 0`:                                                         `--rounds must be a whole number from 1 to 100`,
+		`--seconds 0`:                                                        `--seconds must be a whole number from 1 to 3600`,
+		`--url http://10.0.0.1`:                                              `is not on this machine`,
+		`--url http://127.0.0.1.ledger.example`:                              `is not on this machine`,
+		`--url http://127.0.0.1:1 --i-mean http://127.0.0.1:2`:               `--i-mean is http://127.0.0.1:2`,
+		`--url http://127.0.0.1:1 --memory`:                                  `cannot be used with --memory`,
+		`--url http://127.0.0.1:1 --quick`:                                   `cannot be used with --memory`,
+		`--url http://127.0.0.1:1 --table t`:                                 `cannot be used with --memory, --dynamodb-endpoint, --table`,
+		`--url http://127.0.0.1@ledger.example`:                              `the URL has a user name`,
+		`--url http://ledger.example --i-mean http://ledger.example/`:        `--i-mean is http://ledger.example/, but --url is http://ledger.example`,
+		`--url http://ledger.example`:                                        `is not on this machine: to confirm, add --i-mean http://ledger.example`,
+		`--url nonsense`:                                                     `is not an http or https URL`,
+		`--url=`:                                                             `--url must not be empty`,
+		`market market`:                                                      `workload market is given twice`,
+		`nonsense`:                                                           `"nonsense" is not a workload; there are uniform, hot-receiver, hot-spender, market, read`,
+		"--token s3cret":                                                     "--token needs --url",
+		"--user u-1":                                                         "--user needs --url",
+		"--table= uniform":                                                   "--table must not be empty",
+		"--sign --token x --url http://127.0.0.1:1":                          "[sign token] were all set",
+	} {
+		code, out, problems := benchmark(t.Context(), nil, strings.Fields(args)...)
+		if code != exitUsage || out != "" || !strings.Contains(problems, says) || strings.Contains(problems, "s3cret") {
+			t.Errorf("%s: exit %d: %s%s", args, code, out, problems)
+		}
+	}
+	if code, out, _ := benchmark(t.Context(), nil, "--help"); code != exitDone || !strings.Contains(out, "--i-mean") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+// A ledger that refuses the caller ends the run before its load. Secrets are not printed.
+func TestRefusedCaller(t *testing.T) {
+	denying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(denying.Close)
+	for _, c := range []struct {
+		sign, token string
+		code        int
+		says        string
+	}{
+		{"", "s3cret", exitFailed, ""},
+		{"perhaps", "", exitUsage, "LEDGER_SIGN must be true or false"},
+		{"true", "s3cret", exitUsage, "LEDGER_SIGN and LEDGER_TOKEN cannot both be set"},
+	} {
+		code, out, problems := benchmark(t.Context(), map[string]string{signVariable: c.sign, tokenVariable: c.token},
+			"--count", "1", "--url", denying.URL, bench.Uniform)
+		if code != c.code || !strings.Contains(problems, c.says) || strings.Contains(out+problems, "s3cret") {
+			t.Errorf("%+v: exit %d: %s", c, code, problems)
+		}
+	}
+}
+
 func TestBenchAcceptsConfirmedAddresses(t *testing.T) {
 	for _, o := range []struct{ address, confirmed string }{
 		{"http://127.0.0.1:8080", ""}, {"http://localhost:8080", ""}, {"http://[::1]:8080", ""},
 		{"http://127.0.0.1:8080", "http://127.0.0.1:8080"}, {"https://ledger.example", "https://ledger.example"},
 	} {
-		if err := (&benchOptions{confirmed: o.confirmed}).checkConfirmed("--url", o.address); err != nil {
+		if err := (&program{options: options{confirmed: o.confirmed}}).checkConfirmed("--url", o.address); err != nil {
 			t.Error(err)
 		}
 	}
@@ -52,22 +128,22 @@ func benched(t *testing.T, serve func(n int64, ledger http.Handler, w http.Respo
 	return server.URL
 }
 
-// runBench runs a small bench against --url, and returns its JSON report.
+// runBench puts a small load on --url, and returns its JSON report.
 func runBench(ctx context.Context, t *testing.T, url string, more ...string) (code int, r bench.Report, problems string) {
 	t.Helper()
-	args := append([]string{"bench", "--url", url, "--no-pump", "--json", "--rounds", "1", "--accounts", "4"}, more...)
-	code, out, problems := ledgerIn(ctx, map[string]string{urlVariable: "http://ledger.example"}, nil, args...)
+	args := append([]string{"--url", url, "--no-pump", "--json", "--rounds", "1", "--accounts", "4"}, more...)
+	code, out, problems := benchmark(ctx, map[string]string{"LEDGER_URL": "http://ledger.example"}, args...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, problems)
 	}
 	return code, r, problems
 }
 
-// bench runs twice on a ledger that already has data. It uses --url, and ignores LEDGER_URL.
+// It runs twice on a ledger that already has data. It uses --url, and ignores LEDGER_URL.
 func TestBenchOfAURL(t *testing.T) {
 	url := unchanged(t)
 	// A user may not open accounts.
-	if code, out, problems := ledger(t, "", "bench", "--url", url, "--user", "u-1"); code != exitFailed || !strings.Contains(problems, "forbidden") {
+	if code, out, problems := benchmark(t.Context(), nil, "--url", url, "--user", "u-1"); code != exitFailed || !strings.Contains(problems, "forbidden") {
 		t.Errorf("as a user: exit %d, %s%s", code, out, problems)
 	}
 	for range 2 {
@@ -160,7 +236,7 @@ func TestBenchThatEnds(t *testing.T) {
 
 // With a ledger in this process, bench also reports requests to the store, and the ceilings.
 func TestBenchQuick(t *testing.T) {
-	code, out, problems := ledger(t, "http://ledger.example", "bench", "--quick", "--json", bench.HotReceiver, bench.Read)
+	code, out, problems := benchmark(t.Context(), nil, "--quick", "--json", bench.HotReceiver, bench.Read)
 	var r bench.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitDone || len(r.Workloads) != 2 || len(r.Warnings) != 0 {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, problems)
@@ -186,12 +262,12 @@ func TestBenchQuick(t *testing.T) {
 // The table has a line for each figure and a column for each workload.
 func TestBenchTable(t *testing.T) {
 	var out bytes.Buffer
-	env := newEnvironment(nil, &out, io.Discard, os.Getenv)
+	p := &program{out: &out, err: io.Discard}
 	r := &bench.Report{Ledger: "at home", Workloads: []bench.Workload{
 		{Workload: bench.Uniform, Figures: map[string]float64{"succeeded": 40, "p99_ms": 2.25, "store_ratio": 0.777}},
 		{Workload: bench.Read, Figures: map[string]float64{"succeeded": 7, "p99_ms": 12}},
 	}}
-	if err := env.printBenchTable(r); err != nil {
+	if err := p.printTable(r); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"uniform read", "DONE 40 7", "P99 ms 2.2 12.0", "÷ STORE 0.78 -"} {
@@ -208,7 +284,7 @@ func TestBenchTable(t *testing.T) {
 // If the store stops, the run ends with the error of the store.
 func TestBenchWhoseStoreStops(t *testing.T) {
 	config := bench.Config{Workloads: []string{bench.Uniform}, Clients: 2, Count: 100_000, Rounds: 1, Accounts: 4}
-	stop, err := (&environment{err: io.Discard}).benchLocal(t.Context(), benchOptions{memory: true, table: defaultTable, noPump: true}, &config)
+	stop, err := (&program{err: io.Discard, options: options{memory: true, table: "ledger", noPump: true}}).local(t.Context(), &config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,22 +19,21 @@ import (
 	"ledger.example/internal/local/stack"
 )
 
-// benchLocal opens the store, creates the tables, and configures c to run a ledger in this process. The caller must
+// local opens the store, creates the tables, and configures c to run a ledger in this process. The caller must
 // call stop, which deletes the second table and stops the store.
-func (env *environment) benchLocal(
-	ctx context.Context, o benchOptions, c *bench.Config,
-) (stop func() error, err error) {
-	s, err := env.openStore(ctx, stack.Options{Memory: o.memory, Endpoint: o.endpoint})
+func (p *program) local(ctx context.Context, c *bench.Config) (stop func() error, err error) {
+	log := slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelError})) // retries are counted
+	s, err := stack.Open(ctx, stack.Options{Memory: p.memory, Endpoint: p.endpoint, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	twin := o.table + "-ceiling-" + strconv.FormatInt(time.Now().UnixMilli(), 36)
+	twin := p.table + "-ceiling-" + strconv.FormatInt(time.Now().UnixMilli(), 36)
 	aside, err := os.MkdirTemp("", "ledger-bench-")
 	if err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	stop = func() (err error) {
-		if o.endpoint != "" { // that store keeps running
+		if p.endpoint != "" { // that store keeps running
 			deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stack.StopTimeout)
 			defer cancel()
 			_, err = s.Tables.DeleteTable(deleting, &dynamodb.DeleteTableInput{TableName: &twin})
@@ -46,7 +45,7 @@ func (env *environment) benchLocal(
 	if _, err := s.CreateTable(ctx, twin); err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	stream, err := s.CreateTable(ctx, o.table)
+	stream, err := s.CreateTable(ctx, p.table)
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
@@ -54,17 +53,16 @@ func (env *environment) benchLocal(
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	log := env.logger(slog.LevelError) // retries are counted
-	c.Ledger, c.Window = benchPlace(o, s), settings.Window
+	c.Ledger, c.Window = p.place(), settings.Window
 	c.Local = &bench.Local{
-		Client: s.Client, Table: o.table, Twin: twin, Watch: s.Watch, IsCold: s.IsStarted(),
-		Version: version(), Log: log,
+		Client: s.Client, Table: p.table, Twin: twin, Watch: s.Watch, IsCold: s.IsStarted(),
+		Log:   log,
 		Serve: func(handler http.Handler) (string, func() error, error) { return serve(handler, log) },
 	}
-	if !o.noPump {
+	if !p.noPump {
 		c.Local.Project = func(ctx context.Context, projector, lister pump.Handler) error {
-			f, err := s.Feed(o.table, stream, projector, lister,
-				filepath.Join(aside, filepath.Base(defaultDeadLetters)), log)
+			f, err := s.Feed(p.table, stream, projector, lister,
+				filepath.Join(aside, "dead-letters.jsonl"), log)
 			if err != nil {
 				return err
 			}
@@ -74,13 +72,13 @@ func (env *environment) benchLocal(
 	return stop, nil
 }
 
-// benchPlace describes where the ledger runs.
-func benchPlace(o benchOptions, s *stack.Store) string {
+// place describes where the ledger runs.
+func (p *program) place() string {
 	switch {
-	case o.memory:
+	case p.memory:
 		return "in this process, on the built-in store"
-	case o.endpoint != "":
-		return "in this process, on DynamoDB at " + o.endpoint
+	case p.endpoint != "":
+		return "in this process, on DynamoDB at " + p.endpoint
 	}
 	return "in this process, on DynamoDB Local"
 }
