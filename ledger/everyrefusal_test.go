@@ -207,14 +207,14 @@ func everyContest() []contest {
 	oldCredit := credit(2)
 	oldCredit.backdated = true
 	one := []written{
+		{[]posts{debit(1), debit(1)}, true}, {[]posts{moves(2, 1), debit(1)}, true},
+		{[]posts{moves(1, 2), debit(2)}, true}, {[]posts{credit(2), debit(1)}, true},
 		{requests: []posts{debit(1)}}, {requests: []posts{debit(2)}}, {requests: []posts{reversal}},
 		{requests: []posts{moves(2, 1)}}, {requests: []posts{hold}}, {requests: []posts{old}},
 		{requests: []posts{debit(1), debit(1)}}, {requests: []posts{credit(1), debit(2)}},
 		{requests: []posts{debit(2), credit(1)}}, {requests: []posts{debit(2), credit(1), debit(1)}},
 		{requests: []posts{reversal, debit(1)}}, {requests: []posts{reversal, reversal}},
 		{requests: []posts{oldCredit, debit(1)}},
-		{[]posts{debit(1), debit(1)}, true}, {[]posts{moves(2, 1), debit(1)}, true},
-		{[]posts{moves(1, 2), debit(2)}, true}, {[]posts{credit(2), debit(1)}, true},
 	}
 	b := posts{debits: [2]int64{0, 1}}
 	two := []written{

@@ -19,14 +19,14 @@ func everyPairing() []pairing {
 			dated = append(dated, ask{kind: "reversal", part: p, date: date})
 		}
 	}
+	some := []ask{{kind: "reversal"}, {kind: "reversal", part: part{form: "quantity", quantity: 1, costs: true}}}
 	others := everyOther()
 	return []pairing{
+		{some, everyState(world{other: "transfer"})},
+		{some, everyState(world{other: "trade", hold: "captured", reversed: []int64{1}})},
 		{everyTransaction(), everyState(world{})},
 		{parts, others},
 		{dated, others},
-		{[]ask{{kind: "reversal"}, {kind: "reversal", part: part{form: "quantity", quantity: 1, costs: true}}},
-			append(everyState(world{other: "transfer"}), everyState(world{other: "trade", hold: "captured",
-				reversed: []int64{1}})...)},
 	}
 }
 
