@@ -284,11 +284,11 @@ func TestTagsOfAccountsAreNotOfEntries(t *testing.T) {
 		}
 		return fmt.Sprint(b.Transactions)
 	}
-	if plain, tagged := text(""), text(`,["type","A"],["who","bank"],["ty",""]`); plain != tagged || strings.Contains(plain, "type") {
+	if plain, tagged := text(""), text(`,["type","A"],["who","bank"],["ty",""]`); plain != tagged || strings.Contains(plain, "{type") {
 		t.Errorf("%s\n%s", plain, tagged)
 	}
-	own := ownTags([][2]string{{"who", "me"}, {"empty", ""}, {"colon", "yes"}, {"who", "bank"}}, "note with a colon: yes\nwho:  me , empty:")
-	if fmt.Sprint(own) != "[[who me] [empty ] [colon yes]]" {
-		t.Error(own)
+	own, rest := written([][2]string{{"who", "me"}, {"empty", ""}, {"colon", "yes"}, {"who", "bank"}}, "note with a colon: yes\nwho:  me , empty:")
+	if fmt.Sprint(own, rest) != "[{who me} {empty } {colon yes}] [{comment note with a}]" {
+		t.Error(own, rest)
 	}
 }

@@ -58,6 +58,8 @@ type beancountBook struct {
 			Units, Weight *beancountAmount
 			Meta          pairs
 			Inferred      bool
+			Flag, Price   string
+			Lot           [2]string // date and label
 		}
 	}
 	LeftOut map[string]int `json:"left_out"`
@@ -107,6 +109,13 @@ func parseBeancount(text []byte) (Book, error) {
 		}
 		for _, p := range t.Postings {
 			posting := Posting{Line: p.Line, Account: p.Account, Metadata: p.Meta.all()}
+			for _, pair := range [][2]string{
+				{"flag", p.Flag}, {"lot-date", p.Lot[0]}, {"lot-label", p.Lot[1]}, {"price", p.Price},
+			} {
+				if pair[1] != "" {
+					posting.Metadata = append(posting.Metadata, Pair{pair[0], pair[1]})
+				}
+			}
 			if p.Units == nil {
 				posting.Wrong = "the posting has no amount"
 			} else {

@@ -19,6 +19,7 @@ type Book struct {
 	Declared     []string      // names of declared accounts, used or not
 	// Accounts and Assets have the ids that the book itself defines, by name (see TagAccount).
 	Accounts, Assets map[string]string
+	lost             map[string]*noted // what is left out, by kind
 	// Notes say which parts of the book are not imported, for people.
 	Notes []string
 	// Problems are errors that the program reports. A book with problems is not imported.
@@ -32,6 +33,20 @@ type Transaction struct {
 	Description string
 	Metadata    []Pair
 	Postings    []Posting
+}
+
+// lose counts parts of the book that are left out, if this is one.
+func (b *Book) lose(at Position, kind string, isLost bool) {
+	if !isLost {
+		return
+	}
+	if b.lost == nil {
+		b.lost = make(map[string]*noted)
+	}
+	if b.lost[kind] == nil {
+		b.lost[kind] = &noted{first: at}
+	}
+	b.lost[kind].times++
 }
 
 // code adds the code of an entry to its metadata. In an export of a ledger, which has TagAt, the code is the id.

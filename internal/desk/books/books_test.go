@@ -182,8 +182,8 @@ func TestOtherProgramOfTheSameName(t *testing.T) {
 	}
 	ours, theirs := t.TempDir(), t.TempDir()
 	mine, other := filepath.Join(ours, "ledger"), filepath.Join(theirs, "ledger")
-	row := `case "$*" in *balance) echo '"a","1 EUR"';; *) echo 'first,"b.ledger",1,2,"2024-01-01","2024-01-01","","Lunch","","",` +
-		`false,"a",false,"a",false,1,"EUR",1,"EUR","1 EUR"';; esac` + "\n"
+	row := `case "$*" in *balance) echo '"a","1 EUR"';; *) echo 'first,"b.ledger",1,2,"2024-01-01","2024-01-01","","Lunch",` +
+		`"","",false,false,false,false,"","","","","",false,false,"a",false,"a",false,1,"EUR",1,"EUR","1 EUR"';; esac` + "\n"
 	if err := os.WriteFile(other, []byte("#!/bin/sh\n"+row), 0o700); err != nil {
 		t.Fatal(err)
 	}

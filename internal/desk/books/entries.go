@@ -105,17 +105,41 @@ func (m *mapping) annotate(t Transaction, r *request) {
 	r.Metadata = make(map[string]string)
 	for _, p := range pairs {
 		key, value := strings.ToValidUTF8(p.Key, "?"), strings.ToValidUTF8(p.Value, "?")
+		kind := kindOf(key)
+		if whole := value; kind == "comments" {
+			if value = cut(value, events.MetadataValueChars); value != whole {
+				m.note(fmt.Sprintf("comments are cut to %d characters", events.MetadataValueChars))
+			}
+		}
 		_, isDouble := r.Metadata[key]
 		switch {
 		case key == TagID || key == TagAt:
 		case key == "" || isDouble || len([]rune(key)) > events.MetadataKeyChars ||
 			len([]rune(value)) > events.MetadataValueChars || len(r.Metadata) == events.MetadataPairs ||
 			size+len(key)+len(value) > events.MetadataBytes:
-			m.note("tags and metadata beyond the limits of a transaction's metadata are left out")
+			m.note(kind + " beyond the limits of a transaction's metadata are left out")
 		default:
 			r.Metadata[key], size = value, size+len(key)+len(value)
 		}
 	}
+}
+
+// kindOf returns what a key of metadata stands for, for people.
+func kindOf(key string) string {
+	if number, of, ok := strings.Cut(key, "."); ok && strings.Trim(number, "0123456789") == "" {
+		key = of
+	}
+	switch key {
+	case "comment":
+		return "comments"
+	case "status", "flag":
+		return "marks"
+	case "lot-date", "lot-label", "price":
+		return "lots and prices"
+	case "date2":
+		return "second dates"
+	}
+	return "tags and metadata"
 }
 
 // legs converts the postings, and balances each asset with a posting to Conversion.

@@ -10,8 +10,8 @@ import (
 	"ledger.example/events"
 )
 
-// ReadIDs reads the file of --ids, "" for none: lines of CSV with the name of an account or commodity in a book, and its
-// id.
+// ReadIDs reads the file of --ids, "" for none: lines of CSV with a name of an account or commodity in a book, and the
+// id for it.
 func ReadIDs(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil

@@ -89,6 +89,7 @@ type hledgerTransaction struct {
 	Status      string      `json:"tstatus"`
 	Tags        [][2]string `json:"ttags"`
 	Comment     string      `json:"tcomment"`
+	Preceding   string      `json:"tprecedingcomment"`
 	Sources     []struct {
 		Name string `json:"sourceName"`
 		Line int    `json:"sourceLine"`
@@ -97,6 +98,8 @@ type hledgerTransaction struct {
 		Account string          `json:"paccount"`
 		Amounts []hledgerAmount `json:"pamount"`
 		Date    string          `json:"pdate"`
+		Date2   string          `json:"pdate2"`
+		Status  string          `json:"pstatus"`
 		Type    string          `json:"ptype"`
 		Real    string          `json:"preal"` // the name of Type since 1.99.1
 		Tags    [][2]string     `json:"ptags"` // with those of the account, also of its parents
@@ -110,8 +113,9 @@ type hledgerAmount struct {
 		Mantissa json.Number `json:"decimalMantissa"`
 		Places   int         `json:"decimalPlaces"`
 	} `json:"aquantity"`
-	Price *hledgerPrice `json:"aprice"`
-	Cost  *hledgerPrice `json:"acost"` // in newer versions
+	Price *hledgerPrice   `json:"aprice"`
+	Cost  *hledgerPrice   `json:"acost"`      // in newer versions
+	Basis json.RawMessage `json:"acostbasis"` // of a lot, in newer versions
 }
 
 type hledgerPrice struct {
@@ -160,26 +164,31 @@ func parseHledger(text []byte) (Book, error) {
 		if len(t.Sources) > 0 {
 			to.Position = Position{t.Sources[0].Name, t.Sources[0].Line}
 		}
-		to.Metadata = tags(t.Tags)
+		own, comment := written(t.Tags, t.Comment)
+		to.Metadata = own
 		to.code(t.Code)
-		if t.Date2 != "" {
+		if t.Date2 != "" && valueOf(own, "date2") == "" {
 			to.Metadata = append(to.Metadata, Pair{"date2", t.Date2})
 		}
-		if t.Status == "Pending" {
-			to.Metadata = append(to.Metadata, Pair{"status", "pending"})
-		}
-		if len(t.Tags) == 0 && strings.TrimSpace(t.Comment) != "" {
-			to.Metadata = append(to.Metadata, Pair{"comment", strings.TrimSpace(t.Comment)})
-		}
+		to.Metadata = append(append(to.Metadata, mark(t.Status)...), comment...)
+		b.lose(to.Position, "comments before entries", strings.TrimSpace(t.Preceding) != "")
 		for n, p := range t.Postings { // their lines are unknown
 			kind := cmp.Or(p.Type, p.Real)
 			if !postingKinds[kind] {
 				return Book{}, fmt.Errorf("the output of hledger has a posting of unknown kind %q: whether it is "+
 					"virtual is not known. Read the book with %s", kind, hledgerVersions)
 			}
+			own, comment := written(p.Tags, p.Comment)
+			if p.Status != t.Status {
+				own = append(own, mark(p.Status)...)
+			}
+			if p.Date2 != "" && valueOf(own, "date2") == "" {
+				own = append(own, Pair{"date2", p.Date2})
+			}
 			for _, a := range p.Amounts {
+				b.lose(to.Position, "cost bases of lots", len(a.Basis) > 0 && string(a.Basis) != "null")
 				posting := Posting{number: n, Account: p.Account, Virtual: kind == "VirtualPosting",
-					Metadata: tags(ownTags(p.Tags, p.Comment))}
+					Metadata: append(slices.Clip(own), comment...)}
 				var err error
 				if posting.Quantity, err = a.amount(); err == nil {
 					posting.Weight, err = a.weight(posting.Quantity.Number)
@@ -204,17 +213,58 @@ func dated(account, date string) string {
 		account, date)
 }
 
-// ownTags returns the tags that stand in the comment of a posting. The others are of its account: a tag that is added
-// to an account would change all of its entries.
-func ownTags(all [][2]string, comment string) (own [][2]string) {
-	for _, tag := range all {
-		name, value := regexp.QuoteMeta(tag[0]), regexp.QuoteMeta(tag[1])
-		of := regexp.MustCompile(`(?m)(^|[\s,])` + name + `:\s*` + value + `\s*(,|$)`)
-		if of.MatchString(comment) {
-			own = append(own, tag)
-		}
+// mark returns the mark of an entry or a posting as metadata.
+func mark(status string) []Pair {
+	if status == "" || status == "Unmarked" {
+		return nil
 	}
-	return own
+	return []Pair{{"status", strings.ToLower(status)}}
 }
 
-func tags(all [][2]string) []Pair { return pairs(all).all() }
+// written returns the tags that stand in a comment, and the rest of it. Other tags of a posting are of its account: a
+// tag that is added to an account would change all of its entries.
+func written(all [][2]string, comment string) (own, rest []Pair) {
+	for _, tag := range all {
+		if from, to := findTag(comment, tag[0], tag[1]); from >= 0 {
+			own = append(own, Pair{tag[0], tag[1]})
+			comment = comment[:from] + comment[to:]
+		}
+	}
+	var lines []string
+	for line := range strings.Lines(bracketDates.ReplaceAllString(comment, "")) {
+		if line = strings.Trim(line, " \t\n,"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return own, nil
+	}
+	return own, []Pair{{"comment", strings.Join(lines, "\n")}}
+}
+
+// findTag returns where a tag stands in a comment, with the comma after it; -1 if nowhere.
+func findTag(comment, name, value string) (from, to int) {
+	for from = 0; ; from++ {
+		at := strings.Index(comment[from:], name+":")
+		if at < 0 {
+			return -1, 0
+		}
+		from += at
+		to = from + len(name) + 1
+		to += spaces(comment[to:])
+		isWord := from == 0 || strings.ContainsRune(" \t\n,", rune(comment[from-1]))
+		if !isWord || !strings.HasPrefix(comment[to:], value) {
+			continue
+		}
+		to += len(value)
+		switch to += spaces(comment[to:]); {
+		case to == len(comment) || comment[to] == '\n':
+			return from, to
+		case comment[to] == ',':
+			return from, to + 1 + spaces(comment[to+1:])
+		}
+	}
+}
+
+// spaces returns the number of spaces at the beginning of a text.
+func spaces(text string) int { return len(text) - len(strings.TrimLeft(text, " \t")) }

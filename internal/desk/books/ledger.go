@@ -18,7 +18,10 @@ var ledgerFields = []string{
 	"quoted_rfc(filename)", "xact.beg_line", "beg_line",
 	`quoted_rfc(format_date(xact.date, "%Y-%m-%d"))`, `quoted_rfc(format_date(date, "%Y-%m-%d"))`,
 	"quoted_rfc(code)", "quoted_rfc(payee)", "quoted_rfc(xact.note)", "quoted_rfc(note)",
-	"pending", "quoted_rfc(account)", "virtual", "quoted_rfc(display_account)", "calculated",
+	"xact.cleared", "xact.pending", "cleared", "pending",
+	`quoted_rfc(xact.aux_date)`, "quoted_rfc(aux_date)",
+	"quoted_rfc(lot_price(amount))", "quoted_rfc(lot_date(amount))", "quoted_rfc(lot_tag(amount))",
+	"has_cost", "cost_calculated", "quoted_rfc(account)", "virtual", "quoted_rfc(display_account)", "calculated",
 	"quantity(amount)", "quoted_rfc(commodity(amount))", "quantity(cost)", "quoted_rfc(commodity(cost))",
 	"quoted_rfc(amount)",
 }
@@ -69,61 +72,118 @@ func parseLedger(text []byte) (Book, error) {
 	b := Book{}
 	own := "" // date of the row before
 	for _, row := range rows {
-		t, p, err := parseLedgerRow(row[1:])
+		r := ledgerRow{}
+		for i, field := range r.all() {
+			*field = row[1+i]
+		}
+		t, err := r.entry()
 		if err != nil {
 			return Book{}, err
 		}
 		last := len(b.Transactions) - 1
-		// A file may be included twice, so a position is not enough to tell entries apart.
-		sameEntry := last >= 0 && b.Transactions[last].Position == t.Position && (row[0] == laterRow || own != row[5])
-		if own = row[5]; !sameEntry {
+		// A file may be included twice, and postings that the program adds have none, so positions do not tell entries
+		// apart.
+		sameEntry := last >= 0 && (row[0] == laterRow || own != r.date && b.Transactions[last].Position == t.Position)
+		if own = r.date; !sameEntry {
 			b.Transactions = append(b.Transactions, t)
 			last++
 		}
 		entry := &b.Transactions[last]
-		entry.Postings = append(entry.Postings, p)
+		entry.Postings = append(entry.Postings, r.posting())
+		b.lose(t.Position, "prices beside the price of a lot", r.isPricedBesideLot())
 	}
 	return b, nil
 }
 
-// parseLedgerRow parses one row of ledgerFields: the entry without its postings, and the posting.
-func parseLedgerRow(row []string) (t Transaction, p Posting, err error) {
-	file, first, line, date, own := row[0], row[1], row[2], row[3], row[4]
-	code, payee, entryNote, note, pending := row[5], row[6], row[7], row[8], row[9]
-	account, isVirtual, shownAccount := row[10], row[11] == "true", row[12]
-	inferred, quantity, commodity, cost, costCommodity, shown := row[13], row[14], row[15], row[16], row[17], row[18]
+// ledgerRow has the values of ledgerFields.
+type ledgerRow struct {
+	file, entryLine, line, entryDate, date, code, payee, entryNote, note          string
+	entryCleared, entryPending, cleared, pending, entryAux, aux                   string
+	lotPrice, lotDate, lotLabel, hasCost, isCostCalculated                        string
+	account, isVirtual, shownAccount, isInferred, quantity, commodity, cost, unit string
+	shown                                                                         string
+}
 
-	t = Transaction{Position: Position{File: file}, Date: date, Description: payee, Metadata: notePairs(entryNote)}
-	t.Line, err = strconv.Atoi(first)
-	if err != nil {
-		return t, p, fmt.Errorf("the output of ledger cannot be parsed: %w", err)
+func (r *ledgerRow) all() []*string {
+	return []*string{
+		&r.file, &r.entryLine, &r.line, &r.entryDate, &r.date, &r.code, &r.payee, &r.entryNote, &r.note,
+		&r.entryCleared, &r.entryPending, &r.cleared, &r.pending, &r.entryAux, &r.aux,
+		&r.lotPrice, &r.lotDate, &r.lotLabel, &r.hasCost, &r.isCostCalculated,
+		&r.account, &r.isVirtual, &r.shownAccount, &r.isInferred, &r.quantity, &r.commodity, &r.cost, &r.unit,
+		&r.shown,
 	}
-	t.code(code)
-	if pending == "true" {
-		t.Metadata = append(t.Metadata, Pair{"status", "pending"})
-	}
+}
 
-	p = Posting{Account: account, Virtual: isVirtual && shownAccount == "("+account+")", Inferred: inferred == "true",
-		Metadata: notePairs(strings.TrimSuffix(note, entryNote))}
-	p.Line, _ = strconv.Atoi(line)
-	units, err := ParseNumber(quantity)
-	shown, _, _ = strings.Cut(strings.ReplaceAll(shown, commodity, ""), "{")
+// entry returns the entry of a row, without its postings.
+func (r *ledgerRow) entry() (t Transaction, err error) {
+	t = Transaction{Position: Position{File: r.file}, Date: r.entryDate, Description: r.payee,
+		Metadata: notePairs(r.entryNote)}
+	if t.Line, err = strconv.Atoi(r.entryLine); err != nil {
+		return t, fmt.Errorf("the output of ledger cannot be parsed: %w", err)
+	}
+	t.code(r.code)
+	if r.entryAux != "" {
+		t.Metadata = append(t.Metadata, Pair{"date2", isoDate(r.entryAux)})
+	}
+	t.Metadata = append(t.Metadata, ledgerMark(r.entryCleared, r.entryPending)...)
+	return t, nil
+}
+
+// posting returns the posting of a row.
+func (r *ledgerRow) posting() (p Posting) {
+	p = Posting{Account: r.account, Inferred: r.isInferred == "true",
+		Virtual:  r.isVirtual == "true" && r.shownAccount == "("+r.account+")",
+		Metadata: notePairs(strings.TrimSuffix(r.note, r.entryNote))}
+	p.Line, _ = strconv.Atoi(r.line)
+	if r.cleared != r.entryCleared || r.pending != r.entryPending {
+		p.Metadata = append(p.Metadata, ledgerMark(r.cleared, r.pending)...)
+	}
+	if r.aux != r.entryAux {
+		p.Metadata = append(p.Metadata, Pair{"date2", isoDate(r.aux)})
+	}
+	if lot := isoDate(r.lotDate); lot != "" && lot != r.entryDate { // a new lot has the date of its entry
+		p.Metadata = append(p.Metadata, Pair{"lot-date", lot})
+	}
+	if r.lotLabel != "" {
+		p.Metadata = append(p.Metadata, Pair{"lot-label", r.lotLabel})
+	}
+	units, err := ParseNumber(r.quantity)
+	shown, _, _ := strings.Cut(strings.ReplaceAll(r.shown, r.commodity, ""), "{")
 	if match := shownPlaces.FindStringSubmatch(shown); match != nil {
 		units = units.withPlaces(len(match[1]))
 	}
-	p.Quantity = Amount{units, unquoted(commodity)}
-	if err == nil && cost != "" && commodity != costCommodity {
-		units, err = ParseNumber(cost)
-		p.Weight = &Amount{units, unquoted(costCommodity)}
+	p.Quantity = Amount{units, unquoted(r.commodity)}
+	if err == nil && r.cost != "" && r.commodity != r.unit {
+		units, err = ParseNumber(r.cost)
+		p.Weight = &Amount{units, unquoted(r.unit)}
 	}
 	switch {
 	case err != nil:
 		p.Wrong = err.Error()
-	case own != date:
-		p.Wrong = dated(p.Account, own)
+	case r.date != r.entryDate:
+		p.Wrong = dated(p.Account, r.date)
 	}
-	return t, p, nil
+	return p
 }
+
+// isPricedBesideLot reports whether the posting sells from a lot at a price of its own, which ledger does not tell.
+func (r *ledgerRow) isPricedBesideLot() bool {
+	return r.hasCost == "true" && r.isCostCalculated == "false" && r.lotPrice != "" &&
+		strings.HasPrefix(r.quantity, "-") && isoDate(r.lotDate) != r.entryDate
+}
+
+func ledgerMark(cleared, pending string) []Pair {
+	switch {
+	case cleared == "true":
+		return mark("cleared")
+	case pending == "true":
+		return mark("pending")
+	}
+	return nil
+}
+
+// isoDate returns a date in ledger's default format as YYYY-MM-DD.
+func isoDate(date string) string { return strings.ReplaceAll(date, "/", "-") }
 
 // unquoted removes the quotes that ledger writes around some commodities.
 func unquoted(commodity string) string { return strings.Trim(commodity, `"`) }
@@ -131,6 +191,9 @@ func unquoted(commodity string) string { return strings.Trim(commodity, `"`) }
 var (
 	// shownPlaces matches the decimals of a formatted amount. The field quantity has no trailing zeros.
 	shownPlaces = regexp.MustCompile(`\.([0-9]+)(?:[^0-9.,]|$)`)
+
+	// bracketDates matches dates in a comment, which are read as dates.
+	bracketDates = regexp.MustCompile(`\[=?[0-9]+[-/.][0-9/.=-]*\]`)
 
 	valueTag = regexp.MustCompile(`^\s*([^\s:]+):\s+(.*\S)\s*$`)
 	plainTag = regexp.MustCompile(`^\s*:(\S+):\s*$`)
@@ -140,7 +203,7 @@ var (
 // comment.
 func notePairs(note string) (all []Pair) {
 	var words, comment []string
-	for line := range strings.Lines(note) {
+	for line := range strings.Lines(bracketDates.ReplaceAllString(note, "")) {
 		if match := valueTag.FindStringSubmatch(line); match != nil {
 			all = append(all, Pair{match[1], match[2]})
 		} else if match := plainTag.FindStringSubmatch(line); match != nil {

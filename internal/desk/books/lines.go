@@ -76,6 +76,9 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	for _, r := range m.together(transactions) {
 		m.line(r.at, client.KindTransaction, r.TransactionRequest)
 	}
+	for _, kind := range slices.Sorted(maps.Keys(b.lost)) {
+		m.out.Notes = append(m.out.Notes, b.lost[kind].String(kind+" are left out"))
+	}
 	for _, text := range slices.Sorted(maps.Keys(m.notes)) {
 		m.out.Notes = append(m.out.Notes, m.notes[text].String(text))
 	}

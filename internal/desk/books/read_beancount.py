@@ -42,6 +42,16 @@ def weight(posting):
     return {"number": number(units.number * of.number), "commodity": of.currency}
 
 
+def beside(posting):
+    """The price beside a cost. A price without a cost is the weight."""
+    return text(posting.price) if posting.cost is not None else ""
+
+
+def lot(posting):
+    cost = posting.cost
+    return ["", ""] if cost is None else [text(getattr(cost, "date", None)), text(getattr(cost, "label", None))]
+
+
 def place(posting):
     """Sort key for the order in the file. Booking sorts postings by currency. Postings without a line come last."""
     return (posting.meta or {}).get("lineno") or sys.maxsize
@@ -66,6 +76,7 @@ for entry in entries:
             "postings": [{
                 "account": p.account, "units": amount(p.units), "weight": weight(p),
                 "line": (p.meta or {}).get("lineno", 0), "meta": meta(p.meta),
+                "flag": p.flag or "", "price": beside(p), "lot": lot(p),
                 "inferred": bool((p.meta or {}).get("__automatic__")),
             } for p in sorted(entry.postings, key=place)],
         })
