@@ -94,6 +94,9 @@ type ShownAnnotation struct {
 	Metadata    map[string]string `json:"metadata,omitzero" is:"Metadata"`
 }
 
+// Annotation returns what was said, for a request that says the same.
+func (a ShownAnnotation) Annotation() Annotation { return Annotation(a) }
+
 // ReversalsShown is the maximum number of reversals that a transaction names.
 const ReversalsShown = 10
 

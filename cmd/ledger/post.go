@@ -93,7 +93,7 @@ func (env *environment) postCommand() *cobra.Command {
 			return nil, usageErrorf("give either a FILE, or each posting as --debit or --credit")
 		}
 		if len(args) == 1 {
-			for _, name := range []string{"id", flagDescription, "metadata", "hold", "expires", "effective-at"} {
+			for _, name := range append(annotationFlags(), "id", "hold", "expires", "effective-at") {
 				if f.Changed(name) {
 					return nil, usageErrorf("--%s cannot be used with FILE, which has this field", name)
 				}

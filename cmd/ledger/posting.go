@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -29,7 +30,12 @@ type postFlags struct {
 // flags adds the flags except those of a hold. The first "=" of --metadata separates key and value.
 func (p *postFlags) flags(env *environment, f *pflag.FlagSet) {
 	idFlag(f, &p.id, "id", "id of the transaction; a repeated id is not posted twice (default: a new KSUID)")
-	f.StringVar(&p.Description, flagDescription, "", "description of the transaction")
+	v := reflect.ValueOf(&p.Annotation).Elem()
+	for i, of := range client.FieldsOf(v.Type()) {
+		if text, ok := v.FieldByIndex(of.Index).Addr().Interface().(*string); ok {
+			f.StringVar(text, annotationFlags()[i], "", strings.ReplaceAll(of.JSON, "_", " ")+" of the transaction")
+		}
+	}
 	env.timeFlag(f, &p.effective, "effective-at", beginOf,
 		"time at which it takes effect, at least 15 seconds ago (default: now)")
 	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
@@ -46,6 +52,14 @@ func (p *postFlags) flags(env *environment, f *pflag.FlagSet) {
 		p.Metadata[key] = value
 		return nil
 	})
+}
+
+// annotationFlags returns the names of the flags for the fields of an annotation.
+func annotationFlags() (names []string) {
+	for _, of := range client.FieldsOf(reflect.TypeFor[client.Annotation]()) {
+		names = append(names, strings.ReplaceAll(of.JSON, "_", "-"))
+	}
+	return names
 }
 
 func (p *postFlags) holdFlags(env *environment, f *pflag.FlagSet) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -42,11 +43,17 @@ func (env *environment) printTransaction(ctx context.Context, t client.Transacti
 		head := env.newList()
 		head.row("Transaction", t.ID)
 		head.row("Kind", t.Kind)
-		for _, f := range [][2]string{
+		rows := [][2]string{
 			{"Status", t.Status}, {"Posted at", t.PostedAt}, {"Recorded at", recorded}, {"Expires at", t.ExpiresAt},
-			{"Ended at", t.EndedAt}, {"Ended by", t.EndedBy}, {"Reverses", t.Reverses}, {"Description", t.Description},
-			{"Why it ended", t.EndDescription},
-		} {
+			{"Ended at", t.EndedAt}, {"Ended by", t.EndedBy}, {"Reverses", t.Reverses},
+		}
+		said := reflect.ValueOf(t.ShownAnnotation)
+		for _, f := range client.FieldsOf(said.Type()) {
+			if text, ok := said.FieldByIndex(f.Index).Interface().(string); ok {
+				rows = append(rows, [2]string{f.Label(), text})
+			}
+		}
+		for _, f := range append(rows, [2]string{"Why it ended", t.EndDescription}) {
 			if f[1] != "" {
 				head.row(f[0], f[1])
 			}

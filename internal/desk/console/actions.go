@@ -116,7 +116,22 @@ func settable[T any](_ client.Op[T, T], special ...field) []field {
 	return fields
 }
 
-// texts returns the texts of a resource that requests set: each with its label unless it is a name or a description.
+// annotated returns the fields of a form that posts: some, then the rest of an annotation, and the own id.
+func annotated(fields ...field) []field {
+	for _, f := range client.FieldsOf(reflect.TypeFor[client.Annotation]()) {
+		switch f.JSON {
+		case descriptionField.Name:
+		case metadataField.Name:
+			fields = append(fields, metadataField)
+		default:
+			fields = append(fields, field{Name: f.JSON, Label: f.Label(), Optional: true, isExtra: true})
+		}
+	}
+	return append(fields, ownIDField)
+}
+
+// texts returns the texts of a resource or an annotation that requests set: each with its label unless it is a name or a
+// description.
 func texts(resource any) (all []field) {
 	v := reflect.ValueOf(resource)
 	for _, f := range client.FieldsOf(v.Type()) {
@@ -137,28 +152,26 @@ func texts(resource any) (all []field) {
 var actions = map[string]action{
 	"transfer": {
 		Title: "Transfer", Verb: "Post", HasID: true, command: client.KindTransfer,
-		Fields: []field{fromField, toField, assetField, quantityField, descriptionField, dayField, metadataField,
-			ownIDField},
+		Fields: annotated(fromField, toField, assetField, quantityField, descriptionField, dayField),
 	},
 	"legs": {
 		Title: "Several legs", Verb: "Post", HasID: true, HasLegs: true, command: client.KindTransaction,
-		Fields: []field{descriptionField, holdField, dayField, metadataField, ownIDField},
+		Fields: annotated(descriptionField, holdField, dayField),
 		Note: "Debits are negative. The quantities of each asset sum to zero, and so do the costs. " +
 			"Empty rows are ignored.",
 	},
 	"trade": {
 		Title: "Trade", Verb: "Post", HasID: true, command: client.KindTrade,
-		Fields: []field{assetField, {Name: "buyer", Label: "Buyer", List: "accounts"},
-			{Name: "seller", Label: "Seller", List: "accounts"}, quantityField,
-			{Name: "cost", Label: "Cost", Kind: "amount", Hint: "in the asset's currency; 0 for a gift"},
-			{Name: "settle", Label: "Also move the cash", Kind: "check", Optional: true, checked: true},
-			descriptionField, holdField, dayField, metadataField, ownIDField},
+		Fields: annotated(assetField, field{Name: "buyer", Label: "Buyer", List: "accounts"},
+			field{Name: "seller", Label: "Seller", List: "accounts"}, quantityField,
+			field{Name: "cost", Label: "Cost", Kind: "amount", Hint: "in the asset's currency; 0 for a gift"},
+			field{Name: "settle", Label: "Also move the cash", Kind: "check", Optional: true, checked: true},
+			descriptionField, holdField, dayField),
 	},
 	"hold": {
 		Title: "Place a hold", Verb: "Hold", HasID: true, command: client.KindTransfer,
-		Fields: []field{fromField, toField, assetField, quantityField, descriptionField, termField, metadataField,
-			ownIDField},
-		Note: "The amount is reserved until the hold is captured, is released or expires.",
+		Fields: annotated(fromField, toField, assetField, quantityField, descriptionField, termField),
+		Note:   "The amount is reserved until the hold is captured, is released or expires.",
 	},
 	"capture": {
 		Title: "Capture a hold", Verb: "Capture", Partial: true,
@@ -174,7 +187,7 @@ var actions = map[string]action{
 	"reverse": {
 		Title: "Reverse a transaction", Verb: "Reverse", HasID: true, Partial: true,
 		about:  about(func(id string) client.Reversal { return client.Reversal{Transaction: id} }),
-		Fields: []field{postedField, partField, partCostField, descriptionField, dayField, metadataField, ownIDField},
+		Fields: annotated(postedField, partField, partCostField, descriptionField, dayField),
 	},
 	"account": {
 		Title: "Open an account", Verb: "Open", command: client.KindAccount,

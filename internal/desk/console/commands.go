@@ -60,12 +60,12 @@ func (v *visit) requestsFor(t client.Transaction) (all []client.Request, err err
 		switch t.Kind {
 		case string(events.KindTransfer):
 			all = append(all, client.Transfer{
-				ID: t.ID, Annotation: client.Annotation(t.ShownAnnotation), From: first.Account, To: second.Account,
+				ID: t.ID, Annotation: t.Annotation(), From: first.Account, To: second.Account,
 				Asset: second.Asset, Quantity: second.Quantity, Hold: hold, EffectiveAt: effective,
 			})
 		case string(events.KindTrade):
 			trade := client.Trade{
-				ID: t.ID, Annotation: client.Annotation(t.ShownAnnotation), Buyer: first.Account,
+				ID: t.ID, Annotation: t.Annotation(), Buyer: first.Account,
 				Seller: second.Account, Asset: first.Asset, Quantity: first.Quantity, Cost: first.Cost,
 				Settle: len(t.Postings) > 2, Hold: hold, EffectiveAt: effective,
 			}
@@ -75,7 +75,7 @@ func (v *visit) requestsFor(t client.Transaction) (all []client.Request, err err
 			}
 		default:
 			all = append(all, client.TransactionRequest{
-				ID: t.ID, Annotation: client.Annotation(t.ShownAnnotation), Postings: client.Legs(t.Postings),
+				ID: t.ID, Annotation: t.Annotation(), Postings: client.Legs(t.Postings),
 				Hold: hold, EffectiveAt: effective,
 			})
 		}
@@ -97,7 +97,7 @@ func (v *visit) reversalsFor(t client.Transaction, effective time.Time) ([]clien
 		}
 	}
 	whole := client.Reversal{
-		Transaction: t.Reverses, ID: t.ID, Annotation: client.Annotation(t.ShownAnnotation), EffectiveAt: effective,
+		Transaction: t.Reverses, ID: t.ID, Annotation: t.Annotation(), EffectiveAt: effective,
 	}
 	part := whole
 	part.Part = partOf(of.Value.Kind, taken)

@@ -83,18 +83,18 @@ func requestFor(t client.Transaction, legs []client.Posting, at time.Time, hold 
 	switch first := legs[0]; {
 	case t.Kind == string(client.KindTransfer):
 		return client.KindTransfer, client.Transfer{
-			ID: t.ID, Annotation: client.Annotation(t.ShownAnnotation), From: first.Account, To: legs[1].Account,
+			ID: t.ID, Annotation: t.Annotation(), From: first.Account, To: legs[1].Account,
 			Asset: first.Asset, Quantity: legs[1].Quantity, Hold: hold, EffectiveAt: at,
 		}
 	case t.Kind == string(client.KindTrade) && first.Quantity.Sign() > 0:
 		return client.KindTrade, client.Trade{
-			ID: t.ID, Annotation: client.Annotation(t.ShownAnnotation), Buyer: first.Account, Seller: legs[1].Account,
+			ID: t.ID, Annotation: t.Annotation(), Buyer: first.Account, Seller: legs[1].Account,
 			Asset: first.Asset, Quantity: first.Quantity, Cost: first.Cost, Settle: len(legs) > 2, Hold: hold,
 			EffectiveAt: at,
 		}
 	}
 	return client.KindTransaction, client.TransactionRequest{
-		ID: t.ID, Annotation: client.Annotation(t.ShownAnnotation), Postings: client.Legs(legs), Hold: hold,
+		ID: t.ID, Annotation: t.Annotation(), Postings: client.Legs(legs), Hold: hold,
 		EffectiveAt: at,
 	}
 }
@@ -107,7 +107,7 @@ func (f *linesFormat) transaction(ctx context.Context, t posted) error {
 		}
 		if part, ok := f.part(r.Value, t.legs); ok {
 			return f.line(client.KindReversal, reversal{t.Reverses, client.Reversal{
-				ID: t.ID, Annotation: client.Annotation(t.ShownAnnotation), EffectiveAt: t.at, Part: part,
+				ID: t.ID, Annotation: t.Annotation(), EffectiveAt: t.at, Part: part,
 			}})
 		}
 		f.note("reversals of several postings of one account and asset become plain transactions")
