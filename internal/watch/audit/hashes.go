@@ -193,13 +193,10 @@ func (h header) reversalRequests(taken []leg) []string {
 // checkFingerprint compares the header's fingerprint with those of some possible requests.
 //
 // It is SHA-256 over the kind, the description, the metadata sorted by key, the request, whether it is for a hold, its
-// time of expiry, the reversed transaction, the part of it, and the effective date. A string follows its length in
-// bytes and a colon; a semicolon follows a number.
+// time of expiry, the reversed transaction, the part of it, and the effective date. See also said. A string follows its
+// length in bytes and a colon; a semicolon follows a number.
 func (h header) checkFingerprint(requests []string) []Finding {
-	about := text(h.Kind) + text(h.Description) + count(len(h.Metadata))
-	for _, key := range slices.Sorted(maps.Keys(h.Metadata)) {
-		about += text(key) + text(h.Metadata[key])
-	}
+	first, last := h.said()
 	nothing := text("") + text("")
 	switch {
 	case h.isHold(): // the request has a time of expiry, or none
@@ -208,10 +205,10 @@ func (h header) checkFingerprint(requests []string) []Finding {
 	case h.Kind != reversal:
 		requests = withRest(requests, text("false")+text("")+nothing)
 	}
-	requests = withRest(requests, text(h.effective))
+	requests = withRest(requests, text(h.effective)+last)
 	var all []string
 	for _, request := range requests {
-		hash := sha256.Sum256([]byte(about + request))
+		hash := sha256.Sum256([]byte(text(h.Kind) + first + request))
 		all = append(all, "1:"+base64.RawURLEncoding.EncodeToString(hash[:]))
 	}
 	if slices.Contains(all, h.Fingerprint) {

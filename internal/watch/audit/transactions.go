@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"maps"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,6 +155,17 @@ func (h *header) check(r *reader) {
 	if !r.broken && (h.isHold() || !h.at.After(effective)) {
 		r.fault(WrongValue, "RecordedAt", "a time after that of the legs; a hold has no such attribute")
 	}
+}
+
+// said returns what a caller said of the transaction, as the fingerprint of the request has it: what is at the
+// beginning, and what is at the end. What is at the end is the name and the text of each field that requests had not
+// had from the first, if it is not empty.
+func (h header) said() (first, last string) {
+	first = text(h.Description) + count(len(h.Metadata))
+	for _, key := range slices.Sorted(maps.Keys(h.Metadata)) {
+		first += text(key) + text(h.Metadata[key])
+	}
+	return first, ""
 }
 
 // metadata is a map of strings.
