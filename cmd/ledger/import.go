@@ -54,6 +54,8 @@ func (env *environment) importCommand() *cobra.Command {
 		"ids of their own")
 	f.StringVar(&o.virtual, "virtual", "", "skip: leave out a book's unbalanced virtual postings, also those of "+
 		"timeclock and timedot files (default: refuse them)")
+	f.StringVar(&o.opening, "opening", "", "day of opening entries with the totals of a book before it, such as "+
+		"2015-01-01")
 	env.apiFlags(cmd)
 	return cmd
 }
@@ -64,6 +66,7 @@ type importOptions struct {
 	format, program    string
 	virtual            string         // "" or virtualSkip
 	ids                string         // path of a CSV file, or ""
+	opening            string         // a day, or ""
 	scales             map[string]int // by commodity of a book
 }
 
@@ -188,8 +191,9 @@ func formatOf(name string, o importOptions) (string, error) {
 	}
 	switch {
 	case format == "" || format == formatLines:
-		if len(o.scales) > 0 || o.program != "" || o.virtual != "" || o.ids != "" {
-			return "", usageErrorf("--scale, --program, --ids and --virtual are for books of %s", books.Formats)
+		if len(o.scales) > 0 || cmp.Or(o.program, o.virtual, o.ids, o.opening) != "" {
+			return "", usageErrorf("--scale, --program, --ids, --virtual and --opening are for books of %s",
+				books.Formats)
 		}
 		return formatLines, nil
 	case !books.IsFormat(format):
@@ -198,6 +202,11 @@ func formatOf(name string, o importOptions) (string, error) {
 		return "", usageErrorf("--virtual %s: must be %s", o.virtual, virtualSkip)
 	case name == "-":
 		return "", usageErrorf("a book of %s must be a file, because it may include other files", format)
+	}
+	if o.opening != "" {
+		if err := books.CheckOpening(o.opening, time.Now()); err != nil {
+			return "", usageErrorf("--opening: %v", err)
+		}
 	}
 	for commodity, scale := range o.scales {
 		if scale < 0 || scale > events.ScaleMax {
@@ -243,9 +252,15 @@ func (env *environment) openBook(
 	if err != nil {
 		return in, err
 	}
+	if o.opening != "" {
+		if err := books.Check(ctx, format, o.program, name, book, o.opening); err != nil {
+			return in, err
+		}
+	}
 	ledger := books.Of(api)
 	lines, problems, err := book.Lines(ctx, books.Options{
-		Ledger: ledger, File: name, SkipVirtual: o.virtual == virtualSkip, Scales: o.scales, IDs: ids, Now: time.Now(),
+		Ledger: ledger, File: name, SkipVirtual: o.virtual == virtualSkip, Opening: o.opening, Scales: o.scales,
+		IDs: ids, Now: time.Now(),
 	})
 	if err != nil {
 		return in, err

@@ -107,7 +107,7 @@ func TestImportOfAnEntryInParts(t *testing.T) {
 		fresh, had, gone int
 		says             string
 	}{
-		{"49 accounts", book(49, "1.00"), 1 + 51 + 2, 0, 0, "opening.journal:1: the entry has 50 postings"},
+		{"49 accounts", book(49, "1.00"), 1 + 51 + 2, 0, 0, "opening.journal:1: the entry \"opening\" has 50 postings"},
 		{"the same", book(49, "1.00"), 0, 2, 0, "as one atomic batch"},
 		{"edited", book(49, "1.50"), 2, 0, 2, `"2024-01-01.`},
 		{"too many for one batch", book(three, "2.00"), three - 49 + 3, 0, 4, "which is not zero until all are posted"},
@@ -119,6 +119,37 @@ func TestImportOfAnEntryInParts(t *testing.T) {
 		if (code == exitDone) != (got["gone"] == 0) || got["new"] != c.fresh || got["replayed"] != c.had ||
 			got["failed"] != 0 || !strings.Contains(problems, c.says) || isAtomic != (c.fresh > 0 && !strings.Contains(c.what, "too many")) {
 			t.Errorf("%s: exit %d, %v, atomic: %t, %s", c.what, code, got, isAtomic, problems)
+		}
+	}
+}
+
+// Opening entries are posted once, with the day of the first import.
+func TestImportWithOpeningEntries(t *testing.T) {
+	server := httptest.NewServer(system.New(t, system.Pumped).Service.API())
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "old.journal")
+	book := func(old string) string {
+		return "2010-01-01 start\n    a:bank  " + old + " EUR\n    equity\n\n2015-01-01 shop\n    x:food  1.00 EUR\n    a:bank\n"
+	}
+	for _, c := range []struct {
+		old, day   string
+		end, fresh int
+		says       string
+	}{
+		{"5.00", "", exitFailed, 0, "--opening DATE"},
+		{"5.00", "2014-05-13", exitUsage, 0, "must be a day from 2014-05-14"},
+		{"5.00", "2015-01-01", exitDone, 1 + 3 + 2, ""},
+		{"5.00", "2015-01-01", exitDone, 0, ""},
+		{"5.00", "2016-01-01", exitFailed, 0, "import the book with --opening 2015-01-01"},
+		{"6.00", "2015-01-01", exitFailed, 0, `have 5.00 EUR on the account "a:bank"`},
+	} {
+		var flags []string
+		if c.day != "" {
+			flags = []string{"--opening", c.day}
+		}
+		code, got, problems := importBook(t, server.URL, file, book(c.old), flags...)
+		if code != c.end || got["new"] != c.fresh || !strings.Contains(problems, c.says) {
+			t.Errorf("%s, %s: exit %d, %v, %s", c.old, c.day, code, got, problems)
 		}
 	}
 }

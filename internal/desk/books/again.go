@@ -250,6 +250,7 @@ func (m *mapping) compare(ctx context.Context, all []*request) (send []*request,
 	if err != nil {
 		return nil, err
 	}
+	m.checkUnopened(p)
 	for _, r := range all {
 		if t, ok := p.tagged[r.ID]; ok {
 			r.found = found(t, *r)

@@ -58,16 +58,20 @@ func (l *lagging) send(t *testing.T, lines Lines) (posted, known int) {
 			known++
 			continue
 		}
-		made := client.Transaction{ID: r.ID, PostedAt: events.FormatTime(r.EffectiveAt), Status: client.StatusPosted,
-			ShownAnnotation: client.ShownAnnotation{Description: r.Description, Metadata: r.Metadata}}
-		for _, leg := range r.Postings {
-			made.Postings = append(made.Postings, client.Posting{PostedLegOf: client.PostedLeg{
-				Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}})
-		}
-		l.transactions = append(l.transactions, made)
+		l.post(r)
 		posted++
 	}
 	return posted, known
+}
+
+func (l *lagging) post(r client.TransactionRequest) {
+	made := client.Transaction{ID: r.ID, PostedAt: events.FormatTime(r.EffectiveAt), Status: client.StatusPosted,
+		ShownAnnotation: client.ShownAnnotation{Description: r.Description, Metadata: r.Metadata}}
+	for _, leg := range r.Postings {
+		made.Postings = append(made.Postings, client.Posting{PostedLegOf: client.PostedLeg{
+			Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}})
+	}
+	l.transactions = append(l.transactions, made)
 }
 
 // reverse reverses a transaction completely.

@@ -162,17 +162,19 @@ func listed(key string, values []string) []Pair {
 var formats = map[string]struct {
 	program, install string
 	read             func(ctx context.Context, program, file string) (Book, error)
+	check            func(ctx context.Context, program, file string, older Book, day string) error // see Check
 }{
 	"hledger": {
 		"hledger", "apt-get install hledger on Debian, brew install hledger on macOS, else hledger.org/install",
-		readHledger,
+		readHledger, checkHledger,
 	},
 	"ledger": {
 		"ledger", "apt-get install ledger on Debian, brew install ledger on macOS, else ledger-cli.org/download. " +
-			"It is another program than this one", readLedger,
+			"It is another program than this one", readLedger, checkLedger,
 	},
 	"beancount": {
 		"bean-check", "pip install beancount, or pipx install beancount (2.3 or newer)", readBeancount,
+		checkBeancount,
 	},
 }
 
@@ -185,26 +187,34 @@ func IsFormat(format string) bool { return formats[format].read != nil }
 // Read reads a book with the program of its format: the given one, or the first in PATH if it is "". Errors:
 // *MissingError, and the error output of the program.
 func Read(ctx context.Context, format, program, file string) (Book, error) {
-	f, ok := formats[format]
-	if !ok {
-		return Book{}, fmt.Errorf("unknown format %q: must be one of %s", format, Formats)
-	}
 	if _, err := os.Stat(file); err != nil {
 		return Book{}, err
 	}
-	switch path, err := exec.LookPath(program); {
-	case program == "":
-		program = find(f.program)
-	case err != nil:
+	program, err := programOf(format, program)
+	if err != nil {
 		return Book{}, err
-	case isOurs(path):
-		return Book{}, fmt.Errorf("%s is this program, and not the %s that reads the book", path, f.program)
 	}
-	b, err := f.read(ctx, program, file)
+	b, err := formats[format].read(ctx, program, file)
 	if errors.Is(err, exec.ErrNotFound) {
-		err = &MissingError{format, f.install}
+		err = &MissingError{format, formats[format].install}
 	}
 	return b, err
+}
+
+// programOf returns the path of the program of a format: the given one, or the first in PATH, "" if it has none.
+func programOf(format, program string) (string, error) {
+	f, ok := formats[format]
+	if !ok {
+		return "", fmt.Errorf("unknown format %q: must be one of %s", format, Formats)
+	}
+	if program == "" {
+		return find(f.program), nil
+	}
+	path, err := exec.LookPath(program)
+	if err == nil && isOurs(path) {
+		err = fmt.Errorf("%s is this program, and not the %s that reads the book", path, f.program)
+	}
+	return program, err
 }
 
 // MissingError means that a program is not installed. It says how to install it.

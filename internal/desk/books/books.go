@@ -33,6 +33,7 @@ type Transaction struct {
 	Description string
 	Metadata    []Pair
 	Postings    []Posting
+	isTotal     bool // of older entries: costs in other currencies are not in it
 }
 
 // lose counts parts of the book that are left out, if this is one.

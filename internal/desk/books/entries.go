@@ -27,7 +27,7 @@ func (m *mapping) transaction(t Transaction) []*request {
 	}
 	m.annotate(t, &r)
 	if m.identify(t, &r); r.ID != "" && len(r.Postings) > events.PostingsMax {
-		m.wrong(t.Position, "it has %d postings and the tag %s, and a transaction has at most %d postings: remove the tag",
+		m.wrong(t.Position, "it has %d postings and the tag %s, and a transaction has at most %d: remove the tag",
 			len(r.Postings), TagID, events.PostingsMax)
 	}
 	if len(m.problems) > problems {
@@ -35,6 +35,9 @@ func (m *mapping) transaction(t Transaction) []*request {
 	}
 	return m.split(&r)
 }
+
+// firstDay is the first day whose beginning a posting may have.
+var firstDay = events.Epoch().Truncate(24*time.Hour).AddDate(0, 0, 1)
 
 // effectiveAt returns the time of an entry: that of TagAt if it is on the day of the entry, else the start of the day
 // plus one microsecond for each earlier entry of the day.
@@ -53,8 +56,8 @@ func (m *mapping) effectiveAt(t Transaction) time.Time {
 	}
 	switch {
 	case at.Before(events.Epoch()):
-		m.wrong(t.Position, "%s is before %s, the earliest time of a posting", t.Date,
-			events.Epoch().Format(time.RFC3339))
+		m.wrong(t.Position, "%s is before %s, the first day of a posting: --opening DATE posts the totals before DATE "+
+			"as opening entries", t.Date, firstDay.Format(time.DateOnly))
 	case at.After(m.Now):
 		m.wrong(t.Position, "%s (UTC) is in the future", t.Date)
 	}
@@ -154,7 +157,9 @@ func (m *mapping) legs(t Transaction) (legs []client.Leg) {
 			legs = append(legs, leg)
 		}
 	}
-	m.balance(t)
+	if !t.isTotal {
+		m.balance(t)
+	}
 	rest, err := rests(legs, Conversion)
 	if err != nil {
 		m.wrong(t.Position, "%v", err)
@@ -195,8 +200,7 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 	currency, isKnown := m.assets.ids[weight.Commodity]
 	if !isKnown || currency != m.currencies[leg.Asset] {
 		if !weight.Number.isZero() {
-			m.note(fmt.Sprintf("costs and prices of %s in %s are not recorded, because it has another currency",
-				p.Quantity.Commodity, weight.Commodity))
+			m.note(costNote(p))
 		}
 		return leg, nil
 	}

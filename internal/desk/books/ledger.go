@@ -38,7 +38,7 @@ const (
 func readLedger(ctx context.Context, program, file string) (Book, error) {
 	fields := ",%(" + strings.Join(ledgerFields, "),%(") + ")\n"
 	// Without the environment and ~/.ledgerrc, whose options may hide postings.
-	options := []string{"--args-only", "-f", file, "--empty", "--unround"}
+	options := ledgerOptions(file)
 	var postings, totals []byte
 	runs, running := errgroup.WithContext(ctx)
 	runs.Go(func() (err error) {
@@ -47,8 +47,7 @@ func readLedger(ctx context.Context, program, file string) (Book, error) {
 		return err
 	})
 	runs.Go(func() (err error) {
-		totals, err = output(running, nil, program, append(options[:len(options):len(options)],
-			"--flat", "--no-total", "--format", "%(quoted_rfc(account)),%(quoted_rfc(strip(amount)))\n", "balance")...)
+		totals, err = ledgerBalances(running, program, file)
 		return err
 	})
 	if err := runs.Wait(); err != nil {
@@ -59,6 +58,17 @@ func readLedger(ctx context.Context, program, file string) (Book, error) {
 		return Book{}, err
 	}
 	return b, b.agrees(totals)
+}
+
+func ledgerOptions(file string) []string {
+	return []string{"--args-only", "-f", file, "--empty", "--unround"}
+}
+
+// ledgerBalances returns the balances of all accounts, as CSV of accounts and amounts.
+func ledgerBalances(ctx context.Context, program, file string, more ...string) ([]byte, error) {
+	options := append(ledgerOptions(file), more...)
+	return output(ctx, nil, program, append(options, "--flat", "--no-total", "--format",
+		"%(quoted_rfc(account)),%(quoted_rfc(strip(amount)))\n", "balance")...)
 }
 
 // parseLedger parses rows of ledgerFields.

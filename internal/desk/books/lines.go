@@ -23,6 +23,7 @@ type Options struct {
 	File   string // path of the book, whose name tells the entries of several books apart
 	// SkipVirtual leaves out unbalanced virtual postings, which are refused otherwise.
 	SkipVirtual bool
+	Opening     string // a day: what is older becomes opening entries; "": none
 	// Scales has the scales of new assets, by commodity. By default it is the most decimals of a written amount, and at
 	// least that of the currency in ISO 4217.
 	Scales map[string]int
@@ -59,8 +60,10 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	if err := m.defineAssets(ctx, b.Transactions); err != nil {
 		return Lines{}, nil, err
 	}
+	older, newer := b.before(o.Opening)
+	openings := m.openings(older)
 	var transactions []*request
-	for _, t := range b.Transactions {
+	for _, t := range newer {
 		transactions = append(transactions, m.transaction(t)...)
 	}
 	if err := m.defineAccounts(ctx); err != nil {
@@ -69,11 +72,18 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	if len(m.problems) > 0 {
 		return Lines{}, m.sortedProblems(), nil
 	}
-	transactions, err := m.compare(ctx, transactions)
+	openings, err := m.compareOpenings(ctx, openings, b.Transactions)
 	if err != nil {
 		return Lines{}, nil, err
 	}
-	for _, r := range m.together(transactions) {
+	if len(m.problems) > 0 {
+		return Lines{}, m.sortedProblems(), nil
+	}
+	transactions, err = m.compare(ctx, transactions)
+	if err != nil {
+		return Lines{}, nil, err
+	}
+	for _, r := range m.together(append(openings, transactions...)) {
 		m.line(r.at, client.KindTransaction, r.TransactionRequest)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(b.lost)) {

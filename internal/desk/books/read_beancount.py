@@ -1,14 +1,16 @@
 # Reads a book with beancount's loader (2.3 and newer), and writes the parts that an import needs as one JSON object.
-# It runs with the Python that has beancount, as `python3 - BOOK`, with this script on standard input.
+# It runs with the Python that has beancount, as `python3 - BOOK [DAY]`, with this script on standard input.
 import json
 import sys
 from collections import Counter
+from datetime import date
 
 sys.path = [folder for folder in sys.path if folder]  # do not import modules of the current folder
 
 from beancount import loader
 from beancount.core import data
 from beancount.core.amount import Amount
+from beancount.ops import summarize
 
 HIDDEN = {"filename", "lineno"}
 
@@ -82,4 +84,10 @@ for entry in entries:
         })
     else:
         book["left_out"][type(entry).__name__.lower()] += 1
+if len(sys.argv) > 2:  # the balances at the beginning of a day
+    balances, _ = summarize.balance_by_account(entries, date.fromisoformat(sys.argv[2]))
+    book = {"balances": [
+        {"account": account, "number": number(of.units.number), "commodity": of.units.currency}
+        for account, inventory in balances.items() for of in inventory.get_positions()
+    ]}
 json.dump(book, sys.stdout)

@@ -74,9 +74,9 @@ func (m *mapping) split(r *request) []*request {
 	if !isAtomic(parts) {
 		how = "which is not zero until all are posted"
 	}
-	m.out.Notes = append(m.out.Notes, fmt.Sprintf("%s: the entry has %d postings, conversions included, and a "+
-		"transaction has at most %d: it is posted in %d parts, over the account %q, %s", r.at, len(r.Postings), events.PostingsMax,
-		len(parts), Clearing, how))
+	m.out.Notes = append(m.out.Notes, fmt.Sprintf("%s: the entry %q has %d postings, conversions included, and a "+
+		"transaction has at most %d: it is posted in %d parts, over the account %q, %s", r.at, r.Description,
+		len(r.Postings), events.PostingsMax, len(parts), Clearing, how))
 	return parts
 }
 

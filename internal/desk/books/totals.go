@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -14,6 +13,18 @@ import (
 // held is an account and a commodity, by their names in the book.
 type held struct{ account, commodity string }
 
+// sums adds up the quantities of entries, by account and commodity.
+func sums(transactions []Transaction) map[held]*sum {
+	all := make(map[held]*sum)
+	for _, t := range transactions {
+		for _, p := range t.Postings {
+			of := held{p.Account, p.Quantity.Commodity}
+			addTo(all, of, p.Quantity.Number)
+		}
+	}
+	return all
+}
+
 // agrees compares the sums of the postings with the balances of `ledger balance`, as CSV of accounts and amounts. It is
 // an error if a posting was not read, or was read twice.
 func (b Book) agrees(balances []byte) error {
@@ -21,17 +32,10 @@ func (b Book) agrees(balances []byte) error {
 	if err != nil {
 		return fmt.Errorf("the balances of ledger cannot be parsed: %w", err)
 	}
-	sums := make(map[held]*sum)
+	sums := sums(b.Transactions)
 	symbols := make(map[string][]string) // by account
-	for _, t := range b.Transactions {
-		for _, p := range t.Postings {
-			of := held{p.Account, p.Quantity.Commodity}
-			if sums[of] == nil {
-				sums[of] = new(sum)
-				symbols[p.Account] = append(symbols[p.Account], p.Quantity.Commodity)
-			}
-			sums[of].add(p.Quantity.Number)
-		}
+	for _, of := range sortedHeld(sums) {
+		symbols[of.account] = append(symbols[of.account], of.commodity)
 	}
 	for _, row := range rows {
 		account := row[0]
@@ -50,9 +54,7 @@ func (b Book) agrees(balances []byte) error {
 			}
 		}
 	}
-	for _, of := range slices.SortedFunc(maps.Keys(sums), func(a, b held) int {
-		return cmp.Or(strings.Compare(a.account, b.account), strings.Compare(a.commodity, b.commodity))
-	}) {
+	for _, of := range sortedHeld(sums) {
 		if s := sums[of]; !s.isWritten("0") {
 			return differs(of.account, "nothing", s)
 		}

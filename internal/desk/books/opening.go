@@ -1,0 +1,226 @@
+package books
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"ledger.example/client"
+)
+
+// openingID returns the id of the nth opening entry. It depends neither on the day nor on the amounts, so that opening
+// entries of another day, or of older entries that were changed, are never posted beside the first ones.
+func openingID(n int) string { return fmt.Sprintf("opening.%d", n) }
+
+// before returns the entries before a day (YYYY-MM-DD), and the others. Without a day, there are none before it.
+func (b Book) before(day string) (older, newer []Transaction) {
+	for _, t := range b.Transactions {
+		if t.Date < day {
+			older = append(older, t)
+		} else {
+			newer = append(newer, t)
+		}
+	}
+	return older, newer
+}
+
+func sortedHeld[V any](all map[held]V) []held {
+	return slices.SortedFunc(maps.Keys(all), func(a, b held) int {
+		return cmp.Or(strings.Compare(a.account, b.account), strings.Compare(a.commodity, b.commodity))
+	})
+}
+
+// total returns an entry at the beginning of a day with the totals of older entries: their quantities, and the costs
+// that are in the asset's currency.
+func (m *mapping) total(older []Transaction, day string) Transaction {
+	quantities, costs, inferred := make(map[held]Number), make(map[held]Number), make(map[held]bool)
+	for _, t := range older {
+		for _, p := range t.Postings {
+			if p.Wrong != "" {
+				m.wrong(t.position(p), "%s", p.Wrong)
+				continue
+			}
+			of := held{p.Account, p.Quantity.Commodity}
+			quantities[of], inferred[of] = quantities[of].plus(p.Quantity.Number), inferred[of] || p.Inferred
+			if p.Weight == nil {
+				continue
+			}
+			currency := m.currencies[m.assets.ids[p.Quantity.Commodity]]
+			if currency != "" && m.assets.ids[p.Weight.Commodity] == currency {
+				costs[of] = costs[of].plus(p.Weight.Number)
+			} else if !p.Weight.Number.isZero() {
+				m.note(costNote(p))
+			}
+		}
+	}
+	t := Transaction{Position: Position{File: m.File}, Date: day, Description: "Opening balances",
+		isTotal: true}
+	for _, of := range sortedHeld(quantities) {
+		p := Posting{Account: of.account, Quantity: Amount{quantities[of], of.commodity}, Inferred: inferred[of]}
+		if cost, ok := costs[of]; ok {
+			p.Weight = &Amount{cost, m.assets.names[m.currencies[m.assets.ids[of.commodity]]]}
+		}
+		t.Postings = append(t.Postings, p)
+	}
+	return t
+}
+
+func (n Number) plus(o Number) Number {
+	return Number{new(big.Rat).Add(n.value(), o.value()), max(n.places, o.places)}
+}
+
+// openings returns the opening entries of older entries, with their ids.
+func (m *mapping) openings(older []Transaction) []*request {
+	if len(older) == 0 {
+		return nil
+	}
+	parts := m.transaction(m.total(older, m.Opening))
+	for i, r := range parts {
+		r.ID = openingID(i + 1)
+	}
+	return parts
+}
+
+// compareOpenings returns the opening entries that must be sent. What the ledger has must be of the same day, with the
+// same amounts. Without opening entries, the book must not have entries before those that the ledger has.
+func (m *mapping) compareOpenings(ctx context.Context, parts []*request, all []Transaction) ([]*request, error) {
+	var stored []client.Transaction
+	for {
+		r, err := m.Ledger.Transaction(ctx, openingID(len(stored)+1))
+		if isAbsent(err, client.CodeTransactionNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		stored = append(stored, r.Value)
+	}
+	if len(stored) == 0 {
+		return parts, nil
+	}
+	at := Position{File: m.File}
+	day := dayOf(stored[0])
+	switch {
+	case m.Opening == "" && m.hasOlder(stored, day, all):
+		m.wrong(at, "the ledger has opening entries of %s (transaction %q), and the book has entries before that day: "+
+			"import it with --opening %s", day, stored[0].ID, day)
+	case m.Opening == "" || len(parts) == 0:
+	case day != m.Opening:
+		m.wrong(at, "the ledger has opening entries of %s (transaction %q), not of %s: import the book with "+
+			"--opening %s", day, stored[0].ID, m.Opening, day)
+	default:
+		return m.compareTotals(stored, parts), nil
+	}
+	return nil, nil
+}
+
+// hasOlder reports whether entries before a day use an account of the opening entries.
+func (m *mapping) hasOlder(stored []client.Transaction, day string, all []Transaction) bool {
+	opened := make(map[string]bool)
+	for _, t := range stored {
+		for _, p := range t.Postings {
+			opened[p.Account] = true
+		}
+	}
+	return slices.ContainsFunc(all, func(t Transaction) bool {
+		return t.Date < day && slices.ContainsFunc(t.Postings, func(p Posting) bool {
+			return opened[m.accounts.ids[p.Account]]
+		})
+	})
+}
+
+// compareTotals returns the opening entries that the ledger does not have. An import that was cut off may have posted
+// only the first ones.
+func (m *mapping) compareTotals(stored []client.Transaction, parts []*request) (send []*request) {
+	wanted, had := make(map[held]client.Leg), make(map[held]client.Leg)
+	add := func(to map[held]client.Leg, legs []client.Leg) {
+		for _, leg := range legs {
+			of := held{leg.Account, leg.Asset}
+			sum := to[of]
+			sum.Quantity, _ = sum.Quantity.Add(leg.Quantity) // of valid transactions
+			sum.Cost, _ = sum.Cost.Add(leg.Cost)
+			to[of] = sum
+		}
+	}
+	isSame := len(stored) <= len(parts)
+	for i, t := range stored {
+		add(had, client.Legs(t.Postings))
+		isSame = isSame && found(t, *parts[i]) != Another && !isReversed(t)
+	}
+	if isSame {
+		m.out.Replayed += int64(len(stored))
+		return parts[len(stored):]
+	}
+	for _, r := range parts {
+		add(wanted, r.Postings)
+	}
+	for of := range wanted {
+		if _, ok := had[of]; !ok {
+			had[of] = client.Leg{}
+		}
+	}
+	for _, of := range sortedHeld(had) {
+		if a, b := had[of], wanted[of]; of.account != Clearing && (a.Quantity != b.Quantity || a.Cost != b.Cost) {
+			m.wrong(Position{File: m.File}, "the opening entries in the ledger have %s on the account %q, and the "+
+				"entries before %s now add up to %s: change the older entries back, and write the difference as an "+
+				"entry of a later day. Books with opening entries in one ledger must be imported as one file that "+
+				"includes them",
+				m.amounts(of, a), of.account, m.Opening, m.amounts(of, b))
+		}
+	}
+	if len(m.problems) == 0 {
+		m.wrong(Position{File: m.File}, "the opening entries in the ledger (transaction %q) were changed or reversed "+
+			"there: they cannot be posted again", stored[0].ID)
+	}
+	return nil
+}
+
+// amounts describes a total for people.
+func (m *mapping) amounts(of held, total client.Leg) string {
+	text := total.Quantity.Decimal(m.scales[of.commodity]) + " " + of.commodity
+	if currency := m.currencies[of.commodity]; !total.Cost.IsZero() {
+		text += " for " + total.Cost.Decimal(m.scales[currency]) + " " + currency
+	}
+	return text
+}
+
+// checkUnopened reports entries before the day of the opening entries that an earlier import posted one by one.
+func (m *mapping) checkUnopened(p past) {
+	n, first := 0, ""
+	for _, entries := range p.entries {
+		for _, e := range entries {
+			if dayOf(client.Transaction{PostedAt: e.at}) < m.Opening && e.book == m.book() {
+				if n++; first == "" || e.id < first {
+					first = e.id
+				}
+			}
+		}
+	}
+	if n > 0 {
+		m.wrong(Position{File: m.File}, "the ledger has %d entries of this book before %s (transaction %q): with "+
+			"opening entries, they would count twice", n, m.Opening, first)
+	}
+}
+
+// costNote says why a cost is not recorded.
+func costNote(p Posting) string {
+	return fmt.Sprintf("costs and prices of %s in %s are not recorded, because it has another currency",
+		p.Quantity.Commodity, p.Weight.Commodity)
+}
+
+// CheckOpening checks the day of opening entries.
+func CheckOpening(day string, now time.Time) error {
+	at, err := time.Parse(time.DateOnly, day)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is not a day like 2015-01-01", day)
+	case at.Before(firstDay) || at.After(now):
+		return fmt.Errorf("%s must be a day from %s to today", day, firstDay.Format(time.DateOnly))
+	}
+	return nil
+}
