@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"log"
 	"slices"
@@ -94,6 +95,48 @@ func (o *object) add(byHand *object, where string) {
 			within.add(byHand.object(m.name), where+" "+m.name)
 		default:
 			log.Fatalf("the hand-written document says again %s %s", where, m.name)
+		}
+	}
+}
+
+// keys are what a schema says, in the order in which openapi.json says it.
+var keys = []string{
+	"$ref", "anyOf", "oneOf", "allOf", "type", "format", "enum", "additionalProperties", "pattern", "minLength",
+	"maxLength", "minimum", "maximum", "minProperties", "maxProperties", "propertyNames", "items", "minItems",
+	"maxItems", "description", "readOnly", "required", "properties", "dependentRequired", "examples",
+}
+
+// sort sorts schemas by name, and what each says by keys.
+func (o *object) sort() {
+	slices.SortFunc(o.members, func(a, b member) int { return cmp.Compare(a.name, b.name) })
+	for _, m := range o.members {
+		o.object(m.name).sortKeys()
+	}
+}
+
+// sortKeys sorts what a schema says.
+func (o *object) sortKeys() {
+	slices.SortStableFunc(o.members, func(a, b member) int {
+		return cmp.Compare(slices.Index(keys, a.name), slices.Index(keys, b.name))
+	})
+	for i, m := range o.members {
+		switch m.name {
+		case "properties":
+			properties := o.object(m.name)
+			for _, p := range properties.members {
+				properties.object(p.name).sortKeys()
+			}
+		case "items":
+			o.object(m.name).sortKeys()
+		case "anyOf", "oneOf", "allOf":
+			var all []json.RawMessage
+			check(json.Unmarshal(textOf(m.value), &all))
+			sorted := make([]*object, len(all))
+			for n, text := range all {
+				sorted[n] = readObject(text)
+				sorted[n].sortKeys()
+			}
+			o.members[i].value = sorted
 		}
 	}
 }

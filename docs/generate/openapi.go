@@ -72,6 +72,7 @@ func openAPI() string {
 		}
 	}
 	d.content.set("paths", d.paths)
+	d.schemas.sort()
 	var made bytes.Buffer
 	check(json.Indent(&made, textOf(d.content), "", " "))
 	made.WriteByte('\n')
