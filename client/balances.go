@@ -50,8 +50,10 @@ type PastBalance struct {
 
 // Summary counts an account's balances.
 type Summary struct {
-	Holdings       int64   `json:"holdings"` // number of balances whose quantity is not zero
-	Assets         int64   `json:"assets"`   // number of balances
+	// The number of balances whose quantity is not zero.
+	Holdings int64 `json:"holdings" least:"0"`
+	// The number of balances.
+	Assets         int64   `json:"assets" least:"0"`
 	FirstPostingAt *string `json:"first_posting_at" is:"Time"`
 	LastPostingAt  *string `json:"last_posting_at" is:"Time"`
 }

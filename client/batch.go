@@ -90,11 +90,16 @@ func (c *Client) Batch(ctx context.Context, b Batch) ([]Outcome, error) {
 
 var errNotDry = errors.New("dry_run in the answer differs from the request")
 
-// result is the answer to one request of a batch.
+// result has the answer to one request of a batch.
 type result struct {
-	Status   int             `json:"status"`
-	Replayed bool            `json:"replayed"`
-	Body     json.RawMessage `json:"body" names:"own"`
+	// The status that the request would have if sent alone: 201 if it was posted, 200 if it was posted before or ended
+	// a hold, otherwise that of the problem. If the transaction to end or reverse does not exist, the status is 422.
+	Status int `json:"status" least:"200" most:"599"`
+	// `true` if the same was carried out before. Absent otherwise.
+	Replayed bool `json:"replayed,omitempty"`
+	// The transaction. If the status is 400 or above, the problem. If a batch ends many large holds, the last ones are
+	// shown without `metadata` and `postings`, which can be read with the transaction.
+	Body json.RawMessage `json:"body" names:"own"`
 }
 
 // callOfBatch returns the call that sends items together. Its accept sets results.
@@ -112,10 +117,7 @@ func callOfBatch(items []*item, isAtomic, isDry bool, results *[]result) (call, 
 		k.id = items[0].id
 	}
 	k.accept = func(text []byte) error {
-		var answer struct {
-			DryRun  bool     `json:"dry_run"`
-			Results []result `json:"results"`
-		}
+		var answer BatchResults
 		if err := json.Unmarshal(text, &answer); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ type PostedLeg = PostedLegOf[events.Amount]
 // PostedLegOf is a posting of a transaction. A is the type of its amounts: events.Amount, or their texts in the
 // ledger's answers, which it writes into one array.
 type PostedLegOf[A any] struct {
-	ID       string `json:"id,omitempty" is:"KSUID"`
+	ID       string `json:"id,omitempty" is:"KSUID" absent:"in a dry run"`
 	Account  string `json:"account" names:"account"`
 	Asset    string `json:"asset" names:"asset"`
 	Quantity A      `json:"quantity" is:"PostedAmount"` // signed, in the asset's minor units
@@ -61,18 +61,16 @@ func Legs(postings []Posting) []Leg {
 // page; on earlier pages it is as of the read of the first page.
 type Statement = StatementOf[events.Amount]
 
-// StatementOf is a page of a statement. A is like that of PostedLegOf.
+// StatementOf has a page of a statement. A is like that of PostedLegOf.
 type StatementOf[A any] struct {
-	Account string `json:"account" names:"account"`
-	Asset   string `json:"asset" names:"asset"`
-	From    string `json:"from" is:"Time"` // included
-	To      string `json:"to" is:"Time"`   // excluded
-	Opening Sums   `json:"opening"`
-	Closing Sums   `json:"closing"`
-	// To is at least ten seconds ago, and no closing of the books that covers a part of the statement awaits its
-	// final_at. The whole statement has the value of its first page.
-	Settled    bool                 `json:"settled"`
-	Data       []StatementLineOf[A] `json:"data"` // oldest first
+	Account    string               `json:"account" names:"account"`
+	Asset      string               `json:"asset" names:"asset"`
+	From       string               `json:"from" is:"Time"` // included
+	To         string               `json:"to" is:"Time"`   // excluded
+	Opening    Sums                 `json:"opening"`
+	Closing    Sums                 `json:"closing"`
+	Settled    bool                 `json:"settled" is:"Settled"` // as of the first page
+	Data       []StatementLineOf[A] `json:"data"`                 // oldest first
 	NextCursor *string              `json:"next_cursor" is:"NextCursor"`
 }
 

@@ -9,15 +9,21 @@ import (
 	"ledger.example/events"
 )
 
-// JournalEntry is one event of the journal.
+// JournalEntry has one event of the journal.
 type JournalEntry struct {
-	ID     string `json:"id"`     // the same whenever the event is told
-	Type   string `json:"type"`   // one of events.Types
-	At     string `json:"at"`     // when it was recorded; RFC 3339
-	Cursor string `json:"cursor"` // the position right after this entry
-	// What the event made: an Asset, an Account, a Group, an AccountGroups, a Member, a Period or a Transaction.
-	Data      json.RawMessage `json:"data"`
-	Canonical string          `json:"canonical"` // the form of the event that its checksum covers
+	// The same whenever the event is told: the partition key and the sort key of its item, with a slash between.
+	ID   string `json:"id" most:"999"`
+	Type string `json:"type" is:"EventType"` // one of events.Types
+	// When it was recorded.
+	At string `json:"at" is:"Time"`
+	// The position right after this entry.
+	Cursor string `json:"cursor" most:"999"`
+	// What the event made, as of this event: an Asset, an Account, a Member, a Group, an AccountGroups
+	// (`account.grouped`, `account.ungrouped`), a Period, or a Transaction without what was reversed of it
+	// (`transaction.posted`, `hold.…`).
+	Data json.RawMessage `json:"data"`
+	// The canonical form of the event (RFC 8785). Its SHA-256 begins with the event's stored checksum.
+	Canonical string `json:"canonical" most:"409600"`
 }
 
 // EventType is the syntax of the type of an event.
@@ -34,10 +40,11 @@ func (e JournalEntry) Transaction() (t Transaction, ok bool, err error) {
 	return t, false, nil
 }
 
-// JournalPage is a page of the journal. It is empty if there are no newer entries yet.
+// JournalPage has a page of the journal. It is empty if there are no newer entries yet.
 type JournalPage struct {
-	Data       []JournalEntry `json:"data"`
-	NextCursor string         `json:"next_cursor"` // the position of the next page, never ""
+	Data []JournalEntry `json:"data"`
+	// The position of the next page. It is never null, because the journal has no end.
+	NextCursor string `json:"next_cursor" most:"999"`
 }
 
 // JournalQuery selects entries of the journal. The zero value begins with its first entry.

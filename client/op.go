@@ -32,9 +32,11 @@ import (
 //	with, without, before         the other parameter that it needs, excludes, or must not be later than
 //	filter   "-" if cursors of a list are valid whatever the parameter is
 //	batch    its name in the body of a batch, of a field of the path
+//	absent   of a field that answers have although it may be omitted: where it is absent nevertheless
+//	of       reads or writes: only their answers have it
 //	list     "-" if items of lists do not have it; every other answer does, unless it is "-,optional"
 //	enum     its values, separated by commas; the first is the true of a parameter that is a bool
-//	least, most, example          the same in openapi.json, as JSON
+//	least, most, example          the same in openapi.json, as JSON; of a list or a text, its length
 //	flag     the text of its flag of the command line; without it, there is no flag
 //	label    its name in lists of the command line; by default the name in JSON, and "-" for none
 //	none     its text in tables of the command line if it is not set
@@ -312,8 +314,10 @@ func (f Field) Label() string {
 // IsListed reports whether items of lists have the field.
 func (f Field) IsListed() bool { return !strings.HasPrefix(f.Tag.Get("list"), "-") }
 
-// IsAlways reports whether every answer that is no item of a list has the field.
-func (f Field) IsAlways() bool { return !f.Optional || f.Tag.Get("list") == "-" }
+// IsAlways reports whether every answer that is no item of a list has the field, unless it has the tag absent.
+func (f Field) IsAlways() bool {
+	return !f.Optional || f.Tag.Get("list") == "-" || f.Tag.Get("absent") != ""
+}
 
 // fieldsOf has the fields of the types that FieldsOf was called with.
 var fieldsOf sync.Map

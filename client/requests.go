@@ -22,56 +22,65 @@ type Annotation = events.Annotation
 type Transfer struct {
 	ID string `json:"id" is:"ID"`
 	Annotation
-	From        string        `json:"from" is:"ID" in:"required"`
+	From string `json:"from" is:"ID" in:"required"`
+	// Must differ from `from`.
 	To          string        `json:"to" is:"ID" in:"required"`
 	Asset       string        `json:"asset" is:"ID" in:"required"`
-	Quantity    events.Amount `json:"quantity" in:"required"`
-	Hold        *Hold         `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time     `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
+	Quantity    events.Amount `json:"quantity" is:"PositiveAmount" in:"required"`
+	Hold        *Hold         `json:"hold,omitempty" is:"Hold"`               // nil: it is posted at once
+	EffectiveAt time.Time     `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 }
 
 // Trade moves a quantity of an asset from seller to buyer, for a cost in the asset's currency.
 type Trade struct {
 	ID string `json:"id" is:"ID"`
 	Annotation
-	Asset       string        `json:"asset" is:"ID" in:"required"`
-	Buyer       string        `json:"buyer" is:"ID" in:"required"`
-	Seller      string        `json:"seller" is:"ID" in:"required"`
-	Quantity    events.Amount `json:"quantity" in:"required"`
-	Cost        events.Amount `json:"cost" in:"required"`
-	Settle      bool          `json:"settle"`                // also move the cost from buyer to seller
-	Hold        *Hold         `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time     `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
+	Asset string `json:"asset" is:"ID" in:"required"`
+	Buyer string `json:"buyer" is:"ID" in:"required"`
+	// Must differ from `buyer`.
+	Seller   string        `json:"seller" is:"ID" in:"required"`
+	Quantity events.Amount `json:"quantity" is:"PositiveAmount" in:"required"`
+	// The total price, in the smallest unit of the asset's currency. `0` means a gift.
+	Cost events.Amount `json:"cost" is:"UnsignedAmount" in:"required"`
+	// The default is false. If true, the same transaction also has the cash legs: buyer −cost, seller +cost, in the
+	// asset's currency. The asset must have a currency. A cost of zero adds no legs.
+	Settle      bool      `json:"settle"`
+	Hold        *Hold     `json:"hold,omitempty" is:"Hold"`               // nil: it is posted at once
+	EffectiveAt time.Time `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 }
 
 // TransactionRequest posts a transaction with any legs. For each asset, the quantities sum to zero. So do the costs.
 type TransactionRequest struct {
 	ID string `json:"id" is:"ID"`
 	Annotation
-	Postings    []Leg     `json:"postings" in:"required"`
-	Hold        *Hold     `json:"hold,omitempty"`        // nil: it is posted at once
-	EffectiveAt time.Time `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
+	Postings    []Leg     `json:"postings" is:"LegRequest" in:"required" least:"2" most:"48"`
+	Hold        *Hold     `json:"hold,omitempty" is:"Hold"`               // nil: it is posted at once
+	EffectiveAt time.Time `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 }
 
 // Hold makes a request a hold: it reserves its debits until the hold is captured or released, or expires.
 type Hold struct {
-	// ExpiresAt is when the hold expires, at most 31 days ahead. The zero time means in 7 days. A retry must have the
-	// same time.
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// When the hold expires. RFC 3339, any offset; after now, and at most 31 days ahead. The default is 7 days ahead.
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // a retry must have the same time
 }
 
 // Part selects how much of a transaction a capture or a reversal takes. The zero Part takes all that is left.
 type Part struct {
-	Quantity *events.Amount `json:"quantity,omitempty"` // of a transfer or a trade
-	Cost     *events.Amount `json:"cost,omitempty"`     // of a trade, with Quantity; required if the trade has a cost
-	Postings []Taken        `json:"postings,omitempty"` // of a transaction: one for each leg, in the order of the legs
+	// For a transfer or a trade. Not together with `postings`.
+	Quantity *events.Amount `json:"quantity,omitempty" is:"UnsignedAmount"`
+	// For a trade, together with `quantity`. If the trade is settled, the cash legs have this cost. The default is
+	// zero.
+	Cost *events.Amount `json:"cost,omitempty" is:"UnsignedAmount" with:"quantity"` // required if the trade has a cost
+	// For any other transaction: one for each posting, in their order, balanced.
+	Postings []Taken `json:"postings,omitempty" is:"TakenLeg" most:"48"`
 }
 
 // Taken is the part of one leg that is captured or reversed. It has the sign of the leg; zero takes nothing of it. Cost
 // is required if the leg has a cost.
 type Taken struct {
-	Quantity events.Amount  `json:"quantity" in:"required"`
-	Cost     *events.Amount `json:"cost,omitempty"`
+	Quantity events.Amount `json:"quantity" is:"PostedAmount" in:"required"`
+	// The default is zero.
+	Cost *events.Amount `json:"cost,omitempty" is:"PostedAmount"`
 }
 
 // Capture posts what a hold reserved, in whole or in part. What is not captured becomes available again. A hold ends
@@ -86,7 +95,8 @@ type Capture struct {
 // (with HoldStatus), not_a_hold.
 type Release struct {
 	Transaction string `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"` // id of the hold
-	Description string `json:"description,omitempty"`
+	// Why the hold is released.
+	Description string `json:"description,omitempty" is:"Text"`
 }
 
 // Reversal posts a transaction that reverses another one, in whole or in part. Codes of *Error: exceeds_reversible
@@ -96,7 +106,7 @@ type Reversal struct {
 	Transaction string `path:"id" json:"-" batch:"transaction" is:"ID" in:"required"`
 	ID          string `json:"id" is:"ID"` // of the reversing transaction
 	Annotation
-	EffectiveAt time.Time `json:"effective_at,omitzero"` // a time to post for, at least 15 s ago; zero: now
+	EffectiveAt time.Time `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 	Part
 }
 

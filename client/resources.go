@@ -51,13 +51,13 @@ type Transaction = TransactionOf[Posting]
 // TransactionOf is a transaction of any kind, with its status, its end if it is a hold, and what was reversed of it.
 // Times are RFC 3339. P is the type of its postings: Posting, or PostedLegOf in the ledger's answers.
 type TransactionOf[P any] struct {
-	ID     string `json:"id,omitempty" names:"transaction"`
+	ID     string `json:"id,omitempty" names:"transaction" absent:"in a dry run without an id"`
 	Kind   string `json:"kind" is:"Kind"`
 	Status string `json:"status" is:"Status"`
 	// The time in the postings' ids. It is the effective date if the transaction has one.
-	PostedAt string `json:"posted_at,omitempty" is:"Time"`
+	PostedAt string `json:"posted_at,omitempty" is:"Time" absent:"in a dry run"`
 	// When the ledger stored it. It is equal to `posted_at` unless the transaction has an effective date.
-	RecordedAt string `json:"recorded_at,omitempty" is:"Time"`
+	RecordedAt string `json:"recorded_at,omitempty" is:"Time" absent:"in a dry run"`
 	Actor      string `json:"actor" is:"Actor"` // who posted it
 	ShownAnnotation
 	// The transaction that a reversal reverses. Absent for other kinds.
@@ -65,9 +65,9 @@ type TransactionOf[P any] struct {
 	// When a hold expires. Absent if the transaction is not a hold.
 	ExpiresAt string `json:"expires_at,omitempty" is:"Time"`
 	// For a hold, the planned postings.
-	Postings []P `json:"postings,omitzero"`
+	Postings []P `json:"postings,omitzero" is:"Leg" least:"1" most:"48" absent:"in a large batch"`
 	// The number of postings that are omitted because the user has no role on their accounts.
-	Hidden int `json:"hidden_postings,omitempty"`
+	Hidden int `json:"hidden_postings,omitempty" least:"1" most:"48" of:"reads"`
 
 	// When a hold ended, which is the time in the ids of its ending entries. Absent while the hold is open.
 	EndedAt string `json:"ended_at,omitempty" is:"Time"`
@@ -76,22 +76,22 @@ type TransactionOf[P any] struct {
 	// The description of the release.
 	EndDescription string `json:"end_description,omitempty" is:"Text"`
 	// For a hold that has ended: the postings of its capture. Empty if it was not captured.
-	Captured []P `json:"captured,omitzero"`
+	Captured []P `json:"captured,omitzero" is:"Leg" most:"48"`
 
 	// The part of each posting that was reversed, in the order of the postings and with their signs. Absent if there
 	// are no reversals, and in lists.
-	Reversed []Leg `json:"reversed,omitempty"`
+	Reversed []Leg `json:"reversed,omitempty" is:"LegPart" least:"1" most:"48" of:"reads"`
 	// The ids of the newest reversals, newest first: of those that `/reversals` lists. Empty if there are none, absent
 	// in lists.
-	Reversals []string `json:"reversals,omitzero" names:"transaction"` // nil in answers to writes, too
+	Reversals []string `json:"reversals,omitzero" names:"transaction" most:"10" of:"reads"`
 	// `true` in a dry run, in which nothing is written. Absent otherwise.
-	DryRun bool `json:"dry_run,omitempty"`
+	DryRun bool `json:"dry_run,omitempty" of:"writes"`
 }
 
 // ShownAnnotation is an Annotation as answers show it: they have its fields also where nothing was said.
 type ShownAnnotation struct {
 	Description string            `json:"description" is:"Text"`
-	Metadata    map[string]string `json:"metadata,omitzero" is:"Metadata"`
+	Metadata    map[string]string `json:"metadata,omitzero" is:"Metadata" absent:"in a large batch"`
 }
 
 // Annotation returns what was said, for a request that says the same.

@@ -98,15 +98,21 @@ var (
 	}
 )
 
-// BatchRequest is the body of a batch: requests by their kind.
+// BatchRequest has the requests of a batch by their kind.
 type BatchRequest struct {
-	Atomic   bool                       `json:"atomic"`
-	Requests []map[Kind]json.RawMessage `json:"requests"`
+	// The default is false: each request is carried out or refused on its own. If true, all are carried out or none.
+	Atomic bool `json:"atomic"`
+	// No two requests may have the same id, and no hold may be ended twice. A request cannot spend what only a later
+	// request credits or gives back.
+	Requests []map[Kind]json.RawMessage `json:"requests" is:"BatchRequest" in:"required" least:"1" most:"100"`
 }
 
-// BatchResults is the answer to a batch.
+// BatchResults has the results of a batch.
 type BatchResults struct {
-	Results []result `json:"results"`
+	// `true` in a dry run, in which nothing is written. Absent otherwise.
+	DryRun bool `json:"dry_run,omitempty"`
+	// One for each request, in their order.
+	Results []result `json:"results" is:"BatchResult" least:"1" most:"100"`
 }
 
 // Up to 100 transactions, transfers, trades and reversals, each with its id, and captures and releases of holds. Each

@@ -24,8 +24,8 @@ type TransactionPosted struct {
 // Annotation is what a caller says of a transaction. It moves nothing. Requests have the fields under their names in
 // JSON. An event has all of them: Metadata is never nil there.
 type Annotation struct {
-	Description string            `json:"description,omitempty" stored:"description,optional"`
-	Metadata    map[string]string `json:"metadata,omitempty" stored:"metadata,optional"`
+	Description string            `json:"description,omitempty" is:"Text" stored:"description,optional"`
+	Metadata    map[string]string `json:"metadata,omitempty" is:"Metadata" stored:"metadata,optional"`
 }
 
 // Transaction is a transaction as of its events: its header, and its end if it is a hold that has ended. Its reversals

@@ -99,6 +99,34 @@ func (o *object) add(byHand *object, where string) {
 	}
 }
 
+// override adds what is written by hand, or replaces what is derived with it.
+func (o *object) override(byHand *object, where string) {
+	for _, m := range byHand.members {
+		is, isThere := o.get(m.name)
+		within, isObject := is.(*object)
+		switch {
+		case isThere && isObject:
+			within.override(byHand.object(m.name), where+" "+m.name)
+		case isThere && bytes.Equal(textOf(is), textOf(m.value)):
+			log.Fatalf("the hand-written document says again %s %s", where, m.name)
+		default:
+			o.set(m.name, m.value)
+		}
+	}
+}
+
+// delete removes a member, if it is there.
+func (o *object) delete(name string) {
+	o.members = slices.DeleteFunc(o.members, func(m member) bool { return m.name == name })
+}
+
+// isWhole reports whether a schema says by itself which values there are.
+func (o *object) isWhole() bool {
+	return slices.ContainsFunc(o.members, func(m member) bool {
+		return m.name == "type" || m.name == "anyOf" || m.name == "oneOf" || m.name == "allOf"
+	})
+}
+
 // keys are what a schema says, in the order in which openapi.json says it.
 var keys = []string{
 	"$ref", "anyOf", "oneOf", "allOf", "type", "format", "enum", "additionalProperties", "pattern", "minLength",

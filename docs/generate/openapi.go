@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"ledger.example/client"
-	"ledger.example/events"
 	"ledger.example/functions/api"
 )
 
@@ -29,6 +28,7 @@ type document struct {
 	schemas    *object
 	parameters *object
 	responses  *object
+	additions  *object // of schemas: what is added by hand to those that are derived
 	problems   []problem
 	exchanges  map[string][]exchange
 	comments   map[string]string // in package client: of operations, of types and, as "type.field", of their fields
@@ -40,7 +40,13 @@ func newDocument(byHand, problems []byte) *document {
 	components := d.content.object("components")
 	d.schemas, d.parameters = components.object("schemas"), components.object("parameters")
 	d.responses = components.object("responses")
-	d.schemas.object("JournalEntry").object("properties").object("type").set("enum", events.Types)
+	d.additions = &object{}
+	for _, m := range slices.Clone(d.schemas.members) {
+		if schema := d.schemas.object(m.name); !schema.isWhole() {
+			d.additions.set(m.name, schema)
+			d.schemas.delete(m.name)
+		}
+	}
 	check(json.Unmarshal(problems, &d.problems))
 	return d
 }
@@ -71,6 +77,14 @@ func openAPI() string {
 			log.Fatalf("%s describes %s, which the API does not serve", handWritten, m.name)
 		}
 	}
+	for _, o := range []client.Operation{
+		client.CaptureHold.Untyped(), client.ReleaseHold.Untyped(), client.ReverseTransaction.Untyped(),
+	} {
+		d.batched(o)
+	}
+	for _, m := range d.additions.members {
+		log.Fatalf("%s has something about the schema %s, which is not derived", handWritten, m.name)
+	}
 	d.content.set("paths", d.paths)
 	d.schemas.sort()
 	var made bytes.Buffer
@@ -95,7 +109,7 @@ func (d *document) operation(o client.Operation, all []client.Operation) *object
 	if o.HasBody() {
 		schema := o.Name()
 		if !d.isMade(schema) {
-			d.schemas.set(schema, d.body(o))
+			d.body(o)
 		}
 		examples := d.examples(o, func(e exchange) bool { return e.status < 300 },
 			func(e exchange) json.RawMessage { return e.body })
@@ -134,7 +148,7 @@ func (d *document) responsesOf(o client.Operation, all []client.Operation) *obje
 	schema, ok := "", o.OK
 	replays := o.Dry && o.Out == reflect.TypeFor[client.Transaction]()
 	if replays {
-		schema = "AnsweredTransaction"
+		schema = d.define("AnsweredTransaction", o.Out, asAnswered)
 	}
 	if ok == "" {
 		ok = "What is asked for."
@@ -164,7 +178,7 @@ func (d *document) success(o client.Operation, description, schema string, heade
 		}
 	}
 	if schema == "" {
-		schema = d.answer(o.Out, false)
+		schema = d.answer(o.Out, asShown)
 	}
 	is200 := schema == "AnsweredTransaction" || description != o.Created
 	examples := d.examples(o, func(e exchange) bool { return e.status == 200 && is200 || e.status == 201 && !is200 },

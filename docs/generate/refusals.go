@@ -171,7 +171,7 @@ func (d *document) schemaOfParameter(f client.Field) *object {
 		schema.set("enum", choices)
 	case kind == reflect.Int, kind == reflect.Pointer:
 		schema = newObject("type", "integer")
-		bound(schema, f)
+		limited(schema, f, "minimum", "maximum")
 	case f.Tag.Get("time") != "" || kind == reflect.Struct:
 		schema.set("format", "date-time")
 	}
