@@ -30,7 +30,8 @@ type Sums struct {
 	Debits         events.Amount `json:"debits" is:"FoldedAmount" example:"150000"`
 	PendingDebits  events.Amount `json:"pending_debits" is:"FoldedAmount" example:"0"`
 	PendingCredits events.Amount `json:"pending_credits" is:"FoldedAmount" example:"0"`
-	Postings       int64         `json:"postings" least:"0" example:"3"` // number of postings, those of holds included
+	// The number of postings included, those of holds too.
+	Postings int64 `json:"postings" least:"0" example:"3"`
 }
 
 // PastBalance is what one account held of one asset at a past time.
@@ -63,9 +64,10 @@ type AccountPage = AccountPageOf[events.Amount]
 
 // AccountPageOf is the page of an account. A is like that of PostedLegOf.
 type AccountPageOf[A any] struct {
-	Account  Account            `json:"account"`
-	Summary  Summary            `json:"summary"` // zeros and nulls before it is projected
-	Balances List[Balance]      `json:"balances"`
+	Account  Account       `json:"account"`
+	Summary  Summary       `json:"summary"` // zeros and nulls before it is projected
+	Balances List[Balance] `json:"balances"`
+	// The newest postings of all assets.
 	Postings List[PostingOf[A]] `json:"postings"`
 }
 

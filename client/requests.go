@@ -53,6 +53,7 @@ type Trade struct {
 type TransactionRequest struct {
 	ID string `json:"id" is:"ID"`
 	Annotation
+	// The legs of the transaction.
 	Postings    []Leg     `json:"postings" is:"LegRequest" in:"required" least:"2" most:"48"`
 	Hold        *Hold     `json:"hold,omitempty" is:"Hold"`               // nil: it is posted at once
 	EffectiveAt time.Time `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now

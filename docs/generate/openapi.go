@@ -23,15 +23,16 @@ const handWritten = "generate/openapi.json"
 
 // document is openapi.json while it is made.
 type document struct {
-	content    *object
-	paths      *object // of content, like the next three
-	schemas    *object
-	parameters *object
-	responses  *object
-	additions  *object // of schemas: what is added by hand to those that are derived
-	problems   []problem
-	exchanges  map[string][]exchange
-	comments   map[string]string // in package client: of operations, of types and, as "type.field", of their fields
+	content     *object
+	paths       *object // of content, like the next three
+	schemas     *object
+	parameters  *object
+	responses   *object
+	additions   *object  // of schemas: what is added by hand to those that are derived
+	undescribed []string // fields without a description, as "type.field"
+	problems    []problem
+	exchanges   map[string][]exchange
+	comments    map[string]string // in package client: of operations, of types and, as "type.field", of their fields
 }
 
 // newDocument returns a document without operations, from the hand-written one.
@@ -81,6 +82,9 @@ func openAPI() string {
 		client.CaptureHold.Untyped(), client.ReleaseHold.Untyped(), client.ReverseTransaction.Untyped(),
 	} {
 		d.batched(o)
+	}
+	if d.undescribed != nil {
+		log.Fatalf("fields without a comment above them in package client, which describes them: %v", d.undescribed)
 	}
 	for _, m := range d.additions.members {
 		log.Fatalf("%s has something about the schema %s, which is not derived", handWritten, m.name)

@@ -3,12 +3,26 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"slices"
 	"testing"
 
 	"ledger.example/client"
 	"ledger.example/tests/declared"
 )
+
+// A field of a new name is described by the comment above it, or named as one that has none.
+func TestUndescribedFieldIsNamed(t *testing.T) {
+	type sloop struct {
+		Name      string `json:"name" is:"Text"`
+		Reference string `json:"reference" is:"Text"`
+	}
+	d := &document{schemas: &object{}, additions: &object{}}
+	d.answer(reflect.TypeFor[sloop](), asShown)
+	if !slices.Equal(d.undescribed, []string{"sloop.Reference"}) {
+		t.Errorf("undescribed are %v", d.undescribed)
+	}
+}
 
 // The document describes a declared operation with all fields of its request and its answer.
 func TestDeclaredOperation(t *testing.T) {

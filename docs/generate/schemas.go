@@ -196,9 +196,17 @@ func (d *document) schemaOf(of reflect.Type, f client.Field, as use) *object {
 	}
 	if text != "" {
 		schema.set("description", text)
+	} else if !slices.Contains(plain, f.JSON) {
+		d.undescribed = append(d.undescribed, typeName(of)+"."+f.Name)
 	}
 	return schema
 }
+
+// plain are the fields that need no description: their names say it in every schema.
+var plain = strings.Fields(`account actor as asset at balances buyer closing cost credits data debits description
+	effective_at first_posting_at from group hold id kind last_posting_at metadata name net_expenditure next_cursor
+	opening overdraft pending_credits pending_debits posted_at profile quantity reason role settled state status
+	summary to transaction type user`)
 
 // typeOf returns the schema of a field without its description.
 func (d *document) typeOf(of reflect.Type, f client.Field, as use) *object {
