@@ -21,6 +21,9 @@ import (
 type Ledger interface {
 	Asset(ctx context.Context, id string) (client.Reply[client.Asset], error)
 	Account(ctx context.Context, id string) (client.Reply[client.Account], error)
+	// AllAssets and AllAccounts list them by id. The lists may lag by some seconds.
+	AllAssets(ctx context.Context) iter.Seq2[client.Asset, error]
+	AllAccounts(ctx context.Context) iter.Seq2[client.Account, error]
 	Transaction(ctx context.Context, id string) (client.Reply[client.Transaction], error)
 	// Posted lists all transactions, without what was reversed of them. The list may lag by some seconds.
 	Posted(ctx context.Context) iter.Seq2[client.Transaction, error]
@@ -30,6 +33,14 @@ type Ledger interface {
 func Of(api *client.Client) Ledger { return remote{api} }
 
 type remote struct{ *client.Client }
+
+func (r remote) AllAssets(ctx context.Context) iter.Seq2[client.Asset, error] {
+	return r.Assets("").All(ctx)
+}
+
+func (r remote) AllAccounts(ctx context.Context) iter.Seq2[client.Account, error] {
+	return r.Accounts("").All(ctx)
+}
 
 func (r remote) Posted(ctx context.Context) iter.Seq2[client.Transaction, error] {
 	return r.Transactions(client.TransactionsQuery{OldestFirst: true}).All(ctx)

@@ -3,18 +3,22 @@ package books
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ledger.example/client"
+	"ledger.example/events"
 	"ledger.example/tests/harness/full"
 )
 
@@ -41,6 +45,21 @@ func (s stored) Posted(context.Context) iter.Seq2[client.Transaction, error] {
 	return func(yield func(client.Transaction, error) bool) {
 		for _, t := range s.transactions {
 			if t.Reversed = nil; !yield(t, nil) { // as the ledger's list
+				return
+			}
+		}
+	}
+}
+
+func (s stored) AllAssets(context.Context) iter.Seq2[client.Asset, error] { return byID(s.assets) }
+func (s stored) AllAccounts(context.Context) iter.Seq2[client.Account, error] {
+	return byID(s.accounts)
+}
+
+func byID[T any](all map[string]T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			if !yield(all[id], nil) {
 				return
 			}
 		}
@@ -304,6 +323,86 @@ func TestReadIDs(t *testing.T) {
 		ids, err := ReadIDs(file)
 		if got := fmt.Sprint(ids, err); !strings.Contains(got, want) {
 			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
+// Ids of names are short, readable where letters allow it, and different for different names.
+func TestShortIDs(t *testing.T) {
+	for name, want := range map[string]string{
+		"Assets:Bank":                  "Assets:Bank",
+		"expenses:café & bar":          "expenses:cafe_@26_bar",
+		"Straße":                       "Stra@C3@9Fe",
+		"$":                            "x@24",
+		"€":                            "x@E2@82@AC",
+		"":                             "x",
+		"Расходы:Банк":                 hashOf("Расходы", 8) + ":" + hashOf("Банк", 8),
+		"Расходы:ATM 銀行":               hashOf("Расходы", 8) + ":ATM_." + hashOf("ATM 銀行", 8),
+		"a:" + strings.Repeat("b", 62): "a:" + strings.Repeat("b", 62),
+		"a:" + strings.Repeat("b", 63): "a:" + strings.Repeat("b", 51) + "." + hashOf("a:"+strings.Repeat("b", 63), 10),
+		"\xff":                         "x@FF",
+		"เงินสด:" + strings.Repeat("é", 99): hashOf("เงินสด", 8) + ":" + strings.Repeat("e", 44) + "." + hashOf("เงินสด:"+strings.Repeat("é", 99), 10),
+	} {
+		if got := shortID(name); got != want || !events.ValidID(got) {
+			t.Errorf("%q: %s, not %s", name, got, want)
+		}
+	}
+}
+
+// What the ledger has with the full name keeps its id. Another name never gets it.
+func TestIDsOfWhatTheLedgerHas(t *testing.T) {
+	account := func(id, name string) client.Account {
+		return client.Account{ID: id, Name: name, State: client.StateOpen, Overdraft: client.Overdraft{Unlimited: true}}
+	}
+	one, err := ParseNumber("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		names    []string
+		accounts []client.Account
+		want     string
+	}{
+		{[]string{"café", "cafè", "cafe"}, nil, "café: " + hashedID("café", "cafe") + ", cafè: " + hashedID("cafè", "cafe") + ", cafe: cafe"},
+		{[]string{"café", "cafè"}, nil, "café: cafe, cafè: " + hashedID("cafè", "cafe")},
+		{[]string{"cafè", "café"}, []client.Account{account("cafe", "café")}, "cafè: " + hashedID("cafè", "cafe") + ", café: cafe"},
+		{[]string{"café"}, []client.Account{account("caf@C3@A9", "café")}, "café: caf@C3@A9"},
+		{[]string{"café"}, []client.Account{account("a", "café"), account("b", "café")}, "several in the ledger have this name, and none the id"},
+		{[]string{"cafe"}, []client.Account{account("cafe", "The Café")}, "cafe: cafe"},
+		{[]string{"cafe"}, []client.Account{account("cafe", "café")}, "cafe: " + hashedID("cafe", "cafe")},
+		{[]string{"Bank"}, []client.Account{account("other", "Bank")}, "Bank: Bank"},
+		{[]string{"Банк"}, []client.Account{account("bank", "Банк")}, "Банк: bank"},
+	} {
+		s := stored{accounts: make(map[string]client.Account)}
+		for _, a := range c.accounts {
+			s.accounts[a.ID] = a
+		}
+		b := Book{Transactions: []Transaction{{Date: "2024-01-01"}}}
+		for _, name := range c.names {
+			p := &b.Transactions[0].Postings
+			*p = append(*p, Posting{Account: name, Quantity: Amount{one, "EUR"}})
+		}
+		lines, problems, err := b.Lines(t.Context(), Options{Ledger: s, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprint(problems)
+		if len(problems) == 0 {
+			var transaction struct {
+				Transaction client.TransactionRequest `json:"transaction"`
+			}
+			text := bytes.TrimSpace(lines.Text)
+			if err := json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &transaction); err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for i, name := range c.names {
+				ids = append(ids, name+": "+transaction.Transaction.Postings[i].Account)
+			}
+			got = strings.Join(ids, ", ")
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%q: %s, not %s", c.names, got, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,12 +34,9 @@ func (m *mapping) withoutVirtual(transactions []Transaction) []Transaction {
 }
 
 // collect assigns ids to all names, and reports names that cannot have one.
-func (m *mapping) collect(transactions []Transaction) {
-	wrong := make(map[string]bool)
+func (m *mapping) collect(ctx context.Context, transactions []Transaction) error {
 	for _, name := range m.declared {
-		if _, err := m.accounts.id(name); err != nil {
-			m.wrong(Position{}, "account %v", err)
-		}
+		m.accounts.add(name, Position{})
 	}
 	for _, t := range transactions {
 		for i := range t.Postings {
@@ -51,20 +49,29 @@ func (m *mapping) collect(transactions []Transaction) {
 				}
 				p.Weight = &weight
 			}
-			if _, known := m.first[p.Account]; !known {
-				m.first[p.Account] = at
-				if _, err := m.accounts.id(p.Account); err != nil {
-					m.wrong(at, "account %v", err)
-				}
+			m.accounts.add(p.Account, at)
+			if m.accounts.first[p.Account] == (Position{}) { // it was only declared before
+				m.accounts.first[p.Account] = at
 			}
 			for _, a := range p.amounts() {
-				if _, err := m.assets.id(a.Commodity); err != nil && !wrong[a.Commodity] {
-					wrong[a.Commodity] = true
-					m.wrong(at, "commodity %v", err)
-				}
+				m.assets.add(a.Commodity, at)
 			}
 		}
 	}
+	if err := m.assign(ctx, "account", m.accounts, m.accountsOf()); err != nil {
+		return err
+	}
+	return m.assign(ctx, "commodity", m.assets, m.assetsOf())
+}
+
+func (m *mapping) assign(ctx context.Context, kind string, n *names, h *had) error {
+	err := n.assign(ctx, h, func(name string, err error) { m.wrong(n.first[name], "%s %v", kind, err) })
+	for _, name := range n.hashed {
+		m.at = n.first[name]
+		m.note(fmt.Sprintf("the %s %q has the id %q, because another one has %q", kind, name, n.ids[name],
+			shortID(name)))
+	}
+	return err
 }
 
 // position returns the position of a posting.
@@ -111,7 +118,7 @@ var reservedFor = map[string]string{
 func (m *mapping) defineAccounts(ctx context.Context) error {
 	for reserved := range m.reserved {
 		if name, isUsed := m.accounts.names[reserved]; isUsed {
-			m.wrong(m.first[name], "account %q is reserved for %s: rename it", reserved, reservedFor[reserved])
+			m.wrong(m.accounts.first[name], "account %q is reserved for %s: rename it", reserved, reservedFor[reserved])
 		}
 		m.accounts.ids[reserved] = reserved
 	}
@@ -120,16 +127,16 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		r, err := m.Ledger.Account(ctx, accountID)
 		switch {
 		case isAbsent(err, client.CodeAccountNotFound):
-			m.line(m.first[name], client.KindAccount, client.Line[client.Account]{Request: client.Account{
+			m.line(m.accounts.first[name], client.KindAccount, client.Line[client.Account]{Request: client.Account{
 				ID: accountID, Name: nameOf(name, accountID), Overdraft: client.Overdraft{Unlimited: true}}})
 			continue
 		case err != nil:
 			return err
 		case !r.Value.Overdraft.Unlimited:
-			m.wrong(m.first[name], "account %q already exists in the ledger, with a limit that could refuse postings",
+			m.wrong(m.accounts.first[name], "account %q already exists in the ledger, with a limit that could refuse postings",
 				accountID)
 		case r.Value.State != client.StateOpen:
-			m.wrong(m.first[name], "account %q already exists in the ledger, and is %s", accountID, r.Value.State)
+			m.wrong(m.accounts.first[name], "account %q already exists in the ledger, and is %s", accountID, r.Value.State)
 		}
 		m.hasAccounts = true
 	}

@@ -48,15 +48,18 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	if len(b.Problems) > 0 {
 		return Lines{}, b.Problems, nil
 	}
+	o.Ledger = &remembered{Ledger: o.Ledger}
 	m := &mapping{
 		Options: o, declared: b.Declared, accounts: newNames(b.Accounts, o.IDs), assets: newNames(b.Assets, o.IDs),
-		first: make(map[string]Position), scales: make(map[string]int),
+		scales:     make(map[string]int),
 		currencies: make(map[string]string), ids: make(map[string]bool), reserved: make(map[string]bool),
 		days: make(map[string]int), notes: make(map[string]*noted), rests: make(map[string]*tolerated),
 		hasAsset: make(map[string]bool), out: Lines{Notes: b.Notes},
 	}
 	b.Transactions = m.withoutVirtual(b.Transactions)
-	m.collect(b.Transactions)
+	if err := m.collect(ctx, b.Transactions); err != nil {
+		return Lines{}, nil, err
+	}
 	if err := m.defineAssets(ctx, b.Transactions); err != nil {
 		return Lines{}, nil, err
 	}
@@ -109,7 +112,6 @@ type mapping struct {
 	Options
 	accounts, assets *names
 	declared         []string
-	first            map[string]Position   // first position of an account, by name
 	scales           map[string]int        // by asset id
 	currencies       map[string]string     // by asset id
 	reserved         map[string]bool       // ids of accounts that the import itself needs
