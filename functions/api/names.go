@@ -187,13 +187,13 @@ func visibleItems[T any](r *request, of client.Named, items []T) ([]T, error) {
 			return nil, err
 		}
 	}
-	seen, rights := &r.seen, r.viewerRights
+	seen, read := &r.seen, r.viewerRights
 	if of == client.NamesGroup {
-		seen, rights = &r.seenGroups, r.groupRights
+		seen, read = &r.seenGroups, r.groupRights
 	}
-	held, err := rights(r.ctx(), slices.Collect(maps.Keys(ids))...)
+	held, err := read(r.ctx(), slices.Collect(maps.Keys(ids))...)
 	if *seen == nil {
-		*seen = make(view, len(held))
+		*seen = make(rights, len(held))
 	}
 	maps.Copy(*seen, held) // there may be pages before
 	return slices.DeleteFunc(items, func(item T) (isHidden bool) {

@@ -173,14 +173,14 @@ func (a *api) permit(r *request, c command) (err error) {
 func (r *request) checkRole(ctx context.Context) (err error) {
 	defer recoverTo(&err)
 	name, where, absent := r.ids["account"], "on the account", ledger.AccountNotFound
-	rights := func() (map[string]access.Right, error) {
+	read := func() (map[string]access.Right, error) {
 		return r.accountRights(ctx, map[string]access.Role{name: max(r.rule.role, r.route.tells)})
 	}
 	if r.rule.of == client.OnGroup {
 		name, where, absent = r.ids["group"], "in the group", ledger.GroupNotFound
-		rights = func() (map[string]access.Right, error) { return r.groupRights(ctx, name) }
+		read = func() (map[string]access.Right, error) { return r.groupRights(ctx, name) }
 	}
-	held, err := rights()
+	held, err := read()
 	r.right = held[name]
 	switch role := r.right.Role; {
 	case err != nil:

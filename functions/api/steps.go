@@ -38,8 +38,8 @@ type request struct {
 	rule        rule         // who may
 	isPermitted bool         // a user's roles were checked, and are enough
 	right       access.Right // that checkRole found
-	seen        view         // of the transactions and accounts in the answer to a user
-	seenGroups  view         // of the groups in it
+	seen        rights       // of the transactions and accounts in the answer to a user
+	seenGroups  rights       // of the groups in it
 }
 
 func (r *request) ctx() context.Context { return r.http.Context() }

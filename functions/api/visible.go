@@ -11,18 +11,18 @@ import (
 	"ledger.example/ledger"
 )
 
-// view holds the accounts whose legs a user may see: those on which they have a role. The zero view shows none.
-type view map[string]access.Right
+// rights are the accounts or groups on which a user has a role: whose legs they may see. The zero rights show none.
+type rights map[string]access.Right
 
 // sees reports whether the legs of an account are shown.
-func (v view) sees(account string) bool { return v[account].Role > access.None }
+func (held rights) sees(account string) bool { return held[account].Role > access.None }
 
-// any reports whether v shows any of the legs.
-func (v view) any(legs []events.Leg) bool {
-	return slices.ContainsFunc(legs, func(l events.Leg) bool { return v.sees(l.Account) })
+// any reports whether the rights show any of the legs.
+func (held rights) any(legs []events.Leg) bool {
+	return slices.ContainsFunc(legs, func(l events.Leg) bool { return held.sees(l.Account) })
 }
 
-// look reads the user's rights on the accounts of legs, which become the request's view. need returns the role that is
+// look reads the user's rights on the accounts of legs, which become those of the request. need returns the role that is
 // needed on the account of a leg.
 func (r *request) look(ctx context.Context, legs []events.Leg, need func(events.Leg) access.Role) (err error) {
 	if r.caller.Admin {
@@ -62,13 +62,13 @@ func (r *request) visible(out reply, err error) (reply, error) {
 	return out, err
 }
 
-// of returns t without the legs that v does not show, and without what was reversed of them.
-func (v view) of(t transaction) transaction {
+// of returns t without the legs that the rights do not show, and without what was reversed of them.
+func (held rights) of(t transaction) transaction {
 	all := len(t.Postings)
-	hidden := func(l leg) bool { return !v.sees(l.Account) }
+	hidden := func(l leg) bool { return !held.sees(l.Account) }
 	t.Postings = slices.DeleteFunc(t.Postings, hidden)
 	t.Captured = slices.DeleteFunc(t.Captured, hidden)
-	t.Reversed = slices.DeleteFunc(t.Reversed, func(l client.Leg) bool { return !v.sees(l.Account) })
+	t.Reversed = slices.DeleteFunc(t.Reversed, func(l client.Leg) bool { return !held.sees(l.Account) })
 	isTaken := func(l client.Leg) bool { return !l.Quantity.IsZero() || !l.Cost.IsZero() }
 	if t.Hidden = all - len(t.Postings); t.Hidden > 0 && !slices.ContainsFunc(t.Reversed, isTaken) {
 		t.Reversed = nil // as before a reversal of hidden postings alone
@@ -76,9 +76,9 @@ func (v view) of(t transaction) transaction {
 	return t
 }
 
-// ofRefusal returns an error without its statements about legs that v does not show. Its code stays.
-func (v view) ofRefusal(e ledger.Error) *ledger.Error {
-	isHidden := func(account string) bool { return !v.sees(account) }
+// ofRefusal returns an error without its statements about legs that the rights do not show. Its code stays.
+func (held rights) ofRefusal(e ledger.Error) *ledger.Error {
+	isHidden := func(account string) bool { return !held.sees(account) }
 	e.Left = slices.DeleteFunc(slices.Clone(e.Left), func(l ledger.LegRequest) bool { return isHidden(l.Account) })
 	e.Fields = slices.DeleteFunc(slices.Clone(e.Fields), func(f ledger.FieldError) bool {
 		return slices.ContainsFunc(f.Accounts, isHidden)
