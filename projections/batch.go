@@ -67,40 +67,49 @@ type job struct {
 	err     error
 }
 
-// Project applies a batch. It refolds each balance that the batch names once, and refreshes each target of a view. It
-// skips all other records: the projector's own writes are in the stream, too. Applying a batch again is safe. Jobs of
-// one account run one after another, because they share the account's summary.
-//
-// One failed job does not stop the others. Project returns the sequence number of the first record whose job failed,
-// "" if none did; all records before it are done. If that is the batch's first record, it returns an error
-// instead, so that the invocation fails and Lambda halves the batch. It stops a second before ctx's deadline.
-// Unfinished work then counts as failed.
-//
-// A record that would fail on every retry does not count as failed, as it would block its shard for hours: it is logged
-// as an error and counted in RecordsMalformed. Such records have a malformed key, or name a balance or a membership
-// with an event that cannot be decoded. That projection stays stale until the event is repaired and a rebuild, or
-// usually the next posting, updates it. An event of a newer version does fail: a deployment makes it readable.
-//
-// A record of an altered or deleted event is logged and counted, and changes nothing. So is one of an altered copy of
-// an account's newest change.
-func (p *Projector) Project(ctx context.Context, batch []Record) (failed string, err error) {
-	ctx, cancel := untilReport(ctx)
-	defer cancel()
-	jobs := p.jobs(ctx, batch)
-	p.run(ctx, jobs, func(Target, int, bool, error) {})
-	p.logBatch(ctx, batch, jobs)
-	return report(ctx, p.log, batch, jobs, "projection stopped", "projection failed", func(j *job) []any {
-		return []any{"account", j.Account, "group", j.Group, "asset", j.Asset, "user", j.User, "hold", j.Hold}
-	})
-}
-
-// Applied is called with the result of a batch for one target: the position in the batch of the target's first record,
-// and whether its balance was behind. The calls may be concurrent.
-type Applied func(t Target, first int, wasBehind bool, err error)
-
-// Apply is Project with a result for each target in place of the first failed record.
-func (p *Projector) Apply(ctx context.Context, batch []Record, done Applied) {
-	p.run(ctx, p.jobs(ctx, batch), done)
+// logBatch logs one line for a batch that had something to project. Capitalized attributes become metrics: RefoldDepth
+// in postings, ProjectionLag in milliseconds, ProjectionConflicts in attempts. Each has one value per refold.
+func (p *Projector) logBatch(ctx context.Context, batch []Record, jobs []*job) {
+	if len(jobs) == 0 {
+		return
+	}
+	var depths, lags, conflicts []int64
+	failed, stopped, cached := 0, 0, 0
+	for _, j := range jobs {
+		if j.err != nil && j.isFinal() {
+			stopped++
+		} else if j.err != nil {
+			failed++
+		}
+		if j.effort.cached {
+			cached++
+		}
+		if j.effort.postings > 0 {
+			depths = append(depths, j.effort.postings)
+		}
+		if j.err == nil && j.effort.written {
+			lags = append(lags, j.effort.lag.Milliseconds())
+		}
+		if j.effort.conflicts > 0 {
+			conflicts = append(conflicts, j.effort.conflicts)
+		}
+	}
+	attrs := []slog.Attr{
+		slog.Int("records", len(batch)), slog.Int("groups", len(jobs)),
+		slog.Int("failed", failed), slog.Int("cached", cached),
+	}
+	if stopped > 0 {
+		attrs = append(attrs, slog.Int("stopped", stopped))
+	}
+	add := func(name string, values []int64) {
+		if len(values) > 0 {
+			attrs = append(attrs, slog.Any(name, values))
+		}
+	}
+	add("RefoldDepth", depths)
+	add("ProjectionLag", lags)
+	add("ProjectionConflicts", conflicts)
+	p.log.LogAttrs(ctx, slog.LevelInfo, "batch", attrs...)
 }
 
 // run does jobs, those of each lane one after another.

@@ -1,17 +1,3 @@
-// Package projections computes balances and account summaries from postings, and memberships from grants. It lists
-// holds, transactions and the accounts of groups, and writes the journal: a feed of all transactions and ends of holds.
-// It also reads all of these.
-//
-// All that it stores can be computed again from events. A fold is the sum of an account's postings in one asset, up to
-// one KSUID. A balance stores three folds: the head counts all postings, the seal only those that were settled, the
-// base only those in closed segments. A posting is settled when it is older than the settle window, which is longer
-// than a command may take. A segment is the stored fold of a closed stretch of postings. A summary counts an account's
-// balances. A membership is the role of a user on an account.
-//
-// The table's stream only names the balances that changed. A Projector then refolds each: it reads the balance, adds
-// the postings after its seal, and writes the balance on the condition that its version is unchanged. KSUIDs are
-// created before the commit, on the clocks of many machines. So a posting may be late: it appears at or below the seal.
-// Then the stretch that contains it is counted again. A Reader answers strong reads with the same fold.
 package projections
 
 import (
