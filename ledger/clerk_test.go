@@ -129,41 +129,40 @@ func (c *clerk) balances() bool {
 	return true
 }
 
-// placed returns the legs of the other transaction: 3 X, for 2 USD if it is a trade.
-func (w world) placed() []move {
-	if w.other == "trade" {
-		return []move{{"a", "X", 3, 2}, {"b", "X", -3, -2}}
+// share returns a part of the other transaction, for a cost if it is a trade.
+func (w world) share(quantity, cost int64) []move {
+	switch w.other {
+	case "trade":
+		return []move{{"a", "X", quantity, cost}, {"b", "X", -quantity, -cost}}
+	case "postings":
+		less := quantity / 2
+		return []move{{"a", "X", -quantity, 0}, {"b", "X", quantity - less, 0}, {"b", "X", less, 0}}
 	}
-	return []move{{"a", "X", -3, 0}, {"b", "X", 3, 0}}
+	return []move{{"a", "X", -quantity, 0}, {"b", "X", quantity, 0}}
 }
 
-// posted returns what the other transaction posted: 2 X for 1 USD of a captured hold.
-func (w world) posted() (legs []move) {
+// placed returns the legs of the other transaction.
+func (w world) placed() []move { return w.share(3, 2) }
+
+// posted returns what the other transaction posted: not all of a captured hold.
+func (w world) posted() []move {
 	switch w.hold {
-	case "", "captured":
-	default:
-		return nil
+	case "":
+		return w.placed()
+	case "captured":
+		return w.share(2, 1)
 	}
-	for _, m := range w.placed() {
-		if w.hold == "captured" {
-			m.quantity, m.cost = m.quantity/3*2, m.cost/2
-		}
-		legs = append(legs, m)
-	}
-	return legs
+	return nil
 }
 
 // takes returns what the part takes of the legs of the other transaction, nil for all.
-func (c *clerk) takes() []move {
-	legs := slices.Clone(c.placed())
-	for i := range legs {
-		switch {
-		case c.part.form == "":
-			return nil
-		case c.part.form == "postings":
-			legs[i].quantity, legs[i].cost = c.part.postings[i], 0
-		default:
-			legs[i].quantity, legs[i].cost = legs[i].quantity/3*c.part.quantity, legs[i].cost/2*c.part.cost
+func (c *clerk) takes() (legs []move) {
+	switch c.part.form {
+	case "quantity":
+		return c.share(c.part.quantity, c.part.cost)
+	case "postings":
+		for i, m := range c.placed() {
+			legs = append(legs, move{m.account, m.asset, c.part.postings[i], 0})
 		}
 	}
 	return legs
@@ -179,11 +178,11 @@ func (c *clerk) isWrong() bool {
 		}
 	case "postings":
 		of := c.part.postings
-		isOtherSign := len(of) != 2 || of[0] > 0 || of[1] < 0 // a gives, and b gets
+		isOtherSign := len(of) != 3 || of[0] > 0 || of[1] < 0 || of[2] < 0 // a gives, and b gets
 		if c.refuses(!byPostings || isOtherSign, isPart, CodeInvalidTransaction) {
 			return true
 		}
-		return c.refuses(of[0]+of[1] != 0, isPart, CodeUnbalanced)
+		return c.refuses(of[0]+of[1]+of[2] != 0, isPart, CodeUnbalanced)
 	}
 	return false
 }
@@ -259,8 +258,8 @@ func (c *clerk) reverse() []move {
 	}
 	left := slices.Clone(posted)
 	for _, n := range c.reversed {
-		for i, m := range c.placed() {
-			left[i].quantity -= m.quantity / 3 * n
+		for i, m := range c.share(n, 0) {
+			left[i].quantity -= m.quantity
 		}
 	}
 	if taken == nil {

@@ -183,8 +183,8 @@ func (w world) lifecycle() *Lifecycle {
 		if w.listed && i == 0 {
 			r.By = "r"
 		}
-		for _, m := range w.placed() {
-			r.Taken = append(r.Taken, events.Taken{Quantity: events.NewAmount(m.quantity / 3 * n)})
+		for _, m := range w.share(n, 0) {
+			r.Taken = append(r.Taken, events.Taken{Quantity: events.NewAmount(m.quantity)})
 		}
 		l.Reversals = append(l.Reversals, r)
 	}
