@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -239,6 +240,15 @@ func (env *environment) openLines(ctx context.Context, name string) (imported, e
 	return in, err
 }
 
+// bookStatus describes what is done before the first entry of a book is sent. entries is 0 until the book was read.
+func bookStatus(program, file string, entries int64, since time.Duration) string {
+	if entries == 0 {
+		return fmt.Sprintf("%s reads %s (%.0f s)", program, file, since.Seconds())
+	}
+	return fmt.Sprintf("%s read, and compared with the ledger (%.0f s)", counted(entries, "entry", "entries"),
+		since.Seconds())
+}
+
 // openBook reads a book with its program, validates all of it, and returns it as lines to import. It is an error if any
 // part of the book cannot be imported.
 func (env *environment) openBook(
@@ -248,21 +258,28 @@ func (env *environment) openBook(
 	if err != nil {
 		return in, err
 	}
-	book, err := books.Read(ctx, format, o.program, name)
-	if err != nil {
-		return in, err
-	}
-	if o.opening != "" {
-		if err := books.Check(ctx, format, o.program, name, book, o.opening); err != nil {
-			return in, err
-		}
-	}
 	ledger := books.Of(api)
-	lines, problems, err := book.Lines(ctx, books.Options{
-		Ledger: ledger, File: name, SkipVirtual: o.virtual == virtualSkip, Opening: o.opening, Scales: o.scales,
-		IDs: ids, Now: time.Now(),
-	})
-	if err != nil {
+	var lines books.Lines
+	var problems []books.Problem
+	var entries atomic.Int64 // 0 until the book was read
+	status := func(since time.Duration) (string, int64) {
+		return bookStatus(cmp.Or(o.program, format), name, entries.Load(), since), 0
+	}
+	if err := env.watch(-1, status, func() error {
+		book, err := books.Read(ctx, format, o.program, name)
+		if err == nil && o.opening != "" {
+			err = books.Check(ctx, format, o.program, name, book, o.opening)
+		}
+		if err != nil {
+			return err
+		}
+		entries.Store(int64(len(book.Transactions)))
+		lines, problems, err = book.Lines(ctx, books.Options{
+			Ledger: ledger, File: name, SkipVirtual: o.virtual == virtualSkip, Opening: o.opening, Scales: o.scales,
+			IDs: ids, Now: time.Now(),
+		})
+		return err
+	}); err != nil {
 		return in, err
 	}
 	for n, p := range problems {

@@ -168,3 +168,14 @@ func TestImportIntoALedger(t *testing.T) {
 		says(t, problems, `line 185: release "h-0": hold_ended`, "the fields of capture: transaction, quantity")
 	}
 }
+
+// A person sees what is done while the other program reads a book, and while it is compared.
+func TestBookStatus(t *testing.T) {
+	for entries, want := range map[int64]string{
+		0: "hledger reads a.journal (7 s)", 1: "1 entry read, and compared with the ledger (7 s)",
+	} {
+		if got := bookStatus("hledger", "a.journal", entries, 7*time.Second); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}

@@ -118,7 +118,8 @@ var reservedFor = map[string]string{
 func (m *mapping) defineAccounts(ctx context.Context) error {
 	for reserved := range m.reserved {
 		if name, isUsed := m.accounts.names[reserved]; isUsed {
-			m.wrong(m.accounts.first[name], "account %q is reserved for %s: rename it", reserved, reservedFor[reserved])
+			m.wrong(m.accounts.first[name], "account %q is reserved for %s: give it another id by --ids",
+				reserved, reservedFor[reserved])
 		}
 		m.accounts.ids[reserved] = reserved
 	}
@@ -133,10 +134,11 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		case err != nil:
 			return err
 		case !r.Value.Overdraft.Unlimited:
-			m.wrong(m.accounts.first[name], "account %q already exists in the ledger, with a limit that could refuse postings",
-				accountID)
+			m.wrong(m.accounts.first[name], "account %q already exists in the ledger, with a limit that could refuse "+
+				"postings: give the account of the book another one by --ids", accountID)
 		case r.Value.State != client.StateOpen:
-			m.wrong(m.accounts.first[name], "account %q already exists in the ledger, and is %s", accountID, r.Value.State)
+			m.wrong(m.accounts.first[name], "account %q already exists in the ledger, and is %s: open it again, or "+
+				"give the account of the book another one by --ids", accountID, r.Value.State)
 		}
 		m.hasAccounts = true
 	}

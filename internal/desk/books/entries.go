@@ -59,7 +59,7 @@ func (m *mapping) effectiveAt(t Transaction) time.Time {
 		m.wrong(t.Position, "%s is before %s, the first day of a posting: --opening DATE posts the totals before DATE "+
 			"as opening entries", t.Date, firstDay.Format(time.DateOnly))
 	case at.After(m.Now):
-		m.wrong(t.Position, "%s (UTC) is in the future", t.Date)
+		m.wrong(t.Position, "%s (UTC) is in the future: import the entry when its day has begun", t.Date)
 	}
 	return at
 }
@@ -190,7 +190,8 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 			p.Quantity.Number, p.Quantity.Commodity, p.Quantity.Commodity, scale)
 	}
 	if err != nil {
-		return leg, fmt.Errorf("%s %s %w", p.Quantity.Number, p.Quantity.Commodity, err)
+		return leg, fmt.Errorf("%s %s %w: give the asset less than %d decimals by --scale", p.Quantity.Number,
+			p.Quantity.Commodity, err, max(scale, 1))
 	}
 	leg.Quantity = quantity
 	weight := p.Weight

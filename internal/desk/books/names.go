@@ -26,8 +26,8 @@ const (
 
 // shortID returns the id for a name: the name itself if it is a valid id. Otherwise a space becomes _, a letter loses
 // its accents, and other characters become @ and two hexadecimal digits for each byte. A part of an account in another
-// script than the Latin one becomes what is left of it and a hash, so that the accounts below it have a common prefix. x
-// is put before an id that does not begin with a letter or a digit. The end of a long id is replaced by a hash.
+// script than the Latin one becomes what is left of it and a hash, so that the accounts below it have a common prefix.
+// x is put before an id that does not begin with a letter or a digit. The end of a long id is replaced by a hash.
 func shortID(name string) string {
 	if events.ValidID(name) {
 		return name
@@ -163,8 +163,8 @@ func (n *names) assign(ctx context.Context, h *had, wrong func(name string, err 
 		case !events.ValidID(id): // one that the book defines
 			wrong(name, fmt.Errorf("%q has the id %q, which is none: it %s", name, id, events.IDRule))
 		case isTaken:
-			wrong(name, fmt.Errorf("%q and %q would both have the id %q: give one of them another by --ids", other, name,
-				id))
+			wrong(name, fmt.Errorf("%q and %q would both have the id %q: give one of them another by --ids", other,
+				name, id))
 		default:
 			n.ids[name], n.names[id] = id, name
 		}
@@ -186,7 +186,7 @@ func (n *names) find(ctx context.Context, h *had, name string) (string, error) {
 	case isTaken: // by another name of the book
 	case ok && there == nameOf(name, id):
 		return id, nil
-	case id == name && (!ok || there == "" || there == id || shortID(there) != id): // people may name what has the id as they like
+	case id == name && (!ok || there == "" || there == id || shortID(there) != id): // people name it as they like
 		return id, nil
 	}
 	if id != name {
