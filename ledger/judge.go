@@ -67,8 +67,8 @@ func judge(refused []*limit, seen findings) step {
 	return stepRefuse
 }
 
-// isUnsynced reports whether the guard that refused the debits has another version than the account. One that is missing
-// has version 0, which no account has.
+// isUnsynced reports whether the guard that refused the debits has another version than the account. One that is
+// missing has version 0, which no account has.
 func (l *limit) isUnsynced() bool { return l.guard.version != l.account.Version }
 
 // isDamaged reports whether the account is below its limit without these debits.
