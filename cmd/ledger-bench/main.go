@@ -81,11 +81,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	switch err := cmd.ExecuteContext(ctx); {
 	case err == nil:
 		return exitDone
-	case ctx.Err() != nil && (errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled)):
+	case ctx.Err() != nil && errors.Is(err, errInterrupted):
 		fmt.Fprintln(errs, err)
 		return exitInterrupted
 	case isValid:
 		fmt.Fprintln(errs, err)
+		if _, ok := errors.AsType[*client.UnreachableError](err); ok {
+			fmt.Fprintln(errs, "Start a ledger with `ledger up`, or name another with --url.")
+		}
 		return exitFailed
 	default:
 		fmt.Fprintf(errs, "%s\nTry 'ledger-bench --help'.\n", strings.TrimRight(err.Error(), "\n"))
@@ -93,22 +96,22 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	}
 }
 
-// bounded is a flag for a whole number.
+// bounded is the value of a flag for a whole number from least to most.
 type bounded struct {
-	name               string
-	target             *int
-	value, least, most int
-	usage              string
+	value       *int
+	least, most int
 }
 
-func (p *program) numbers() []bounded {
-	return []bounded{
-		{"clients", &p.clients, 8, 1, 512, "concurrent requests"},
-		{"seconds", &p.seconds, 3, 1, 3600, "length of each slice"},
-		{"count", &p.count, 0, 1, 10_000_000, "requests of each slice, instead of --seconds"},
-		{"rounds", &p.rounds, 3, 1, 100, "slices of each workload"},
-		{"accounts", &p.accounts, 100, 2, 10_000, "accounts that pay each other"},
+// String, Type and Set implement pflag.Value.
+func (b bounded) String() string { return strconv.Itoa(*b.value) }
+func (b bounded) Type() string   { return "int" }
+func (b bounded) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < b.least || n > b.most {
+		return fmt.Errorf("must be a whole number from %d to %d", b.least, b.most)
 	}
+	*b.value = n
+	return nil
 }
 
 // command returns the program's command. It sets isValid when the command line is valid.
@@ -130,10 +133,14 @@ func (p *program) command(isValid *bool) *cobra.Command {
 			return p.bench(cmd.Context(), workloads)
 		},
 	}
+	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	f := cmd.Flags()
-	for _, n := range p.numbers() {
-		f.IntVar(n.target, n.name, n.value, n.usage)
-	}
+	p.clients, p.seconds, p.rounds, p.accounts = 8, 3, 3, 100
+	f.Var(bounded{&p.clients, 1, 512}, "clients", "concurrent requests")
+	f.Var(bounded{&p.seconds, 1, 3600}, "seconds", "length of each slice")
+	f.Var(bounded{&p.count, 1, 10_000_000}, "count", "requests of each slice, instead of --seconds")
+	f.Var(bounded{&p.rounds, 1, 100}, "rounds", "slices of each workload")
+	f.Var(bounded{&p.accounts, 2, 10_000}, "accounts", "accounts that pay each other")
 	f.Uint64Var(&p.seed, "seed", 1, "the same seed makes the same requests")
 	f.BoolVar(&p.memory, "memory", false, "use the built-in store, in the memory of this process")
 	f.StringVar(&p.endpoint, "dynamodb-endpoint", "", "URL of a DynamoDB Local that already runs")
@@ -146,8 +153,9 @@ func (p *program) command(isValid *bool) *cobra.Command {
 	f.StringVar(&p.url, "url", "", "address of a ledger that runs elsewhere")
 	f.BoolVar(&p.sign, "sign", false,
 		"sign requests with the AWS credentials of this environment; or set "+signVariable)
-	f.StringVar(&p.token, "token", "", "bearer token, for an API with a JWT authorizer; or set "+tokenVariable)
-	f.StringVar(&p.user, "user", "", "act for this user; needs a service or an administrator")
+	f.StringVar(&p.token, "token", "", "bearer token, for an API with a JWT authorizer; or set "+tokenVariable+
+		", which other users of this machine cannot see")
+	f.StringVar(&p.user, "user", "", "act for this user, with only their roles; needs a service or an administrator")
 	cmd.MarkFlagsMutuallyExclusive("memory", "dynamodb-endpoint", "quick")
 	cmd.MarkFlagsMutuallyExclusive("count", "seconds", "quick")
 	cmd.MarkFlagsMutuallyExclusive("sign", "token")
@@ -159,11 +167,6 @@ func (p *program) command(isValid *bool) *cobra.Command {
 
 // check validates the flags and expands --quick. isGiven reports whether a flag is given.
 func (p *program) check(workloads []string, isGiven func(flag string) bool) error {
-	for _, n := range p.numbers() {
-		if isGiven(n.name) && (*n.target < n.least || *n.target > n.most) {
-			return fmt.Errorf("--%s must be a whole number from %d to %d", n.name, n.least, n.most)
-		}
-	}
 	for flag, text := range map[string]string{"url": p.url, "dynamodb-endpoint": p.endpoint, "table": p.table,
 		"i-mean": p.confirmed, "token": p.token, "user": p.user} {
 		if isGiven(flag) && text == "" {
@@ -284,7 +287,10 @@ func (p *program) bench(ctx context.Context, workloads []string) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := api.Ping(ctx); err != nil {
+		switch err := api.Ping(ctx); {
+		case wasInterrupted(ctx, err):
+			return errInterrupted
+		case err != nil:
 			return err
 		}
 	} else {
@@ -302,7 +308,7 @@ func (p *program) bench(ctx context.Context, workloads []string) (err error) {
 	report, ended := running.Run(ctx)
 	stop()
 	switch {
-	case report == nil && ctx.Err() != nil && errors.Is(ended, context.Canceled):
+	case report == nil && wasInterrupted(ctx, ended):
 		return errInterrupted
 	case report == nil:
 		return ended
@@ -326,4 +332,9 @@ func (p *program) bench(ctx context.Context, workloads []string) (err error) {
 		return fmt.Errorf("%w: the figures include only the requests until then", errInterrupted)
 	}
 	return nil
+}
+
+// wasInterrupted reports whether err is that of the signal that ended ctx.
+func wasInterrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
 }

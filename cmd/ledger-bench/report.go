@@ -3,10 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"ledger.example/cmd/ledger-bench/bench"
 )
@@ -46,18 +46,12 @@ func (p *program) printTable(r *bench.Report) error {
 	}
 	fmt.Fprintf(&text, "The ledger is %s.\nClients: %d, rounds: %d, accounts: %d, seed: %d%s\n\n", r.Ledger, r.Clients,
 		r.Rounds, r.Accounts, r.Seed, cut)
-	var headings []string
+	rows := [][]string{{""}}
 	for _, w := range r.Workloads {
-		headings = append(headings, w.Workload)
+		rows[0] = append(rows[0], w.Workload)
 	}
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	row := func(heading string, cells []string) {
-		fmt.Fprintf(table, "%s\t%s\t\n", heading, strings.Join(cells, "\t"))
-	}
-	row("", headings)
 	for _, f := range bench.Figures() {
-		var cells []string
-		isKnown := false
+		cells, isKnown := []string{f.Heading}, false
 		for _, w := range r.Workloads {
 			shown := "-"
 			if value, ok := w.Figures[f.Name]; ok {
@@ -66,10 +60,10 @@ func (p *program) printTable(r *bench.Report) error {
 			cells = append(cells, shown)
 		}
 		if isKnown {
-			row(f.Heading, cells)
+			rows = append(rows, cells)
 		}
 	}
-	_ = table.Flush() // of a buffer, it never fails
+	printRows(&text, rows)
 	fmt.Fprintln(&text)
 	if r.WindowMS > 0 {
 		fmt.Fprintf(&text, "The batching window of the stream is %d ms.\n", r.WindowMS)
@@ -87,4 +81,21 @@ func (p *program) printTable(r *bench.Report) error {
 	}
 	_, err := text.WriteTo(p.out)
 	return err
+}
+
+// printRows prints cells in columns. All but the first are numbers, which are aligned to the right.
+func printRows(w io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, cells := range rows {
+		for i, cell := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, cells := range rows {
+		fmt.Fprintf(w, "%-*s", widths[0], cells[0])
+		for i, cell := range cells[1:] {
+			fmt.Fprintf(w, "  %*s", widths[i+1], cell)
+		}
+		fmt.Fprintln(w)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,6 +66,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 		}
 	default:
 		fmt.Fprintln(errs, strings.TrimRight(err.Error(), "\n"))
+		if slices.Index(args, "bench") == 0 {
+			fmt.Fprintln(errs, "The benchmark is the program ledger-bench.")
+		}
 		fmt.Fprintf(errs, "Try '%s --help'.\n", used.CommandPath())
 	}
 	if failed {

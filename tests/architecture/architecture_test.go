@@ -107,6 +107,8 @@ var importRules = []importRule{
 	{"cmd/ledger-proof", "events internal/watch/proof", pure},
 	{"cmd/ledger-bench/meter", "internal/table", sdk | testsImportAll},
 	{"cmd/ledger-bench/bench", everything, sdk},
+	// Users' program does not link the load.
+	{"cmd/ledger", ". client client/* events functions/* internal/* ledger projections projections/*", sdk | testsImportAll},
 	{"cmd/*", everything, sdk},
 	{"docs", "", pure},
 	{"tests/harness/full", "", pure},

@@ -1,6 +1,6 @@
-// Package stack is shared by the commands up, dynamodb and pump, and by ledger-bench. It has a DynamoDB with the ledger's table, the
-// feed of the table's stream to the projector and the lister, and HTTP servers that answer only requests for this
-// machine.
+// Package stack is shared by the commands up, dynamodb and pump, and by ledger-bench. It has a DynamoDB with the
+// ledger's table, the feed of the table's stream to the projector and the lister, and HTTP servers that answer only
+// requests for this machine.
 package stack
 
 import (
