@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"strings"
+	"sync"
 
 	"ledger.example/projections"
 )
@@ -14,8 +17,17 @@ const (
 	instanceRequests = 10     // requests a second of an instance
 )
 
-// capacityRates are the trades a second of the tables of capacity.md.
-var capacityRates = []float64{10, 1_000, 100_000}
+// capacityRates are the trades a second of the tables of capacity.md. The last is the most that the ledger can serve:
+// the smallest ceiling of a key that all trades share.
+var capacityRates = sync.OnceValue(func() []float64 {
+	most := math.Inf(1)
+	for _, cells := range documentTable("capacity.md", "key") {
+		if strings.TrimSpace(cells[0]) == "trades" && strings.TrimSpace(cells[3]) == "hard" {
+			most = min(most, number(cells[2]))
+		}
+	}
+	return []float64{10, 1_000, most}
+})
 
 // row is a row of a table of loads. Its cells have the value of a trade, and that of a settled trade if it differs.
 type row struct {
@@ -25,7 +37,7 @@ type row struct {
 
 // cells returns the cells of a row, each written by a function.
 func (b bill) cells(r row, write func(float64) string) (cells []string) {
-	for _, rate := range capacityRates {
+	for _, rate := range capacityRates() {
 		cell, settled := write(r.of(loadOf(b.kinds[0], rate, b.stack))), write(r.of(loadOf(b.kinds[1], rate, b.stack)))
 		if settled != cell {
 			cell += " / " + settled
@@ -36,7 +48,7 @@ func (b bill) cells(r row, write func(float64) string) (cells []string) {
 }
 
 func capacityHead(what string) string {
-	for _, rate := range capacityRates {
+	for _, rate := range capacityRates() {
 		what += fmt.Sprintf("|%s trades/s:", rounded(rate))
 	}
 	return what

@@ -92,8 +92,33 @@ func ReadHalves(bytes int, c ReadKind) int { return int(c) * started(bytes, read
 // started returns the number of started blocks in size, at least one.
 func started(size, block int) int { return max(1, (size+block-1)/block) }
 
-// Used is what requests consumed, in write units and in halves of read units.
-type Used struct{ WriteUnits, ReadHalves int64 }
+// Used is what requests consumed.
+type Used struct {
+	Units
+	ByKey map[PartitionKey]Units // the same units by the key that they were for; nil: these are not counted
+}
+
+// Units are write units, and halves of read units.
+type Units struct{ WriteUnits, ReadHalves int64 }
+
+// Add adds other units.
+func (u *Units) Add(other Units) {
+	u.WriteUnits += other.WriteUnits
+	u.ReadHalves += other.ReadHalves
+}
+
+// PartitionKey is a partition key of the table, or of an index: what a partition of DynamoDB serves.
+type PartitionKey struct{ Index, Key string } // Index "": the table
+
+// Count adds the units of a key. A scan is for no key: it counts in all units only.
+func (u *Used) Count(k PartitionKey, units Units) {
+	u.Units.Add(units)
+	if u.ByKey != nil && k.Key != "" {
+		sum := u.ByKey[k]
+		sum.Add(units)
+		u.ByKey[k] = sum
+	}
+}
 
 type usedKey struct{}
 

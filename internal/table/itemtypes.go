@@ -23,6 +23,9 @@ type ItemType struct {
 	PK2   string // of the partition key in IndexInverse, likewise
 	By    string // who writes it
 
+	Grows  Growth // of PK, in the table and in IndexHistory
+	Grows2 Growth // of PK2
+
 	Implied bool // an event that follows from another one of its commit: the journal leaves it out
 }
 
@@ -35,6 +38,16 @@ const (
 	copied     Class = "copy"
 	projection Class = "projection"
 	position   Class = "cursor" // what was done with the journal outside the ledger
+)
+
+// A Growth says what a partition key's units grow with. A partition of DynamoDB serves 1,000 write units and 3,000 read
+// units a second, so only keys that grow by party never end how far the ledger scales. tests/cost measures each.
+type Growth string
+
+const (
+	ByParty   Growth = ""            // one for each account or transaction: more of them, more keys
+	ByName    Growth = "by a name"   // one for all that has the same name: an asset, a group, a value of metadata
+	OneForAll Growth = "one for all" // one, or Shards of them, for the whole ledger
 )
 
 const command, projector, lister = "command", "projector", "lister"
@@ -52,10 +65,10 @@ var (
 	Reversal = two[int64](ItemType{What: "transaction reversed", Class: event, Type: "TransactionReversed", By: command,
 		PK: "TXN#{transaction}", SK: "REVERSAL#{number}", Implied: true})
 	Asset = one(ItemType{What: "asset registered", Class: event, Type: "AssetRegistered", By: command,
-		PK: "ASSET#{asset}", SK: "ASSET#{asset}", PK2: "ASSETS"})
+		PK: "ASSET#{asset}", SK: "ASSET#{asset}", PK2: "ASSETS", Grows2: OneForAll})
 	// PROFILE sorts after each posting of the account.
 	Account = one(ItemType{What: "account opened", Class: event, Type: "AccountOpened", By: command,
-		PK: "ACCOUNT#{account}", SK: "ACCOUNT#{account}", SK2: "PROFILE", PK2: "ACCOUNTS"})
+		PK: "ACCOUNT#{account}", SK: "ACCOUNT#{account}", SK2: "PROFILE", PK2: "ACCOUNTS", Grows2: OneForAll})
 	Change = two[int64](ItemType{What: "change that made a version of an account, from 2", Class: event,
 		Type: "AccountChanged", By: command, PK: "ACCOUNT#{account}", SK: "CHANGE#{number}"})
 	// Current sorts between the account's opening and its summary.
@@ -64,41 +77,50 @@ var (
 	Grant = three[int64](ItemType{What: "member granted or revoked", Class: event,
 		Type: "MemberGranted MemberRevoked", By: command, PK: "ACCOUNT#{account}", SK: "GRANT#{user}#{number}"})
 	Group = one(ItemType{What: "group registered", Class: event, Type: "GroupRegistered", By: command,
-		PK: "GROUP#{group}", SK: "GROUP#{group}", PK2: "GROUPS"})
+		PK: "GROUP#{group}", SK: "GROUP#{group}", PK2: "GROUPS",
+		Grows: ByName, Grows2: OneForAll})
 	GroupGrant = three[int64](ItemType{What: "member of a group granted or revoked", Class: event,
-		Type: "MemberGranted MemberRevoked", By: command, PK: "GROUP#{group}", SK: "GRANT#{user}#{number}"})
+		Type: "MemberGranted MemberRevoked", By: command,
+		PK: "GROUP#{group}", SK: "GRANT#{user}#{number}", Grows: ByName})
 	Grouping = two[int64](ItemType{What: "account put into a group or taken out", Class: event,
 		Type: "AccountGrouped", By: command, PK: "ACCOUNT#{account}", SK: "GROUPS#{number}"})
 	Period = one(ItemType{What: "books closed before a time", Class: event, Type: "PeriodClosed", By: command,
-		PK: "PERIODS", SK: "PERIOD#{number}"})
+		PK: "PERIODS", SK: "PERIOD#{number}", Grows: OneForAll})
 	Spend = two[string](ItemType{What: "sum of all debits and holds ever made", Class: guard, Type: "Spend",
 		By: command, PK: "ACCOUNT#{account}", SK: "SPEND#{asset}"})
 	Balance = two[string](ItemType{What: "balance", Class: projection, Type: "Balance", By: projector,
-		PK: "ACCOUNT#{account}", SK: "BALANCE#{asset}", PK2: "ASSET#{asset}"})
+		PK: "ACCOUNT#{account}", SK: "BALANCE#{asset}", PK2: "ASSET#{asset}",
+		Grows2: ByName})
 	Segment = three[string](ItemType{What: "segment, by its last posting", Class: projection,
 		Type: "Segment", By: projector, PK: "ACCOUNT#{account}", SK: "SEGMENT#{asset}#{ksuid}"})
 	Summary = one(ItemType{What: "summary of an account", Class: projection, Type: "AccountSummary", By: projector,
 		PK: "ACCOUNT#{account}", SK: "ACCOUNT_SUMMARY"})
 	Membership = two[string](ItemType{What: "membership, with `PK2` while it has a role", Class: projection,
-		Type: "Membership", By: projector, PK: "ACCOUNT#{account}", SK: "MEMBER#{user}", PK2: "USER#{user}"})
+		Type: "Membership", By: projector,
+		PK: "ACCOUNT#{account}", SK: "MEMBER#{user}", PK2: "USER#{user}", Grows2: ByName})
 	GroupMembership = two[string](ItemType{What: "membership of a group, likewise", Class: projection,
-		Type: "Membership", By: projector, PK: "GROUP#{group}", SK: "MEMBER#{user}", PK2: "USER#{user}"})
+		Type: "Membership", By: projector,
+		PK: "GROUP#{group}", SK: "MEMBER#{user}", PK2: "USER#{user}", Grows: ByName, Grows2: ByName})
 	Grouped = two[string](ItemType{What: "place in a group, with `PK2` while the account is in it", Class: projection,
-		Type: "Grouped", By: projector, PK: "ACCOUNT#{account}", SK: "GROUPED#{group}", PK2: "GROUP#{group}"})
+		Type: "Grouped", By: projector,
+		PK: "ACCOUNT#{account}", SK: "GROUPED#{group}", PK2: "GROUP#{group}", Grows2: ByName})
 	Hold = two[string](ItemType{What: "hold of an account, by its first leg", Class: projection,
 		Type: "Hold", By: projector, PK: "ACCOUNT#{account}", SK: "HOLD#{ksuid}", SK2: "HOLD#{status}#{ksuid}"})
 	// expires is a text that sorts by time.
 	OpenHold = two[string](ItemType{What: "hold by expiry, with `PK2` while it is open", Class: projection,
 		Type: "OpenHold", By: projector,
-		PK: "HOLD#{expires}#{transaction}", SK: "OPEN_HOLD", PK2: "OPEN_HOLDS#{shard}"})
+		PK: "HOLD#{expires}#{transaction}", SK: "OPEN_HOLD", PK2: "OPEN_HOLDS#{shard}",
+		Grows2: OneForAll})
 	Listed = two[string](ItemType{What: "transaction in the list by time, by its first leg", Class: projection,
-		Type: "TransactionListed", By: lister, PK: "TRANSACTIONS#{shard}", SK: "LISTED#{ksuid}#{transaction}"})
+		Type: "TransactionListed", By: lister, PK: "TRANSACTIONS#{shard}", SK: "LISTED#{ksuid}#{transaction}",
+		Grows: OneForAll})
 	ListedMetadata = four(ItemType{What: "transaction in a list by metadata, likewise", Class: projection,
-		Type: "TransactionListed", By: lister, PK: "METADATA#{key}#{value...}", SK: "LISTED#{ksuid}#{transaction}"})
+		Type: "TransactionListed", By: lister, PK: "METADATA#{key}#{value...}", SK: "LISTED#{ksuid}#{transaction}",
+		Grows: ByName})
 	Journal = one(ItemType{What: "page of the journal, by when it was written", Class: projection,
-		Type: "JournalPage", By: lister, PK: "JOURNAL", SK: "ENTRIES#{ksuid}"})
+		Type: "JournalPage", By: lister, PK: "JOURNAL", SK: "ENTRIES#{ksuid}", Grows: OneForAll})
 	Forwarded = one(ItemType{What: "how far a target got in the journal", Class: position,
-		Type: "ForwardCursor", By: "forwarder", PK: "FORWARD#{target}", SK: "CURSOR"})
+		Type: "ForwardCursor", By: "forwarder", PK: "FORWARD#{target}", SK: "CURSOR", Grows: ByName})
 )
 
 func one(i ItemType) One                          { return One{declare(i, 1)} }

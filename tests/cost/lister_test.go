@@ -2,6 +2,7 @@ package cost
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"ledger.example/events"
@@ -14,7 +15,8 @@ import (
 
 // lister returns a lister with the store's clock, for two indexed keys.
 func (b *bank) lister() stream.Function {
-	lister := projections.NewLister(table.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now, nil)
+	lister := projections.NewLister(table.NewTable(b.Client, b.Table), []string{"order", "customer"}, b.now,
+		slog.New(slog.DiscardHandler))
 	return stream.Handler(lister.List)
 }
 

@@ -179,9 +179,9 @@ func TestFiguresOfAReport(t *testing.T) {
 		m.own.times.add(time.Duration(i+1) * time.Millisecond)
 	}
 	m.command = meter.Tally{Requests: map[string]int64{"TransactWriteItems": 203, "GetItem": 1},
-		Used: table.Used{WriteUnits: 2000, ReadHalves: 4}}
+		Used: table.Used{Units: table.Units{WriteUnits: 2000, ReadHalves: 4}}}
 	m.projection = meter.Tally{Requests: map[string]int64{"PutItem": 10, "Query": 6}, ItemsWritten: 10,
-		Used: table.Used{WriteUnits: 20, ReadHalves: 40}}
+		Used: table.Used{Units: table.Units{WriteUnits: 20, ReadHalves: 40}}}
 	m.rounds = []round{{100, 9, 100, 6, 200}, {100, 6, 125, 6, 125}, {90, 7, 100, 0, 100}} // own, uniform's, the ceiling's
 	m.store.elapsed = time.Second
 	m.store.times.add(time.Second)

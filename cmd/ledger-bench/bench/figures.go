@@ -59,7 +59,7 @@ func (m *measured) figures() []Figure {
 		projected = 0
 	}
 	units := 1.0
-	if m.command.Used == (table.Used{}) { // the store does not count them
+	if m.command.Units == (table.Units{}) { // the store does not count them
 		units = absent
 	}
 	watched, unseen := float64(m.lags.count()+m.unseen), float64(m.unseen)

@@ -41,12 +41,21 @@ func (t *Tally) Add(u Tally) {
 	}
 	t.ItemsWritten += u.ItemsWritten
 	t.ItemsRead += u.ItemsRead
-	t.WriteUnits += u.WriteUnits
-	t.ReadHalves += u.ReadHalves
+	t.Units.Add(u.Units)
+	if t.ByKey == nil && u.ByKey != nil {
+		t.ByKey = make(map[table.PartitionKey]table.Units, len(u.ByKey))
+	}
+	for key, units := range u.ByKey {
+		sum := t.ByKey[key]
+		sum.Add(units)
+		t.ByKey[key] = sum
+	}
 }
 
 // Meter counts the requests of its clients. It is safe for concurrent use. The zero Meter has counted nothing.
 type Meter struct {
+	ByKey bool // also count units by partition key; set before use
+
 	mu    sync.Mutex
 	tally Tally
 }
@@ -58,6 +67,9 @@ func (m *Meter) Count(o *dynamodb.Options) {
 			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
 		) (middleware.InitializeOutput, middleware.Metadata, error) {
 			t := Tally{Requests: map[string]int64{middleware.GetOperationName(ctx): 1}}
+			if m.ByKey {
+				t.ByKey = make(map[table.PartitionKey]table.Units)
+			}
 			out, metadata, err := next.HandleInitialize(table.WithUsed(ctx, &t.Used), in)
 			t.ItemsRead = itemsRead(out.Result)
 			if err == nil || errors.Is(table.WriteError(err), table.ErrUnknownOutcome) {

@@ -42,6 +42,8 @@ func valueOf(t testing.TB, v types.AttributeValue) (none lambdaevents.DynamoDBAt
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return lambdaevents.NewStringAttribute(v.Value)
+	case *types.AttributeValueMemberBOOL:
+		return lambdaevents.NewBooleanAttribute(v.Value)
 	case *types.AttributeValueMemberN:
 		return lambdaevents.NewNumberAttribute(v.Value)
 	case *types.AttributeValueMemberM:

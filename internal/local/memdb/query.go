@@ -81,7 +81,7 @@ func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput,
 	for _, i := range p.read {
 		bytes += i.size(p.projected)
 	}
-	halves := useRead(ctx, bytes, readKind(l.ConsistentRead))
+	halves := useRead(ctx, aws.ToString(l.IndexName), p.partition, bytes, readKind(l.ConsistentRead))
 	if l.ReturnConsumedCapacity != "" {
 		units := float64(halves) / 2
 		out.ConsumedCapacity = &types.ConsumedCapacity{TableName: l.TableName, CapacityUnits: &units}
@@ -114,6 +114,7 @@ type page struct {
 	filter    condition       // of the items to return
 	read      []packed        // all items
 	full      bool            // there may be more items after it
+	partition string          // its key; "" of a scan
 }
 
 // findPage reads a page as of a time: items up to the limit, or up to 1 MB.
@@ -148,6 +149,9 @@ func (s *Store) findPage(l listRequest, at time.Time) (*page, error) {
 		}
 	}
 	p, bytes := &page{projected: x.projected, shown: projection, filter: filter, keys: x.keys}, 0
+	if !l.isScan {
+		p.partition = from.partition
+	}
 	if p.shown == nil {
 		p.shown = x.projected
 	}

@@ -61,7 +61,7 @@ func (s *Store) read(ctx context.Context, r readRequest, at time.Time) (table.It
 		return nil, g.key, err
 	}
 	found := g.table.row(g.key).at(at)
-	useRead(ctx, found.size(nil), readKind(r.ConsistentRead))
+	useRead(ctx, "", g.key.PK, found.size(nil), readKind(r.ConsistentRead))
 	return found.item(g.projection), g.key, nil
 }
 
@@ -136,7 +136,11 @@ func (s *Store) transactGetItems(
 	seen := make(map[itemRef]bool)
 	conflicts := make([]error, len(all.TransactItems))
 	out := &dynamodb.TransactGetItemsOutput{Responses: make([]types.ItemResponse, len(all.TransactItems))}
-	refused, size, sizes := false, 0, make([]int, 0, len(all.TransactItems))
+	type sized struct {
+		key   string
+		bytes int
+	}
+	refused, size, sizes := false, 0, make([]sized, 0, len(all.TransactItems))
 	for n, action := range all.TransactItems {
 		var r readRequest
 		if err := decode(action.Get, &r); err != nil {
@@ -156,8 +160,8 @@ func (s *Store) transactGetItems(
 		}
 		seen[at] = true
 		found := g.table.row(g.key).current()
-		sizes = append(sizes, found.size(nil))
-		size += sizes[len(sizes)-1]
+		sizes = append(sizes, sized{g.key.PK, found.size(nil)})
+		size += found.size(nil)
 		out.Responses[n].Item = found.item(g.projection)
 	}
 	switch {
@@ -166,8 +170,8 @@ func (s *Store) transactGetItems(
 	case size > table.TransactionBytes:
 		return nil, validation("Collection size of items exceeds %d bytes", table.TransactionBytes)
 	}
-	for _, bytes := range sizes {
-		useRead(ctx, bytes, table.TransactionalRead)
+	for _, i := range sizes {
+		useRead(ctx, "", i.key, i.bytes, table.TransactionalRead)
 	}
 	return out, nil
 }

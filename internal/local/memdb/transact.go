@@ -110,7 +110,7 @@ func (s *Store) write(
 	}
 	if used := table.UsedOf(ctx); used != nil {
 		for _, w := range writes {
-			used.WriteUnits += int64(w.units(isTransaction, isRefused))
+			w.use(used, isTransaction, isRefused)
 		}
 	}
 	switch {

@@ -8,25 +8,33 @@ import (
 	"ledger.example/internal/table"
 )
 
-// units returns the write units that the write consumes. AWS documents that a single write whose condition fails
-// consumes those of the existing item. It does not document the units of a cancelled transaction: it is counted like
-// one that succeeded, without those of the indexes.
-func (w *write) units(isTransaction, isRefused bool) int {
+// use counts the write units that the write consumes, in the table and in each index. AWS documents that a single write
+// whose condition fails consumes those of the existing item. It does not document the units of a cancelled transaction:
+// it is counted like one that succeeded, without those of the indexes.
+func (w *write) use(used *table.Used, isTransaction, isRefused bool) {
+	count := func(index, key string, units int) {
+		used.Count(table.PartitionKey{Index: index, Key: key}, table.Units{WriteUnits: int64(units)})
+	}
 	before, after := w.before.size(nil), w.after.size(nil)
 	switch {
 	case isRefused && isTransaction:
-		return table.TableUnits(max(before, w.item.size(nil)), true)
+		count("", w.key.PK, table.TableUnits(max(before, w.item.size(nil)), true))
+		return
 	case isRefused:
-		return table.TableUnits(before, false)
+		count("", w.key.PK, table.TableUnits(before, false))
+		return
 	}
-	units := table.TableUnits(max(before, after), isTransaction)
+	count("", w.key.PK, table.TableUnits(max(before, after), isTransaction))
 	for _, x := range w.table.indexes[1:] {
 		if was, is := x.bytes(w.before), x.bytes(w.after); was > 0 || is > 0 {
 			moved, isSame := x.differ(w.before, w.after)
-			units += table.IndexUnits(was, is, moved, isSame)
+			shown := w.after
+			if is == 0 {
+				shown = w.before
+			}
+			count(x.name, shown.get(x.partitionKey).text, table.IndexUnits(was, is, moved, isSame))
 		}
 	}
-	return units
 }
 
 // bytes returns the size of an item's entry in the index, 0 if it has none.
@@ -58,11 +66,11 @@ func readKind(isStrong *bool) table.ReadKind {
 	return table.EventualRead
 }
 
-// useRead counts a read, and returns what it consumes in halves of a read unit.
-func useRead(ctx context.Context, bytes int, kind table.ReadKind) int {
+// useRead counts a read of a key ("": a scan), and returns what it consumes in halves of a read unit.
+func useRead(ctx context.Context, index, key string, bytes int, kind table.ReadKind) int {
 	halves := table.ReadHalves(bytes, kind)
 	if used := table.UsedOf(ctx); used != nil {
-		used.ReadHalves += int64(halves)
+		used.Count(table.PartitionKey{Index: index, Key: key}, table.Units{ReadHalves: int64(halves)})
 	}
 	return halves
 }

@@ -77,8 +77,15 @@ func TestUnits(t *testing.T) {
 		if c.before != nil {
 			put(t, client, c.before)
 		}
-		var used table.Used
+		used := table.Used{ByKey: make(map[table.PartitionKey]table.Units)}
 		_, _ = db.Answer(table.WithUsed(t.Context(), &used), c.request) // some are refused
+		var sum table.Units
+		for _, units := range used.ByKey {
+			sum.Add(units)
+		}
+		if sum != used.Units {
+			t.Errorf("%s: the units of all keys are %v, of %v", c.name, sum, used.Units)
+		}
 		if used.WriteUnits != c.writes || used.ReadHalves != c.reads {
 			t.Errorf("%s: %+v, want %d and %d", c.name, used, c.writes, c.reads)
 		}
