@@ -22,8 +22,8 @@ func (held rights) any(legs []events.Leg) bool {
 	return slices.ContainsFunc(legs, func(l events.Leg) bool { return held.sees(l.Account) })
 }
 
-// look reads the user's rights on the accounts of legs, which become those of the request. need returns the role that is
-// needed on the account of a leg.
+// look reads the user's rights on the accounts of legs, which become those of the request. need returns the role that
+// is needed on the account of a leg.
 func (r *request) look(ctx context.Context, legs []events.Leg, need func(events.Leg) access.Role) (err error) {
 	if r.caller.Admin {
 		return nil
