@@ -32,12 +32,14 @@ type document struct {
 	undescribed []string // fields without a description, as "type.field"
 	problems    []problem
 	exchanges   map[string][]exchange
-	comments    map[string]string // in package client: of operations, of types and, as "type.field", of their fields
+	comments    map[string]string // of operations, of types and, as "type.field", of their fields
 }
 
 // newDocument returns a document without operations, from the hand-written one.
 func newDocument(byHand, problems []byte) *document {
-	d := &document{content: readObject(byHand), paths: &object{}, comments: commentsOfClient()}
+	d := &document{content: readObject(byHand), paths: &object{}, comments: map[string]string{}}
+	readComments(d.comments, "../client", "")
+	readComments(d.comments, "../events", "events.")
 	components := d.content.object("components")
 	d.schemas, d.parameters = components.object("schemas"), components.object("parameters")
 	d.responses = components.object("responses")
@@ -84,7 +86,8 @@ func openAPI() string {
 		d.batched(o)
 	}
 	if d.undescribed != nil {
-		log.Fatalf("fields without a comment above them in package client, which describes them: %v", d.undescribed)
+		slices.Sort(d.undescribed)
+		log.Fatalf("fields without a comment above them that describes them: %v", slices.Compact(d.undescribed))
 	}
 	for _, m := range d.additions.members {
 		log.Fatalf("%s has something about the schema %s, which is not derived", handWritten, m.name)

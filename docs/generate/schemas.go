@@ -109,7 +109,7 @@ func (d *document) object(t reflect.Type, fields []client.Field, as use) *object
 			}
 		}
 	}
-	description := d.comments[typeName(t)]
+	description := d.comments[commentKey(t)]
 	if omitted != nil {
 		description += " In lists, it has no " + strings.Join(omitted, " and no ") + "."
 	}
@@ -197,7 +197,7 @@ func (d *document) schemaOf(of reflect.Type, f client.Field, as use) *object {
 	if text != "" {
 		schema.set("description", text)
 	} else if !slices.Contains(plain, f.JSON) {
-		d.undescribed = append(d.undescribed, typeName(of)+"."+f.Name)
+		d.undescribed = append(d.undescribed, commentKey(ownerOf(of, f))+"."+f.Name)
 	}
 	return schema
 }
@@ -305,14 +305,22 @@ func ownerOf(of reflect.Type, f client.Field) reflect.Type {
 
 // comment returns the comment above a field of a type.
 func (d *document) comment(of reflect.Type, f client.Field) string {
-	return d.comments[typeName(ownerOf(of, f))+"."+f.Name]
+	return d.comments[commentKey(ownerOf(of, f))+"."+f.Name]
 }
 
-// commentsOfClient returns the comments above the operations of package client, above its types and above their fields.
-// Of the comment of a type, it is what the first sentence says that the type is.
-func commentsOfClient() map[string]string {
-	comments := make(map[string]string)
-	files, err := filepath.Glob("../client/*.go")
+// commentKey returns the key of a type's comment.
+func commentKey(t reflect.Type) string {
+	if t.PkgPath() == reflect.TypeFor[events.Annotation]().PkgPath() {
+		return "events." + typeName(t)
+	}
+	return typeName(t)
+}
+
+// readComments adds the comments above the variables of a package, above its types and above their fields: those of
+// package client are about operations. Of the comment of a type, it is what the first sentence says that the type is.
+// Keys begin with prefix.
+func readComments(comments map[string]string, folder, prefix string) {
+	files, err := filepath.Glob(folder + "/*.go")
 	check(err)
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
@@ -322,7 +330,7 @@ func commentsOfClient() map[string]string {
 			if ok && g.Tok == token.VAR {
 				for _, s := range g.Specs {
 					v := s.(*ast.ValueSpec)
-					comments[v.Names[0].Name] = cmp.Or(oneLine(v.Doc), oneLine(g.Doc))
+					comments[prefix+v.Names[0].Name] = cmp.Or(oneLine(v.Doc), oneLine(g.Doc))
 				}
 			}
 			if !ok || g.Tok != token.TYPE {
@@ -331,19 +339,18 @@ func commentsOfClient() map[string]string {
 			declared := g.Specs[0].(*ast.TypeSpec)
 			sentence, _, _ := strings.Cut(oneLine(g.Doc), ". ")
 			if _, what, ok := strings.Cut(sentence, " is "); ok {
-				comments[declared.Name.Name] = strings.ToUpper(what[:1]) + strings.TrimSuffix(what[1:], ".") + "."
+				comments[prefix+declared.Name.Name] = strings.ToUpper(what[:1]) + strings.TrimSuffix(what[1:], ".") + "."
 			}
 			if is, ok := declared.Type.(*ast.StructType); ok {
 				for _, f := range is.Fields.List {
 					for _, name := range f.Names {
-						comments[declared.Name.Name+"."+name.Name] = oneLine(f.Doc)
+						comments[prefix+declared.Name.Name+"."+name.Name] = oneLine(f.Doc)
 					}
 				}
 			}
 			return false
 		})
 	}
-	return comments
 }
 
 func oneLine(comment *ast.CommentGroup) string {
