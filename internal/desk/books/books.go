@@ -111,12 +111,14 @@ func (p Problem) String() string {
 // The tags with which an export to a plain-text book stores data for which the book's language has no place. An import
 // reads them, so that it restores the ids and times of an exported ledger.
 const (
-	TagID      = "ledger-id"      // of an entry: the transaction's id
-	TagAt      = "ledger-at"      // of an entry: the transaction's time
-	TagCost    = "ledger-cost"    // of a posting: its cost, as "-12.50 USD"
-	TagAccount = "ledger-account" // of an account of beancount: its id
-	TagBook    = "ledger-book"    // of an entry, and in its metadata: the name of the book that it was imported from
-	TagAsset   = "ledger-asset"   // of a commodity of beancount: its id
+	TagID          = "ledger-id"          // of an entry: the transaction's id
+	TagAt          = "ledger-at"          // of an entry: the transaction's time
+	TagCost        = "ledger-cost"        // of a posting: its cost, as "-12.50 USD"
+	TagAccount     = "ledger-account"     // of an account of beancount: its id
+	TagBook        = "ledger-book"        // of an entry, and in its metadata: the name of the book that it was imported from
+	TagDescription = "ledger-description" // of an entry: its description, escaped, if the language cannot hold it
+	TagMetadata    = "ledger-metadata-"   // with a number, of an entry: an escaped pair that the language cannot hold
+	TagAsset       = "ledger-asset"       // of a commodity of beancount: its id
 )
 
 // placesMax bounds the decimal places of a number in a book. It is far above the scale of any asset.

@@ -89,11 +89,11 @@ func (m *mapping) identify(t Transaction, r *request) {
 
 // annotate sets description and metadata of a transaction, within the limits of the ledger.
 func (m *mapping) annotate(t Transaction, r *request) {
-	description := strings.TrimSpace(strings.ToValidUTF8(t.Description, "?"))
+	description := strings.ToValidUTF8(t.description(), "?")
 	if r.Description = cut(description, events.DescriptionChars); r.Description != description {
 		m.note(fmt.Sprintf("descriptions are cut to %d characters", events.DescriptionChars))
 	}
-	pairs := slices.Clone(t.Metadata)
+	pairs := unescaped(t.Metadata)
 	if m.File != "" && valueOf(pairs, TagBook) == "" {
 		pairs = slices.Insert(pairs, 0, Pair{TagBook, m.book()})
 	}
@@ -116,7 +116,7 @@ func (m *mapping) annotate(t Transaction, r *request) {
 		}
 		_, isDouble := r.Metadata[key]
 		switch {
-		case key == TagID || key == TagAt:
+		case key == TagID || key == TagAt || key == TagDescription:
 		case key == "" || isDouble || len([]rune(key)) > events.MetadataKeyChars ||
 			len([]rune(value)) > events.MetadataValueChars || len(r.Metadata) == events.MetadataPairs ||
 			size+len(key)+len(value) > events.MetadataBytes:

@@ -152,13 +152,21 @@ func (a hledgerAmount) weight(quantity Number) (*Amount, error) {
 	return &w, nil
 }
 
+// defineAccount takes the id of an account from the tags of a posting. The tag of the account is before those of its
+// parents.
+func (b *Book) defineAccount(account string, tags [][2]string) {
+	if b.Accounts[account] == "" {
+		b.Accounts[account] = valueOf(pairs(tags).all(), TagAccount)
+	}
+}
+
 // parseHledger parses the output of `hledger print -O json`.
 func parseHledger(text []byte) (Book, error) {
 	var in []hledgerTransaction
 	if err := json.Unmarshal(text, &in); err != nil {
 		return Book{}, fmt.Errorf("the output of hledger cannot be parsed: %w", err)
 	}
-	b := Book{}
+	b := Book{Accounts: make(map[string]string)}
 	for _, t := range in {
 		to := Transaction{Date: t.Date, Description: t.Description}
 		if len(t.Sources) > 0 {
@@ -178,6 +186,7 @@ func parseHledger(text []byte) (Book, error) {
 				return Book{}, fmt.Errorf("the output of hledger has a posting of unknown kind %q: whether it is "+
 					"virtual is not known. Read the book with %s", kind, hledgerVersions)
 			}
+			b.defineAccount(p.Account, p.Tags)
 			own, comment := written(p.Tags, p.Comment)
 			if p.Status != t.Status {
 				own = append(own, mark(p.Status)...)

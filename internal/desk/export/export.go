@@ -25,7 +25,7 @@ import (
 
 // fileVersion is the version of the formats and of a file's state. A file of another version is not continued, but
 // exported anew. Raise it with every change of what a format but JSON lines writes.
-const fileVersion = 1
+const fileVersion = 2
 
 // Ledger reads the ledger to export. Errors are those of *client.Client.
 type Ledger struct {
@@ -128,6 +128,7 @@ type exporter struct {
 	defined   map[string]bool               // assets that are written
 	definedIn []string                      // the same in their order
 	accounts  seen                          // that are written
+	names     names                         // of accounts in a book
 	posted    seen                          // transactions, and holds that have ended; the journal may list one twice
 	open      map[string]client.Transaction // holds, by id
 	waiting   []waiting                     // to be written, in this order

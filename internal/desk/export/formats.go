@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,13 +81,14 @@ func (f hledgerFormat) asset(a client.Asset) error {
 	if a.Scale == 0 {
 		one += "."
 	}
-	_, err := fmt.Fprintf(f.out, "\ncommodity %s %q\n", one, a.ID)
+	_, err := fmt.Fprintf(f.out, "\ncommodity %s %s  ; %s:%s\n", one, symbol(a), books.TagAsset, a.ID)
 	return err
 }
 
 func (f hledgerFormat) account(_ context.Context, accounts []client.Account) error {
 	for _, a := range accounts {
-		if _, err := fmt.Fprintf(f.out, "\naccount %s\n", a.ID); err != nil {
+		f.names.giveHledger(a, f.accounts)
+		if _, err := fmt.Fprintf(f.out, "\naccount %s  ; %s:%s\n", f.names.in(a.ID), books.TagAccount, a.ID); err != nil {
 			return err
 		}
 	}
@@ -95,6 +97,9 @@ func (f hledgerFormat) account(_ context.Context, accounts []client.Account) err
 
 // ownTags is the prefix of books.TagID and the others: an import would take a key of metadata for one of them.
 const ownTags = "ledger-"
+
+// isOwn reports whether an import would take a key for one of its tags. TagBook is metadata as well.
+func isOwn(key string) bool { return strings.HasPrefix(key, ownTags) && key != books.TagBook }
 
 // hledgerTag matches keys that are valid tag names. hledgerValue matches values that hledger reads unchanged.
 var (
@@ -106,31 +111,36 @@ var (
 
 func (f hledgerFormat) transaction(_ context.Context, t posted) error {
 	description := strings.TrimSpace(hledgerText.Replace(t.Description))
-	if description != t.Description {
-		f.note("descriptions are trimmed, and semicolons and line breaks in them are replaced")
-	}
 	fmt.Fprintf(f.out, "\n%s (%s) %s\n    ; %s:%s\n", t.at.Format(time.DateOnly), t.ID, description, books.TagAt,
 		events.FormatTime(t.at))
+	if description != t.Description {
+		fmt.Fprintf(f.out, "    ; %s:%s\n", books.TagDescription, books.Escaped(t.Description))
+	}
+	escaped := 0
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
 		value := t.Metadata[key]
-		if !hledgerTag.MatchString(key) || !hledgerValue.MatchString(value) || key == "date" || key == "date2" ||
-			strings.HasPrefix(key, ownTags) {
-			f.note("metadata that hledger cannot represent is left out")
+		if isOwn(key) {
+			f.note("metadata whose key begins with ledger- is left out")
+			continue
+		}
+		if !hledgerTag.MatchString(key) || !hledgerValue.MatchString(value) || key == "date" || key == "date2" {
+			escaped++
+			fmt.Fprintf(f.out, "    ; %s%d:%s\n", books.TagMetadata, escaped, books.EscapedPair(key, value))
 			continue
 		}
 		fmt.Fprintf(f.out, "    ; %s:%s\n", key, value)
 	}
 	priced := f.priced(t.legs)
 	for _, leg := range t.legs {
-		fmt.Fprintf(f.out, "    %s  %s %q", leg.Account, f.quantity(leg), leg.Asset)
+		fmt.Fprintf(f.out, "    %s  %s %s", f.names.in(leg.Account), f.quantity(leg), symbol(f.assets[leg.Asset]))
 		cost, currency := f.cost(leg)
 		switch {
 		case cost == "":
 		case priced[leg.Asset]:
-			fmt.Fprintf(f.out, " @@ %s %q", strings.TrimPrefix(cost, "-"), currency)
+			fmt.Fprintf(f.out, " @@ %s %s", strings.TrimPrefix(cost, "-"), symbol(f.assets[currency]))
 		default:
 			f.note("costs that hledger cannot represent are in tags only")
-			fmt.Fprintf(f.out, "  ; %s:%s %s", books.TagCost, cost, currency)
+			fmt.Fprintf(f.out, "  ; %s:%s %s", books.TagCost, cost, symbol(f.assets[currency]))
 		}
 		fmt.Fprintln(f.out)
 	}
@@ -244,9 +254,14 @@ func accountName(id string) string {
 	return beancountRoot + b.String()
 }
 
+func isBeancountKey(key string) bool {
+	return beancountKey.MatchString(key) && key != "filename" && key != "lineno" && !strings.HasPrefix(key, ownTags)
+}
+
 func (f *beancountFormat) account(_ context.Context, accounts []client.Account) error {
 	for _, a := range accounts {
-		fmt.Fprintf(f.out, "\n%s open %s\n  %s: %s\n", beancountDay, accountName(a.ID), books.TagAccount, quoted(a.ID))
+		f.names.giveBeancount(a, f.accounts)
+		fmt.Fprintf(f.out, "\n%s open %s\n  %s: %s\n", beancountDay, f.names.in(a.ID), books.TagAccount, quoted(a.ID))
 		if a.Name != "" {
 			fmt.Fprintf(f.out, "  name: %s\n", quoted(a.Name))
 		}
@@ -257,18 +272,32 @@ func (f *beancountFormat) account(_ context.Context, accounts []client.Account) 
 func (f *beancountFormat) transaction(_ context.Context, t posted) error {
 	fmt.Fprintf(f.out, "\n%s * %s\n  %s: %s\n  %s: %s\n", t.at.Format(time.DateOnly), quoted(t.Description),
 		books.TagID, quoted(t.ID), books.TagAt, quoted(events.FormatTime(t.at)))
-	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
-		if !beancountKey.MatchString(key) || key == "filename" || key == "lineno" || strings.HasPrefix(key, ownTags) {
-			f.note("metadata whose key beancount does not accept is left out")
-			continue
-		}
-		fmt.Fprintf(f.out, "  %s: %s\n", key, quoted(t.Metadata[key]))
+	if strings.TrimSpace(t.Description) != t.Description {
+		fmt.Fprintf(f.out, "  %s: %s\n", books.TagDescription, quoted(books.Escaped(t.Description)))
 	}
-	for _, leg := range t.legs {
-		fmt.Fprintf(f.out, "  %s  %s %s\n", accountName(leg.Account), f.quantity(leg), f.commodities[leg.Asset])
+	escaped, ofLegs := 0, make([]string, len(t.legs))
+	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
+		value := t.Metadata[key]
+		leg, ofLeg, isNumbered := strings.Cut(key, ".")
+		n, err := strconv.Atoi(leg)
+		switch {
+		case isOwn(key):
+			f.note("metadata whose key begins with ledger- is left out")
+		case isBeancountKey(key) || key == books.TagBook:
+			fmt.Fprintf(f.out, "  %s: %s\n", key, quoted(value))
+		case isNumbered && err == nil && n >= 1 && n <= len(t.legs) && strconv.Itoa(n) == leg && isBeancountKey(ofLeg):
+			ofLegs[n-1] += fmt.Sprintf("    %s: %s\n", ofLeg, quoted(value))
+		default:
+			escaped++
+			fmt.Fprintf(f.out, "  %s%d: %s\n", books.TagMetadata, escaped, quoted(books.EscapedPair(key, value)))
+		}
+	}
+	for n, leg := range t.legs {
+		fmt.Fprintf(f.out, "  %s  %s %s\n", f.names.in(leg.Account), f.quantity(leg), f.commodities[leg.Asset])
 		if cost, currency := f.cost(leg); cost != "" {
 			fmt.Fprintf(f.out, "    %s: %s %s\n", books.TagCost, cost, f.commodities[currency])
 		}
+		_, _ = f.out.WriteString(ofLegs[n])
 	}
 	return nil
 }

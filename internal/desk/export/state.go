@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -31,11 +32,12 @@ type state struct {
 	Settled int64     `json:"settled"`
 	Waiting []waiting `json:"waiting"`
 
-	Transactions int64          `json:"transactions"` // in the file
-	Postings     int64          `json:"postings"`     // in the file
-	Assets       []client.Asset `json:"assets"`       // that the settled bytes define, in their order
-	Accounts     []byte         `json:"accounts"`     // hashes of those that the settled bytes define
-	Known        []byte         `json:"known"`        // hashes of transactions, and of holds that have ended
+	Transactions int64             `json:"transactions"`    // in the file
+	Postings     int64             `json:"postings"`        // in the file
+	Assets       []client.Asset    `json:"assets"`          // that the settled bytes define, in their order
+	Accounts     []byte            `json:"accounts"`        // hashes of those that the settled bytes define
+	Names        map[string]string `json:"names,omitempty"` // of accounts in the settled bytes that are not their ids
+	Known        []byte            `json:"known"`           // hashes of transactions, and of holds that have ended
 }
 
 // stateOf returns the state of an exporter of which settled bytes are written. Bytes, SHA256 and the counts are of the
@@ -43,7 +45,7 @@ type state struct {
 func stateOf(e *exporter, settled int64) *state {
 	s := &state{
 		Format: e.Format, Version: fileVersion, Cursor: e.cursor, Settled: settled, Waiting: slices.Clone(e.waiting),
-		Accounts: e.accounts.bytes(), Known: e.posted.bytes(),
+		Accounts: e.accounts.bytes(), Names: maps.Clone(e.names.of), Known: e.posted.bytes(),
 	}
 	for _, id := range e.definedIn {
 		s.Assets = append(s.Assets, e.assets[id])
@@ -58,6 +60,9 @@ func (s *state) restore(e *exporter) (err error) {
 		e.assets[a.ID], e.defined[a.ID] = a, true
 		e.definedIn = append(e.definedIn, a.ID)
 		e.format.written(a)
+	}
+	for id, name := range s.Names {
+		e.names.set(id, name)
 	}
 	e.result.Transactions, e.result.Postings = s.Transactions, s.Postings
 	for i, w := range e.waiting {
