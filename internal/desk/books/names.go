@@ -81,7 +81,7 @@ func plain(part string) string {
 	switch {
 	case !isLost:
 		return b.String()
-	case b.Len() == 0:
+	case strings.Trim(b.String(), "_") == "":
 		return hashOf(part, partHash)
 	}
 	return b.String() + "." + hashOf(part, partHash)

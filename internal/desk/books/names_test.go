@@ -91,6 +91,7 @@ func TestShortIDs(t *testing.T) {
 		"Расходы:ATM 銀行":               hashOf("Расходы", 8) + ":ATM_." + hashOf("ATM 銀行", 8),
 		"a:" + strings.Repeat("b", 62): "a:" + strings.Repeat("b", 62),
 		"a:" + strings.Repeat("b", 63): "a:" + strings.Repeat("b", 51) + "." + hashOf("a:"+strings.Repeat("b", 63), 10),
+		"Русский язык":                 hashOf("Русский язык", 8),
 		"\xff":                         "x@FF",
 		"เงินสด:" + strings.Repeat("é", 99): hashOf("เงินสด", 8) + ":" + strings.Repeat("e", 44) + "." + hashOf("เงินสด:"+strings.Repeat("é", 99), 10),
 	} {

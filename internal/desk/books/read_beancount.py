@@ -82,7 +82,7 @@ for entry in entries:
                 "inferred": bool((p.meta or {}).get("__automatic__")),
             } for p in sorted(entry.postings, key=place)],
         })
-    else:
+    elif not isinstance(entry, data.Pad):  # the loader has added its transaction
         book["left_out"][type(entry).__name__.lower()] += 1
 if len(sys.argv) > 2:  # the balances at the beginning of a day
     balances, _ = summarize.balance_by_account(entries, date.fromisoformat(sys.argv[2]))
