@@ -280,9 +280,9 @@ func TestEqualTextIsMatchedFirst(t *testing.T) {
 // A tag that is added to an account is not of its entries.
 func TestTagsOfAccountsAreNotOfEntries(t *testing.T) {
 	text := func(tags string) string {
-		b, err := parseHledger(fmt.Appendf(nil, `[{"tdate":"2024-01-01","tpostings":[{"paccount":"a","pcomment":"who: me, a remark\nempty:",
+		b, err := parseHledger(strings.NewReader(fmt.Sprintf(`[{"tdate":"2024-01-01","tpostings":[{"paccount":"a","pcomment":"who: me, a remark\nempty:",
 			"ptype":"RegularPosting","ptags":[["who","me"],["empty",""]%s],"pamount":[]},{"paccount":"x","pcomment":"type A","ptype":"RegularPosting","ptags":[["type","A"]],
-			"pamount":[{"acommodity":"EUR","aquantity":{"decimalMantissa":1,"decimalPlaces":0}}]}]}]`, tags))
+			"pamount":[{"acommodity":"EUR","aquantity":{"decimalMantissa":1,"decimalPlaces":0}}]}]}]`, tags)))
 		if err != nil {
 			t.Fatal(err)
 		}

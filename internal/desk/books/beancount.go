@@ -257,6 +257,29 @@ func output(ctx context.Context, input io.Reader, program string, args ...string
 	return out.Bytes(), nil
 }
 
+// stream runs a program, and calls read with its standard output, while it runs. Errors: those of output, else of read.
+func stream(ctx context.Context, read func(io.Reader) error, program string, args ...string) error {
+	if program == "" {
+		return exec.ErrNotFound
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	readErr := read(out)
+	_, _ = io.Copy(io.Discard, out) // so that the program ends by itself, with its own error
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(errs.Bytes()))
+	}
+	return readErr
+}
+
 // pythonOf returns the Python interpreter in the first lines of a program, such as that of a virtual environment. It
 // returns python3 if it finds none.
 func pythonOf(program string) string {

@@ -132,7 +132,8 @@ var programs = map[string]struct {
 	program string
 	parse   func([]byte) (Book, error)
 }{
-	"hledger": {"hledger", parseHledger}, "ledger": {"ledger", parseLedger}, "beancount": {"bean-check", parseBeancount},
+	"hledger": {"hledger", func(text []byte) (Book, error) { return parseHledger(bytes.NewReader(text)) }},
+	"ledger":  {"ledger", parseLedger}, "beancount": {"bean-check", parseBeancount},
 }
 
 // The recorded output of the programs is converted to the lines in testdata. If a program is installed, its current

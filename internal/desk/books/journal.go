@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/big"
 	"regexp"
 	"slices"
@@ -18,12 +19,11 @@ func readHledger(ctx context.Context, program, file string) (Book, error) {
 	if err != nil {
 		return Book{}, err
 	}
-	out, err := output(ctx, nil, program, append(options, "print", "-x", "-O", "json")...)
-	if err != nil {
-		return Book{}, err
-	}
-	b, err := parseHledger(out)
-	if err != nil {
+	var b Book
+	if err := stream(ctx, func(out io.Reader) (err error) {
+		b, err = parseHledger(out)
+		return err
+	}, program, append(options, "print", "-x", "-O", "json")...); err != nil {
 		return Book{}, err
 	}
 	if b.mayBeInferred() {
@@ -160,60 +160,75 @@ func (b *Book) defineAccount(account string, tags [][2]string) {
 	}
 }
 
-// parseHledger parses the output of `hledger print -O json`.
-func parseHledger(text []byte) (Book, error) {
-	var in []hledgerTransaction
-	if err := json.Unmarshal(text, &in); err != nil {
-		return Book{}, fmt.Errorf("the output of hledger cannot be parsed: %w", err)
+// parseHledger parses the output of `hledger print -O json`. It has some thousand bytes for each posting, so one entry is
+// in memory at a time.
+func parseHledger(out io.Reader) (b Book, err error) {
+	b.Accounts = make(map[string]string)
+	in := json.NewDecoder(out)
+	if _, err = in.Token(); err == nil { // the start of the list
+		for in.More() && err == nil {
+			var t hledgerTransaction
+			if err = in.Decode(&t); err == nil {
+				err = b.addHledger(t)
+			}
+		}
 	}
-	b := Book{Accounts: make(map[string]string)}
-	for _, t := range in {
-		to := Transaction{Date: t.Date, Description: t.Description}
-		if len(t.Sources) > 0 {
-			to.Position = Position{t.Sources[0].Name, t.Sources[0].Line}
-		}
-		own, comment := written(t.Tags, t.Comment)
-		to.Metadata = own
-		to.code(t.Code)
-		if t.Date2 != "" && valueOf(own, "date2") == "" {
-			to.Metadata = append(to.Metadata, Pair{"date2", t.Date2})
-		}
-		to.Metadata = append(append(to.Metadata, mark(t.Status)...), comment...)
-		b.lose(to.Position, "comments before entries", strings.TrimSpace(t.Preceding) != "")
-		for n, p := range t.Postings { // their lines are unknown
-			kind := cmp.Or(p.Type, p.Real)
-			if !postingKinds[kind] {
-				return Book{}, fmt.Errorf("the output of hledger has a posting of unknown kind %q: whether it is "+
-					"virtual is not known. Read the book with %s", kind, hledgerVersions)
-			}
-			b.defineAccount(p.Account, p.Tags)
-			own, comment := written(p.Tags, p.Comment)
-			if p.Status != t.Status {
-				own = append(own, mark(p.Status)...)
-			}
-			if p.Date2 != "" && valueOf(own, "date2") == "" {
-				own = append(own, Pair{"date2", p.Date2})
-			}
-			for _, a := range p.Amounts {
-				b.lose(to.Position, "cost bases of lots", len(a.Basis) > 0 && string(a.Basis) != "null")
-				posting := Posting{number: n, Account: p.Account, Virtual: kind == "VirtualPosting",
-					Metadata: append(slices.Clip(own), comment...)}
-				var err error
-				if posting.Quantity, err = a.amount(); err == nil {
-					posting.Weight, err = a.weight(posting.Quantity.Number)
-				}
-				switch {
-				case err != nil:
-					posting.Wrong = err.Error()
-				case p.Date != "" && p.Date != t.Date:
-					posting.Wrong = dated(p.Account, p.Date)
-				}
-				to.Postings = append(to.Postings, posting)
-			}
-		}
-		b.Transactions = append(b.Transactions, to)
+	if err == nil {
+		_, err = in.Token() // its end
 	}
-	return b, nil
+	if err != nil {
+		err = fmt.Errorf("the output of hledger cannot be parsed: %w", err)
+	}
+	return b, err
+}
+
+// addHledger adds an entry of hledger.
+func (b *Book) addHledger(t hledgerTransaction) error {
+	to := Transaction{Date: t.Date, Description: t.Description}
+	if len(t.Sources) > 0 {
+		to.Position = Position{t.Sources[0].Name, t.Sources[0].Line}
+	}
+	own, comment := written(t.Tags, t.Comment)
+	to.Metadata = own
+	to.code(t.Code)
+	if t.Date2 != "" && valueOf(own, "date2") == "" {
+		to.Metadata = append(to.Metadata, Pair{"date2", t.Date2})
+	}
+	to.Metadata = append(append(to.Metadata, mark(t.Status)...), comment...)
+	b.lose(to.Position, "comments before entries", strings.TrimSpace(t.Preceding) != "")
+	for n, p := range t.Postings { // their lines are unknown
+		kind := cmp.Or(p.Type, p.Real)
+		if !postingKinds[kind] {
+			return fmt.Errorf("the output of hledger has a posting of unknown kind %q: whether it is "+
+				"virtual is not known. Read the book with %s", kind, hledgerVersions)
+		}
+		b.defineAccount(p.Account, p.Tags)
+		own, comment := written(p.Tags, p.Comment)
+		if p.Status != t.Status {
+			own = append(own, mark(p.Status)...)
+		}
+		if p.Date2 != "" && valueOf(own, "date2") == "" {
+			own = append(own, Pair{"date2", p.Date2})
+		}
+		for _, a := range p.Amounts {
+			b.lose(to.Position, "cost bases of lots", len(a.Basis) > 0 && string(a.Basis) != "null")
+			posting := Posting{number: n, Account: p.Account, Virtual: kind == "VirtualPosting",
+				Metadata: append(slices.Clip(own), comment...)}
+			var err error
+			if posting.Quantity, err = a.amount(); err == nil {
+				posting.Weight, err = a.weight(posting.Quantity.Number)
+			}
+			switch {
+			case err != nil:
+				posting.Wrong = err.Error()
+			case p.Date != "" && p.Date != t.Date:
+				posting.Wrong = dated(p.Account, p.Date)
+			}
+			to.Postings = append(to.Postings, posting)
+		}
+	}
+	b.Transactions = append(b.Transactions, to)
+	return nil
 }
 
 func dated(account, date string) string {
