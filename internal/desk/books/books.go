@@ -115,7 +115,7 @@ const (
 	TagAt          = "ledger-at"          // of an entry: the transaction's time
 	TagCost        = "ledger-cost"        // of a posting: its cost, as "-12.50 USD"
 	TagAccount     = "ledger-account"     // of an account of beancount: its id
-	TagBook        = "ledger-book"        // of an entry, and in its metadata: the name of the book that it was imported from
+	TagBook        = "ledger-book"        // of an entry and in its metadata: the name of its book
 	TagDescription = "ledger-description" // of an entry: its description, escaped, if the language cannot hold it
 	TagMetadata    = "ledger-metadata-"   // with a number, of an entry: an escaped pair that the language cannot hold
 	TagAsset       = "ledger-asset"       // of a commodity of beancount: its id

@@ -160,8 +160,8 @@ func (b *Book) defineAccount(account string, tags [][2]string) {
 	}
 }
 
-// parseHledger parses the output of `hledger print -O json`. It has some thousand bytes for each posting, so one entry is
-// in memory at a time.
+// parseHledger parses the output of `hledger print -O json`. It has some thousand bytes for each posting, so one entry
+// is in memory at a time.
 func parseHledger(out io.Reader) (b Book, err error) {
 	b.Accounts = make(map[string]string)
 	in := json.NewDecoder(out)
