@@ -190,6 +190,9 @@ func formatOf(name string, o importOptions) (string, error) {
 	if format == "" {
 		format = formatOfExtension[filepath.Ext(name)]
 	}
+	if way, isBank := wayOfExtension[strings.ToLower(filepath.Ext(name))]; isBank && format == "" {
+		return "", usageErrorf("%s is a bank's file: %s. docs/books.md#bank-files has an example", name, way)
+	}
 	switch {
 	case format == "" || format == formatLines:
 		if len(o.scales) > 0 || cmp.Or(o.program, o.virtual, o.ids, o.opening) != "" {

@@ -11,6 +11,19 @@ import (
 	"ledger.example/internal/desk/importer"
 )
 
+// wayOfExtension says how files of banks become books, by file extension.
+var wayOfExtension = map[string]string{
+	".csv": wayOfCSV, ".tsv": wayOfCSV, ".ssv": wayOfCSV,
+	".ofx": wayOfOFX, ".qfx": wayOfOFX, ".xml": wayOfCAMT, ".camt": wayOfCAMT,
+}
+
+const (
+	wayOfCSV  = "write hledger's rules for it into FILE.rules, and add --format hledger"
+	wayOfOFX  = "convert it to a journal with hledger-autosync, and import that"
+	wayOfCAMT = "convert CAMT to OFX with ofxstatement and its plugin ofxstatement-iso20022, that to a journal with " +
+		"hledger-autosync, and import the journal"
+)
+
 // postedIn returns the function by which an import of a book finds a transaction whose id is used.
 func postedIn(l books.Ledger) func(context.Context, client.Command) (isPosted, isOtherText bool, err error) {
 	return func(ctx context.Context, c client.Command) (isPosted, isOtherText bool, err error) {

@@ -74,7 +74,8 @@ func TestProgramOfImport(t *testing.T) {
 	}
 	book := filepath.Join("..", "..", "internal", "desk", "books", "testdata", "sample.ledger")
 	for args, want := range map[string]string{
-		"import - --program hledger": "are for books", "import - --virtual skip": "are for books",
+		"import - --program hledger": "are for books", "import bank.csv": "rules for it into FILE.rules, and add --format hledger. docs/books.md#bank-files has", "import bank.OFX": "hledger-autosync",
+		"import camt.xml": "ofxstatement-iso20022", "import - --virtual skip": "are for books",
 		"import " + book + " --virtual keep": "--virtual keep: must be skip", "import " + book + " --program " + self: "is this program",
 	} {
 		if code, _, problems := ledgerIn(t.Context(), nil, strings.NewReader(""), strings.Fields(args)...); code == 0 || !strings.Contains(problems, want) {

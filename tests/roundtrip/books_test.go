@@ -43,7 +43,9 @@ func (l *imported) Account(_ context.Context, id string) (client.Reply[client.Ac
 
 func (l *imported) AllAssets(context.Context) iter.Seq2[client.Asset, error] { return all(l.assets) }
 
-func (l *imported) AllAccounts(context.Context) iter.Seq2[client.Account, error] { return all(l.accounts) }
+func (l *imported) AllAccounts(context.Context) iter.Seq2[client.Account, error] {
+	return all(l.accounts)
+}
 
 func all[T any](of map[string]T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -130,11 +132,11 @@ func (l *imported) export(t *testing.T, format string) (text string) {
 		e := client.JournalEntry{}
 		switch v := v.(type) {
 		case client.Asset:
-			e.Type, e.Data = events.TypeAssetRegistered, json.RawMessage(text2(t, v))
+			e.Type, e.Data = events.TypeAssetRegistered, json.RawMessage(marshalled(t, v))
 		case client.Account:
-			e.Type, e.Data = events.TypeAccountOpened, json.RawMessage(text2(t, v))
+			e.Type, e.Data = events.TypeAccountOpened, json.RawMessage(marshalled(t, v))
 		case client.TransactionRequest:
-			e.Type, e.Data = events.TypePosted, json.RawMessage(text2(t, postedAs(v)))
+			e.Type, e.Data = events.TypePosted, json.RawMessage(marshalled(t, postedAs(v)))
 		}
 		page.Data = append(page.Data, e)
 	}
@@ -161,7 +163,7 @@ func (l *imported) export(t *testing.T, format string) (text string) {
 	return out.String()
 }
 
-func text2(t *testing.T, v any) []byte {
+func marshalled(t *testing.T, v any) []byte {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -268,7 +270,9 @@ func TestAnyTextComesBack(t *testing.T) {
 		}
 		l := new(imported)
 		lines := books.Lines{}
-		line := func(kind client.Kind, v any) { lines.Text = append(append(lines.Text, text2(t, map[client.Kind]any{kind: v})...), '\n') }
+		line := func(kind client.Kind, v any) {
+			lines.Text = append(append(lines.Text, marshalled(t, map[client.Kind]any{kind: v})...), '\n')
+		}
 		line(client.KindAsset, client.Line[client.Asset]{Request: client.Asset{ID: "EUR", Name: "EUR", Scale: 2}})
 		ids := []string{"expenses:food", "Expenses:Food", "income", "x"}
 		for _, id := range ids {

@@ -88,7 +88,8 @@ func (f hledgerFormat) asset(a client.Asset) error {
 func (f hledgerFormat) account(_ context.Context, accounts []client.Account) error {
 	for _, a := range accounts {
 		f.names.giveHledger(a, f.accounts)
-		if _, err := fmt.Fprintf(f.out, "\naccount %s  ; %s:%s\n", f.names.in(a.ID), books.TagAccount, a.ID); err != nil {
+		_, err := fmt.Fprintf(f.out, "\naccount %s  ; %s:%s\n", f.names.in(a.ID), books.TagAccount, a.ID)
+		if err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ func (n *names) in(id string) string {
 	return id
 }
 
-// give gives an account the first of some names that is free. others makes more names. accounts are those that have one.
+// give gives an account the first of some names that is free. others makes more names. accounts have one already.
 func (n *names) give(id string, accounts seen, wanted []string, others func(number int) string) {
 	for number := 2; ; number++ {
 		for _, name := range wanted {
@@ -73,7 +73,8 @@ func (n *names) giveHledger(a client.Account, accounts seen) {
 		strings.IndexFunc(name, isHidden) < 0 {
 		wanted = append(wanted, name)
 	}
-	n.give(a.ID, accounts, append(wanted, a.ID), func(number int) string { return fmt.Sprintf("%s (%d)", a.ID, number) })
+	others := func(number int) string { return fmt.Sprintf("%s (%d)", a.ID, number) }
+	n.give(a.ID, accounts, append(wanted, a.ID), others)
 }
 
 func isHidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }
