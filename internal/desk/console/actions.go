@@ -130,8 +130,8 @@ func annotated(fields ...field) []field {
 	return append(fields, ownIDField)
 }
 
-// texts returns the texts of a resource or an annotation that requests set: each with its label unless it is a name or a
-// description.
+// texts returns the texts of a resource or an annotation that requests set: each with its label unless it is a name or
+// a description.
 func texts(resource any) (all []field) {
 	v := reflect.ValueOf(resource)
 	for _, f := range client.FieldsOf(v.Type()) {
