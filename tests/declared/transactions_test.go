@@ -15,6 +15,7 @@ import (
 	"ledger.example/client"
 	"ledger.example/internal/desk/export"
 	"ledger.example/internal/desk/importer"
+	"ledger.example/internal/watch/audit"
 	"ledger.example/tests/harness/caller"
 	"ledger.example/tests/harness/process"
 	"ledger.example/tests/harness/system"
@@ -151,7 +152,8 @@ func (s *postings) isCompared(kind client.Kind, p post, name string, other any) 
 }
 
 // Each field of a request that posts is compared when its id is used again. Each note is stored, is refused above its
-// limit, and is in every answer and list, in an export that is imported, in the command line and in the console.
+// limit, and is in every answer and list, in an export that is imported, in the command line, in the console, and in
+// the audit's own spelling of an event and of a fingerprint.
 func TestEachFieldOfATransaction(t *testing.T) {
 	s := &postings{t, system.New(t, system.Pumped), 0}
 	for _, id := range []string{"USD", "EUR"} {
@@ -237,6 +239,10 @@ func TestEachFieldOfATransaction(t *testing.T) {
 				t.Errorf("%s of %s, exported and imported, is %s, not %v", name, id, got, one)
 			}
 		}
+	}
+	report, err := audit.New(audit.Options{Store: second.Plain, Table: second.Table, Findings: 10, Settle: time.Hour}).Run(t.Context())
+	if err != nil || !report.Sound() || report.Counts.Transactions < int64(len(stored)) {
+		t.Errorf("the audit: %v, %d transactions, %+v", err, report.Counts.Transactions, report.Findings)
 	}
 }
 
