@@ -81,9 +81,9 @@ func newCanonical(d draft) canonical {
 	return c
 }
 
-// firstFields is the number of fields of an annotation that all fingerprints have: the description and the metadata. The
-// fields after them are at the end, and only if they are set. So a new one changes no fingerprint of a request without
-// it.
+// firstFields is the number of fields of an annotation that all fingerprints have: the description and the metadata.
+// The fields after them are at the end, and only if they are set. So a new one changes no fingerprint of a request
+// without it.
 const firstFields = 2
 
 // later appends the fields after the first ones, of an annotation with these fields.

@@ -59,7 +59,8 @@ func readComments(comments map[string]string, folder, prefix string) {
 			declared := g.Specs[0].(*ast.TypeSpec)
 			sentence, _, _ := strings.Cut(oneLine(g.Doc), ". ")
 			if _, what, ok := strings.Cut(sentence, " is "); ok {
-				comments[prefix+declared.Name.Name] = strings.ToUpper(what[:1]) + strings.TrimSuffix(what[1:], ".") + "."
+				what = strings.TrimSuffix(what, ".") + "."
+				comments[prefix+declared.Name.Name] = strings.ToUpper(what[:1]) + what[1:]
 			}
 			if is, ok := declared.Type.(*ast.StructType); ok {
 				for _, f := range is.Fields.List {

@@ -6,8 +6,8 @@
    applied at any later time. Meanwhile the account is credited, and its limit is lowered or raised, or it is frozen.
 
    Left out: accounts without a limit, several requests in one write, closing, the age of caches, how transactions
-   become visible item by item, and late attempts of more than one command.
-
+   become visible item by item, late attempts of more than one command, and caches that know some of the funds. G8 is
+   judged for command 1. An attempt that is sent after command 1 began may pass although command 1 is refused.
    -D NO_RULE takes a rule away. docs/testing.md has a table of the rules, and of what goes wrong without each. */
 #define FROZEN 9
 #define DEBIT(id) (3 - id)       /* of transaction 0 and 1 */
