@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -52,7 +53,10 @@ func (b *backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer b.mu.Unlock()
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	var in map[string]any
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+	switch err := json.NewDecoder(r.Body).Decode(&in); {
+	case errors.Is(err, io.ErrUnexpectedEOF): // the command ended while it sent this request
+		panic(http.ErrAbortHandler)
+	case err != nil:
 		b.t.Errorf("%s: %v", operation, err)
 	}
 	b.requests++
