@@ -57,12 +57,15 @@ type plan struct {
 //  1. The request itself.
 //  2. The transaction that it ends or reverses: what is left of it, and the amounts. The end of a hold needs no more.
 //  3. The accounts and assets that it names.
-//  4. The time, and the process's clock only if the time would refuse the request.
+//  4. The time, and the process's clock only if the effective date would be refused.
 //  5. The states of accounts that no guard checks, read anew only if a cached state does not suffice.
 //
 // Its refusals are of two kinds. Those of laterRefusals depend on the time or on other requests. Such a request may
 // have been carried out before that, so the caller reads what is stored for it, and refuses it only if that is nothing.
 // The others are final at once: they depend on what never changes back, so no earlier request can have passed.
+//
+// The shape of a request was checked before. After decide, the size of a batch and what is stored are looked at, and in
+// each attempt the clock, a late capture, closed periods, KSUIDs, numbers of reversals, and the guards.
 //
 // Whether the funds suffice is not decided here: the guards check that in each attempt, and the state of each account
 // that they guard. judge says what it means if one refuses.

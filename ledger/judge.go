@@ -35,8 +35,8 @@ const (
 //     the limit that the guard applied is not the one compared here.
 //  2. What other commands of the process are reading. It may cover the debits and save the next read. It may also have
 //     been read before the refusal, so it is no reason to refuse.
-//  3. The exact credits, by a read that begins after the refusal. Known credits are a lower bound: they prove that
-//     debits are covered, and never that they are not.
+//  3. The exact credits, by a read that begins after the refusal: all that are visible then. Known credits are a lower
+//     bound: they prove that debits are covered, and never that they are not.
 //  4. The accounts, after the exact credits, so that a limit or a state that changed meanwhile counts.
 //  5. The headers of the requests, after all that: see attempts.failUnlessStored.
 //
@@ -44,7 +44,8 @@ const (
 // guard before the refusal would have a header. One that reaches the guard later fails its condition. With another
 // version of the account it fails, because the guard has the newest one, which is the one compared here. With the same
 // version it has no higher bound, because the credits that a command knows only rise, and the amount spent never falls.
-// A retry does not decide its request again, so it brings nothing else into a bound.
+// Only a reversal whose number was taken is decided again, with its batch, and the earlier attempts, which used that
+// number, cannot succeed any more. So nothing else comes into a bound.
 func judge(refused []*limit, seen findings) step {
 	isSynced := !slices.ContainsFunc(refused, (*limit).isUnsynced)
 	isCovered := !slices.ContainsFunc(refused, (*limit).exceeds)
