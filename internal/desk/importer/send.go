@@ -40,7 +40,7 @@ func (i *Import) work(ctx, reading context.Context, first *job) (jobs []*job, er
 		defer func() { <-i.batches }()
 		jobs = i.schedule.batch(first, int(i.batchSize.Load()))
 	}
-	if reading.Err() != nil {
+	if ctx.Err() != nil || reading.Err() != nil { // reading ends a moment after ctx, its parent
 		return jobs, nil
 	}
 	hasAnswers := true
