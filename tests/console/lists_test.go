@@ -66,14 +66,14 @@ func TestListsArePaged(t *testing.T) {
 		{"accounts?q=name+59", "", "More", `<a href="/console/accounts/(many-\d+)">`, 1},
 		{"groups", "", "More", group, many},
 		{"groups?q=any-", "", "More", group, many},
-		{"transactions?q=order%3Dmany", "", "More", held, many},
-		{"transactions?q=held-", "", "More", held, many},
-		{"transactions?status=held", "", "More", held, many},
-		{"transactions?q=0.01", "", "More", held, many},
-		{"transactions?kind=trade&q=0.01", "", "More", held, 0},
+		{"transactions?q=order%3Dmany", "", "Go on searching", held, many},
+		{"transactions?q=held-", "", "Go on searching", held, many},
+		{"transactions?status=held", "", "Go on searching", held, many},
+		{"transactions?q=0.01", "", "Go on searching", held, many},
+		{"transactions?kind=trade&q=0.01", "", "Go on searching", held, 0},
 		{"holds", "", "More", held, many},
-		{"holds?due=later", "", "More", held, many},
-		{"holds?due=overdue", "", "More", held, 0},
+		{"holds?due=later", "", "Go on searching", held, many},
+		{"holds?due=overdue", "", "Go on searching", held, 0},
 		{"accounts/many-00000", "holds-title", "More holds", held, many},
 		{"accounts/many-00001", "changes-title", "More changes", `data-label="Version">(\d+)</td>`, many + 1},
 	} {
@@ -86,7 +86,7 @@ func TestListsArePaged(t *testing.T) {
 	s.has(section(s.get("accounts/many-00001", http.StatusOK), "changes-title"), "name", "Name 59", "name", "Name 58")
 }
 
-// A search for key=value trims both. Without a key it finds nothing.
+// A search for key=value trims both. Without a key it finds nothing. The key need not be indexed.
 func TestSearchOfMetadata(t *testing.T) {
 	s := newSite(t)
 	s.fill()
@@ -101,10 +101,7 @@ func TestSearchOfMetadata(t *testing.T) {
 	}
 	s.has(s.get("search?q="+url.QueryEscape(" order  =  many "), http.StatusOK), "transactions/t-1")
 	s.lacks(s.get("search?q=", http.StatusOK), "Nothing found") // an empty search
-	page := s.get("search?q="+url.QueryEscape("straße\u202Eb=c"), http.StatusBadRequest)
-	if s.has(page, `straße\u202eb`); strings.Contains(page, "\u202E") {
-		t.Errorf("a key changes the text direction:\n%s", page)
-	}
+	s.has(s.get("search?q="+url.QueryEscape("straße\u202Eb=c"), http.StatusOK), "Nothing found for <bdi>straße\u202Eb=c</bdi>")
 }
 
 // Viewed as a user, the console shows only what the user's roles allow. Users do not find items that they may not see. Asset pages show them no holders, and transactions show the number of

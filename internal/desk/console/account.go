@@ -289,8 +289,8 @@ func isOverdue(t client.Transaction) bool { return timeOf(t.ExpiresAt).Before(ti
 // changedField is a field of an account that a change has set.
 type changedField struct{ Field, Value string }
 
-// changed returns the fields that a change of an account has set to something. c.units must have loaded the assets.
-func (c *Console) changed(of client.Change) (all []changedField) {
+// changed returns the fields that a change of an account has set to something. The units must have loaded the assets.
+func changed(u *units.Units, of client.Change) (all []changedField) {
 	add := func(field, value string) { all = append(all, changedField{field, value}) }
 	now := of.Changed
 	if now.State != "" {
@@ -307,7 +307,7 @@ func (c *Console) changed(of client.Change) (all []changedField) {
 		add("no overdraft", "")
 	default:
 		for _, asset := range slices.Sorted(maps.Keys(o.Limits)) {
-			add("overdraft limit", grouped(c.units.Quantity(asset, o.Limits[asset]))+" "+asset)
+			add("overdraft limit", u.Quantity(asset, o.Limits[asset])+" "+asset)
 		}
 	}
 	if len(now.Profile) > 0 && string(now.Profile) != "{}" {

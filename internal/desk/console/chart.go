@@ -70,17 +70,17 @@ func (v *visit) curve(s client.StatementQuery) (b curve, err error) {
 		}
 		p := page.Value
 		if len(b.since) == 0 && (!p.Opening.Quantity.IsZero() || len(p.Data) == 0) {
-			b.add(p.From, v.units.Quantity(s.Asset, p.Opening.Quantity))
+			b.add(p.From, v.Console.units.Quantity(s.Asset, p.Opening.Quantity))
 		}
 		isLong := p.Closing.Postings-p.Opening.Postings > chartLines
 		for _, l := range p.Data {
 			if !isLong || len(b.since) == 0 {
-				b.add(l.PostedAt, v.units.Quantity(s.Asset, l.BalanceAfter))
+				b.add(l.PostedAt, v.Console.units.Quantity(s.Asset, l.BalanceAfter))
 			}
 		}
 		if isLong {
 			err := v.sample(s, &b)
-			b.add(p.To, v.units.Quantity(s.Asset, p.Closing.Quantity))
+			b.add(p.To, v.Console.units.Quantity(s.Asset, p.Closing.Quantity))
 			return b, err
 		}
 	}
@@ -103,7 +103,7 @@ func (v *visit) sample(s client.StatementQuery, b *curve) error {
 	}
 	err := g.Wait()
 	for _, past := range balances {
-		b.add(past.At, v.units.Quantity(s.Asset, past.Quantity))
+		b.add(past.At, v.Console.units.Quantity(s.Asset, past.Quantity))
 	}
 	return err
 }

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
@@ -11,13 +12,12 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"ledger.example/client"
-	"ledger.example/events"
 	"ledger.example/internal/desk/units"
 )
 
@@ -32,16 +32,17 @@ type Console struct {
 	http.Handler
 
 	api     *client.Client
-	units   *units.Units
-	pages   map[string]*template.Template
-	token   string          // in every form, so that other sites cannot forge one
-	running context.Context // ends at shutdown, and with it the event streams
+	units   *units.Units       // plain, for programs and drawings: pages have those of the visit
+	pages   map[string]pageSet // by the name of the notation of amounts
+	token   string             // in every form, so that other sites cannot forge one
+	running context.Context    // ends at shutdown, and with it the event streams
 	address Address
 
 	directories        directories
 	transactionParties transactionParties
 	limits             limits
 	trials             trials
+	pace               pace // of all searches that go on
 }
 
 // Address describes how to call the API, for the commands that pages show.
@@ -54,7 +55,7 @@ type Address struct {
 // New returns the console of the ledger that api calls. When ctx ends, so do the event streams of open pages.
 func New(ctx context.Context, api *client.Client, at Address) *Console {
 	c := &Console{
-		api: api, units: units.New(api, false), pages: make(map[string]*template.Template), token: rand.Text(),
+		api: api, units: units.New(api, false), pages: make(map[string]pageSet), token: rand.Text(),
 		running: ctx, address: at,
 		directories:        directories{known: make(map[string]*directory)},
 		transactionParties: transactionParties{known: make(map[[2]string][]client.Posting)},
@@ -84,7 +85,7 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			v := c.visit(w, r)
-			if err := v.setUser(); err != nil {
+			if err := cmp.Or(v.setUser(), v.setNotation()); err != nil {
 				v.render(page{}, err)
 				return
 			}
@@ -97,33 +98,48 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 	})
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
 	c.Handler = http.NewCrossOriginProtection().Handler(protect(mux))
-	layout := template.Must(template.New("layout.html").Funcs(c.functions()).
-		ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html"))
-	for _, name := range []string{"home", "list", "search", "account", "asset", "transaction", "group", "user", "form",
-		"trial", "problem"} {
-		c.pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "pages/"+name+".html"))
+	for _, n := range units.Notations() {
+		c.pages[n.Name] = c.parse(c.units.In(n))
 	}
-	c.pages["options"] = layout.Lookup("options")
 	return c
 }
 
-// functions returns the functions of the templates. Those for amounts need assets that c.units has loaded.
-func (c *Console) functions() template.FuncMap {
+// pageSet has the templates of all pages by name.
+type pageSet map[string]*template.Template
+
+// parse parses the pages that show amounts in a notation.
+func (c *Console) parse(of *units.Units) pageSet {
+	all := make(pageSet)
+	layout := template.Must(template.New("layout.html").Funcs(c.functions(of)).
+		ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html"))
+	for _, name := range []string{"home", "list", "search", "account", "asset", "transaction", "group", "user", "form",
+		"trial", "problem"} {
+		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "pages/"+name+".html"))
+	}
+	all["options"] = layout.Lookup("options")
+	return all
+}
+
+// functions returns the functions of the templates. Those for amounts need assets that of has loaded.
+func (c *Console) functions(of *units.Units) template.FuncMap {
 	return template.FuncMap{
-		"quantity":    func(asset string, a events.Amount) string { return grouped(c.units.Quantity(asset, a)) },
-		"cost":        func(asset string, a events.Amount) string { return grouped(c.units.CostCell(asset, a)) },
-		"available":   func(b client.Balance) string { return grouped(c.units.Available(b)) },
+		"quantity":    of.Quantity,
+		"cost":        of.CostCell,
+		"available":   of.Available,
+		"number":      func(n int) string { return of.Notation().Print(strconv.Itoa(n)) },
+		"example":     func() string { return of.Notation().Print("50.00") },
 		"id":          breakable,
 		"name":        func(account string) string { return brief(c.directories.name(account), nameChars) },
 		"overdue":     isOverdue,
-		"changed":     c.changed,
+		"changed":     func(change client.Change) []changedField { return changed(of, change) },
 		"texts":       texts,
 		"when":        func(text string) string { return timeOf(text).Format("2006-01-02 15:04:05") },
-		"fullCapture": c.fullCapture,
+		"fullCapture": func(t client.Transaction) url.Values { return fullCapture(of, t) },
 		"brief":       func(text string) string { return brief(text, briefChars) },
 		"legs":        func(all []client.Posting) firstN[client.Posting] { return firstOf(all, legsShown) },
 		"moves":       func(legs []client.Posting) firstN[move] { return firstOf(moves(legs), movesShown) },
 		"token":       func() string { return c.token },
+		"late":        func() template.HTML { return template.HTML(c.late()) },
 	}
 }
 
@@ -143,23 +159,6 @@ type firstN[T any] struct {
 func firstOf[T any](all []T, most int) firstN[T] {
 	n := min(len(all), most)
 	return firstN[T]{all[:n], len(all) - n}
-}
-
-// digits matches the digits before the point of a decimal number.
-var digits = regexp.MustCompile(`^-?[0-9]+`)
-
-// grouped separates the thousands of a decimal number at the beginning of a text by commas.
-func grouped(text string) string {
-	return digits.ReplaceAllStringFunc(text, func(number string) string {
-		whole, isNegative := strings.CutPrefix(number, "-")
-		for i := len(whole) - 3; i > 0; i -= 3 {
-			whole = whole[:i] + "," + whole[i:]
-		}
-		if isNegative {
-			return "-" + whole
-		}
-		return whole
-	})
 }
 
 // breakable returns an id in HTML. Lines break after its colons.

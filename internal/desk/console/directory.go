@@ -165,19 +165,19 @@ func collect[T any](ctx context.Context, from client.Listing[T], more *bool, add
 // option is a choice of a picker.
 type option struct{ ID, Name string }
 
-// find returns the accounts, assets or groups with a text in their id or name, at most so many, and the number of all.
-// An item whose id or name is the text comes alone.
-func (d *directory) find(list, text string, most int) (found []option, all int) {
+// find returns the accounts, assets or groups with all words of a query in their ids, names and descriptions, at most
+// so many, and the number of all. An item whose id or name is the text comes alone.
+func (d *directory) find(list string, q query, most int) (found []option, all int) {
 	var exact []option
-	look := func(id, name string) {
-		if !contains(text, id, name) {
+	look := func(id, name string, texts ...string) {
+		if !q.isIn(append(texts, id, name)...) {
 			return
 		}
 		is := option{id, brief(name, briefChars)}
 		if all++; len(found) < most {
 			found = append(found, is)
 		}
-		if strings.EqualFold(text, id) || strings.EqualFold(text, name) {
+		if strings.EqualFold(q.text, id) || strings.EqualFold(q.text, name) {
 			exact = append(exact, is)
 		}
 	}
@@ -188,15 +188,15 @@ func (d *directory) find(list, text string, most int) (found []option, all int) 
 		}
 	case "assets":
 		for _, a := range d.Assets {
-			look(a.ID, a.Name)
+			look(a.ID, a.Name, a.Description)
 		}
 	case "groups":
 		for _, g := range d.Groups {
-			look(g.ID, g.Name)
+			look(g.ID, g.Name, g.Description)
 		}
 	}
 	for _, e := range exact {
-		if e.ID == text || len(exact) == 1 {
+		if e.ID == q.text || len(exact) == 1 {
 			return []option{e}, 1
 		}
 	}
@@ -220,7 +220,7 @@ func (v *visit) options() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	found, _ := d.find(v.query.Get("of"), strings.TrimSpace(v.query.Get("q")), optionsMost)
+	found, _ := d.find(v.query.Get("of"), phrase(v.query.Get("q")), optionsMost)
 	return page{name: "options", Data: found}, nil
 }
 
@@ -236,7 +236,7 @@ func (v *visit) resolve(f *form) error {
 		if err != nil {
 			return err
 		}
-		found, all := d.find(field.List, field.Value, foundMost)
+		found, all := d.find(field.List, phrase(field.Value), foundMost)
 		if len(found) == 1 && found[0].ID == field.Value || v.exists(field.List, field.Value) {
 			continue
 		}
@@ -244,7 +244,7 @@ func (v *visit) resolve(f *form) error {
 			if d, err = v.directory(true); err != nil {
 				return err
 			}
-			found, all = d.find(field.List, field.Value, foundMost)
+			found, all = d.find(field.List, phrase(field.Value), foundMost)
 		}
 		switch {
 		case all == 1:
@@ -257,7 +257,11 @@ func (v *visit) resolve(f *form) error {
 			if all > len(found) {
 				names = append(names, "…")
 			}
-			return fmt.Errorf("%s: %d %s contain %q: %s", field.Label, all, field.List, field.Value,
+			least := ""
+			if d.More {
+				least = "at least "
+			}
+			return fmt.Errorf("%s: %s%s %s contain %q: %s", field.Label, least, v.number(all), field.List, field.Value,
 				strings.Join(names, ", "))
 		}
 	}

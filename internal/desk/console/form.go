@@ -151,7 +151,7 @@ func (v *visit) formPage(f *form, status int) page {
 		if err != nil { // ids can be typed
 			break
 		}
-		found, all := d.find(field.List, "", optionsMost)
+		found, all := d.find(field.List, query{}, optionsMost)
 		f.Lists = append(f.Lists, pickList{field.List, found, all > len(found)})
 	}
 	return page{name: "form", Title: f.Title, status: status, Data: f}

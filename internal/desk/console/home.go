@@ -76,11 +76,11 @@ func (v *visit) home() (page, error) {
 	}
 	d := data.Names
 	data.Counts = []count{
-		{counted(client.List[client.Asset]{Data: d.Assets, NextCursor: d.more(len(d.Assets))}, "asset"), "assets"},
-		{counted(client.List[client.Account]{Data: d.Accounts, NextCursor: d.more(len(d.Accounts))}, "account"),
+		{counted(v, client.List[client.Asset]{Data: d.Assets, NextCursor: d.more(len(d.Assets))}, "asset"), "assets"},
+		{counted(v, client.List[client.Account]{Data: d.Accounts, NextCursor: d.more(len(d.Accounts))}, "account"),
 			"accounts"},
-		{counted(data.Open, "open hold"), "holds"},
-		{counted(client.List[client.Group]{Data: d.Groups, NextCursor: d.more(len(d.Groups))}, "group"), "groups"},
+		{counted(v, data.Open, "open hold"), "holds"},
+		{counted(v, client.List[client.Group]{Data: d.Groups, NextCursor: d.more(len(d.Groups))}, "group"), "groups"},
 	}
 	for _, t := range data.Open.Data {
 		if isOverdue(t) && t.Status == client.StatusHeld {
@@ -322,12 +322,12 @@ func (v *visit) lagOf(ctx context.Context, account, asset string) (lag, error) {
 		return lag{}, err
 	}
 	at := timeOf(missing.Data[len(missing.Data)-1].PostedAt)
-	return lag{max(time.Since(at), 1), counted(missing, "posting")}, nil
+	return lag{max(time.Since(at), 1), counted(v, missing, "posting")}, nil
 }
 
 // counted formats the number of items: "n or more" if the list has further pages.
-func counted[T any](l client.List[T], what string) string {
-	n := grouped(strconv.Itoa(len(l.Data)))
+func counted[T any](v *visit, l client.List[T], what string) string {
+	n := v.number(len(l.Data))
 	switch {
 	case l.NextCursor != nil:
 		return n + " or more " + what + "s"

@@ -149,16 +149,16 @@ func (e *effect) then(t client.Transaction) error {
 	return err
 }
 
-// fullCapture returns the form values that capture all of a held transfer or trade, nil for other transactions. c.units
-// must have loaded the assets.
-func (c *Console) fullCapture(t client.Transaction) url.Values {
+// fullCapture returns the form values that capture all of a held transfer or trade, nil for other transactions. The
+// units must have loaded the assets.
+func fullCapture(u *units.Units, t client.Transaction) url.Values {
 	if len(t.Postings) == 0 || !hasParts(t) {
 		return nil
 	}
 	first := t.Postings[0]
-	v := url.Values{"quantity": {c.units.Quantity(first.Asset, first.Quantity.Abs())}}
+	v := url.Values{"quantity": {u.Quantity(first.Asset, first.Quantity.Abs())}}
 	if !first.Cost.IsZero() {
-		cost, _ := c.units.Cost(first.Asset, first.Cost.Abs())
+		cost, _ := u.Cost(first.Asset, first.Cost.Abs())
 		v.Set("cost", cost)
 	}
 	return v

@@ -48,7 +48,7 @@ func (v *visit) statement() (client.StatementQuery, error) {
 // statementCSV answers with a statement as CSV, with decimal amounts.
 func (v *visit) statementCSV() (page, error) {
 	return v.download(".csv", "text/csv; charset=utf-8", func(s client.Statement, isFirst bool) error {
-		return spreadsheet.Write(v.w, spreadsheet.Statement(s, isFirst, v.units), spreadsheet.Safe)
+		return spreadsheet.Write(v.w, spreadsheet.Statement(s, isFirst, v.Console.units), spreadsheet.Safe)
 	})
 }
 

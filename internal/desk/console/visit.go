@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"html/template"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,12 +17,14 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/desk/units"
 )
 
 // visit is one request for a page.
 type visit struct {
 	*Console
 	api   *client.Client // acts as the user
+	units *units.Units   // in the reader's notation
 	user  string         // the user that requests to the API are sent as; "" for none
 	ctx   context.Context
 	w     http.ResponseWriter
@@ -31,8 +34,8 @@ type visit struct {
 }
 
 func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
-	return &visit{Console: c, api: c.api, user: c.address.User, ctx: r.Context(), w: w, r: r, query: r.URL.Query(),
-		id: r.PathValue("id")}
+	return &visit{Console: c, api: c.api, units: c.units.In(units.Notations()[0]), user: c.address.User,
+		ctx: r.Context(), w: w, r: r, query: r.URL.Query(), id: r.PathValue("id")}
 }
 
 // page is what a page shows, or a redirect. An empty page is for requests that were answered otherwise.
@@ -41,39 +44,79 @@ type page struct {
 	location string // redirects to this path unless it is ""
 	status   int    // 0: 200
 
-	Title   string
-	Live    string // the path of the page's event stream, "" for none
-	User    string
-	IsFixed bool // the console acts as one user, which pages cannot change
-	Data    any
+	Title     string
+	Live      string // the path of the page's event stream, "" for none
+	User      string
+	IsFixed   bool       // the console acts as one user, which pages cannot change
+	Notations []notation // the choices of the notation of amounts, none where amounts are entered
+	Data      any
+	// rest shows what takes time, if it is not nil: where the template of the page calls late.
+	rest func(*stream) error
 }
 
 // render answers with a page, a redirect, or the page of an error.
 func (v *visit) render(p page, err error) {
 	switch {
 	case err != nil:
-		status := statusOf(err)
-		p = page{name: "problem", Title: http.StatusText(status), status: status, Data: v.errorText(err)}
+		p = v.problem(err)
 	case p.location != "":
-		http.Redirect(v.w, v.r, v.chosen().with(p.location), http.StatusSeeOther)
+		http.Redirect(v.w, v.r, with(p.location, v.carried()), http.StatusSeeOther)
 		return
 	case p.name == "":
 		return
 	}
-	p.User, p.IsFixed = v.user, v.address.User != ""
 	if err == nil {
 		_, _ = v.directory(false) // the names of accounts: without them, pages show only ids
 	}
-	var text bytes.Buffer
-	if err := v.pages[p.name].Execute(&text, p); err != nil {
-		http.Error(v.w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+	text, err := v.execute(p)
+	if err != nil {
+		v.fail(err)
 		return
 	}
-	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if p.status != 0 {
-		v.w.WriteHeader(p.status)
+	s := &stream{visit: v, page: p, status: cmp.Or(p.status, http.StatusOK)}
+	before, after, _ := bytes.Cut(text, []byte(v.late()))
+	s.pending.Write(before)
+	if p.rest != nil {
+		ctx, cancel := context.WithCancelCause(v.ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(v.running, func() { cancel(errStopped) })()
+		v.ctx = ctx
+		err = p.rest(s)
 	}
-	_, _ = v.w.Write(v.chosen().carry(text.Bytes())) // the only error is a closed connection
+	switch {
+	case err != nil && !s.isBegun:
+		v.render(page{}, err)
+		return
+	case err != nil:
+		s.pending.Reset()
+		err = s.show("fault", v.errorText(cmp.Or(context.Cause(v.ctx), err)))
+	}
+	s.pending.Write(after)
+	_ = cmp.Or(err, s.flush()) // the browser is gone
+}
+
+// problem returns the page of an error.
+func (v *visit) problem(err error) page {
+	status := statusOf(err)
+	return page{name: "problem", Title: http.StatusText(status), status: status, Data: v.errorText(err)}
+}
+
+// execute returns the text of a page.
+func (v *visit) execute(p page) ([]byte, error) {
+	p.User, p.IsFixed, p.Notations = v.user, v.address.User != "", v.notations(p)
+	var text bytes.Buffer
+	err := v.template(p.name).Execute(&text, p)
+	return text.Bytes(), err
+}
+
+// template returns the template of a page in the reader's notation.
+func (v *visit) template(page string) *template.Template {
+	return v.pages[v.units.Notation().Name][page]
+}
+
+// fail answers that a page cannot be shown.
+func (v *visit) fail(err error) {
+	http.Error(v.w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
 }
 
 // problem is an error of a request to the console.
@@ -92,6 +135,7 @@ var (
 	// errNotOurForm reports a form without the token of this console.
 	errNotOurForm = problem{http.StatusForbidden, "this form did not come from a page of this console, or the " +
 		"console was restarted: go back, reload the page and send the form again"}
+	errStopped  = problem{http.StatusServiceUnavailable, "the console was stopped: start it, and load the page again"}
 	errNotFound = problem{http.StatusNotFound, "page not found"}
 )
 

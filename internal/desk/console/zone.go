@@ -3,17 +3,15 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"html"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"ledger.example/internal/desk/days"
 )
 
-// zoneParam is the query parameter with the name of the zone of days. It goes with every page: see carry.
+// zoneParam is the query parameter with the name of the zone of days. It goes with every page: see carried.
 const zoneParam = "zone"
 
 // zone is the time zone of the days of a page.
@@ -56,40 +54,6 @@ func (z zone) day(label, text string) (days.Day, error) {
 
 // chosen returns the zone of the visit, UTC if it has none, or no valid one.
 func (v *visit) chosen() zone {
-	given := v.query
-	if v.r.PostForm != nil {
-		given = v.r.PostForm
-	}
-	in, _ := zoneOf(given)
+	in, _ := zoneOf(v.given())
 	return in
-}
-
-// A link to a page of the console, and the beginning of a form, as templates write them: quotes within are escaped.
-var (
-	pageLink = regexp.MustCompile(`(<a [^>]*href=")((?:` + Path + `|\?)[^"]*)"`)
-	formTag  = regexp.MustCompile(`<form[^>]*>`)
-)
-
-// carry adds the zone to each link and to each form of a page, so that it holds until another one is chosen.
-func (z zone) carry(page []byte) []byte {
-	if z.Zone() == "" {
-		return page
-	}
-	page = pageLink.ReplaceAllFunc(page, func(link []byte) []byte {
-		parts := pageLink.FindSubmatch(link)
-		address := z.with(html.UnescapeString(string(parts[2])))
-		return []byte(string(parts[1]) + html.EscapeString(address) + `"`)
-	})
-	hidden := `<input type="hidden" name="` + zoneParam + `" value="` + html.EscapeString(z.Zone()) + `">`
-	return formTag.ReplaceAll(page, []byte("${0}"+strings.ReplaceAll(hidden, "$", "$$")))
-}
-
-// with adds the zone to the path and query of a page that has none.
-func (z zone) with(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || z.Zone() == "" || u.Query().Has(zoneParam) {
-		return address
-	}
-	u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+url.Values{zoneParam: {z.Zone()}}.Encode(), "&")
-	return u.String()
 }

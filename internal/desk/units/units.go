@@ -27,17 +27,29 @@ const noCost = "-"
 // Units formats and parses amounts by the scale of their asset. It reads each asset once, because assets are immutable.
 // With minor, it reads no asset and shows amounts in minor units.
 type Units struct {
-	api   *client.Client
-	minor bool
+	*known
+	minor    bool
+	notation Notation
+}
+
+// known has the assets that are loaded.
+type known struct {
+	api *client.Client
 
 	mu     sync.Mutex
 	assets map[string]client.Asset
 }
 
-// New returns Units with no assets loaded. They are safe for concurrent use.
+// New returns Units with no assets loaded, in the notation Plain. They are safe for concurrent use.
 func New(api *client.Client, minor bool) *Units {
-	return &Units{api: api, minor: minor, assets: make(map[string]client.Asset)}
+	return &Units{&known{api: api, assets: make(map[string]client.Asset)}, minor, Plain}
 }
+
+// In returns Units that read and write amounts in a notation. They share the loaded assets.
+func (u *Units) In(n Notation) *Units { return &Units{u.known, u.minor, n} }
+
+// Notation returns the notation of amounts.
+func (u *Units) Notation() Notation { return u.notation }
 
 // Load reads assets and their currencies. Errors: those of client.Asset.
 func (u *Units) Load(ctx context.Context, ids ...string) error {
@@ -60,7 +72,7 @@ func (u *Units) Load(ctx context.Context, ids ...string) error {
 
 // Asset returns an asset, from the cache if it is loaded.
 func (u *Units) Asset(ctx context.Context, id string) (client.Asset, error) {
-	if asset := u.known(id); asset.ID != "" {
+	if asset := u.loaded(id); asset.ID != "" {
 		return asset, nil
 	}
 	r, err := u.api.Asset(ctx, id)
@@ -80,8 +92,8 @@ func (u *Units) Asset(ctx context.Context, id string) (client.Asset, error) {
 	return r.Value, nil
 }
 
-// known returns an asset that is loaded, otherwise the zero asset.
-func (u *Units) known(id string) client.Asset {
+// loaded returns an asset that is loaded, otherwise the zero asset.
+func (u *known) loaded(id string) client.Asset {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.assets[id]
@@ -92,7 +104,7 @@ func (u *Units) Quantity(asset string, a events.Amount) string {
 	if u.minor {
 		return a.String()
 	}
-	return a.Decimal(u.known(asset).Scale)
+	return u.notation.Print(a.Decimal(u.loaded(asset).Scale))
 }
 
 // Cost formats a cost of a loaded asset, and returns its currency, "" if there is none.
@@ -100,11 +112,11 @@ func (u *Units) Cost(asset string, a events.Amount) (cost, currency string) {
 	if u.minor {
 		return a.String(), ""
 	}
-	c := u.known(asset).Currency
+	c := u.loaded(asset).Currency
 	if c == "" {
 		return a.String(), "" // always zero
 	}
-	return a.Decimal(u.known(c).Scale), c
+	return u.notation.Print(a.Decimal(u.loaded(c).Scale)), c
 }
 
 // CostCell formats a cost with its currency, for tables.
@@ -192,8 +204,9 @@ func assetOf(f client.FieldError, legs []string) string {
 	return legs[n]
 }
 
-// Parse parses a decimal amount of an asset. what names the argument or flag, for errors. Errors: AmountError, wrapped,
-// if text is not an amount; those of client.Asset.
+// Parse parses an amount of an asset. what names the argument, flag or field, for errors. For people, the amount may
+// have the sign of its currency or the asset's id beside it. Errors: AmountError, wrapped, if text is not an amount, or one
+// of something else; those of client.Asset.
 func (u *Units) Parse(ctx context.Context, what, asset, text string) (events.Amount, error) {
 	scale := 0
 	if !u.minor {
@@ -203,11 +216,22 @@ func (u *Units) Parse(ctx context.Context, what, asset, text string) (events.Amo
 		}
 		scale = a.Scale
 	}
-	amount, err := Parse(text, scale)
+	amount, err := u.parse(asset, text, scale)
 	if err != nil {
 		return amount, fmt.Errorf("%s: %w", what, err)
 	}
 	return amount, nil
+}
+
+func (u *Units) parse(asset, text string, scale int) (events.Amount, error) {
+	f, ok := u.notation.Figure(text)
+	switch {
+	case len(u.notation.groups) == 0, !ok:
+		return u.notation.Parse(text, scale)
+	case !f.IsOf(asset):
+		return events.Amount{}, amountError("%q is not an amount of %s", text, asset)
+	}
+	return minorUnits(text, f.Decimal, scale)
 }
 
 // ParseCost is Parse for an amount of an asset's currency. If the asset has none, it parses an amount of the asset; the
@@ -232,24 +256,20 @@ func (e AmountError) Error() string { return string(e) }
 
 func amountError(format string, args ...any) error { return AmountError(fmt.Sprintf(format, args...)) }
 
-// decimal matches a decimal number.
-var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+// Parse is Plain.Parse.
+func Parse(s string, scale int) (events.Amount, error) { return Plain.Parse(s, scale) }
 
-// Parse converts a decimal number, such as "1500.00" or "-3", to minor units of the given scale. It never rounds: more
-// decimal places than the scale are an error. Error: AmountError.
-func Parse(s string, scale int) (events.Amount, error) {
-	if !decimal.MatchString(s) {
-		return events.Amount{}, amountError("%q is not a decimal number such as 1500 or 12.50", s)
-	}
-	digits, negative := strings.CutPrefix(s, "-")
+// minorUnits converts a decimal number to minor units. Errors quote the text that it was read from. Error: AmountError.
+func minorUnits(text, decimal string, scale int) (events.Amount, error) {
+	digits, negative := strings.CutPrefix(decimal, "-")
 	whole, fraction, _ := strings.Cut(digits, ".")
 	if len(fraction) > scale {
 		places := "places"
 		if len(fraction) == 1 {
 			places = "place"
 		}
-		return events.Amount{}, amountError("%q has %d decimal %s, and there are at most %d", s, len(fraction), places,
-			scale)
+		return events.Amount{}, amountError("%q has %d decimal %s, and there are at most %d", text, len(fraction),
+			places, scale)
 	}
 	canonical := strings.TrimLeft(whole+fraction+strings.Repeat("0", scale-len(fraction)), "0")
 	if canonical == "" {
@@ -260,7 +280,7 @@ func Parse(s string, scale int) (events.Amount, error) {
 	}
 	a, err := events.ParseAmount(canonical, events.PostedDigits)
 	if err != nil { // there are only digits, so there are too many
-		return events.Amount{}, amountError("%q has more than %d digits in minor units", s, events.PostedDigits)
+		return events.Amount{}, amountError("%q has more than %d digits in minor units", text, events.PostedDigits)
 	}
 	return a, nil
 }
