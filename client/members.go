@@ -83,7 +83,7 @@ type AccountRole struct {
 	User    string `json:"user" is:"ID" example:"u-17" label:"-" names:"user"`
 	Role    string `json:"role" is:"Role" example:"operator"`
 	// The group in which the user has the role. It is null for a role on the account itself.
-	Through *string `json:"through" is:"ID" example:"desk" names:"own"`
+	Through *string `json:"through" is:"ID" example:"desk" names:"group"`
 }
 
 const (

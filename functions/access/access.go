@@ -98,12 +98,14 @@ type Resolver struct{ Grants Grants }
 // result may be weaker than the user's strongest role.
 //
 // It reads the grants on the accounts and their groups in one round trip. It makes a second round trip for the user's
-// grants in the groups of the accounts where the first role is too weak.
-func (r Resolver) Rights(ctx context.Context, user string, needs map[string]Role) (map[string]Right, error) {
+// grants in the groups of the accounts where the first role is too weak. These are within.
+func (r Resolver) Rights(
+	ctx context.Context, user string, needs map[string]Role,
+) (held, within map[string]Right, err error) {
 	accounts := slices.Collect(maps.Keys(needs))
 	direct, groups := make([]Right, len(accounts)), make([][]string, len(accounts))
 	changes := make([]int64, len(accounts)) // of groups
-	err := each(ctx, 2*len(accounts), func(ctx context.Context, n int) (err error) {
+	err = each(ctx, 2*len(accounts), func(ctx context.Context, n int) (err error) {
 		if i := n / 2; n%2 == 0 {
 			direct[i], err = right(r.Grants.NewestGrant(ctx, accounts[i], user))
 		} else {
@@ -112,7 +114,7 @@ func (r Resolver) Rights(ctx context.Context, user string, needs map[string]Role
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("roles of a user: %w", err)
+		return nil, nil, fmt.Errorf("roles of a user: %w", err)
 	}
 	var wanted []string
 	for i, account := range accounts {
@@ -121,21 +123,21 @@ func (r Resolver) Rights(ctx context.Context, user string, needs map[string]Role
 		}
 	}
 	slices.Sort(wanted)
-	within, err := r.Within(ctx, user, slices.Compact(wanted)...)
+	within, err = r.Within(ctx, user, slices.Compact(wanted)...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	rights := make(map[string]Right, len(accounts))
+	held = make(map[string]Right, len(accounts))
 	for i, account := range accounts {
-		rights[account] = direct[i]
+		held[account] = direct[i]
 		for _, group := range groups[i] {
-			if through := within[group]; through.Role > rights[account].Role {
+			if through := within[group]; through.Role > held[account].Role {
 				through.Groups = changes[i]
-				rights[account] = through
+				held[account] = through
 			}
 		}
 	}
-	return rights, nil
+	return held, within, nil
 }
 
 // Within returns a user's right in each of the groups, in one round trip.

@@ -54,7 +54,7 @@ func TestStrongestRole(t *testing.T) {
 	for account := range want {
 		needs[account] = Owner
 	}
-	got, err := r.Rights(t.Context(), "u", needs)
+	got, _, err := r.Rights(t.Context(), "u", needs)
 	if err != nil {
 		t.Fatal(err)
 	}

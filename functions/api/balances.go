@@ -234,14 +234,14 @@ func (a *api) getSummary(r *request, in *client.AccountPageQuery) (reply, error)
 	}}
 	account := strings.TrimSuffix(r.path(), "summary")
 	show := func(b projections.Balance) client.Balance { return showBalance(holder, b, false) }
-	out.Balances = pageOf(listed{account + "balances", isID}, held.Balances, show)
+	out.Balances = pageOf(r.list(account+"balances", byAsset), held.Balances, show)
 	if totals.First != "" {
 		out.Summary.LastPostingAt = out.Summary.FirstPostingAt // until the index has one
 		if len(postings.Items) > 0 {
 			out.Summary.LastPostingAt = timeOf(postings.Items[0].ID)
 		}
 	}
-	history := listed{account + "postings", isKSUID}
+	history := r.list(account+"postings", byKSUID)
 	out.Postings = pageOf(history, postings, showPosting)
 	if newest == 0 {
 		out.Postings = client.List[posting]{Data: []posting{}}

@@ -292,7 +292,7 @@ func TestInvalidSearches(t *testing.T) {
 	f := newFixture(t)
 	for _, text := range []string{"x", "#1", leg1 + "#0", leg1 + "#01", leg1 + "#-1", leg1 + "#", leg1 + "#1#2", leg1 + "#x",
 		">", ">" + leg1 + "#1", ">>" + leg1} {
-		if isJournalPosition(text) {
+		if journalPlaces.valid(text) {
 			t.Errorf("%q is a position in the journal", text)
 		}
 	}

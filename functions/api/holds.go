@@ -3,7 +3,6 @@ package api
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -30,12 +29,6 @@ func (a *api) transactions(
 	return cutPage(page, func(t events.Transaction) (string, int) {
 		return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, maxBytes(t)
 	}), err
-}
-
-// isListed reports whether text can be a position in a list of transactions.
-func isListed(text string) bool {
-	ksuid, id, _ := strings.Cut(text, "#")
-	return isKSUID(ksuid) && events.ValidID(id)
 }
 
 // reversals reads the reversals of a transaction, oldest first. A user's list has those of which the user may see a
@@ -128,13 +121,6 @@ func (a *api) openHolds(r *request, _ *struct{}, s projections.Slice) (projectio
 	return cutPage(page, func(h events.Transaction) (string, int) {
 		return events.FormatTime(h.Header.ExpiresAt) + "#" + h.Header.ID, maxBytes(h)
 	}), err
-}
-
-// isOpenHold reports whether text can be a position in the list of open holds.
-func isOpenHold(text string) bool {
-	expires, id, _ := strings.Cut(text, "#")
-	_, err := events.ParseTime(expires)
-	return err == nil && events.ValidID(id)
 }
 
 // pageBytes is about the most bytes of a page of transactions. A Lambda function answers with at most 6 MB, in which

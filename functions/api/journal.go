@@ -89,9 +89,3 @@ func showEvent(entry projections.ResolvedEntry) any {
 	}
 	return nil
 }
-
-// isJournalPosition reports whether text can be a position in the journal.
-func isJournalPosition(text string) bool {
-	_, ok := projections.ParseJournalPosition(text)
-	return ok
-}

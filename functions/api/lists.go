@@ -3,17 +3,11 @@ package api
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"ledger.example/client"
@@ -30,76 +24,50 @@ const (
 // A reading reads a page of a list.
 type reading[In, S any] func(a *api, r *request, in *In, s projections.Slice) (projections.Page[S], error)
 
-// list returns the route of a list. Its positions pass valid; read reads its pages, and show converts its items. For a
+// list returns the route of a list. Its positions are at; read reads its pages, and show converts its items. For a
 // user, it is without the items that name an account or a group on which the user has no role now.
-func list[In, Out, S, T any](
-	o client.Op[In, Out], valid func(position string) bool, read reading[In, S], show func(S) T,
-) route {
-	of, most := others(o.Untyped(), reflect.TypeFor[T]())
-	isForeign := of == client.NamesGroup && strings.Contains(o.Path, "{account}") // not only the user's own groups
-	return paged(o, valid, paramCursor, func(a *api, r *request, in *In, l listed, s projections.Slice) (reply, error) {
-		if !r.caller.Admin {
-			s.Limit = min(s.Limit, most)
-		}
+func list[In, Out, S, T any](o client.Op[In, Out], at positions, read reading[In, S], show func(S) T) route {
+	how := hidingOf(o.Untyped(), reflect.TypeFor[T]())
+	return paged(o, at, paramCursor, func(a *api, r *request, in *In, l listed, s projections.Slice) (reply, error) {
 		readPage := func(s projections.Slice) (client.List[T], string, error) {
 			page, err := read(a, r, in, s)
-			shown := pageOf(l, page, show)
-			if err == nil && of != "" && !r.caller.Admin {
-				shown.Data, err = visibleItems(r, of, shown.Data)
-			}
-			return shown, page.Next, err
+			return pageOf(l, page, show), page.Next, err
 		}
-		if isForeign && !r.caller.Admin {
-			return okIf(visiblePage(l, s, readPage))
+		from := l.spotOf(s.After)
+		if isEnd, err := pass(from, &s, readPage); isEnd {
+			return okIf(client.List[T]{Data: []T{}}, err)
 		}
-		shown, _, err := readPage(s)
-		return okIf(shown, err)
+		if r.caller.Admin {
+			page, _, err := readPage(s)
+			return okIf(page, err)
+		}
+		s.Limit = min(s.Limit, how.most)
+		if how.may {
+			return okIf(visiblePage(r, l, how, from, s, readPage))
+		}
+		page, next, err := readPage(s)
+		if err == nil {
+			err = r.mayEndAt(l, next)
+		}
+		return okIf(page, err)
 	})
 }
 
-// visiblePage returns a page of groups that a user may see. Their positions are their ids. It ends where they end:
-// neither a cursor nor its absence tells of a hidden group. readPage returns the visible items of a page, and where to
-// continue.
-func visiblePage[T any](
-	l listed, s projections.Slice, readPage func(projections.Slice) (client.List[T], string, error),
-) (all client.List[T], err error) {
-	limit := s.Limit
-	all.Data = []T{}
-	for {
-		page, next, err := readPage(s)
-		if err != nil {
-			return page, err
-		}
-		all.Data = append(all.Data, page.Data...)
-		if len(all.Data) > limit {
-			all.Data = all.Data[:limit]
-			_ = names(reflect.ValueOf(all.Data[limit-1]), true, func(named client.Named, id string) {
-				if named == client.NamesGroup {
-					all.NextCursor = new(l.cursor(id))
-				}
-			})
-			return all, nil
-		}
-		if next == "" {
-			return all, nil
-		}
-		s.After, s.Limit = next, limit+1-len(all.Data)
-	}
-}
-
-// paged returns the route of a read of one page. The parameter cursor has its cursor, whose position passes valid.
+// paged returns the route of a read of one page. The parameter cursor has its cursor, whose positions are at.
 func paged[In, Out any](
-	o client.Op[In, Out], valid func(position string) bool, cursor string,
+	o client.Op[In, Out], at positions, cursor string,
 	do func(*api, *request, *In, listed, projections.Slice) (reply, error),
 ) route {
-	return routeOf(o, func(a *api, r *request, in *In) (reply, error) {
-		l := r.listOf(in, valid)
+	r := routeOf(o, func(a *api, r *request, in *In) (reply, error) {
+		l := r.listOf(in, at)
 		s := r.slice(cursor, l)
 		if err := r.check(); err != nil {
 			return reply{}, err
 		}
 		return r.permitRead(func() (reply, error) { return do(a, r, in, l, s) })
 	})
+	r.at = at
+	return r
 }
 
 // pageOf returns a page of l, with items converted by show. They have no fields that items of lists do not have.
@@ -155,23 +123,30 @@ func (a *api) exist(ctx context.Context, ids map[string]string) (err error) {
 	return nil
 }
 
+// list returns a list that the answer may have a page of. Without that, the answer may not have its cursors.
+func (r *request) list(name string, at positions) listed {
+	l := listed{name, at}
+	r.lists = append(r.lists, l)
+	return l
+}
+
 // listOf returns the list that a request asks for: its path and its filters.
-func (r *request) listOf(in any, valid func(position string) bool) listed {
-	l, v := listed{r.path(), valid}, reflect.ValueOf(in).Elem()
+func (r *request) listOf(in any, at positions) listed {
+	name, v := r.path(), reflect.ValueOf(in).Elem()
 	for _, f := range client.FieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.Index)
 		if f.Query == "" || f.Tag.Get("filter") == "-" || value.IsZero() {
 			continue
 		}
-		l.name += "&" + f.Query + "="
+		name += "&" + f.Query + "="
 		switch is := value.Interface().(type) {
 		case time.Time:
-			l.name += events.FormatTime(is)
+			name += events.FormatTime(is)
 		default:
-			l.name += fmt.Sprint(is) // of a map, too
+			name += fmt.Sprint(is) // of a map, too
 		}
 	}
-	return l
+	return r.list(name, at)
 }
 
 // slice returns the part of l that the parameters limit and cursor select. name is the parameter of the cursor.
@@ -191,77 +166,6 @@ func (r *request) slice(name string, l listed) projections.Slice {
 	if err != nil && (err != errCursorForeign || len(r.faults) == 0) {
 		r.failCursor(name, err)
 	}
-	s.After = position
+	s.After, r.after = position, l.spotOf(position).after
 	return s
-}
-
-// failCursor records a fault of the cursor in a parameter.
-func (r *request) failCursor(name string, reason error) {
-	before := len(r.faults)
-	r.failOnce(name, reason.Error())
-	r.badCursor = len(r.faults) > before // false if the parameter already has a fault
-}
-
-// A cursor is base64url of a version, a hash of its list, the position after which the next page begins, and a checksum
-// of these. It needs no signature: a forged cursor shows only items that the caller can see in the list anyway.
-const (
-	cursorVersion  = 1
-	cursorListSize = 8
-	cursorSumSize  = 4
-	cursorChars    = 1000 // cursors are shorter; the API promises this
-)
-
-// The reasons to refuse a cursor. Their texts are for callers, and continue a sentence that begins with "The cursor".
-var (
-	errCursorAltered = errors.New("was altered, or was not issued by this API")
-	errCursorForeign = errors.New("belongs to another list or to other filters")
-	// errCursorElsewhere is for positions in the journal and in statements.
-	errCursorElsewhere = errors.New("is of another ledger, or of a ledger restored to before this position")
-)
-
-// listed identifies a list of the API. Cursors are valid for one list only.
-type listed struct {
-	name  string                     // the path and the filters, in canonical form
-	valid func(position string) bool // reports whether a string can be a position in the list
-}
-
-// hash returns the hash of l for its cursors.
-func (l listed) hash() []byte {
-	sum := sha256.Sum256([]byte(l.name))
-	return sum[:cursorListSize]
-}
-
-// cursor returns the cursor of the page after position, which is "" for the first page.
-func (l listed) cursor(position string) string {
-	b := make([]byte, 0, 1+cursorListSize+len(position)+cursorSumSize)
-	b = append(b, cursorVersion)
-	b = append(b, l.hash()...)
-	b = append(b, position...)
-	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-// position returns the position of a cursor. Errors: errCursorAltered, errCursorForeign.
-func (l listed) position(cursor string) (string, error) {
-	if len(cursor) >= cursorChars {
-		return "", errCursorAltered
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	// The decoder ignores line ends.
-	if err != nil || strings.ContainsAny(cursor, "\r\n") ||
-		len(b) < 1+cursorListSize+cursorSumSize || b[0] != cursorVersion {
-		return "", errCursorAltered
-	}
-	content, sum := b[:len(b)-cursorSumSize], b[len(b)-cursorSumSize:]
-	if binary.BigEndian.Uint32(sum) != crc32.ChecksumIEEE(content) {
-		return "", errCursorAltered
-	}
-	if string(content[1:1+cursorListSize]) != string(l.hash()) {
-		return "", errCursorForeign
-	}
-	position := string(content[1+cursorListSize:])
-	if position != "" && !l.valid(position) {
-		return "", errCursorAltered
-	}
-	return position, nil
 }

@@ -1,10 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,8 +21,11 @@ import (
 // errUndeclared is the error of an answer of which the type does not say what it names.
 var errUndeclared = errors.New("an answer to users must say what it names: package client, type Operation")
 
-// A found is told of each account and group that an answer names.
+// A found is told of each account and group that an answer names, and of each cursor.
 type found = func(named client.Named, id string)
+
+// namesPosition is what a cursor names: a position in a list, which may name more.
+const namesPosition client.Named = "position"
 
 // names tells found what v names, which is of the type of an answer. isOwned reports whether it is known whose the
 // amounts in v are. Error: errUndeclared.
@@ -76,6 +79,9 @@ func fieldNames(v reflect.Value, f client.Field, isOwned bool, found found) erro
 	case f.Names().NeedsRole():
 		eachText(v.FieldByIndex(f.Index), func(id string) { found(f.Names(), id) })
 		return nil
+	case f.Is() == client.NextCursor:
+		eachText(v.FieldByIndex(f.Index), func(cursor string) { found(namesPosition, cursor) })
+		return nil
 	case (mayBeID || isOpen && f.Is() == "") && f.Names() == "":
 		return fmt.Errorf("%s of %s: %w", f.JSON, v.Type(), errUndeclared)
 	case isText, isOpen:
@@ -126,9 +132,9 @@ func ownsAmounts(path string) bool {
 	return strings.Contains(path, "{account}") || strings.Contains(path, "{group}")
 }
 
-// mayKnow returns an error if an answer to a user names an account or a group on which the user has no role. Those of
-// the path are named by the user, and checked before.
-func (r *request) mayKnow(body any) error {
+// mayAnswer returns an error if an answer to a user names an account or a group on which the user has no role, also in
+// the position of a cursor. Those of the path are named by the user, and checked before.
+func (r *request) mayAnswer(body any) error {
 	if text, isRaw := body.(raw); isRaw {
 		body = text.shows
 	}
@@ -137,67 +143,29 @@ func (r *request) mayKnow(body any) error {
 	}
 	isOwned := r.route != nil && ownsAmounts(r.route.Path)
 	var unknown error
-	err := names(reflect.ValueOf(body), isOwned, func(named client.Named, id string) {
-		if id != r.ids[string(named)] && !r.isSeen(named, id) && unknown == nil {
+	check := func(named client.Named, id string) {
+		if !r.mayKnow(named, id) && unknown == nil {
 			unknown = fmt.Errorf("an answer names the %s %q, on which the user has no role", named, id)
+		}
+	}
+	err := names(reflect.ValueOf(body), isOwned, func(named client.Named, id string) {
+		if check(named, id); named == namesPosition {
+			unknown = cmp.Or(unknown, r.tellCursor(id, check))
 		}
 	})
 	return errors.Join(err, unknown)
 }
 
-// isSeen reports whether the user has a role on an account or in a group of the answer.
-func (r *request) isSeen(named client.Named, id string) bool {
-	if named == client.NamesGroup {
-		return r.seenGroups.sees(id)
-	}
-	return r.seen.sees(id)
-}
-
-// accountsListed is the most accounts on a page for a user. Each takes two queries, and one for each of its groups.
-const accountsListed = 20
-
-// others returns what the items of a list name that its path does not name, and the most of them on a page for a user.
-func others(o client.Operation, item reflect.Type) (of client.Named, most int) {
-	if item.Kind() != reflect.Struct || o.May.On == client.OnLedger {
-		return "", limitMax
-	}
-	for _, f := range client.FieldsOf(item) {
-		switch isOther := f.Names().NeedsRole() && !strings.Contains(o.Path, "{"+string(f.Names())+"}"); {
-		case isOther && f.Names() == client.NamesAccount:
-			return client.NamesAccount, accountsListed
-		case isOther:
-			of = f.Names()
-		}
-	}
-	return of, limitMax
-}
-
-// visibleItems returns the items of a list that name nothing on which the user has no role now.
-func visibleItems[T any](r *request, of client.Named, items []T) ([]T, error) {
-	ids := make(map[string]bool)
-	namedBy := func(item T, do func(id string)) error {
-		return names(reflect.ValueOf(item), true, func(named client.Named, id string) {
-			if named == of {
-				do(id)
+// tellCursor tells found what a cursor of an answer names that the cursor of the request does not name. Error: it is of
+// no list that the answer may have a page of.
+func (r *request) tellCursor(cursor string, found found) error {
+	for _, l := range r.lists {
+		if position, err := l.position(cursor); err == nil {
+			if l.spotOf(position).after != r.after {
+				l.tell(position, found)
 			}
-		})
-	}
-	for _, item := range items {
-		if err := namedBy(item, func(id string) { ids[id] = true }); err != nil {
-			return nil, err
+			return nil
 		}
 	}
-	seen, read := &r.seen, r.viewerRights
-	if of == client.NamesGroup {
-		seen, read = &r.seenGroups, r.groupRights
-	}
-	held, err := read(r.ctx(), slices.Collect(maps.Keys(ids))...)
-	if *seen == nil {
-		*seen = make(rights, len(held))
-	}
-	maps.Copy(*seen, held) // there may be pages before
-	return slices.DeleteFunc(items, func(item T) (isHidden bool) {
-		_ = namedBy(item, func(id string) { isHidden = isHidden || !r.isSeen(of, id) })
-		return isHidden
-	}), err
+	return fmt.Errorf("an answer has the cursor %q of another list: %w", cursor, errUndeclared)
 }

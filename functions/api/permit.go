@@ -50,18 +50,19 @@ func unchecked(err error) *problem {
 // role may be weaker than the caller's strongest role if it suffices. It fails for services and administrators, which
 // need no check.
 func (r *request) accountRights(ctx context.Context, needs map[string]access.Role) (map[string]access.Right, error) {
-	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Right, error) {
-		return all.Rights(ctx, r.caller.User, needs)
-	})
+	held, _, err := r.rights(ctx, needs)
+	return held, err
 }
 
-// viewerRights is accountRights for reading.
-func (r *request) viewerRights(ctx context.Context, accounts ...string) (map[string]access.Right, error) {
-	needs := make(map[string]access.Role, len(accounts))
-	for _, account := range accounts {
-		needs[account] = access.Viewer
-	}
-	return r.accountRights(ctx, needs)
+// rights is accountRights, and the rights in groups that were read for it.
+func (r *request) rights(
+	ctx context.Context, needs map[string]access.Role,
+) (held, within map[string]access.Right, err error) {
+	held, err = r.resolve(ctx, func(ctx context.Context, all access.Resolver) (_ map[string]access.Right, err error) {
+		held, within, err = all.Rights(ctx, r.caller.User, needs)
+		return held, err
+	})
+	return held, within, err
 }
 
 // groupRights returns the caller's rights in groups.

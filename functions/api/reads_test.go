@@ -27,9 +27,9 @@ func TestAnswers(t *testing.T) {
 	for i, leg := range f.legs {
 		replace = append(replace, fmt.Sprintf("{id %d}", i), leg.ID)
 	}
-	history := listed{"/v1/accounts/jane/postings", isKSUID}
+	history := listed{"/v1/accounts/jane/postings", byKSUID}
 	replace = append(replace, "{top}", history.cursor(""), "{after id 2}", history.cursor(f.legs[2].ID),
-		"{past AAPL}", listed{"/v1/accounts/jane/balances&at=2026-11-21T09:06:40.000000Z", isID}.cursor("AAPL"))
+		"{past AAPL}", listed{"/v1/accounts/jane/balances&at=2026-11-21T09:06:40.000000Z", byAsset}.cursor("AAPL"))
 	for _, c := range blocks(t, "answers.txt", 2) {
 		w := f.do(t, "GET", c[0], "")
 		if got, want := strings.TrimSpace(w.Body.String()), strings.NewReplacer(replace...).Replace(c[1]); w.Code != 200 ||
@@ -104,7 +104,7 @@ func TestFloors(t *testing.T) {
 // If a filter is invalid, its cursor is not reported as well: it may belong to the list with the correct filter.
 func TestCursorWithInvalidFilter(t *testing.T) {
 	f := newFixture(t)
-	for cursor, want := range map[string]string{listed{"/v1/accounts&prefix=m", isID}.cursor("m"): "prefix",
+	for cursor, want := range map[string]string{listed{"/v1/accounts&prefix=m", byAccount}.cursor("m"): "prefix",
 		"abc": "prefix cursor"} {
 		w := f.do(t, "GET", "/v1/accounts?prefix=m%20&cursor="+cursor, "")
 		if fields := refused(t, w, 400, ledger.CodeInvalidRequest); fields != want {
@@ -134,7 +134,7 @@ func TestStatementMarkRoundTrip(t *testing.T) {
 		if again, ok := parseMark(text); !ok || again != m {
 			t.Fatalf("%+v came back as %+v", m, again)
 		}
-		if cursor := (listed{"/v1", isMark}).cursor(text); len(cursor) >= cursorChars {
+		if cursor := (listed{"/v1", inStatement}).cursor(text); len(cursor) >= cursorChars {
 			t.Fatalf("a cursor of %d characters", len(cursor))
 		}
 		cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
@@ -191,7 +191,7 @@ func TestForgedSumsAreRefused(t *testing.T) {
 	f := newFixture(t)
 	const from = "2020-01-01T00:00:00.000000Z"
 	to := events.FormatTime(instant.Add(time.Second))
-	l := listed{"/v1/accounts/jane/statement&asset=USD&from=" + from + "&to=" + to, isMark}
+	l := listed{"/v1/accounts/jane/statement&asset=USD&from=" + from + "&to=" + to, inStatement}
 	target := "/v1/accounts/jane/statement?asset=USD&from=" + from + "&to=" + to + "&cursor="
 	most, err := events.ParseAmount(strings.Repeat("9", events.FoldedDigits), events.FoldedDigits)
 	if err != nil {

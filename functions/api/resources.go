@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -113,12 +112,6 @@ func ofGroup(r route) route {
 	return r
 }
 
-// isBalance reports whether text can be a position among the balances of a group.
-func isBalance(text string) bool {
-	account, asset, within := strings.Cut(text, "#")
-	return events.ValidID(account) && (!within || events.ValidID(asset))
-}
-
 // Members of accounts and of groups.
 
 func showMember(m projections.Membership) client.AccountMember {
@@ -223,16 +216,6 @@ func (r *request) withRight(grant func(by ledger.Authority) error) error {
 		return denied
 	}
 	return grant(by())
-}
-
-// isAccountRolePosition reports whether text can be a position in the list of a user's accounts: "account", "#",
-// "#group" or "#group#account".
-func isAccountRolePosition(text string) bool {
-	position, behind := strings.CutPrefix(text, "#")
-	if !behind || position == "" {
-		return behind || events.ValidID(text)
-	}
-	return isBalance(position)
 }
 
 // Periods.

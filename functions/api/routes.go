@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"ledger.example/client"
-	"ledger.example/events"
 	"ledger.example/functions/access"
 	"ledger.example/projections"
 )
@@ -20,6 +19,7 @@ type route struct {
 	may    rule                                // who may use it
 	tells  access.Role                         // the role from which on a read shows more, if it is stronger
 	query  []string                            // names of the query parameters
+	at     positions                           // of a page
 	handle func(*api, *request) (reply, error) // the reply is valid only if the error is nil
 }
 
@@ -38,62 +38,59 @@ func routes() []route {
 
 		put(client.RegisterAsset, (*request).registerAsset, Commands.RegisterAsset, Resources.Asset, showAsset),
 		get(client.GetAsset, Resources.Asset, showAsset),
-		list(client.ListAssets, isID, those[client.ByPrefix]((*lists).Assets), showAsset),
-		list(client.ListAssetHolders, isID, (*api).holders, showHolding),
+		list(client.ListAssets, byAsset, those[client.ByPrefix]((*lists).Assets), showAsset),
+		list(client.ListAssetHolders, byAccount, (*api).holders, showHolding),
 
 		put(client.OpenAccount, (*request).openAccount, Commands.OpenAccount, Resources.Account, showAccount),
 		get(client.GetAccount, Resources.Account, showAccount),
 		write(client.ChangeAccount, (*request).changeAccount, (*api).change),
-		list(client.ListChanges, isNumber, those[client.AccountID]((*lists).Changes), showChange),
-		list(client.ListAccounts, isID, those[client.ByPrefix]((*lists).Accounts), showHolder),
+		list(client.ListChanges, byNumber, those[client.AccountID]((*lists).Changes), showChange),
+		list(client.ListAccounts, byAccount, those[client.ByPrefix]((*lists).Accounts), showHolder),
 		read(client.GetAccountSummary, (*api).getSummary),
-		list(client.ListBalances, isID, (*api).balances, asIs),
+		list(client.ListBalances, byAsset, (*api).balances, asIs),
 		read(client.GetBalance, (*api).getBalance),
-		paged(client.GetStatement, isMark, paramCursor, (*api).statement),
-		list(client.ListPostings, isKSUID, (*api).postings, showPosting),
-		list(client.ListHolds, isKSUID, (*api).holds, showTransaction),
-		grantedToOwners(list(client.ListMembers, isID, those[client.AccountID]((*lists).Members), showMember),
+		paged(client.GetStatement, inStatement, paramCursor, (*api).statement),
+		list(client.ListPostings, byKSUID, (*api).postings, showPosting),
+		list(client.ListHolds, byKSUID, (*api).holds, showTransaction),
+		grantedToOwners(list(client.ListMembers, byUser, those[client.AccountID]((*lists).Members), showMember),
 			func(m *client.AccountMember) *client.Granted { return &m.Granted }),
 		write(client.GrantMember, (*request).grantMember, (*api).grant),
 		write(client.RevokeMember, (*request).revokeMember, (*api).revoke),
-		list(client.ListAccountGroups, isID, those[client.AccountID]((*lists).AccountGroups), showGrouped),
-		list(client.ListMemberships, isAccountRolePosition, those[client.UserID]((*lists).AccountsOf), showAccountRole),
-		list(client.ListGroupsOf, isID, those[client.UserID]((*lists).GroupsOf), showGroupMembership),
+		list(client.ListAccountGroups, byGroup, those[client.AccountID]((*lists).AccountGroups), showGrouped),
+		list(client.ListMemberships, byRole, those[client.UserID]((*lists).AccountsOf), showAccountRole),
+		list(client.ListGroupsOf, byGroup, those[client.UserID]((*lists).GroupsOf), showGroupMembership),
 
 		put(client.RegisterGroup, (*request).registerGroup, Commands.RegisterGroup, Resources.Group, showGroup),
 		get(client.GetGroup, Resources.Group, showGroup),
-		list(client.ListGroups, isID, those[client.ByPrefix]((*lists).Groups), showGroup),
+		list(client.ListGroups, byGroup, those[client.ByPrefix]((*lists).Groups), showGroup),
 		write(client.GroupAccount, grouping(false), (*api).group),
 		write(client.UngroupAccount, grouping(true), (*api).group),
-		list(client.ListGroupAccounts, isID, those[client.GroupID]((*lists).GroupAccounts), showGrouped),
+		list(client.ListGroupAccounts, byAccount, those[client.GroupID]((*lists).GroupAccounts), showGrouped),
 		write(client.GrantGroupMember, (*request).grantGroupMember, (*api).grant),
 		write(client.RevokeGroupMember, (*request).revokeGroupMember, (*api).revoke),
-		grantedToOwners(list(client.ListGroupMembers, isID,
+		grantedToOwners(list(client.ListGroupMembers, byUser,
 			those[client.GroupID]((*lists).GroupMembers), showGroupMember),
 			func(m *client.GroupMember) *client.Granted { return &m.Granted }),
-		ofGroup(list(client.GetGroupTotals, isBalance,
+		ofGroup(list(client.GetGroupTotals, byBalance,
 			those[client.GroupID]((*lists).GroupTotals), showTotal)),
 
 		write(client.ClosePeriod, (*request).closePeriod, (*api).close),
-		list(client.ListPeriods, isNumber, (*api).periods, showPeriod),
+		list(client.ListPeriods, byNumber, (*api).periods, showPeriod),
 
 		write(client.PostTransaction, (*request).transaction, (*api).post),
 		write(client.PostTransfer, (*request).transfer, (*api).post),
 		write(client.PostTrade, (*request).trade, (*api).post),
 		routeOf(client.PostBatch, (*api).postBatch),
-		list(client.ListTransactions, isListed, (*api).transactions, showTransaction),
+		list(client.ListTransactions, byPosting, (*api).transactions, showTransaction),
 		read(client.GetTransaction, (*api).getTransaction),
 		write(client.CaptureHold, (*request).capture, (*api).post),
 		write(client.ReleaseHold, (*request).release, (*api).post),
 		write(client.ReverseTransaction, (*request).reversal, (*api).post),
-		list(client.ListReversals, isNumber, (*api).reversals, showReversal),
-		list(client.ListOpenHolds, isOpenHold, (*api).openHolds, showTransaction),
-		paged(client.ListJournal, isJournalPosition, paramAfter, (*api).journal),
+		list(client.ListReversals, byNumber, (*api).reversals, showReversal),
+		list(client.ListOpenHolds, byExpiry, (*api).openHolds, showTransaction),
+		paged(client.ListJournal, inJournal, paramAfter, (*api).journal),
 	}
 }
-
-// isID reports whether text can be a position in a list by id.
-var isID = events.ValidID
 
 // asIs shows an item of a list that is converted already.
 func asIs(item any) any { return item }
@@ -141,7 +138,11 @@ func checkRules(routes []route) []route {
 		if r.may.of == client.OnLedger { // no user gets its answers
 			continue
 		}
-		if err := checkDeclared(r.Path, r.Out); err != nil {
+		err := checkDeclared(r.Path, r.Out)
+		if r.IsPage() && len(r.at.forms) == 0 {
+			err = fmt.Errorf("a page without positions: %w", errUndeclared)
+		}
+		if err != nil {
 			panic(fmt.Sprintf("%s %s: %v", r.Method, r.Path, err))
 		}
 	}

@@ -263,7 +263,7 @@ func TestTransactionPagesFitLambdaLimit(t *testing.T) {
 	if n := len(cut.Items); n < 20 || n == limitMax || cut.Next != fmt.Sprint(n) {
 		t.Fatalf("a page of %d, and the next behind %s", n, cut.Next)
 	}
-	sent := sentByLambda(t, pageOf(listed{"/v1/holds", isOpenHold}, cut, showTransaction))
+	sent := sentByLambda(t, pageOf(listed{"/v1/holds", byExpiry}, cut, showTransaction))
 	if sent > answerBytes || sent < answerBytes/4 {
 		t.Errorf("%d transactions take %d bytes", len(cut.Items), sent)
 	}

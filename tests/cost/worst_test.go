@@ -111,7 +111,7 @@ func (w *worst) readResources() {
 	w.row("GET /v1/accounts/{account}/members by a user", "100 members", 200, "GET /v1/accounts/"+w.account(0)+
 		"/members?limit=100", "")
 	w.row("GET /v1/accounts/{account}/groups by a user", "10 groups", 200, "GET "+account+"/groups?limit=100", "")
-	w.row("GET /v1/users/{user}/accounts by a user", "10 groups of 100 accounts: a page has 20", 200,
+	w.row("GET /v1/users/{user}/accounts by a user", "10 groups of 100 accounts, just lost: 40 are read", 200,
 		"GET /v1/users/"+user+"/accounts?limit=100", "")
 	w.row("GET /v1/users/{user}/groups by a user", "100 groups", 200, "GET /v1/users/"+user+"/groups?limit=100", "")
 	w.row("GET /v1/groups/{group} by a user", "", 200, "GET /v1/groups/desk", "")
