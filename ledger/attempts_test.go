@@ -31,6 +31,23 @@ func TestConflictOfTheHeaderIsNoRefusal(t *testing.T) {
 	})
 }
 
+// If a guard counts more than the exact read finds, a commit is visible in part. Its credits may cover the debit.
+func TestCommitVisibleInPartIsNoRefusal(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		refusal := cancelled(refuses("jane", "30")) // by a batch that gave jane 100, and took 30 from her
+		r.fund("jane", "USD", "50")
+		r.journal.steps = []appended{refusal, refusal, func(ctx context.Context, c commit) error {
+			if _, err := r.another().PostBatch(t.Context(), []ledger.Request{
+				transfer("b-1", "bank", "jane", "100"), transfer("b-2", "jane", "shop", "30"),
+			}, true); err != nil {
+				t.Error(err)
+			}
+			return refusal(ctx, c)
+		}}
+		r.mustPost(transfer("t-1", "jane", "shop", "40"))
+	})
+}
+
 // If credits put an account below its limit before the debit, they miss a credit that is being committed item by item.
 func TestAccountBelowItsLimitIsRetried(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

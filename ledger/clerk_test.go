@@ -31,8 +31,9 @@ const (
 	isAfter     = "nothing is reversed before the time when it was posted"
 	withinLeft  = "no more is reversed than is left"
 	hasCurrency = "a cost is in the currency of its asset"
+	byClock     = "a time refuses a request only if the clock is sound"
 	expiresSoon = "a hold expires after now, within 31 days"
-	isOld       = "an effective date that is not 15 seconds old refuses a request only if the clock is sound"
+	isOld       = "an effective date is 15 seconds old"
 	isKnown     = "while an earlier attempt may be applied, no account state refuses a request"
 	isAnew      = "an account without a limit is read anew before its state refuses a debit"
 	costIsAnew  = "an account that gives a cost alone is read anew, because it has no guard"
@@ -301,11 +302,13 @@ func (c *clerk) comesTooEarly() bool {
 	default:
 		c.expires = expiries[c.ask.hold]
 	}
-	if c.refuses(c.ask.hold == "now" || c.ask.hold == "later", expiresSoon, CodeInvalidRequest) {
-		return true
-	}
-	if c.date == "recent" {
+	isExpired := c.ask.hold == "now" || c.ask.hold == "later"
+	if isExpired || c.date == "recent" {
+		c.applies(byClock)
 		c.asks(needClock)
+	}
+	if c.refuses(isExpired, expiresSoon, CodeInvalidRequest) {
+		return true
 	}
 	return c.refuses(c.date == "recent", isOld, CodeInvalidRequest)
 }

@@ -57,7 +57,7 @@ type plan struct {
 //  1. The request itself.
 //  2. The transaction that it ends or reverses: what is left of it, and the amounts. The end of a hold needs no more.
 //  3. The accounts and assets that it names.
-//  4. The time, and the process's clock only if the effective date would be refused.
+//  4. The times, and the process's clock only if one would be refused.
 //  5. The states of accounts that no guard checks, read anew only if a cached state does not suffice.
 //
 // Its refusals are of two kinds. Those of laterRefusals depend on the time or on other requests. Such a request may
@@ -102,21 +102,27 @@ func decide(d *draft, k *facts) (p plan, _ need, _ *Error) {
 
 // decideHeader decides a transaction that has its header: by the time, and by the states of its accounts.
 func (p *plan) decideHeader(d *draft, k *facts) (missing need, refused *Error) {
-	if d.Hold != nil {
-		if p.header.ExpiresAt, refused = d.Hold.expiry(k.now); refused != nil {
-			return need{}, refused
-		}
-	}
-	if d.EffectiveAt != nil && !isPast(d.effective(), k.now) {
-		if !k.sound { // the date may be old enough by a correct clock
+	if refused = p.decideTimes(d, k.now); refused != nil {
+		if !k.sound { // by a correct clock they may be right
 			return need{what: needClock}, nil
 		}
-		return need{}, invalidRequest(FieldError{Field: Field{Name: "effective_at"}, Rule: rulePast})
+		return need{}, refused
 	}
 	if k.unknown { // the attempt may still be applied, so no account state proves a refusal
 		return need{}, nil
 	}
 	return p.checkStates(d, k)
+}
+
+// decideTimes decides the time of expiry and the effective date.
+func (p *plan) decideTimes(d *draft, now time.Time) (refused *Error) {
+	if d.Hold != nil {
+		p.header.ExpiresAt, refused = d.Hold.expiry(now)
+	}
+	if refused == nil && d.EffectiveAt != nil && !isPast(d.effective(), now) {
+		refused = invalidRequest(FieldError{Field: Field{Name: "effective_at"}, Rule: rulePast})
+	}
+	return refused
 }
 
 // checkStates checks the account states that no guard checks. Errors: CodeAccountClosed for a credit; CodeAccountClosed

@@ -15,6 +15,7 @@ type purse struct {
 	guard          int     // the version that the guard has, 0 for none
 	credits, known int64   // what was credited, and what the command knows of that
 	spent          int64   // by the guard
+	hidden         int64   // of what was spent, when the exact credits are read
 }
 
 // stand is what a version of an account says.
@@ -41,6 +42,7 @@ type posts struct {
 type later struct {
 	others  bool   // other commands read the credits as they were at the refusals
 	grows   int64  // credits, before the exact ones are read
+	hides   int64  // of what was spent, when they are read
 	changes *stand // of both accounts, before they are read; nil for none
 }
 
@@ -117,10 +119,10 @@ func TestEveryRefusal(t *testing.T) {
 					continue
 				}
 				for _, l := range everyLater {
-					for _, below := range []int{4, 5} {
+					for _, partial := range []int{4, 5} {
 						judged++
-						end := judgeOnce(t, c, purses, l, below)
-						if ends[end]++; end != stepRetryBelow {
+						end := judgeOnce(t, c, purses, l, partial)
+						if ends[end]++; end != stepRetryPartial {
 							break
 						}
 					}
@@ -132,7 +134,7 @@ func TestEveryRefusal(t *testing.T) {
 }
 
 // judgeOnce judges the refusals of an attempt until they mean something, and compares with what the referee says.
-func judgeOnce(t *testing.T, c written, before []purse, l later, below int) step {
+func judgeOnce(t *testing.T, c written, before []purse, l later, partial int) step {
 	t.Helper()
 	ref := referee{written: c, purses: slices.Clone(before)}
 	a := c.attempts(before)
@@ -142,7 +144,7 @@ func judgeOnce(t *testing.T, c written, before []purse, l later, below int) step
 			refused, ref.refused = append(refused, l), append(ref.refused, i)
 		}
 	}
-	for seen := (findings{below: below}); ; {
+	for seen := (findings{partial: partial}); ; {
 		got := judge(refused, seen)
 		want := ref.next(seen)
 		if got != want {
@@ -159,6 +161,7 @@ func judgeOnce(t *testing.T, c written, before []purse, l later, below int) step
 		case stepExact:
 			seen.exact = true
 			ref.grow(l.grows)
+			ref.hide(l.hides)
 			ref.reads(true)
 		case stepAccounts:
 			seen.accounts = true
@@ -175,7 +178,9 @@ func judgeOnce(t *testing.T, c written, before []purse, l later, below int) step
 			return got
 		}
 		for _, l := range refused {
-			l.raise(events.NewAmount(ref.purses[slices.Index(accountIDs, l.pair.Account)].known))
+			p := ref.purses[slices.Index(accountIDs, l.pair.Account)]
+			l.raise(events.NewAmount(p.known))
+			l.found = events.NewAmount(p.spent - p.hidden)
 		}
 	}
 }
@@ -189,9 +194,9 @@ type contest struct {
 // everyLater is what may change. A new version has a limit that covers everything, or lets nobody debit.
 var everyLater = func() (all []later) {
 	for _, others := range both {
-		for grows := range int64(2) {
+		for _, exact := range [][2]int64{{0, 0}, {1, 0}, {0, 1}} {
 			for _, changes := range []*stand{nil, {events.StateOpen, 9}, {events.StateFrozen, 0}} {
-				all = append(all, later{others, grows, changes})
+				all = append(all, later{others, exact[0], exact[1], changes})
 			}
 		}
 	}
@@ -263,9 +268,10 @@ var somePurses = func() []purse {
 		return append(slices.Clip(open), stand{s, overdraft})
 	}
 	return []purse{
-		{open, 1, 1, 2, 2, 0}, {open, 1, 1, 2, 0, 1}, {open, 1, 1, 1, 1, 1}, {open, 1, 1, 0, 0, 2}, {open, 1, 0, 1, 1, 0},
-		{then(events.StateOpen, 2), 1, 1, 1, 1, 1}, {then(events.StateOpen, 2), 1, 2, 1, 1, 1},
-		{then(events.StateOpen, 2), 2, 1, 1, 1, 1}, {then(events.StateFrozen, 0), 2, 2, 2, 2, 0},
-		{then(events.StateFrozen, 0), 1, 1, 2, 0, 1}, {then(events.StateClosed, 1), 2, 2, 1, 1, 1},
+		{open, 1, 1, 2, 2, 0, 0}, {open, 1, 1, 2, 0, 1, 0}, {open, 1, 1, 1, 1, 1, 0}, {open, 1, 1, 0, 0, 2, 0},
+		{open, 1, 0, 1, 1, 0, 0},
+		{then(events.StateOpen, 2), 1, 1, 1, 1, 1, 0}, {then(events.StateOpen, 2), 1, 2, 1, 1, 1, 0},
+		{then(events.StateOpen, 2), 2, 1, 1, 1, 1, 0}, {then(events.StateFrozen, 0), 2, 2, 2, 2, 0, 0},
+		{then(events.StateFrozen, 0), 1, 1, 2, 0, 1, 0}, {then(events.StateClosed, 1), 2, 2, 1, 1, 1, 0},
 	}
 }()

@@ -122,9 +122,9 @@ func (f *faulty) called(name string) error {
 	return nil
 }
 
-func (f *faulty) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
+func (f *faulty) Funds(ctx context.Context, account, asset string) (received, spent events.Amount, err error) {
 	if err := f.called("Funds"); err != nil {
-		return events.Amount{}, err
+		return received, spent, err
 	}
 	return f.book.Funds(ctx, account, asset)
 }

@@ -34,13 +34,13 @@ func (a *attempts) prepare(ctx context.Context) *Error {
 // resolveRefusals judges the refusals of an attempt, whose cancellation found no header, and reads what that needs. It
 // reports whether limits are short for good, if the header is absent; if none is, another attempt may pass.
 func (a *attempts) resolveRefusals(ctx context.Context, refused []*limit) (short bool, _ *Error) {
-	seen := findings{below: a.belowLimit}
+	seen := findings{partial: a.partial}
 	for {
 		switch judge(refused, seen) {
 		case stepRetry:
 			return false, nil
-		case stepRetryBelow:
-			a.belowLimit++
+		case stepRetryPartial:
+			a.partial++
 			return false, nil
 		case stepRefuse:
 			a.setShort(ctx, refused)
@@ -181,10 +181,11 @@ func (a *attempts) raiseToExact(ctx context.Context, of []*limit) error {
 		l := of[i]
 		defer a.ledger.credits.beginRead(l.pair)()
 		return retryRead(ctx, func() error {
-			exact, err := a.ledger.projections.Funds(ctx, l.pair.Account, l.pair.Asset)
+			exact, spent, err := a.ledger.projections.Funds(ctx, l.pair.Account, l.pair.Asset)
 			if err == nil {
 				a.ledger.credits.raise(l.pair, exact)
 				l.raise(exact)
+				l.found = spent
 			}
 			return err
 		})
@@ -232,7 +233,8 @@ func (a *attempts) answerDryRun(c *command) error {
 }
 
 // areShort reports whether limits are short by the current funds and account states. It reads the amounts spent before
-// the credits, so that a covered debit is never found short.
+// the credits, so that a debit that a commit covers is found short only while that commit is visible in part. A dry run
+// promises nothing, so it does not wait for that.
 func (a *attempts) areShort(ctx context.Context) (short bool, _ *Error) {
 	var keys lookupKeys
 	for _, l := range a.limits {

@@ -2,27 +2,27 @@ package ledger
 
 import "slices"
 
-// belowLimitRetries is how often a transaction is retried because an account is already below its limit by exact
-// credits. No debit can cause that, so a credit is still being committed, item by item.
-const belowLimitRetries = 5
+// partialRetries is how often a transaction is retried because a commit that a guard counts is visible in part only: see
+// limit.isPartial.
+const partialRetries = 5
 
 // findings is what a command has read since the guards refused an attempt, in this order.
 type findings struct {
 	others   bool // what other commands read meanwhile, if it covers the debits
 	exact    bool // the exact credits, by a read that began after the refusal
 	accounts bool // the accounts, by a read that began after that of the credits
-	below    int  // how many attempts of the command were retried because an account was below its limit
+	partial  int  // how many attempts of the command were retried because commits were visible in part
 }
 
 // step is what follows on the refusals of an attempt.
 type step int
 
 const (
-	stepRetry      step = iota // another attempt may pass
-	stepRetryBelow             // likewise, but it counts in findings.below
-	stepRefuse                 // the refusal is final, once the header was read and is absent
-	stepSync                   // guards are missing, or have other versions than the accounts: set them, and retry
-	stepAwait                  // the findings, in their order: read it, and judge again
+	stepRetry        step = iota // another attempt may pass
+	stepRetryPartial             // likewise, but it counts in findings.partial
+	stepRefuse                   // the refusal is final, once the header was read and is absent
+	stepSync                     // guards are missing, or have other versions than the accounts: set them, and retry
+	stepAwait                    // the findings, in their order: read it, and judge again
 	stepExact
 	stepAccounts
 )
@@ -36,7 +36,8 @@ const (
 //  2. What other commands of the process are reading. It may cover the debits and save the next read. It may also have
 //     been read before the refusal, so it is no reason to refuse.
 //  3. The exact credits, by a read that begins after the refusal: all that are visible then. Known credits are a lower
-//     bound: they prove that debits are covered, and never that they are not.
+//     bound: they prove that debits are covered, and never that they are not. A commit becomes visible item by item, so
+//     the guard may count what it spends before its credits are found. Then the debits are sent again, a few times.
 //  4. The accounts, after the exact credits, so that a limit or a state that changed meanwhile counts.
 //  5. The headers of the requests, after all that: see attempts.failUnlessStored.
 //
@@ -62,8 +63,8 @@ func judge(refused []*limit, seen findings) step {
 		return stepExact
 	case !seen.accounts:
 		return stepAccounts
-	case slices.ContainsFunc(refused, (*limit).isDamaged) && seen.below < belowLimitRetries:
-		return stepRetryBelow
+	case slices.ContainsFunc(refused, (*limit).isPartial) && seen.partial < partialRetries:
+		return stepRetryPartial
 	}
 	return stepRefuse
 }
@@ -71,6 +72,13 @@ func judge(refused []*limit, seen findings) step {
 // isUnsynced reports whether the guard that refused the debits has another version than the account. One that is
 // missing has version 0, which no account has.
 func (l *limit) isUnsynced() bool { return l.guard.version != l.account.Version }
+
+// isPartial reports whether the guard counts a commit of which the exact read of the credits did not find everything:
+// it found less spent than the guard has, or less credited than was spent. That commit may have credits, too. A
+// backdated debit is found once it is projected, so until then it looks the same.
+func (l *limit) isPartial() bool {
+	return l.exceeds() && l.allowsDebit() && (l.found.Cmp(l.guard.spent) < 0 || l.isBelow())
+}
 
 // isDamaged reports whether the account is below its limit without these debits.
 func (l *limit) isDamaged() bool { return l.exceeds() && l.allowsDebit() && l.isBelow() }

@@ -14,6 +14,7 @@ type limit struct {
 	credits    events.Amount // credits known to be committed; never falls during a command
 	account    Account       // as last read
 	overdraft  events.Amount // of account
+	found      events.Amount // spent, as the exact read of the credits found it
 	isReversal bool          // only reversals debit the pair: they may debit a closed account
 
 	guard guard // as it was when it refused the debits, or when a dry run read it

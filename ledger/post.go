@@ -15,11 +15,11 @@ import (
 //
 // Errors of every request: CodeInvalidRequest, CodeInvalidTransaction, CodeUnbalanced, CodeThrottled, CodeContention,
 // CodeUnavailable, CodeOutcomeUnknown, CodeInternal. Of a transaction: CodeAccountNotFound, CodeAssetNotFound,
-// CodeTransactionIDReused, CodeAccountFrozen, CodeAccountClosed, CodeInsufficientFunds. Of a reversal also
-// CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible, CodeCostRequired. Of the end of a hold:
-// CodeTransactionNotFound, CodeNotAHold, CodeHoldEnded; of a capture also CodeNothingCaptured, CodeExceedsHold,
-// CodeCostRequired, CodeHoldExpired. A capture within clockTolerance after the time of expiry is CodeUnavailable if no
-// attempt was made before that, else CodeOutcomeUnknown.
+// CodeTransactionIDReused, CodeAccountFrozen, CodeAccountClosed, CodeInsufficientFunds, and with an effective date
+// CodePeriodClosed. Of a reversal also CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible,
+// CodeCostRequired. Of the end of a hold: CodeTransactionNotFound, CodeNotAHold, CodeHoldEnded; of a capture also
+// CodeNothingCaptured, CodeExceedsHold, CodeCostRequired, CodeHoldExpired. A capture within clockTolerance after the time
+// of expiry is CodeUnavailable if no attempt was made before that, else CodeOutcomeUnknown.
 func (l *Ledger) Post(ctx context.Context, r Request) (Posted, error) { return l.post(ctx, r.expand()) }
 
 // Expire ends a hold after its time of expiry. Errors: those of a release. Until clockTolerance after that time:
@@ -51,19 +51,21 @@ func (l *Ledger) post(ctx context.Context, d draft) (Posted, error) {
 // independent ones that are written together. They go on until all requests are answered, one is refused, or the
 // deadline is near.
 //
-// Requests are refused in two places. plan refuses by what it reads before the first attempt: decide says what that is,
+// Requests are refused by what is read in two places. plan refuses by what it reads before the first attempt: decide says what that is,
 // and which of its refusals apply only if the request was not carried out before. run refuses by what it reads after
 // guards refused an attempt: judge says what that is, in which order, and why the refusal is final then. Both decide
-// without reading, and loops read what they need: request.decide and attempts.resolveRefusals.
+// without reading, and loops read what they need: request.decide and attempts.resolveRefusals. Apart from these, each
+// attempt is refused by the process's clock, by a capture that is late, by a closed period (see commit), and by another
+// request with its id (see found).
 type attempts struct {
 	ledger *Ledger
 	tries
 	pending []*request // those that are not answered
 	joint   bool       // they are independent: see postChain
 
-	limits     []*limit
-	belowLimit int // see belowLimitRetries
-	sent       []*commit
+	limits  []*limit
+	partial int // see partialRetries
+	sent    []*commit
 }
 
 // carryOut carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer
@@ -239,11 +241,11 @@ func (a *attempts) append(ctx context.Context, c *commit) (at time.Time, err err
 // handleCancelled uses the reasons of a cancellation: it answers requests whose event exists, and brings the limits up
 // to date. retryNow is true when the next attempt need not wait. An error is final.
 func (a *attempts) handleCancelled(c *command, sent *commit, why *table.Cancelled) (retryNow bool, _ error) {
-	allAbsent, learned, next := true, true, 0
+	isClear, learned, next := true, true, 0 // isClear: no header has a reason; it may exist nevertheless
 	for _, r := range sent.requests {
 		own := why.Reasons[next : next+r.eventCount()]
 		next += r.eventCount()
-		allAbsent = allAbsent && own[0].Is == table.CauseNone
+		isClear = isClear && own[0].Is == table.CauseNone
 		if own[0].Is != table.CauseCondition {
 			if r.isReversal() && (own[1].Is == table.CauseCondition || own[1].Is == table.CauseConflict) {
 				r.reversal = 0 // another one has this number, or is about to
@@ -277,7 +279,7 @@ func (a *attempts) handleCancelled(c *command, sent *commit, why *table.Cancelle
 	if err != nil {
 		return false, a.fail(c, internalError(err))
 	}
-	if !allAbsent || len(refused) == 0 {
+	if !isClear || len(refused) == 0 {
 		return false, nil
 	}
 	short, failed := a.resolveRefusals(c, refused)

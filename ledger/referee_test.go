@@ -18,16 +18,16 @@ type referee struct {
 
 // The referee's sentences.
 const (
-	isCovered   = "a guard passes what is covered by known credits and the overdraft, less what was spent"
-	isApart     = "independent requests that are written together are not covered by each other's credits"
-	isSynced    = "a guard that is missing, or has another version, proves nothing: it is set"
-	mayCover    = "what other commands read meanwhile may cover the debits"
-	isRetried   = "what is known to be covered is sent again"
-	isExact     = "credits that are not exact, or were read before the refusal, do not prove that a debit is not covered"
-	isNewest    = "the accounts are read after the exact credits, so that a refusal is by the newest limit and state"
-	isBelowOnce = "an account that is below its limit without the debit is tried five times more"
-	isFinal     = "what is not covered by exact credits and the newest account is refused"
-	isBlamed    = "the first request that is not covered is refused, for its own reason"
+	isCovered = "a guard passes what is covered by known credits and the overdraft, less what was spent"
+	isApart   = "independent requests that are written together are not covered by each other's credits"
+	isSynced  = "a guard that is missing, or has another version, proves nothing: it is set"
+	mayCover  = "what other commands read meanwhile may cover the debits"
+	isRetried = "what is known to be covered is sent again"
+	isExact   = "credits that are not exact, or were read before the refusal, do not prove that a debit is not covered"
+	isNewest  = "the accounts are read after the exact credits, so that a refusal is by the newest limit and state"
+	isPartial = "while the exact read has not found all that the guard counts, the debit is tried five times more"
+	isFinal   = "what is not covered by exact credits and the newest account is refused"
+	isBlamed  = "the first request that is not covered is refused, for its own reason"
 )
 
 // allows reports whether the state of a version lets a request debit.
@@ -108,7 +108,7 @@ func (r *referee) next(seen findings) step {
 		r.because = because
 		return s
 	}
-	isOutdated, isUncovered, isBelow := false, false, false
+	isOutdated, isUncovered, isHidden := false, false, false
 	for _, i := range r.refused {
 		p, most := r.purses[i], int64(0)
 		for _, s := range p.stands[:p.knows] {
@@ -119,7 +119,7 @@ func (r *referee) next(seen findings) step {
 		isAllowed := !slices.ContainsFunc(r.requests, func(one posts) bool {
 			return one.debits[i] > 0 && !r.allows(i, p.knows, one)
 		})
-		isBelow = isBelow || !r.covers(i) && isAllowed && p.known+most < p.spent
+		isHidden = isHidden || !r.covers(i) && isAllowed && (p.hidden > 0 || p.known+most < p.spent)
 	}
 	switch {
 	case isOutdated && seen.accounts:
@@ -134,8 +134,8 @@ func (r *referee) next(seen findings) step {
 		return says(isExact, stepExact)
 	case !seen.accounts:
 		return says(isNewest, stepAccounts)
-	case isBelow && seen.below < 5:
-		return says(isBelowOnce, stepRetryBelow)
+	case isHidden && seen.partial < 5:
+		return says(isPartial, stepRetryPartial)
 	}
 	return says(isFinal, stepRefuse)
 }
@@ -152,6 +152,13 @@ func (r *referee) reads(does bool) {
 func (r *referee) grow(by int64) {
 	for _, i := range r.refused {
 		r.purses[i].credits += by
+	}
+}
+
+// hide lets what was last spent be found later than the exact credits.
+func (r *referee) hide(most int64) {
+	for _, i := range r.refused {
+		r.purses[i].hidden = min(most, r.purses[i].spent)
 	}
 }
 

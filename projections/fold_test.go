@@ -124,7 +124,7 @@ func (b *book) readers(n int64) {
 	b.Helper()
 	read, err := b.Reader.Balance(b.Context(), jane, nil)
 	b.Must(err)
-	funds, err := b.Reader.Funds(b.Context(), jane.Account, jane.Asset)
+	funds, _, err := b.Reader.Funds(b.Context(), jane.Account, jane.Asset)
 	b.Must(err)
 	holdings, _, err := b.Reader.Holdings(b.Context(), jane.Account, "")
 	b.Must(err)

@@ -121,14 +121,17 @@ func (r *Reader) balances(
 	return page.all(ctx)
 }
 
-// Funds returns the total that account ever received of asset, by credits and from ended holds. It includes the same
-// transactions as Balance. Errors: those of Views; events.ErrOverflow.
-func (r *Reader) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
+// Funds returns the totals that account ever received of asset, by credits and from ended holds, and ever spent or held.
+// They include the same transactions as Balance. Errors: those of Views; events.ErrOverflow.
+func (r *Reader) Funds(ctx context.Context, account, asset string) (received, spent events.Amount, err error) {
 	b, err := r.read(ctx, events.Pair{Account: account, Asset: asset})
-	if err != nil {
-		return events.Amount{}, err
+	if err == nil {
+		received, err = b.Head.Funds()
 	}
-	return b.Head.Funds()
+	if err == nil {
+		spent, err = b.Head.Spent()
+	}
+	return received, spent, err
 }
 
 // holdingsPage is how many balances a page of holdings reads.

@@ -247,7 +247,7 @@ func TestMalformedBalance(t *testing.T) {
 	strong, err := b.Reader.Balance(t.Context(), jane, nil)
 	b.Must(err)
 	viewstest.Same(t, "strong", strong.Head, ones(50, 21))
-	credits, err := b.Reader.Funds(t.Context(), "jane", "USD")
+	credits, _, err := b.Reader.Funds(t.Context(), "jane", "USD")
 	b.Must(err)
 	viewstest.Same(t, "credits", credits, events.NewAmount(21))
 	if !strings.Contains(b.log.String(), "level=ERROR") {

@@ -138,7 +138,7 @@ func TestRefoldRestoresALostBalance(t *testing.T) {
 		reader := projections.NewReader(d.store.Table, nil)
 		strong, err := reader.Balance(t.Context(), k, nil)
 		d.must(err)
-		credits, err := reader.Funds(t.Context(), k.Account, k.Asset)
+		credits, _, err := reader.Funds(t.Context(), k.Account, k.Asset)
 		d.must(err)
 		if strong.Head.Count != all.Count || strong.Head.Credits != all.Credits || credits != all.Credits {
 			t.Errorf("strong %+v, credits %s, wanted %+v", strong.Head, credits, all)

@@ -191,7 +191,7 @@ func (h *history) readOne(ctx context.Context, p *process, k pair) {
 // readFunds reads the funds of a pair as a refusal does. They contain everything acknowledged, and what was read before.
 func (h *history) readFunds(ctx context.Context, p *process, k pair) {
 	must := h.model.fundsSoFar(k)
-	funds, err := p.reader.Funds(ctx, k.Account, k.Asset)
+	funds, _, err := p.reader.Funds(ctx, k.Account, k.Asset)
 	if err != nil || p.dead {
 		return
 	}
