@@ -171,7 +171,7 @@ func TestTrialBalance(t *testing.T) {
 	s.people()
 	s.backdate("old", "USD", "2026-01-02T23:59:59.999999Z")
 	s.ledger.Project()
-	sum := regexp.MustCompile(`(?s)<td>Total</td><td data-label="Asset"><a href="/console/assets/USD">USD</a></td>\s*<td class="number" data-label="Debits">([0-9.,]+)</td>` +
+	sum := regexp.MustCompile(`(?s)<td>Total of all accounts</td><td data-label="Asset"><a href="/console/assets/USD">USD</a></td>\s*<td class="number" data-label="Debits">([0-9.,]+)</td>` +
 		`<td class="number" data-label="Credits">([0-9.,]+)</td>\s*<td class="number" data-label="Balance"><strong>0.00</strong>`)
 	page := s.get("trial-balance", http.StatusOK)
 	s.has(page, "newest settled time", "bank", "-0.01", "jane")

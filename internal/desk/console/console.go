@@ -72,6 +72,7 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path + "holds":                        listOf("holds"),
 		"GET " + Path + "groups":                       listOf("groups"),
 		"GET " + Path + "trial-balance":                (*visit).trialBalance,
+		"GET " + Path + "trial-balance.csv":            (*visit).trialCSV,
 		"GET " + Path + "accounts/{id}":                (*visit).account,
 		"GET " + Path + "accounts/{id}/chart.svg":      (*visit).chart,
 		"GET " + Path + "accounts/{id}/statement.csv":  (*visit).statementCSV,
@@ -152,13 +153,14 @@ const (
 
 // firstN has the first items of a list, and the number of items that follow.
 type firstN[T any] struct {
-	First []T
-	More  int
+	First   []T
+	More    int
+	AtLeast bool // there may be more than that
 }
 
 func firstOf[T any](all []T, most int) firstN[T] {
 	n := min(len(all), most)
-	return firstN[T]{all[:n], len(all) - n}
+	return firstN[T]{First: all[:n], More: len(all) - n}
 }
 
 // breakable returns an id in HTML. Lines break after its colons.

@@ -91,6 +91,7 @@ func (v *visit) home() (page, error) {
 		return a.State != client.StateFrozen
 	})
 	data.Frozen = firstOf(frozen, attentionShown)
+	data.Frozen.AtLeast = d.More
 	data.Below = v.below(d)
 	var assets []string
 	for _, b := range data.Below.Balances.First {
@@ -159,6 +160,7 @@ func readBelow(ctx context.Context, api *client.Client, assets []client.Asset) (
 			}
 			if n == directoryMost {
 				found.Balances, found.More = firstOf(all, attentionShown), true
+				found.Balances.AtLeast = true
 				return found, nil
 			}
 			if n++; b.Available != nil && b.Available.Sign() < 0 {
@@ -196,8 +198,9 @@ func (v *visit) userHome(user string) (page, error) {
 	for i, role := range roles.Data {
 		g.Go(func() error {
 			account, err := v.api.AccountPage(ctx, role.Account, 0)
-			data.Accounts[i] = holder{role, account.Value.Account.Name,
-				firstOf(account.Value.Balances.Data, balancesShown)}
+			first := firstOf(account.Value.Balances.Data, balancesShown)
+			first.AtLeast = account.Value.Balances.NextCursor != nil
+			data.Accounts[i] = holder{role, account.Value.Account.Name, first}
 			if refusal(err).Status != 0 { // the role may have ended meanwhile
 				err = nil
 			}
@@ -290,13 +293,13 @@ func (v *visit) lagText(ctx context.Context, newest []client.Transaction) string
 	whole := worst.by.Truncate(time.Second)
 	switch {
 	case worst.postings == "":
-		return "balances are up to date"
+		return "the newest balances are up to date"
 	case i < 0:
-		return "balances are missing " + worst.postings
+		return "the newest balances are missing " + worst.postings
 	case whole == 0:
-		return "balances are less than a second behind (" + worst.postings + ")"
+		return "the newest balances are less than a second behind (" + worst.postings + ")"
 	}
-	return "balances are " + whole.String() + " behind (" + worst.postings + ")"
+	return "the newest balances are " + whole.String() + " behind (" + worst.postings + ")"
 }
 
 // lag is how far a projected balance is behind its postings.

@@ -2,10 +2,12 @@ package console
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
+	"html/template"
 	"net/http"
 	"slices"
+	"time"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -26,7 +28,8 @@ func (v *visit) asset() (page, error) {
 		client.Asset
 		HoldersHidden bool
 		Holders       client.List[client.Balance]
-		Total         events.Amount // sum of the positive balances on this page
+		HasTotal      bool          // the page has all holders
+		Total         events.Amount // sum of their positive balances
 	}
 	asset, err := v.api.Asset(v.ctx, v.id)
 	if err != nil {
@@ -38,6 +41,7 @@ func (v *visit) asset() (page, error) {
 	if data.HoldersHidden = refusal(err).Status == http.StatusForbidden; err != nil && !data.HoldersHidden {
 		return page{}, err
 	}
+	data.HasTotal = v.query.Get("cursor") == "" && data.Holders.NextCursor == nil
 	for _, b := range data.Holders.Data {
 		if b.Quantity.Sign() > 0 {
 			if data.Total, err = data.Total.Add(b.Quantity); err != nil {
@@ -75,51 +79,85 @@ func canReverse(t client.Transaction) bool {
 		})
 }
 
-// group shows one group: its total balances, its accounts and its members.
+// groupPage is the page of a group.
+type groupPage struct {
+	client.Group
+	Totals     []client.GroupTotal // on this page
+	MoreTotals *string
+	AddUp      template.URL // adds up all balances, which takes more than a page; "" if it is done
+	Accounts   client.List[client.GroupedAccount]
+	Members    members
+}
+
+// sumParam is the query parameter that adds up all balances of a group, however many.
+const sumParam = "sum"
+
+// group shows one group: its total balances, its accounts and its members. Totals are those of all its balances.
 func (v *visit) group() (page, error) {
-	var data struct {
-		client.Group
-		Totals   client.List[client.GroupTotal]
-		IsPart   bool // the totals are of a part of the balances
-		Accounts client.List[client.GroupedAccount]
-		Members  members
-	}
-	data.Members = members{Page: pageURL{v.r.URL}, Of: "group", ID: v.id}
+	data := groupPage{Members: members{Page: pageURL{v.r.URL}, Of: "group", ID: v.id}}
 	r := v.reading()
 	one(r, &data.Group, v.api.Group)
-	r.Go(func() (err error) {
-		data.Totals, err = v.totals(r.ctx, v.query.Get("totals"))
-		return err
-	})
 	list(r, &data.Accounts, v.api.GroupAccounts(v.id), "accounts", listLimit)
 	list(r, &data.Members.List, v.api.GroupMembers(v.id), "members", membersLimit)
 	if err := r.Wait(); err != nil {
 		return page{}, err
 	}
-	data.IsPart = v.query.Get("totals") != "" || data.Totals.NextCursor != nil
-	var assets []string
-	for _, t := range data.Totals.Data {
-		assets = append(assets, t.Asset)
+	p := page{name: "group", Title: "Group " + v.id, Data: &data}
+	p.rest = func(s *stream) error {
+		all, isAll, err := v.totals(s.reports("pages of balances were added up"))
+		if err != nil {
+			return err
+		}
+		if !isAll {
+			data.AddUp = pageURL{v.r.URL}.With(sumParam, "all")
+			return s.show("totals", &data)
+		}
+		shown, err := pagesIn(all)(v.ctx, v.query.Get("totals"), listLimit)
+		if err != nil {
+			return err
+		}
+		data.Totals, data.MoreTotals = shown.Data, shown.NextCursor
+		var assets []string
+		for _, t := range data.Totals {
+			assets = append(assets, t.Asset)
+		}
+		if err := v.units.Load(v.ctx, assets...); err != nil {
+			return err
+		}
+		return s.show("totals", &data)
 	}
-	return page{name: "group", Title: "Group " + v.id, Data: data}, v.units.Load(v.ctx, assets...)
+	return p, nil
 }
 
-// totalsPages is the maximum number of pages of balances that are added up for a page.
+// totalsPages is the maximum number of pages of balances that are added up without being asked to.
 const totalsPages = 20
 
-// totals adds up pages of a group's balances from a cursor on, until it has listLimit assets or totalsPages pages.
-func (v *visit) totals(ctx context.Context, cursor string) (sum client.List[client.GroupTotal], err error) {
-	for range totalsPages {
-		page, err := v.api.GroupTotals(ctx, v.id, cursor, listLimit)
+// totals adds up the balances of a group. isAll is false if there are more than totalsPages pages of them, and nobody
+// has asked for that. Then it keeps to the pace.
+func (v *visit) totals(report func(done, of int) error) (sum []client.GroupTotal, isAll bool, err error) {
+	cursor, shown := "", time.Now()
+	for n := 1; ; n++ {
+		page, err := v.api.GroupTotals(v.ctx, v.id, cursor, client.PageLimit)
 		if err == nil {
-			sum.Data, err = client.AddTotals(sum.Data, page.Value.Data)
+			sum, err = client.AddTotals(sum, page.Value.Data)
 		}
-		if sum.NextCursor = page.Value.NextCursor; err != nil || sum.NextCursor == nil || len(sum.Data) >= listLimit {
-			return sum, err
+		if err != nil || page.Value.NextCursor == nil {
+			return sum, true, err
 		}
-		cursor = *sum.NextCursor
+		cursor = *page.Value.NextCursor
+		if n < totalsPages {
+			continue
+		}
+		if v.query.Get(sumParam) == "" {
+			return nil, false, nil
+		}
+		if time.Since(shown) > progressEvery {
+			shown, err = time.Now(), report(n, 0)
+		}
+		if err := cmp.Or(err, v.pace.wait(v.ctx)); err != nil {
+			return nil, false, err
+		}
 	}
-	return sum, nil
 }
 
 // indented returns JSON with line breaks and indentation.

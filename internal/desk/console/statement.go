@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
+	"time"
 
 	"ledger.example/client"
 	"ledger.example/internal/spreadsheet"
@@ -25,8 +27,7 @@ func (v *visit) download(
 		case err != nil && isFirst:
 			return page{}, err
 		case isFirst:
-			v.w.Header().Set("Content-Type", mediaType)
-			v.w.Header().Set("Content-Disposition", `attachment; filename="`+of.Account+"-"+of.Asset+extension+`"`)
+			v.attach(of.Account+"-"+of.Asset+extension, mediaType)
 		}
 		if err != nil || write(reply.Value, isFirst) != nil {
 			panic(http.ErrAbortHandler)
@@ -34,6 +35,19 @@ func (v *visit) download(
 		isFirst = false
 	}
 	return page{}, nil
+}
+
+// csvType is the media type of CSV.
+const csvType = "text/csv; charset=utf-8"
+
+var notOfIDs = regexp.MustCompile(`[^A-Za-z0-9._:@-]`)
+
+// attach makes the answer a file. Its name keeps only the characters of ids.
+func (v *visit) attach(name, mediaType string) {
+	name = notOfIDs.ReplaceAllLiteralString(name, "_")
+	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{}) // reading it can take long
+	v.w.Header().Set("Content-Type", mediaType)
+	v.w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }
 
 // statement reads the statement query from the request, and loads the scale of its asset.
@@ -47,7 +61,7 @@ func (v *visit) statement() (client.StatementQuery, error) {
 
 // statementCSV answers with a statement as CSV, with decimal amounts.
 func (v *visit) statementCSV() (page, error) {
-	return v.download(".csv", "text/csv; charset=utf-8", func(s client.Statement, isFirst bool) error {
+	return v.download(".csv", csvType, func(s client.Statement, isFirst bool) error {
 		return spreadsheet.Write(v.w, spreadsheet.Statement(s, isFirst, v.Console.units), spreadsheet.Safe)
 	})
 }

@@ -48,3 +48,19 @@ func (s *stream) flush() error {
 	}
 	return err
 }
+
+// report is how far the reading of a page is.
+type report struct {
+	Done, Of int // Of is 0 if it is not known
+	What     string
+}
+
+// reports returns the function that shows, and sends, how far the reading is. Error: the browser is gone.
+func (s *stream) reports(what string) func(done, of int) error {
+	return func(done, of int) error {
+		if err := s.show("report", report{done, of, what}); err != nil {
+			return err
+		}
+		return s.flush()
+	}
+}

@@ -205,8 +205,8 @@ func assetOf(f client.FieldError, legs []string) string {
 }
 
 // Parse parses an amount of an asset. what names the argument, flag or field, for errors. For people, the amount may
-// have the sign of its currency or the asset's id beside it. Errors: AmountError, wrapped, if text is not an amount, or one
-// of something else; those of client.Asset.
+// have the sign of its currency or the asset's id beside it. Errors: AmountError, wrapped, if text is not an amount, or
+// one of something else; those of client.Asset.
 func (u *Units) Parse(ctx context.Context, what, asset, text string) (events.Amount, error) {
 	scale := 0
 	if !u.minor {
