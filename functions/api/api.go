@@ -167,7 +167,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 	return r.checked(out, r.refusal(err))
 }
 
-// checked withholds the answer of a handler if nobody checked the body or the caller.
+// checked withholds the answer of a handler if nobody checked the body or the caller. It writes a raw one.
 func (r *request) checked(out reply, err error) (reply, error) {
 	switch {
 	case err != nil:
@@ -177,7 +177,11 @@ func (r *request) checked(out reply, err error) (reply, error) {
 	case !r.caller.Admin && !r.isPermitted:
 		return reply{}, errors.New("a request of a user was answered without a check")
 	}
-	return out, nil
+	if content, isRaw := out.body.(raw); isRaw && content.write != nil {
+		content.text, err = content.write(content.shows)
+		out.body = content
+	}
+	return out, err
 }
 
 // RequestID returns the caller's id for the request if it is 1 to 64 of an id's characters, else a new one.

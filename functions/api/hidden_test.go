@@ -49,6 +49,17 @@ func strangers(f *fixture, ids ...string) []route {
 		read(client.Op[client.AccountID, counterparty]{
 			ID: "getCounterparty", Path: "/v1/accounts/{account}/counterparty", May: viewers,
 		}, func(*api, *request, *client.AccountID) (reply, error) { return ok(counterparty{"shop"}) }),
+		read(client.Op[client.AccountID, counterparty]{
+			ID: "getText", Path: "/v1/accounts/{account}/text", May: viewers,
+		}, func(*api, *request, *client.AccountID) (reply, error) {
+			return ok(raw{mediaType: csvType, text: []byte("shop"), shows: counterparty{"jane"}})
+		}),
+		read(client.Op[client.AccountID, counterparty]{
+			ID: "getLink", Path: "/v1/accounts/{account}/link", May: viewers,
+		}, func(_ *api, r *request, _ *client.AccountID) (reply, error) {
+			next := r.list("/v1/x", byAccount).cursor("shop")
+			return reply{status: http.StatusOK, body: counterparty{"jane"}, next: &next}, nil
+		}),
 		paged(byHand, byAccount, paramCursor, func(_ *api, _ *request, _ *client.AccountID, l listed, _ projections.Slice) (
 			reply, error,
 		) {
@@ -121,6 +132,7 @@ func TestNewRoutesDoNotLeak(t *testing.T) {
 	}
 	for path, status := range map[string]int{
 		"/v1/accounts/jane/counterparty?": 500, "/v1/accounts/jane/by-hand?": 500, "/v1/accounts/jane/other?": 500,
+		"/v1/accounts/jane/text?": 500, "/v1/accounts/jane/link?": 500,
 		"/v1/users/u-17/nobody?limit=1": 503, "/v1/users/u-17/nobody?limit=2": 200, "/v1/users/u-17/nobody?limit=5": 200,
 	} {
 		if all := f.walk(t, path, userHeader, "u-17"); all.status != status || len(all.told) > 0 && all.told[0] != "jane" {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -115,36 +114,31 @@ func (a *api) statement(r *request, in *client.StatementQuery, l listed, s proje
 		out.NextCursor = new(l.cursor(formatMark(*page.Next)))
 	}
 	if wantsCSV(r.http.Header) {
-		return a.csv(r, out, r.http.URL.Query(), from == nil)
+		return a.csv(r, out, from == nil)
 	}
 	return ok(out)
 }
 
-// csv answers with a page as comma-separated values (RFC 4180), with decimals. All pages together are one file. query
-// is that of the request.
-func (a *api) csv(r *request, s statement, query url.Values, isFirst bool) (reply, error) {
+// csv answers with a page as comma-separated values (RFC 4180), with decimals. All pages together are one file.
+func (a *api) csv(r *request, s statement, isFirst bool) (reply, error) {
 	d, err := a.decimalsOf(r.ctx(), s.Asset)
 	if err != nil {
 		return reply{}, err
 	}
-	text, err := marshal(s)
-	if err != nil {
-		return reply{}, err
-	}
-	var page client.Statement
-	if err := json.Unmarshal(text, &page); err != nil {
-		return reply{}, err
-	}
-	out := reply{status: http.StatusOK}
-	if s.NextCursor != nil {
-		query.Set(paramCursor, *s.NextCursor)
-		// Relative, because a gateway's stage may precede the path.
-		out.link = "<?" + query.Encode() + `>; rel="next"`
-	}
-	var b bytes.Buffer
-	err = spreadsheet.Write(&b, spreadsheet.Statement(page, isFirst, d), spreadsheet.Safe)
-	out.body = raw{csvType + "; charset=utf-8", b.Bytes(), s}
-	return out, err
+	body := raw{mediaType: csvType + "; charset=utf-8", shows: s, write: func(shows any) ([]byte, error) {
+		text, err := marshal(shows)
+		if err != nil {
+			return nil, err
+		}
+		var page client.Statement
+		if err := json.Unmarshal(text, &page); err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		err = spreadsheet.Write(&b, spreadsheet.Statement(page, isFirst, d), spreadsheet.Safe)
+		return b.Bytes(), err
+	}}
+	return reply{status: http.StatusOK, body: body, next: s.NextCursor}, nil
 }
 
 // decimals are the scales of one asset and of its currency.

@@ -134,9 +134,12 @@ func ownsAmounts(path string) bool {
 
 // mayAnswer returns an error if an answer to a user names an account or a group on which the user has no role, also in
 // the position of a cursor. Those of the path are named by the user, and checked before.
-func (r *request) mayAnswer(body any) error {
-	if text, isRaw := body.(raw); isRaw {
-		body = text.shows
+func (r *request) mayAnswer(out reply) error {
+	body := out.body
+	if content, isRaw := body.(raw); isRaw {
+		if body = content.shows; content.write == nil { // it is sent as it is
+			body = nil
+		}
 	}
 	if body == nil {
 		return errUndeclared
@@ -153,6 +156,9 @@ func (r *request) mayAnswer(body any) error {
 			unknown = cmp.Or(unknown, r.tellCursor(id, check))
 		}
 	})
+	if out.next != nil {
+		unknown = cmp.Or(unknown, r.tellCursor(*out.next, check))
+	}
 	return errors.Join(err, unknown)
 }
 

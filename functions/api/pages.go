@@ -37,7 +37,7 @@ func (a *api) health(*request) (reply, error) { return ok(health{"ok", a.config.
 
 // openapi answers with the OpenAPI document.
 func (a *api) openapi(*request) (reply, error) {
-	return ok(raw{jsonType, openAPI, nil})
+	return ok(raw{mediaType: jsonType, text: openAPI})
 }
 
 // home answers with a page for people who open the API in a browser.
@@ -88,7 +88,7 @@ func (a *api) problem(r *request) (reply, error) {
 // showPage returns a page. content is HTML; title is escaped.
 func showPage(title, content string) raw {
 	page := strings.Replace(fill(emptyPage, "title", title), "{{content}}", content, 1)
-	return raw{"text/html; charset=utf-8", []byte(page), nil}
+	return raw{mediaType: "text/html; charset=utf-8", text: []byte(page)}
 }
 
 // fill replaces names in double braces by escaped texts. pairs alternates names and texts.

@@ -17,22 +17,24 @@ import (
 // reply is the successful answer of a handler.
 type reply struct {
 	status      int
-	body        any    // marshaled as JSON, unless it is of type raw
-	location    string // path of the created resource, "" for none
-	replayed    bool   // the request repeats an earlier one
-	link        string // of the Link header, "" for none
-	transaction string // id for the log, "" for none
+	body        any     // marshaled as JSON, unless it is of type raw
+	location    string  // path of the created resource, "" for none
+	replayed    bool    // the request repeats an earlier one
+	next        *string // the cursor of the next page, for the header Link; nil for none
+	transaction string  // id for the log, "" for none
 	batch       tally
 }
 
 // tally counts the transactions that a batch posted and replayed.
 type tally struct{ posted, replayed int }
 
-// raw is a body that is ready to send, with its media type.
+// raw is a body with its media type. Either its text is for everybody, or it is written after what it shows was
+// checked, from nothing else that needs a role.
 type raw struct {
 	mediaType string
 	text      []byte
-	shows     any // what the text shows; nil if users get it without a role
+	shows     any
+	write     func(shows any) ([]byte, error)
 }
 
 // The media types of replies and problems.
@@ -83,8 +85,10 @@ func (out reply) send(w http.ResponseWriter, r *http.Request, tagged bool) (stat
 	if out.replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	if out.link != "" {
-		h.Set("Link", out.link)
+	if out.next != nil {
+		query := r.URL.Query()
+		query.Set(paramCursor, *out.next)
+		h.Set("Link", "<?"+query.Encode()+`>; rel="next"`) // relative, because a gateway's stage may precede the path
 	}
 	if tagged {
 		// Only the caller may cache the reply, and must revalidate it: the content and the caller's roles can change.
@@ -124,7 +128,7 @@ func (p *problem) send(w http.ResponseWriter, r *http.Request) {
 	if err != nil { // cannot happen: a problem has only strings and amounts
 		text = nil
 	}
-	sendBytes(w, r, p.Status, raw{problemType, text, nil}, "")
+	sendBytes(w, r, p.Status, raw{mediaType: problemType, text: text}, "")
 }
 
 // sendBytes sends a content, with a Location header unless location is "". It forbids caching unless Cache-Control is

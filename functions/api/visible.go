@@ -54,7 +54,7 @@ func (r *request) visible(out reply, err error) (reply, error) {
 		}
 	}
 	if err == nil {
-		err = r.mayAnswer(out.body)
+		err = r.mayAnswer(out)
 	}
 	if e, ok := errors.AsType[*ledger.Error](err); ok {
 		err = r.seen.ofRefusal(*e)

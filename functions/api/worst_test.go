@@ -199,7 +199,7 @@ func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 	most := 0
 	for name, body := range map[string]any{
 		"accounts": accounts, "page": accountPage{Account: owner, Summary: totals, Balances: balances, Postings: postings},
-		"problem": newProblem(ledger.CodeInvalidRequest, text(1000), fields...), "openapi": raw{jsonType, openAPI, nil},
+		"problem": newProblem(ledger.CodeInvalidRequest, text(1000), fields...), "openapi": raw{mediaType: jsonType, text: openAPI},
 	} {
 		sent := sentByLambda(t, body)
 		if most = max(most, sent); sent > answerBytes/2 {
