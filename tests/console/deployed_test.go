@@ -238,9 +238,9 @@ func TestUserToken(t *testing.T) {
 	s.get("accounts/market", http.StatusNotFound)
 	s.has(s.get("search?q=jane", http.StatusOK), "Jane")
 	s.has(s.send("transfer", s.get("do/transfer", http.StatusOK), values("from", "jane", "to", "bank", "asset", "USD", "quantity", "1"),
-		http.StatusUnprocessableEntity), "insufficient_funds")
+		http.StatusUnprocessableEntity), "not enough available")
 	s.has(s.send("transfer", s.get("do/transfer", http.StatusOK), values("from", "bank", "to", "jane", "asset", "USD", "quantity", "1"),
-		http.StatusUnprocessableEntity), "account_not_found")
+		http.StatusUnprocessableEntity), "no such account")
 }
 
 // mismatch is an answer of API Gateway to a wrong signature. It quotes the canonical request, which has a secret.

@@ -1,16 +1,19 @@
 package console
 
 import (
+	"encoding/json"
 	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/desk/console"
 )
 
 // transactionID returns the id of the transaction that a form posts.
@@ -62,25 +65,25 @@ func TestRefusedForms(t *testing.T) {
 		marked         string // the field; "" for none
 		says           string
 	}{
-		{"transfer", "from=jane&to=shop&asset=USD&quantity=9999999.01", before, "quantity", "insufficient_funds"},
+		{"transfer", "from=jane&to=shop&asset=USD&quantity=9999999.01", before, "quantity", "not enough available*jane (Jane Doe) has *USD available, and 9,999,999.01 USD were asked for"},
 		{"transfer", "from=jane&to=shop&asset=USD&quantity=1.001", before, "quantity", "decimal places"},
 		{"transfer", "from=jane&to=shop&asset=TENTH&quantity=1.25", before, "quantity", "2 decimal places"},
 		{"transfer", "from=jane&to=shop&asset=USD&quantity=%20%09%C2%A0", before, "quantity", "Quantity: must not be blank"},
-		{"transfer", "from=jane&to=nobody&asset=USD&quantity=1", before, "to", "account_not_found"},
-		{"transfer", "from=cold&to=shop&asset=USD&quantity=1", before, "from", "account_frozen"},
+		{"transfer", "from=jane&to=nobody&asset=USD&quantity=1", before, "to", "no such account*To: must be the id of"},
+		{"transfer", "from=cold&to=shop&asset=USD&quantity=1", before, "from", "account is frozen*From: "},
 		{"transfer", "from=jane&to=jane&asset=USD&quantity=1", before, "from", "From: must differ from “To”"},
 		{"transfer", "from=jane&to=shop&asset=a+b&quantity=1", before, "asset", "Asset: &#34;a b&#34; is not an id"},
-		{"transfer", "from=a+b&to=shop&asset=USD&quantity=1", before, "from", "are invalid:\n  From: "},
+		{"transfer", "from=a+b&to=shop&asset=USD&quantity=1", before, "from", "Some entries are wrong or missing.\n  From: "},
 		{"hold", "from=jane&to=shop&asset=USD&quantity=1&hold=forever", before, "", "must be one of 1 hour"},
 		{"hold", "from=jane&to=shop&asset=USD&quantity=1&hold=no", before, "", "must be one of 1 hour"},
 		{"hold", "from=jane&to=shop&asset=USD&quantity=9999999.01&hold=30+days", before, "quantity", "<option selected>30 days</option>"},
 		{"trade", "asset=AAPL&buyer=jane&seller=market&quantity=4&cost=20&hold=soon", before, "", "must be one of"},
-		{"capture", "transaction=h-1&quantity=41", before, "quantity", "exceeds_hold*Quantity: must not exceed 40.00 USD"},
+		{"capture", "transaction=h-1&quantity=41", before, "quantity", "more than the hold has*Quantity: must not exceed 40.00 USD"},
 		{"capture", "transaction=d-2&cost=3", before, "quantity", "Quantity: required with a cost"},
-		{"capture", "transaction=d-2&quantity=1", before, "cost", "cost_required*Cost: is required"},
+		{"capture", "transaction=d-2&quantity=1", before, "cost", "needs its cost*Cost: is required"},
 		{"capture", "transaction=d-2&quantity=1&cost=21", before, "cost", "Cost: must not exceed 20.00 USD"},
-		{"reverse", "transaction=h-2&quantity=40", before, "quantity", "exceeds_reversible*Quantity: must not exceed 39.00 USD"},
-		{"reverse", "transaction=legs", before, "", "exceeds_reversible"},
+		{"reverse", "transaction=h-2&quantity=40", before, "quantity", "more than is left*jane: 39.00 USD are left*Quantity: must not exceed 39.00 USD"},
+		{"reverse", "transaction=legs", before, "", "more than is left*bank: 0.00 USD are left"},
 		{"asset", "id=X&name=&scale=2", before, "name", "Name: must not be blank"},
 		{"asset", "id=X&name=X&scale=", before, "scale", "Decimal places: must not be blank"},
 		{"asset", "id=X&name=X&scale=abc", before, "scale", "Decimal places: must be a whole number from 0 to 18"},
@@ -91,25 +94,28 @@ func TestRefusedForms(t *testing.T) {
 		{"asset", "id=X&name=X&scale=1e1", before, "scale", "must be a whole number"},
 		{"account", "id=&name=X", before, "id", "Id: must not be blank"},
 		{"account", "id=a/b&name=X", confirmed, "id", "an id has 1 to 64 characters"},
-		{"account", "id=jane&name=Another", confirmed, "name", "account_exists"},
+		{"account", "id=jane&name=Another", confirmed, "name", "an account with this id already*Name: "},
 		{"asset", "id=a+b&name=X&scale=2", confirmed, "id", "an id has 1 to 64 characters"},
-		{"asset", "id=USD&name=US+dollar&scale=3", confirmed, "scale", "asset_exists"},
+		{"asset", "id=USD&name=US+dollar&scale=3", confirmed, "scale", "an asset with this id already"},
 		{"asset", "id=X&name=X&scale=2&currency=none", confirmed, "currency", "none"},
-		{"state", "account=nobody&state=frozen", confirmed, "", "account_not_found"},
-		{"group", "id=desk&name=Back+office", confirmed, "name", "group_exists"},
+		{"legs", "account-2=jane&asset-2=USD&quantity-2=1&account-3=nobody&asset-3=USD&quantity-3=-1", before, "account-3", "no such account*Account of leg 3: must be"},
+		{"legs", "account-1=jane&asset-1=USD&quantity-1=1&account-2=bank&asset-2=USD&quantity-2=-2", before, "", "do not balance*Legs: the quantities of USD must sum to 0, not to -1.00"},
+		{"legs", "account-1=jane&asset-1=NONE&quantity-1=1", before, "asset-1", "no such asset*asset “NONE”"},
+		{"state", "account=nobody&state=frozen", confirmed, "", "no such account"},
+		{"group", "id=desk&name=Back+office", confirmed, "name", "a group with this id already"},
 		{"group", "id=a/b", confirmed, "id", "is not an id"},
 		{"group", "id=x&name=" + strings.Repeat("x", 257), confirmed, "name", "name"},
-		{"group-add", "group=none&account=jane", confirmed, "group", "group_not_found"},
-		{"group-add", "group=desk&account=nobody", confirmed, "account", "account_not_found"},
-		{"group-add", "group=desk&account=jane", confirmed, "", "too_many_groups"},
-		{"group-remove", "group=none&account=jane", confirmed, "group", "group_not_found"},
-		{"grant-account", "account=nobody&user=u-1&role=viewer", confirmed, "account", "account_not_found"},
+		{"group-add", "group=none&account=jane", confirmed, "group", "no such group"},
+		{"group-add", "group=desk&account=nobody", confirmed, "account", "no such account"},
+		{"group-add", "group=desk&account=jane", confirmed, "", "in as many groups as it can be"},
+		{"group-remove", "group=none&account=jane", confirmed, "group", "no such group"},
+		{"grant-account", "account=nobody&user=u-1&role=viewer", confirmed, "account", "no such account"},
 		{"grant-account", "account=jane&user=u+1&role=viewer", confirmed, "user", "is not an id"},
 		{"grant-account", "account=jane&user=u-1&role=king", before, "", "Role: must be one of viewer, operator, owner"},
 		{"grant-account", "account=jane&user=&role=viewer", before, "user", "User: must not be blank"},
-		{"grant-group", "group=none&user=u-1&role=viewer", confirmed, "group", "group_not_found"},
-		{"revoke-account", "account=nobody&user=u-1", confirmed, "account", "account_not_found"},
-		{"revoke-group", "group=none&user=u-1", confirmed, "group", "group_not_found"},
+		{"grant-group", "group=none&user=u-1&role=viewer", confirmed, "group", "no such group"},
+		{"revoke-account", "account=nobody&user=u-1", confirmed, "account", "no such account"},
+		{"revoke-group", "group=none&user=u-1", confirmed, "group", "no such group"},
 	} {
 		filled, err := url.ParseQuery(c.filled)
 		if err != nil {
@@ -126,6 +132,9 @@ func TestRefusedForms(t *testing.T) {
 		page = s.send(c.action, page, filled, http.StatusUnprocessableEntity)
 		s.shows(page, `role="alert"`, c.says)
 		s.lacks(page, "minor units", "cost -", "see errors")
+		if code := regexp.MustCompile(`id="fault"[^>]*>[^<]*([a-z]+_[a-z_]+)`).FindStringSubmatch(page); code != nil {
+			t.Errorf("%s %s: the refusal has the code or the member %q", c.action, c.filled, code[1])
+		}
 		for name, given := range filled {
 			if marked := regexp.MustCompile(` name="` + name + `"[^>]*aria-invalid="true"`).MatchString(page); marked != (name == c.marked) {
 				t.Errorf("%s %s: %s is marked: %t", c.action, c.filled, name, marked)
@@ -138,6 +147,24 @@ func TestRefusedForms(t *testing.T) {
 	s.get("assets/X", http.StatusNotFound)
 	s.has(s.do("asset", values("id", "X", "name", "X", "scale", "18")), "Asset X")
 	s.get("do/reverse?transaction=none", http.StatusNotFound)
+}
+
+// Every refusal that the API declares has a sentence, in words.
+func TestEveryRefusalHasItsSentence(t *testing.T) {
+	text, err := os.ReadFile("../../functions/api/problems.json")
+	var all []struct{ Code string }
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil || len(all) < 30 {
+		t.Fatalf("%d codes: %v", len(all), err)
+	}
+	for _, problem := range all {
+		sentence, ok := console.Sentence(problem.Code)
+		if !ok || strings.Contains(sentence, "_") || !strings.HasSuffix(sentence, ".") {
+			t.Errorf("the sentence of %s is %q", problem.Code, sentence)
+		}
+	}
 }
 
 // shows is has for texts that are separated by stars.

@@ -173,7 +173,7 @@ func TestInvalidHistoryQuery(t *testing.T) {
 		"from=2026-02-02&zone=Local":    {http.StatusBadRequest, `Zone: &#34;Local&#34; must be a name of the IANA`},
 		"from=2026-02-02&zone=../UTC":   {http.StatusBadRequest, `Zone: `},
 		"cursor=x":                      {http.StatusBadRequest, `cursor`},
-		"asset=NONE":                    {http.StatusNotFound, `asset_not_found`},
+		"asset=NONE":                    {http.StatusNotFound, `no such asset`},
 		"asset=a/b":                     {http.StatusBadRequest, `Asset: &#34;a/b&#34; is not an id`},
 	} {
 		at, value, _ := strings.Cut(query, "=")

@@ -120,7 +120,7 @@ func TestHiddenFromUsers(t *testing.T) {
 	s.eventually("accounts/jane", "100.03")
 	s.get("accounts/bank", http.StatusNotFound)
 	s.has(s.send("transfer", s.get("do/transfer", http.StatusOK), values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1"),
-		http.StatusUnprocessableEntity), "forbidden")
+		http.StatusUnprocessableEntity), "You may not do this")
 	for _, text := range []string{"zz", "nope", "bank", "ban", "desk", "t-3", "order=1001", "="} {
 		s.has(s.get("search?q="+url.QueryEscape(text), http.StatusOK), "Nothing found")
 	}

@@ -139,5 +139,5 @@ func TestHealth(t *testing.T) {
 		s.lacks(page, ">healthy")
 	}
 	f.fail("/v1/holds?*", http.StatusForbidden)
-	s.has(s.get("", http.StatusForbidden), `class="fault"`, "The test broke it.")
+	s.has(s.get("", http.StatusForbidden), `class="fault"`, "Something went wrong in the ledger. It may have been done.", "The test broke it.")
 }

@@ -37,6 +37,7 @@ type form struct {
 	Lists       []pickList // the choices of the form's pickers
 
 	target client.Transaction // the transaction to capture or reverse
+	rows   []int              // the rows of the legs of the request
 	zone                      // of the days
 }
 

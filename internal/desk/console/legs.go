@@ -39,6 +39,7 @@ func legFields(rows int) (all []field) {
 
 // legs returns the legs of a form. It ignores empty rows. Errors begin with the field's label.
 func (v *visit) legs(f *form) (all []client.Leg, err error) {
+	f.rows = nil
 	for n := 1; n <= f.Rows; n++ {
 		row := func(name string) string { return f.value(name + "-" + strconv.Itoa(n)) }
 		of := " of leg " + strconv.Itoa(n)
@@ -59,7 +60,7 @@ func (v *visit) legs(f *form) (all []client.Leg, err error) {
 				return nil, err
 			}
 		}
-		all = append(all, leg)
+		all, f.rows = append(all, leg), append(f.rows, n)
 	}
 	return all, nil
 }

@@ -36,7 +36,7 @@ func pagesIn[T any](all []T) pages[T] {
 	return func(_ context.Context, cursor string, limit int) (list client.List[T], err error) {
 		first, err := strconv.Atoi(cmp.Or(cursor, "0"))
 		if err != nil || first < 0 || first > len(all) {
-			return list, problem{http.StatusBadRequest, "invalid_cursor: the cursor is not of this list"}
+			return list, problem{http.StatusBadRequest, sentences["invalid_cursor"]}
 		}
 		last := min(first+limit, len(all))
 		if list.Data = all[first:last]; last < len(all) {

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -156,13 +155,6 @@ func refusal(err error) *client.Error {
 		return refused
 	}
 	return &client.Error{}
-}
-
-// errorText returns the text of an error, with amounts in decimals, and one line per invalid field. It escapes
-// invisible characters, because the text may quote input such as metadata keys.
-func (v *visit) errorText(err error) string {
-	text := strings.Replace(v.units.InDecimals(v.ctx, err).Error(), "; see errors.", ":", 1)
-	return escaped(text, func(r rune) bool { return r == '\n' || unicode.IsPrint(r) })
 }
 
 // userCookie returns the name of the cookie with the user that a browser views the ledger as. It has the port, because

@@ -81,7 +81,7 @@ func (u *Units) Asset(ctx context.Context, id string) (client.Asset, error) {
 		if strings.Trim(id, ".0123456789") == "" {
 			hint = "; if it is the amount, write it before the asset"
 		}
-		return client.Asset{}, fmt.Errorf("%w (asset %q%s)", err, id, hint)
+		return client.Asset{}, &MissingAsset{id, hint, err}
 	}
 	if err != nil {
 		return client.Asset{}, err
@@ -91,6 +91,18 @@ func (u *Units) Asset(ctx context.Context, id string) (client.Asset, error) {
 	u.assets[id] = r.Value
 	return r.Value, nil
 }
+
+// MissingAsset is the refusal of an asset that is not registered.
+type MissingAsset struct {
+	ID, hint string
+	error
+}
+
+// Error returns the refusal, with the id and a hint.
+func (e *MissingAsset) Error() string { return fmt.Sprintf("%v (asset %q%s)", e.error, e.ID, e.hint) }
+
+// Unwrap returns the refusal.
+func (e *MissingAsset) Unwrap() error { return e.error }
 
 // loaded returns an asset that is loaded, otherwise the zero asset.
 func (u *known) loaded(id string) client.Asset {
@@ -156,6 +168,17 @@ func (u *Units) InDecimals(ctx context.Context, err error, legs ...string) error
 	if !ok || u.minor {
 		return err
 	}
+	if hasAmounts, invalid := u.LoadRefusal(ctx, refused, legs...); !hasAmounts || invalid != nil {
+		return err
+	}
+	return errorInDecimals{err, refused.Text(u.Quantity, u.CostCell, func(f client.FieldError) string {
+		return u.Rule(f, legs...)
+	})}
+}
+
+// LoadRefusal loads the assets of the amounts in a refusal, and reports whether it has any. For legs, see InDecimals.
+// Errors: those of client.Asset.
+func (u *Units) LoadRefusal(ctx context.Context, refused *client.Error, legs ...string) (hasAmounts bool, err error) {
 	var assets []string
 	if refused.Asset != "" {
 		assets = append(assets, refused.Asset)
@@ -168,21 +191,25 @@ func (u *Units) InDecimals(ctx context.Context, err error, legs ...string) error
 			assets = append(assets, asset)
 		}
 	}
-	if len(assets) == 0 || u.Load(ctx, assets...) != nil {
-		return err
+	return len(assets) > 0, u.Load(ctx, assets...)
+}
+
+// Rule returns the rule of a field with its amount as a decimal number, and with its asset if that is known and the
+// rule does not name it. For legs, see InDecimals.
+func (u *Units) Rule(f client.FieldError, legs ...string) string {
+	amount, named, isCost, ok := f.Amount()
+	asset := assetOf(f, legs)
+	if !ok || asset == "" {
+		return f.Rule
 	}
-	return errorInDecimals{err, refused.Text(u.Quantity, u.CostCell, func(f client.FieldError) string {
-		amount, _, isCost, ok := f.Amount()
-		asset := assetOf(f, legs)
-		if !ok || asset == "" {
-			return f.Rule
-		}
-		shown := u.Quantity(asset, amount)
-		if isCost {
-			shown = u.CostCell(asset, amount)
-		}
-		return strings.TrimSuffix(f.Rule, amount.String()) + shown
-	})}
+	shown := u.Quantity(asset, amount)
+	switch {
+	case isCost:
+		shown = u.CostCell(asset, amount)
+	case named == "":
+		shown += " " + asset
+	}
+	return strings.TrimSuffix(f.Rule, amount.String()) + shown
 }
 
 // leg matches the number of the leg that a field is in.
