@@ -163,7 +163,7 @@ func TestCardPaymentInABrowser(t *testing.T) {
 	b.shows("How the hold ended")
 	b.screenshot("captured")
 	b.click("Reverse")
-	b.run(chromedp.SendKeys("#quantity", "2.10"), chromedp.SendKeys("#description", "Cold coffee"))
+	b.run(chromedp.SetValue("#quantity", "2.10"), chromedp.SendKeys("#description", "Cold coffee"))
 	b.click("Preview")
 	b.click("Reverse")
 	b.shows("reverses")

@@ -302,3 +302,38 @@ func TestHoldByForms(t *testing.T) {
 	filled.Set("hold", "1 day")
 	s.has(s.do("trade", filled), `class="status held"`, "quantity=4&amp;cost=20.00")
 }
+
+// A reversal and what it reverses link to each other. The form shows what was posted, reversed and left, and is filled in
+// with what is left; it asks for that, and not for what is left when it is sent.
+func TestReversalsAreLinked(t *testing.T) {
+	s := newSite(t)
+	s.holds()
+	for _, request := range []string{`PUT accounts/ann {"name":"Ann"}`, `POST transfers {"id":"pay","from":"jane","to":"shop","asset":"USD","quantity":"20000","description":"Shoes"}`,
+		`POST transactions/pay/reversals {"id":"back-1","quantity":"5000"}`, `POST transactions/pay/reversals {"id":"back-2","quantity":"2500"}`,
+		`POST trades {"id":"deal","asset":"AAPL","buyer":"jane","seller":"market","quantity":"4","cost":"2000"}`,
+		`POST transactions/deal/reversals {"id":"deal-back","quantity":"1","cost":"500"}`} {
+		part := strings.SplitN(request, " ", 3)
+		if r := s.ledger.Send(part[0], "/v1/"+part[1], part[2]); r.Status >= 300 {
+			t.Fatalf("%s: %s", request, r.Body)
+		}
+	}
+	page := s.eventually("transactions/pay", "back-2")
+	s.has(page, "/console/do/reverse?transaction=pay", "Reversals</h2>", "-200.00", "-75.00", "<strong>-125.00", "Reversed by",
+		`href="/console/transactions/back-1"`, `href="/console/transactions/back-2"`)
+	s.has(s.get("transactions/back-1", http.StatusOK), `reverses <a href="/console/transactions/pay">`)
+	form := s.get("do/reverse?transaction=pay", http.StatusOK)
+	s.has(form, "What it reverses", `href="/console/transactions/pay"`, "Shoes", "-200.00", "-75.00", "-125.00", `name="quantity" value="125.00"`)
+	preview := s.send("reverse", form, values("quantity", "125.00"), http.StatusOK)
+	s.has(preview, "What the reversal will post", "125.00")
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/pay/reversals", `{"id":"back-3","quantity":"1"}`)
+	refused := s.send("reverse", preview, nil, http.StatusUnprocessableEntity)
+	s.has(refused, "more than is left to reverse", "124.99 USD are left")
+	s.has(s.do("reverse?transaction=pay", values("transaction", "pay", "quantity", "124.99")), "reverses")
+	s.has(s.get("do/reverse?transaction=pay", http.StatusOK), "<strong>0.00", "Nothing is left to reverse")
+	s.lacks(s.get("transactions/pay", http.StatusOK), "/console/do/reverse")
+	form = s.get("do/reverse?transaction=deal", http.StatusOK)
+	s.has(form, "Cost left", "<strong>3</strong>", "15.00 USD", `name="quantity" value="3"`, `name="cost" value="15.00"`)
+	s.has(s.send("reverse", s.send("reverse", form, values("quantity", "3", "cost", "15.00"), http.StatusOK), nil, http.StatusOK), "reverses")
+	s.lacks(s.get("do/capture?transaction=h-1", http.StatusOK), "What it reverses")
+	s.has(s.get("do/capture?transaction=h-1", http.StatusOK), `name="quantity" value="40.00"`)
+}

@@ -230,7 +230,7 @@ func TestTextsOfSomeStates(t *testing.T) {
 	s.has(s.get("transactions/t-1", http.StatusOK), "do/reverse?transaction=t-1", "transactions/t-2")
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-3"}`)
 	reversed := s.get("transactions/t-1", http.StatusOK)
-	s.has(reversed, "The newest first", "transactions/t-3", "transactions/t-2")
+	s.has(reversed, "Reversed by", "transactions/t-2", "transactions/t-3")
 	s.lacks(reversed, "do/reverse") // fully reversed
 	s.has(s.get("accounts/jane?asset=USD&from=9000-01-01", http.StatusOK), "No statement yet")
 }
@@ -254,7 +254,7 @@ func TestCardPaymentByForms(t *testing.T) {
 	form = s.get("do/reverse?transaction="+id, http.StatusOK)
 	preview = s.send("reverse", form, values("quantity", "2.10"), http.StatusOK)
 	s.has(s.send("reverse", preview, nil, http.StatusOK), "reversal", "reverses", id)
-	s.has(s.get("transactions/"+id, http.StatusOK), "Reversed so far", "2.10")
+	s.has(s.get("transactions/"+id, http.StatusOK), "Reversals</h2>", "2.10", "<strong>40.00", "Reversed by")
 	s.has(s.eventually("accounts/shop", "<strong>40.00</strong>"), "40.00")
 	front := s.eventually("", "balances are up to date")
 	s.has(front, `/transactions/`+id+`">`+id+`</a>`, "42.10")

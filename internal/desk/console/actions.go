@@ -51,7 +51,7 @@ var (
 	holdField = field{Name: "hold", Label: "Hold for", Kind: "choice", Value: noHold,
 		Choices: append([]string{noHold}, termNames...), Hint: "no: post at once"}
 	partField = field{Name: "quantity", Label: "Quantity", Kind: "amount", Optional: true,
-		Hint: "leave empty for the full amount"}
+		Hint: "empty: all that is left"}
 	metadataField = field{Name: "metadata", Label: "Metadata", Kind: "lines", Optional: true, isExtra: true,
 		Hint: "one on each line, such as order=1001"}
 	ownIDField = field{Name: "id", Label: "Own id", Optional: true, isExtra: true,

@@ -35,11 +35,16 @@ type form struct {
 	Main, Extra []input // the fields, and those that few need
 	IsExtraOpen bool
 	Lists       []pickList // the choices of the form's pickers
+	Reversible  reversible // of the transaction to reverse
 
 	target client.Transaction // the transaction to capture or reverse
 	rows   []int              // the rows of the legs of the request
 	zone                      // of the days
 }
+
+// TargetID and TargetText are the id and the description of the transaction to capture or reverse.
+func (f *form) TargetID() string   { return f.target.ID }
+func (f *form) TargetText() string { return f.target.Description }
 
 // input is how a page shows a field.
 type input struct {

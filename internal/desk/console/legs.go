@@ -3,7 +3,6 @@ package console
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -65,18 +64,6 @@ func (v *visit) legs(f *form) (all []client.Leg, err error) {
 	return all, nil
 }
 
-// leftOf returns what is left to capture or to reverse of each leg of a transaction.
-func leftOf(t client.Transaction) []client.Posting {
-	legs := slices.Clone(t.AsPosted())
-	for i, back := range t.Reversed {
-		if i < len(legs) && t.Status != client.StatusHeld { // a part of what was posted: no overflow
-			legs[i].Quantity, _ = legs[i].Quantity.Sub(back.Quantity)
-			legs[i].Cost, _ = legs[i].Cost.Sub(back.Cost)
-		}
-	}
-	return legs
-}
-
 // takenFields returns the fields that select a part of each leg of a transaction. All is taken unless they say less.
 func (v *visit) takenFields(t client.Transaction, given url.Values) (all []field) {
 	for i, p := range leftOf(t) {
@@ -100,9 +87,12 @@ func (v *visit) takenFields(t client.Transaction, given url.Values) (all []field
 	return all
 }
 
-// taken returns the part of each leg that a form captures or reverses, nil for all that is left.
+// taken returns the part of each leg that a form captures or reverses. It is nil, which means all that is left, if some
+// legs are hidden or nothing is left.
 func (v *visit) taken(f *form) (all []client.Taken, err error) {
-	isAll := true
+	if f.target.Hidden > 0 || len(f.Reversible.Legs) > 0 && !f.Reversible.IsLeft() {
+		return nil, nil
+	}
 	for i, p := range leftOf(f.target) {
 		n := strconv.Itoa(i + 1)
 		var t client.Taken
@@ -120,11 +110,7 @@ func (v *visit) taken(f *form) (all []client.Taken, err error) {
 				return nil, err
 			}
 		}
-		isAll = isAll && t.Quantity == p.Quantity && t.Cost != nil && *t.Cost == p.Cost
 		all = append(all, t)
-	}
-	if isAll {
-		all = nil
 	}
 	return all, nil
 }
@@ -183,15 +169,16 @@ func (v *visit) loadTarget(f *form) error {
 		return field.Name == partCostField.Name && f.target.Kind != string(client.KindTrade) ||
 			field.Name == partField.Name && !hasParts(f.target)
 	})
-	if hasParts(f.target) || len(f.target.Postings) == 0 || f.target.Hidden > 0 {
-		return nil
-	}
 	if err := v.loadAll([]client.Transaction{f.target}); err != nil {
 		return err
 	}
-	given := v.query
-	if v.r.Method == http.MethodPost {
-		given = v.r.PostForm
+	given := v.given()
+	if f.Name == "reverse" {
+		f.Reversible = reversibleOf(f.target)
+	}
+	if hasParts(f.target) || len(f.target.Postings) == 0 || f.target.Hidden > 0 {
+		v.fillPart(f, given)
+		return nil
 	}
 	f.Fields = slices.Insert(f.Fields, 1, v.takenFields(f.target, given)...)
 	return nil

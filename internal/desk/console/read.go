@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
-	"slices"
 	"time"
 
 	"ledger.example/client"
@@ -61,22 +60,22 @@ func (v *visit) transaction() (page, error) {
 	data := struct {
 		client.Transaction
 		JSON       string
-		CanReverse bool
+		Here       pageURL
+		Reversible reversible
+		By         client.List[client.Transaction] // its reversals, oldest first
 		Commands   commands
-	}{Transaction: t.Value, JSON: ascii(indented(t.Raw)), CanReverse: canReverse(t.Value)}
+	}{Transaction: t.Value, JSON: ascii(indented(t.Raw)), Here: pageURL{v.r.URL}, Reversible: reversibleOf(t.Value)}
+	if len(t.Value.Reversed) > 0 {
+		by, err := v.api.Reversals(v.id).Page(v.ctx, v.query.Get("reversals"), listLimit)
+		if data.By = by.Value; err != nil {
+			return page{}, err
+		}
+	}
 	if data.Commands, err = v.commandsOf(t.Value); err != nil {
 		return page{}, err
 	}
 	return page{name: "transaction", Title: "Transaction " + v.id, Data: data},
-		v.loadAll([]client.Transaction{t.Value})
-}
-
-// canReverse reports whether anything of a transaction is left to reverse.
-func canReverse(t client.Transaction) bool {
-	return (t.Status == client.StatusCaptured || t.Status == client.StatusPosted) &&
-		!slices.EqualFunc(t.AsPosted(), t.Reversed, func(p client.Posting, back client.Leg) bool {
-			return p.Quantity == back.Quantity && p.Cost == back.Cost
-		})
+		v.loadAll(append(data.By.Data, t.Value))
 }
 
 // groupPage is the page of a group.
