@@ -39,7 +39,8 @@ var (
 // kinds has every event by its stored name.
 var kinds = register(
 	AssetRegistered{}, AccountOpened{}, AccountChanged{}, GroupRegistered{}, AccountGrouped{},
-	MemberGranted{}, MemberGranted{Role: RoleOwner}, PeriodClosed{}, PostingRecorded{}, TransactionReversed{},
+	MemberGranted{}, MemberGranted{Role: RoleOwner}, PeriodClosed{}, LanesGrown{}, PostingRecorded{},
+	TransactionReversed{},
 	TransactionPosted{}, TransactionPosted{ExpiresAt: Epoch()},
 	HoldEnded{Outcome: OutcomeCaptured}, HoldEnded{Outcome: OutcomeReleased}, HoldEnded{Outcome: OutcomeExpired},
 )

@@ -33,8 +33,9 @@ var typesOfEnds = map[Outcome]string{
 	OutcomeCaptured: TypeCaptured, OutcomeReleased: TypeReleased, OutcomeExpired: TypeExpired,
 }
 
-// TypeOf returns the type of an event in the journal, and when it was recorded. The type is "" for postings and the
-// markers of reversals: they follow from headers and from ends of holds, so the journal does not have them.
+// TypeOf returns the type of an event in the journal, and when it was recorded. The type is "" for events that the
+// journal does not have: postings and the markers of reversals follow from headers and from ends of holds, and growths of
+// lanes are about this table, not about the books.
 func TypeOf(e Event) (kind string, at time.Time) {
 	oneOf := func(first bool, one, other string) string {
 		if first {

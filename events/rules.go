@@ -56,6 +56,8 @@ var rules = map[string]rule{
 	"version":  {least: 2, most: ChangesMax},
 	"reversal": {least: 1, most: ReversalsMax},
 
+	"lanes": {least: 2, most: LanesMax},
+
 	"legs":    {least: PostingsMin, most: PostingsMax},
 	"groups":  {least: 1, most: AccountGroupsMax, valid: ValidID, broken: ruleID},
 	"limits":  {least: 1, most: OverdraftAssets, validKey: ValidID, broken: ruleID},

@@ -185,14 +185,14 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (P
 // hundred holds. It merges the partitions of the list, and then reads the holds.
 func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[events.Transaction], err error) {
 	defer annotate(&err, "list open holds")
-	queries := make([]table.Query, table.Shards)
-	for shard := range queries {
-		queries[shard] = table.Query{
-			Index: table.IndexInverse, Partition: table.OpenHoldsPK2(shard),
-			Within: table.OpenHold.Partitions().After(s.After), Attributes: keysOnly,
-		}
+	q := table.Query{
+		Index: table.IndexInverse, Within: table.OpenHold.Partitions().After(s.After), Attributes: keysOnly,
 	}
-	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrPK, 1)
+	partitions := make([]string, table.Shards)
+	for shard := range partitions {
+		partitions[shard] = table.OpenHoldsPK2(shard)
+	}
+	items, more, err := l.merge(ctx, q, partitions, s.Limit, table.AttrPK)
 	if err != nil {
 		return page, err
 	}

@@ -51,7 +51,7 @@ func everyStored() []stored {
 		Unfinished: true,
 	}
 	membership := Membership{Account: "jane", User: "ann", Role: events.RoleOwner, Number: 7}
-	listed := func(e ListedEntry) table.Item { return listedItem(table.ListedMetadata.PK("order", "#1001"), e) }
+	listed := func(e ListedEntry) table.Item { return listedItem(table.ListedMetadata.PK("0", "order", "#1001"), e) }
 	return []stored{
 		storedAs(balance, balanceItem, writable(decodeBalance), table.AttrPK2, table.AttrAccount, table.AttrAsset),
 		storedAs(Balance{Pair: key, Version: 1}, balanceItem, writable(decodeBalance), table.AttrPK2,

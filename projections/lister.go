@@ -27,6 +27,7 @@ const (
 // Lister writes the lists of transactions and the journal of all events. It is safe for concurrent use.
 type Lister struct {
 	table   table.Table
+	lanes   *table.LaneLog
 	indexed []string // metadata keys
 	minter  *events.Minter
 	clock   table.Clock
@@ -42,7 +43,7 @@ func NewLister(t table.Table, indexed []string, now func() time.Time, log *slog.
 		now = time.Now
 	}
 	return &Lister{
-		table: t, indexed: indexed, minter: events.NewMinter(now, nil), now: now,
+		table: t, lanes: table.NewLaneLog(t, now), indexed: indexed, minter: events.NewMinter(now, nil), now: now,
 		log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
 	}
 }
@@ -111,7 +112,15 @@ func (l *Lister) list(ctx context.Context, r Record, j *job) error {
 }
 
 func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
-	for _, row := range ListedRows(header, l.indexed) {
+	var lanes table.Lanes
+	err := l.retry(ctx, func() (err error) {
+		lanes, err = l.lanes.Through(ctx, header.Recorded())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list transaction %s: %w", header.ID, err)
+	}
+	for _, row := range ListedRows(header, l.indexed, lanes) {
 		err := l.retry(ctx, func() error {
 			sent := time.Now()
 			at, err := l.table.Write(ctx, table.Write{Item: Listings.Item(row.Value)})

@@ -98,10 +98,13 @@ type Total struct {
 //
 // A malformed Version of a balance or summary, or Number of a membership, is listed as 0: only writes need it. The
 // Number is always 0 in lists by user, as the inverse index does not have it.
-type Lists struct{ table table.Table }
+type Lists struct {
+	table table.Table
+	lanes *table.LaneLog
+}
 
 // NewLists returns the lists in a table.
-func NewLists(t table.Table) *Lists { return &Lists{t} }
+func NewLists(t table.Table) *Lists { return &Lists{t, table.NewLaneLog(t, nil)} }
 
 // Balance reads one balance. It returns the zero balance if none is stored.
 func (l *Lists) Balance(ctx context.Context, k events.Pair) (h Holding, err error) {
@@ -241,27 +244,61 @@ func (l *Lists) query(ctx context.Context, q table.Query, limit int) (items []ta
 	}
 }
 
-// merge returns the first limit items of several queries, ordered by a string attribute. direction is 1 for ascending
-// and -1 for descending; the queries must have the same direction. more reports whether there are more items.
-func (l *Lists) merge(
-	ctx context.Context, queries []table.Query, limit int, attribute string, direction int,
-) (items []table.Item, more bool, err error) {
-	found := make([][]table.Item, len(queries))
+// merge returns the first items of q in several partitions, at most limit, ordered by a string attribute that no two of
+// them share. There may be fewer than limit although there are more: more reports whether there are, and is false only
+// if all partitions were read to their ends.
+//
+// Each partition is asked for little more than its share. What a partition that was cut off did not show lies beyond
+// its last item, so the page ends at the first of these.
+func (l *Lists) merge(ctx context.Context, q table.Query, partitions []string, limit int, attribute string) (
+	items []table.Item, more bool, err error,
+) {
+	found, last := make([][]table.Item, len(partitions)), make([]table.Item, len(partitions))
+	each := shareOf(limit+1, len(partitions))
 	running, ctx := errgroup.WithContext(ctx)
-	for i, q := range queries {
+	for i, partition := range partitions {
+		of := q
+		of.Partition = partition
 		running.Go(func() (err error) {
-			found[i], _, err = l.query(ctx, q, limit+1)
+			found[i], last[i], err = l.query(ctx, of, each)
 			return err
 		})
 	}
 	if err := running.Wait(); err != nil {
 		return nil, false, err
 	}
+	compare := func(a, b table.Item) int {
+		order := cmp.Compare(table.TextOf(a[attribute]), table.TextOf(b[attribute]))
+		if q.Descending {
+			return -order
+		}
+		return order
+	}
+	var cut table.Item
+	for i, some := range found {
+		if last[i] != nil && (cut == nil || compare(some[each-1], cut) < 0) {
+			cut = some[each-1]
+		}
+	}
 	items = slices.Concat(found...)
-	slices.SortFunc(items, func(a, b table.Item) int {
-		return direction * cmp.Compare(table.TextOf(a[attribute]), table.TextOf(b[attribute]))
-	})
-	return items[:min(len(items), limit)], len(items) > limit, nil
+	slices.SortFunc(items, compare)
+	if cut != nil {
+		items = slices.DeleteFunc(items, func(i table.Item) bool { return compare(i, cut) > 0 })
+	}
+	return items[:min(len(items), limit)], cut != nil || len(items) > limit, nil
+}
+
+// shareOf returns how many of the next limit items are asked of each of some partitions: with the mean and three
+// standard deviations, few pages are short.
+func shareOf(limit, partitions int) int {
+	if partitions == 1 {
+		return limit
+	}
+	mean, deviations := (limit+partitions-1)/partitions, 0
+	for deviations*deviations < 9*mean {
+		deviations++
+	}
+	return min(limit, mean+deviations+2)
 }
 
 // paged returns a page of the first limit items. It has a next page if there are more items, or if last is not nil:

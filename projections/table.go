@@ -16,19 +16,24 @@ import (
 // package events. Their texts do not name the operation: callers add it. A Views is safe for concurrent use.
 type Views struct {
 	table   table.Table
+	lanes   *table.LaneLog
 	queries table.Consistency
 	saw     func([]Posting) // see Watched; may be nil
 }
 
 // NewViews returns the views in a table.
-func NewViews(t table.Table) *Views { return &Views{table: t, queries: table.Strong} }
+func NewViews(t table.Table) *Views {
+	return &Views{table: t, lanes: table.NewLaneLog(t, nil), queries: table.Strong}
+}
 
 // Eventual returns views of the same table whose queries are eventually consistent, for plain reads of the past.
-func (v *Views) Eventual() *Views { return &Views{table: v.table, queries: table.Eventual} }
+func (v *Views) Eventual() *Views {
+	return &Views{table: v.table, lanes: v.lanes, queries: table.Eventual}
+}
 
 // Watched returns views of the same table that call saw for each page of postings that they read for a fold.
 func (v *Views) Watched(saw func(page []Posting)) *Views {
-	return &Views{table: v.table, queries: v.queries, saw: saw}
+	return &Views{table: v.table, lanes: v.lanes, queries: v.queries, saw: saw}
 }
 
 // Repairer rebuilds balances that a refold finds lost. Errors are those of Views.

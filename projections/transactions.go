@@ -15,8 +15,8 @@ import (
 )
 
 // Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
-// request for each partition of the list (a metadata value has one), and one strongly consistent request for each
-// hundred items found. A page may be short. It skips entries that are void or contradict their header.
+// request for each lane of the list, and one strongly consistent request for each hundred items found. A page may be
+// short. It skips entries that are void or contradict their header.
 func (l *Lists) Transactions(ctx context.Context, by Search, s Slice) (page Page[events.Transaction], err error) {
 	defer annotate(&err, "list transactions")
 	entries, next, err := l.listedEntries(ctx, by, s)
@@ -42,32 +42,31 @@ func (l *Lists) Transactions(ctx context.Context, by Search, s Slice) (page Page
 	return page, nil
 }
 
-// listedEntries returns the entries of one page over all partitions, in order. next is the position of the last, "" if
+// listedEntries returns the entries of one page over all lanes, in order. next is the position of the last, "" if
 // there are no more.
 func (l *Lists) listedEntries(ctx context.Context, by Search, s Slice) (
 	entries []ListedEntry, next string, err error,
 ) {
-	r, direction := listedRange(by, s.After)
-	if r.Empty() {
+	q := table.Query{Within: listedRange(by, s.After), Descending: !by.OldestFirst}
+	if q.Within.Empty() {
 		return nil, "", nil
 	}
-	partitions := []string{table.ListedMetadata.PK(by.Key, by.Value)}
-	if by.Key == "" {
-		partitions = partitions[:0]
-		for shard := range table.Shards {
-			partitions = append(partitions, table.TransactionsPK(shard))
+	lanes, err := l.lanes.Recent(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	partitions := lanes.All()
+	for i, lane := range partitions {
+		if partitions[i] = table.Listed.PK(lane); by.Key != "" {
+			partitions[i] = table.ListedMetadata.PK(lane, by.Key, by.Value)
 		}
 	}
-	queries := make([]table.Query, len(partitions))
-	for i, pk := range partitions {
-		queries[i] = table.Query{Partition: pk, Within: r, Descending: !by.OldestFirst}
-	}
-	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrSK, direction)
+	items, more, err := l.merge(ctx, q, partitions, s.Limit, table.AttrSK)
 	if err != nil {
 		return nil, "", err
 	}
 	if more {
-		_, next, _ = strings.Cut(table.TextOf(items[s.Limit-1][table.AttrSK]), "#")
+		_, next, _ = strings.Cut(table.TextOf(items[len(items)-1][table.AttrSK]), "#")
 	}
 	for _, item := range items {
 		if table.Read(item).OptionalFlag(table.AttrVoid) { // also if it is malformed
@@ -82,17 +81,17 @@ func (l *Lists) listedEntries(ctx context.Context, by Search, s Slice) (
 	return entries, next, nil
 }
 
-// listedRange returns the range of a search after a position, and its direction: 1 for oldest first, -1 for newest.
-func listedRange(by Search, after string) (r table.Range, direction int) {
+// listedRange returns the range of a search after a position.
+func listedRange(by Search, after string) table.Range {
 	if !by.OldestFirst {
 		from, to := bounds(by.Span, after)
-		return table.Listed.All().Since(from).Before(to), -1
+		return table.Listed.All().Since(from).Before(to)
 	}
 	from, to := bounds(by.Span, "")
 	if after > from {
-		return table.Listed.All().After(after).Before(to), 1
+		return table.Listed.All().After(after).Before(to)
 	}
-	return table.Listed.All().Since(from).Before(to), 1
+	return table.Listed.All().Since(from).Before(to)
 }
 
 // TransactionsByID reads the headers of the transactions whose ids are keys of ended. Where the value is true, it also
@@ -148,24 +147,27 @@ var Listings = &View{
 		if err != nil {
 			return nil, err
 		}
-		return ListedRows(h.Header, slices.Collect(maps.Keys(h.Header.Metadata))), nil
+		lanes, err := v.lanes.Through(ctx, h.Header.Recorded())
+		return ListedRows(h.Header, slices.Collect(maps.Keys(h.Header.Metadata)), lanes), err
 	},
 	Owner: func(item table.Item) (Target, bool) {
 		sk := table.ItemKey(item).SK
 		id := table.LastID(sk)
 		return Target{Lists: true, Hold: id}, sk == table.Listed.SK(table.FirstID(sk), id)
 	},
-	None: func(k table.Key) any { return ListedItem(k, events.Transaction{}) },
+	None: func(k table.Key) any { return ListedItem(k, events.Transaction{}, table.Lanes{}) },
 }
 
 // ListedRows returns the entries of a header: one in the list by time, and one for each indexed metadata key that the
-// header has.
-func ListedRows(h events.TransactionPosted, indexed []string) (rows []Row) {
+// header has. They lie in the lane of when the header was recorded, up to which lanes must be known: a backdated one
+// would else be in the few lanes of the past.
+func ListedRows(h events.TransactionPosted, indexed []string, lanes table.Lanes) (rows []Row) {
 	e := ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
-	lists := []string{table.Listed.Key(string(e.ID), h.ID).PK}
+	lane := lanes.Of(h.ID, h.Recorded())
+	lists := []string{table.Listed.PK(lane)}
 	for _, name := range indexed {
 		if value, ok := h.Metadata[name]; ok {
-			lists = append(lists, table.ListedMetadata.PK(name, value))
+			lists = append(lists, table.ListedMetadata.PK(lane, name, value))
 		}
 	}
 	for _, pk := range lists {
@@ -174,11 +176,12 @@ func ListedRows(h events.TransactionPosted, indexed []string) (rows []Row) {
 	return rows
 }
 
-// ListedItem returns the entry of t with that key. If t has none, the entry is void.
-func ListedItem(key table.Key, t events.Transaction) table.Item {
+// ListedItem returns the entry of t with that key. If t has none, the entry is void. lanes are as in ListedRows.
+func ListedItem(key table.Key, t events.Transaction, lanes table.Lanes) table.Item {
 	if t.Header.ID != "" {
-		name, _, _, _, _ := table.ListedMetadata.Parse(key) // in the list by time "", which is no metadata key
-		for _, row := range ListedRows(t.Header, []string{name}) {
+		parts, _ := table.ListedMetadata.Parse(key)
+		name := parts[1] // in the list by time "", which is no metadata key
+		for _, row := range ListedRows(t.Header, []string{name}, lanes) {
 			if item := row.Value.(table.Item); table.ItemKey(item) == key {
 				return item
 			}

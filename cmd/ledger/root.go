@@ -158,7 +158,7 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 		}},
 		{"Audit and repair a table:", []*cobra.Command{
 			env.verifyCommand(), env.rebuildCommand(), env.redriveCommand(), env.restoreCommand(),
-			env.digestCommand(), env.proveCommand(),
+			env.digestCommand(), env.proveCommand(), env.lanesCommand(),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})

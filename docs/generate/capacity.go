@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,17 +17,38 @@ const (
 	instanceRequests = 10     // requests a second of an instance
 )
 
-// capacityRates are the trades a second of the tables of capacity.md. The last is the most that the ledger can serve:
-// the smallest ceiling of a key that all trades share.
-var capacityRates = sync.OnceValue(func() []float64 {
-	most := math.Inf(1)
+// The columns of the table of shared keys, without the first.
+const (
+	keyWork     = 0
+	keyOneLane  = 2 // the ceiling in one lane
+	keyMostEver = 5 // in the most lanes that are shown
+	keyIs       = 6
+)
+
+// tradeCeilings returns the ceilings of hard keys that all trades share, in a column of their table.
+func tradeCeilings(column int) (all []float64) {
 	for _, cells := range documentTable("capacity.md", "key") {
-		if strings.TrimSpace(cells[0]) == "trades" && strings.TrimSpace(cells[3]) == "hard" {
-			most = min(most, number(cells[2]))
+		if strings.TrimSpace(cells[keyWork]) == "trades" && strings.TrimSpace(cells[keyIs]) == "hard" {
+			all = append(all, number(cells[column]))
 		}
 	}
-	return []float64{10, 1_000, most}
+	return all
+}
+
+// capacityRates are the trades a second of the tables of capacity.md. The last is the most that the ledger can serve:
+// the smallest ceiling of a key that all trades share, in many lanes.
+var capacityRates = sync.OnceValue(func() []float64 {
+	return []float64{10, 1_000, slices.Min(tradeCeilings(keyMostEver))}
 })
+
+// lanesFor returns how many lanes trades need if none is more than half full on average.
+func lanesFor(l load) float64 {
+	lanes := 1.0
+	for lanes*slices.Min(tradeCeilings(keyOneLane)) < 2*l.trades {
+		lanes *= 2
+	}
+	return lanes
+}
 
 // row is a row of a table of loads. Its cells have the value of a trade, and that of a settled trade if it differs.
 type row struct {
@@ -68,6 +89,7 @@ func (b bill) loadTable() markdown {
 		{"partitions and shards, for twice the load at once", load.shards},
 		{"invocations of the projector", load.projections},
 		{"invocations of the lister", load.listings},
+		{"lanes, half full", lanesFor},
 		{"busy instances of all functions", load.instances},
 		{"GB added in a year", func(l load) float64 { return l.storedBytes() * 12 * secondsInMonth / bytesInGB }},
 	} {

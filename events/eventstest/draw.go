@@ -3,6 +3,7 @@ package eventstest
 
 import (
 	"math/big"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ func Event() *rapid.Generator[events.Event] {
 		of(transactionPosted), PostingRecorded(), of(holdEnded), of[events.TransactionReversed](nil),
 		of[events.AssetRegistered](nil), of[events.AccountOpened](nil), of(accountChanged),
 		of[events.GroupRegistered](nil), of(accountGrouped), of(memberGranted),
-		of[events.PeriodClosed](nil),
+		of[events.PeriodClosed](nil), of[events.LanesGrown](nil),
 	)
 }
 
@@ -177,6 +178,8 @@ func value(t *rapid.T, like any, rule string) any {
 		return rapid.Int64Range(2, events.ChangesMax).Draw(t, rule)
 	case "reversal":
 		return rapid.Int64Range(1, events.ReversalsMax).Draw(t, rule)
+	case "lanes":
+		return 1 << rapid.IntRange(1, bits.Len(events.LanesMax)-1).Draw(t, rule)
 	case "groups":
 		return slices.Sorted(slices.Values(
 			rapid.SliceOfNDistinct(ID(), 1, events.AccountGroupsMax, rapid.ID[string]).Draw(t, rule)))

@@ -50,10 +50,10 @@ func (f *fixture) list(t *testing.T) {
 		if header.IsHold() {
 			more[table.AttrHeld] = table.Flag(true)
 		}
-		listed := table.Listed.Key(string(header.Legs[0].ID), header.ID)
+		listed := table.Listed.Key("0", string(header.Legs[0].ID), header.ID)
 		f.put(t, listed, table.Listed.Type, more)
 		if value, ok := header.Metadata["order"]; ok {
-			f.put(t, table.Key{PK: table.ListedMetadata.PK("order", value), SK: listed.SK}, table.Listed.Type, more)
+			f.put(t, table.Key{PK: table.ListedMetadata.PK("0", "order", value), SK: listed.SK}, table.Listed.Type, more)
 		}
 	}
 }
@@ -98,13 +98,12 @@ func TestInvalidIndexEntriesAreSkipped(t *testing.T) {
 	f.postAt(t, instant.Add(time.Hour), "o-1", `,"metadata":{"order":"1"}`)
 	f.list(t)
 	leg := f.legs[0].ID
-	f.put(t, table.Listed.Key(leg, "absent"), table.Listed.Type, nil)
-	f.put(t, table.Listed.Key(leg, "t-1"), table.Listed.Type, nil) // of another time
-	f.put(t, table.Listed.Key(f.legs[2].ID, "t-1"), table.Listed.Type, table.Item{table.AttrHeld: table.Flag(true)})
-	shard := (table.Shard("d-1") + 1) % table.Shards
-	f.put(t, table.Key{PK: table.TransactionsPK(shard), SK: table.Listed.SK(leg, "d-1")}, "Anything",
+	f.put(t, table.Listed.Key("0", leg, "absent"), table.Listed.Type, nil)
+	f.put(t, table.Listed.Key("0", leg, "t-1"), table.Listed.Type, nil) // of another time
+	f.put(t, table.Listed.Key("0", f.legs[2].ID, "t-1"), table.Listed.Type, table.Item{table.AttrHeld: table.Flag(true)})
+	f.put(t, table.Key{PK: table.Listed.PK("0"), SK: table.Listed.SK(leg, "d-0")}, "Anything",
 		table.Item{table.AttrVoid: table.Flag(true)})
-	f.put(t, table.ListedMetadata.Key("order", "1", leg, "d-1"), table.Listed.Type, nil)
+	f.put(t, table.ListedMetadata.Key("0", "order", "1", leg, "d-1"), table.Listed.Type, nil)
 	for _, limit := range []int{1, 2, 20} {
 		for query, want := range map[string]string{"?": "o-1 d-1", "?metadata.order=1": "o-1"} {
 			if got, _ := f.ids(t, fmt.Sprintf("/v1/transactions%s&limit=%d", query, limit)); got != want {

@@ -44,6 +44,8 @@ func addressOf(e events.Event) address {
 		return address{key: Grouping.Key(e.Account, e.Number)}
 	case events.PeriodClosed:
 		return address{key: Period.Key(Number(e.Number))}
+	case events.LanesGrown:
+		return address{key: LanesGrown.Key(Number(e.Number))}
 	}
 	// Other packages cannot add events.
 	panic(fmt.Sprintf("store: no place in the table for %T", e))

@@ -13,8 +13,9 @@ func Example() {
 		table.Asset.Key("AAPL"), table.Posting.Key("jane", "AAPL", ksuid), table.Outcome.Key("order-1001"),
 		table.Grant.Key("jane", "u-17", 7), table.Spend.Key("jane", "USD"), table.Summary.Key("jane"),
 		table.Balance.Key("jane", "AAPL"), table.Segment.Key("jane", "AAPL", ksuid), table.Membership.Key("jane", "u-17"),
-		table.OpenHold.Key("2027-02-21T09:06:39.123456Z", "order-1001"), table.Listed.Key(ksuid, "order-1001"),
-		table.ListedMetadata.Key("order", "1001", ksuid, "order-1001"), table.Journal.Key(ksuid),
+		table.OpenHold.Key("2027-02-21T09:06:39.123456Z", "order-1001"),
+		table.Listed.Key("0", ksuid, "order-1001"),
+		table.ListedMetadata.Key("0", "order", "1001", ksuid, "order-1001"), table.Journal.Key(ksuid),
 	} {
 		fmt.Println(k.PK, k.SK)
 	}
@@ -35,7 +36,7 @@ func Example() {
 	// ACCOUNT#jane MEMBER#u-17
 	// HOLD#2027-02-21T09:06:39.123456Z#order-1001 OPEN_HOLD
 	// TRANSACTIONS#0 LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001
-	// METADATA#order#1001 LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001
+	// METADATA#0#order#1001 LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001
 	// JOURNAL ENTRIES#2h3vKAaVzJZ8mP0eMqk1kT9xYzA
 	// u-17 7 true
 	// ASSETS ASSET#AAPL PROFILE POSTING#2h3vKAaVzJZ8mP0eMqk1kT9xYzA

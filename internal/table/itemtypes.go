@@ -11,8 +11,8 @@ import (
 // An ItemType declares one kind of item. This is the only place that says how its keys are built, parsed and
 // documented: docs/design.md shows the declarations.
 //
-// A key is a fixed text, then at most two {parts} with '#' between them. A part is an id or another text without '#',
-// and is not empty. {number} is a Number, {shard} the Shard of the transaction, and {x...} any text.
+// A key is a fixed text, then at most three {parts} with '#' between them. A part is an id or another text without '#',
+// and is not empty. {number} is a Number, {lane} a lane (see Lanes), and {x...} any text.
 type ItemType struct {
 	What  string // in a few words
 	Class Class
@@ -26,7 +26,7 @@ type ItemType struct {
 	Grows  Growth // of PK, in the table and in IndexHistory
 	Grows2 Growth // of PK2
 
-	Implied bool // an event that follows from another one of its commit: the journal leaves it out
+	Implied bool // an event that the journal leaves out: it follows from another one of its commit, or is not of the books
 }
 
 // A Class says how a kind of item is used.
@@ -47,10 +47,11 @@ type Growth string
 const (
 	ByParty   Growth = ""            // one for each account or transaction: more of them, more keys
 	ByName    Growth = "by a name"   // one for all that has the same name: an asset, a group, a value of metadata
+	InLanes   Growth = "in lanes"    // one for each lane, and growths make more of them
 	OneForAll Growth = "one for all" // one, or Shards of them, for the whole ledger
 )
 
-const command, projector, lister = "command", "projector", "lister"
+const command, operator, projector, lister = "command", "operator", "projector", "lister"
 
 // The items of the table.
 var (
@@ -86,6 +87,9 @@ var (
 		Type: "AccountGrouped", By: command, PK: "ACCOUNT#{account}", SK: "GROUPS#{number}"})
 	Period = one(ItemType{What: "books closed before a time", Class: event, Type: "PeriodClosed", By: command,
 		PK: "PERIODS", SK: "PERIOD#{number}", Grows: OneForAll})
+	// Growths are about this table, not about the books, so the journal leaves them out.
+	LanesGrown = one(ItemType{What: "growth of the number of lanes", Class: event, Type: "LanesGrown", By: operator,
+		PK: "LANES", SK: "LANES#{number}", Grows: OneForAll, Implied: true})
 	Spend = two[string](ItemType{What: "sum of all debits and holds ever made", Class: guard, Type: "Spend",
 		By: command, PK: "ACCOUNT#{account}", SK: "SPEND#{asset}"})
 	Balance = two[string](ItemType{What: "balance", Class: projection, Type: "Balance", By: projector,
@@ -111,12 +115,12 @@ var (
 		Type: "OpenHold", By: projector,
 		PK: "HOLD#{expires}#{transaction}", SK: "OPEN_HOLD", PK2: "OPEN_HOLDS#{shard}",
 		Grows2: OneForAll})
-	Listed = two[string](ItemType{What: "transaction in the list by time, by its first leg", Class: projection,
-		Type: "TransactionListed", By: lister, PK: "TRANSACTIONS#{shard}", SK: "LISTED#{ksuid}#{transaction}",
-		Grows: OneForAll})
-	ListedMetadata = four(ItemType{What: "transaction in a list by metadata, likewise", Class: projection,
-		Type: "TransactionListed", By: lister, PK: "METADATA#{key}#{value...}", SK: "LISTED#{ksuid}#{transaction}",
-		Grows: ByName})
+	Listed = three[string](ItemType{What: "transaction in the list by time, by its first leg", Class: projection,
+		Type: "TransactionListed", By: lister, PK: "TRANSACTIONS#{lane}", SK: "LISTED#{ksuid}#{transaction}",
+		Grows: InLanes})
+	ListedMetadata = five(ItemType{What: "transaction in a list by metadata, likewise", Class: projection,
+		Type: "TransactionListed", By: lister, PK: "METADATA#{lane}#{key}#{value...}",
+		SK: "LISTED#{ksuid}#{transaction}", Grows: InLanes})
 	Journal = one(ItemType{What: "page of the journal, by when it was written", Class: projection,
 		Type: "JournalPage", By: lister, PK: "JOURNAL", SK: "ENTRIES#{ksuid}", Grows: OneForAll})
 	Forwarded = one(ItemType{What: "how far a target got in the journal", Class: position,
@@ -126,7 +130,7 @@ var (
 func one(i ItemType) One                          { return One{declare(i, 1)} }
 func two[L string | int64](i ItemType) Two[L]     { return Two[L]{declare(i, 2)} }
 func three[L string | int64](i ItemType) Three[L] { return Three[L]{declare(i, 3)} }
-func four(i ItemType) Four                        { return Four{declare(i, 4)} }
+func five(i ItemType) Five                        { return Five{declare(i, 5)} }
 
 // ItemTypes returns all declarations.
 func ItemTypes() []*Pattern { return slices.Clone(patterns) }
@@ -185,9 +189,6 @@ func LastID(sk string) string {
 	_, last, _ := strings.Cut(rest, "#")
 	return last
 }
-
-// TransactionsPK is the partition, one of Shards, of the list of transactions by time.
-func TransactionsPK(shard int) string { return Listed.PK(strconv.Itoa(shard)) }
 
 // OpenHoldsPK2 is the partition of IndexInverse, one of Shards, that lists a hold while it is open.
 func OpenHoldsPK2(shard int) string { return OpenHold.PK2(strconv.Itoa(shard)) }

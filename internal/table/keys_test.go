@@ -3,11 +3,13 @@ package table
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"ledger.example/events"
 	_ "ledger.example/tests/harness/full" // fixes the seed
 )
 
@@ -41,8 +43,8 @@ func drawParts(t *rapid.T, key string) (parts []string) {
 			drawn = rapid.Map(rapid.Int64Range(1, 1e12-1), Number)
 		case "value...":
 			drawn = rapid.OneOf(rapid.SampledFrom([]string{"", "#", "a#LISTED#b"}), rapid.String())
-		case "shard":
-			continue
+		case "lane":
+			drawn = rapid.Map(rapid.IntRange(0, events.LanesMax-1), strconv.Itoa)
 		}
 		parts = append(parts, drawn.Draw(t, name[1]))
 	}
@@ -96,7 +98,8 @@ func TestKeysRoundTrip(t *testing.T) {
 
 // language returns the keys that a pattern describes.
 func language(pattern string) *regexp.Regexp {
-	of := strings.NewReplacer(`{number}`, `\d{12}`, `{value...}`, `.*`).Replace(pattern)
+	of := strings.NewReplacer(`{number}`, `\d{12}`, `{value...}`, `.*`,
+		`{lane}`, `(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])`).Replace(pattern)
 	return regexp.MustCompile(`(?s)^` + partNames.ReplaceAllString(of, `[^#]+`) + `$`)
 }
 
@@ -106,7 +109,7 @@ func checkParse(t interface{ Fatalf(string, ...any) }, k Key) {
 		parts, ok := p.parse(k)
 		if ok && (!language(p.ItemType.PK).MatchString(k.PK) || !language(p.ItemType.SK).MatchString(k.SK) ||
 			p.build(parts[:p.parts]...) != k || p.sk.numbered && parts[p.parts-1] < Number(1)) ||
-			!ok && parts != [4]string{} {
+			!ok && parts != [5]string{} {
 			t.Fatalf("%q parsed as %s: %q, %v", k, p.What, parts, ok)
 		}
 	}
@@ -137,13 +140,13 @@ func TestMetadataOfAnyLengthIsListed(t *testing.T) {
 	known := make(map[string]string)
 	for length := range 1100 {
 		for _, value := range []string{strings.Repeat("v", length), strings.Repeat("v", length) + "w"} {
-			k := ListedMetadata.Key("order", value, "k", "t")
+			k := ListedMetadata.Key("255", "order", value, "k", "t")
 			if before, ok := known[k.PK]; len(k.PK) > IndexKeyBytes || ok && before != value {
 				t.Fatalf("%q and %q are listed at %q", before, value, k.PK)
 			}
 			known[k.PK] = value
-			if key, _, ksuid, transaction, ok := ListedMetadata.Parse(k); key+ksuid+transaction != "orderkt" || !ok {
-				t.Fatalf("%q is listed by %q, %v", k, key, ok)
+			if parts, ok := ListedMetadata.Parse(k); parts[1]+parts[3]+parts[4] != "orderkt" || !ok {
+				t.Fatalf("%q is listed by %q, %v", k, parts, ok)
 			}
 		}
 	}

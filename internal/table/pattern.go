@@ -26,30 +26,30 @@ const numberDigits = 12
 // Number is a number, from 1 to 999,999,999,999, as keys have it.
 func Number(n int64) string { return fmt.Sprintf("%0*d", numberDigits, n) }
 
-// Shards is the number of partitions over which the list of transactions by time is spread, and the list of open holds
-// in IndexInverse. Each accepts 1,000 write units a second.
+// Shards is the number of partitions over which the list of open holds is spread in IndexInverse. Each accepts 1,000
+// write units a second.
 const Shards = 4
 
-// Shard is the number of the partition that lists a transaction or an open hold.
+// Shard is the number of the partition that lists an open hold.
 func Shard(transaction string) int {
 	h := fnv.New32a()
 	h.Write([]byte(transaction))
 	return int(h.Sum32() % Shards)
 }
 
-// A text is a compiled pattern of one key: a fixed text, then no part, one, or two with '#' between them.
+// A text is a compiled pattern of one key: a fixed text, then at most three parts with '#' between them.
 type text struct {
 	fixed    string
 	parts    int
 	numbered bool // {number}: the last part is a Number
-	sharded  bool // {shard}: the only part is a Shard
+	laned    bool // {lane}: the first part is a lane
 	free     bool // {x...}: the last part may be any text
 }
 
 func compile(pattern string) text {
 	fixed, _, _ := strings.Cut(pattern, "{")
 	ends := func(last string) bool { return strings.HasSuffix(pattern, last) }
-	return text{fixed, strings.Count(pattern, "{"), ends("{number}"), ends("{shard}"), ends("...}")}
+	return text{fixed, strings.Count(pattern, "{"), ends("{number}"), strings.Contains(pattern, "{lane}"), ends("...}")}
 }
 
 // build is a key of its parts. If a free part is too long for a key, its hash is used instead. Another text could
@@ -63,9 +63,12 @@ func (t text) build(parts ...string) string {
 	case t.parts == 1:
 		return t.fixed + parts[0]
 	}
-	s := t.fixed + parts[0] + "#" + parts[1]
+	if t.parts == 2 {
+		return t.fixed + parts[0] + "#" + parts[1]
+	}
+	s := t.fixed + parts[0] + "#" + parts[1] + "#" + parts[2]
 	if t.free && len(s) > IndexKeyBytes {
-		s = fmt.Sprintf("%s%s#sha256:%x", t.fixed, parts[0], sha256.Sum256([]byte(parts[1])))
+		s = fmt.Sprintf("%s%s#%s#sha256:%x", t.fixed, parts[0], parts[1], sha256.Sum256([]byte(parts[2])))
 	}
 	return s
 }
@@ -76,15 +79,19 @@ func (t text) parse(s string, parts []string) bool {
 	if !ok || t.parts == 0 {
 		return ok && s == ""
 	}
-	if t.parts == 2 {
-		if parts[0], s, ok = strings.Cut(s, "#"); !ok || parts[0] == "" {
+	whole := len(t.fixed) + len(s)
+	for i := range t.parts - 1 {
+		if parts[i], s, ok = strings.Cut(s, "#"); !ok || parts[i] == "" {
 			return false
 		}
 	}
 	parts[t.parts-1] = s
+	if t.laned && !isLane(parts[0]) {
+		return false
+	}
 	switch {
 	case t.free:
-		return len(t.fixed)+len(parts[0])+len("#")+len(s) <= IndexKeyBytes
+		return whole <= IndexKeyBytes
 	case t.numbered:
 		n, err := strconv.ParseUint(s, 10, 63)
 		return err == nil && n > 0 && len(s) == numberDigits
@@ -92,7 +99,7 @@ func (t text) parse(s string, parts []string) bool {
 	return s != "" && strings.IndexByte(s, '#') < 0
 }
 
-// A Pattern is what the keys of all kinds of items have in common. One, Two, Three and Four build and parse them.
+// A Pattern is what the keys of all kinds of items have in common. One, Two, Three and Five build and parse them.
 type Pattern struct {
 	ItemType
 	parts            int
@@ -102,8 +109,7 @@ type Pattern struct {
 
 var patterns []*Pattern // in the order of their declarations
 
-// declare compiles an item whose key has that many parts. A shard is not one of them: it is that of the transaction,
-// the key's last part.
+// declare compiles an item whose key has that many parts.
 func declare(i ItemType, parts int) *Pattern {
 	p := &Pattern{i, parts, compile(i.PK), compile(i.SK), compile(i.SK2), compile(i.PK2), i.PK == i.SK}
 	patterns = append(patterns, p)
@@ -111,9 +117,6 @@ func declare(i ItemType, parts int) *Pattern {
 }
 
 func (p *Pattern) build(parts ...string) Key {
-	if p.pk.sharded {
-		return Key{p.PK(strconv.Itoa(Shard(parts[p.parts-1]))), p.SK(parts...)}
-	}
 	pk := p.PK(parts[:p.pk.parts]...)
 	if p.rooted {
 		return Key{pk, pk}
@@ -121,18 +124,15 @@ func (p *Pattern) build(parts ...string) Key {
 	return Key{pk, p.SK(parts[p.pk.parts:]...)}
 }
 
-func (p *Pattern) parse(k Key) (parts [4]string, ok bool) {
+func (p *Pattern) parse(k Key) (parts [5]string, ok bool) {
 	ok = p.pk.parse(k.PK, parts[:])
-	switch shard := parts[0]; {
-	case p.rooted:
+	if p.rooted {
 		ok = ok && k.SK == k.PK
-	case p.pk.sharded:
-		ok = ok && p.sk.parse(k.SK, parts[:]) && shard == strconv.Itoa(Shard(parts[p.parts-1]))
-	default:
+	} else {
 		ok = ok && p.sk.parse(k.SK, parts[p.pk.parts:])
 	}
 	if !ok {
-		return [4]string{}, false
+		return [5]string{}, false
 	}
 	return parts, true
 }
@@ -162,13 +162,13 @@ func (p *Pattern) Prefix() string { return p.sk.fixed }
 // Is reports whether an SK begins as those of these items do.
 func (p *Pattern) Is(sk string) bool { return strings.HasPrefix(sk, p.sk.fixed) }
 
-// One, Two, Three and Four are declarations of items whose keys have that many parts. The last part L is a text, or a
+// One, Two, Three and Five are declarations of items whose keys have that many parts. The last part L is a text, or a
 // number. Parse accepts any key; ok is true if Key builds it.
 type (
 	One                     struct{ *Pattern }
 	Two[L string | int64]   struct{ *Pattern }
 	Three[L string | int64] struct{ *Pattern }
-	Four                    struct{ *Pattern }
+	Five                    struct{ *Pattern }
 )
 
 // Key builds a key.
@@ -202,13 +202,12 @@ func (p Three[L]) Parse(k Key) (first, second string, last L, ok bool) {
 }
 
 // Key builds a key.
-func (p Four) Key(first, second, third, last string) Key { return p.build(first, second, third, last) }
+func (p Five) Key(first, second, third, fourth, last string) Key {
+	return p.build(first, second, third, fourth, last)
+}
 
 // Parse parses a key.
-func (p Four) Parse(k Key) (first, second, third, last string, ok bool) {
-	parts, ok := p.parse(k)
-	return parts[0], parts[1], parts[2], parts[3], ok
-}
+func (p Five) Parse(k Key) (parts [5]string, ok bool) { return p.parse(k) }
 
 func written[L string | int64](part L) string {
 	if n, ok := any(part).(int64); ok {

@@ -95,6 +95,7 @@ var importRules = []importRule{
 	{"internal/watch/repair", "events projections projections/rebuild internal/table internal/retry", pure},
 	{"internal/watch/redrive", "events projections projections/rebuild internal/table internal/retry", pure},
 	{"internal/watch/restore", "internal/table", sdk},
+	{"internal/watch/lanes", "events internal/table internal/retry", pure},
 
 	// What stands in for AWS.
 	{"internal/local/pump", "internal/retry", sdk | testsImportAll},

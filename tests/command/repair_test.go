@@ -77,7 +77,7 @@ func TestRestoredTable(t *testing.T) {
 		}
 	}
 	for k := range s.Contents() {
-		if _, _, ok := table.Listed.Parse(k); ok {
+		if _, _, _, ok := table.Listed.Parse(k); ok {
 			s.Delete(k)
 			break
 		}

@@ -171,29 +171,40 @@ func TestHotKeys(t *testing.T) {
 	var rows keyRows
 	known := make(map[keyKind]bool)
 	for _, h := range hot {
+		if h.workload.lanes > 0 && declared[h.keyKind].Growth == table.InLanes && h.keys != h.workload.lanes {
+			t.Errorf("%s is declared to lie in lanes, and %s use %d keys in %d lanes", h.keyKind, h.workload.name, h.keys,
+				h.workload.lanes)
+		}
 		if known[h.keyKind] {
 			continue // of the most usual work, which is listed first
 		}
 		known[h.keyKind] = true
-		if declared[h.keyKind].Growth == table.OneForAll {
+		growth := declared[h.keyKind].Growth
+		if growth == table.OneForAll {
 			h.keyLoad = h.evenly()
 		}
-		rows.add("`"+h.String()+"`", h, map[bool]string{true: "splits", false: "hard"}[declared[h.keyKind].splits])
+		rows.add("`"+h.String()+"`", h, growth == table.InLanes, map[bool]string{true: "splits", false: "hard"}[declared[h.keyKind].splits])
 	}
 	account := keyKind{"", "ACCOUNT#"}
 	for _, w := range workloads() {
 		if of := w.ofOne; of != "" {
 			one := loads(w.runAt(t, parties, func(int) int { return 0 }, made), parties)[account]
-			rows.add("`ACCOUNT#`, "+of, hotKey{account, w, one}, "splits in part")
+			rows.add("`ACCOUNT#`, "+of, hotKey{account, w, one}, false, "splits in part")
 		}
 	}
 	rows.check(t)
 }
 
 // keyRows are the rows of a table of docs/capacity.md.
-type keyRows struct{ work, units, ceilings, is []line }
+type keyRows struct {
+	work, units, is []line
+	ceilings        [len(shownLanes)][]line
+}
 
-func (r *keyRows) add(step string, h hotKey, is string) {
+// shownLanes are the numbers of lanes for which ceilings are shown.
+var shownLanes = [...]int{1, 4, 32, 128}
+
+func (r *keyRows) add(step string, h hotKey, inLanes bool, is string) {
 	limit, isRead := h.ceiling()
 	used := fmt.Sprintf("%.2f written", h.hottestWrites)
 	if isRead {
@@ -201,7 +212,13 @@ func (r *keyRows) add(step string, h hotKey, is string) {
 	}
 	r.work = append(r.work, line{step, h.workload.name})
 	r.units = append(r.units, line{step, used})
-	r.ceilings = append(r.ceilings, line{step, thousands(int(limit + 0.5))})
+	for i, lanes := range shownLanes {
+		of := limit
+		if inLanes {
+			of *= float64(lanes)
+		}
+		r.ceilings[i] = append(r.ceilings[i], line{step, thousands(int(of + 0.5))})
+	}
 	r.is = append(r.is, line{step, is})
 }
 
@@ -210,7 +227,9 @@ func (r *keyRows) check(t *testing.T) {
 	f := figures{heading: "Keys that many share", of: "key", document: "../../docs/capacity.md"}
 	f.add("each of", r.work)
 	f.add("units of one key", r.units)
-	f.add("a second", r.ceilings)
+	for i, lanes := range shownLanes {
+		f.add(map[bool]string{true: "a second, 1 lane", false: fmt.Sprintf("%d lanes", lanes)}[lanes == 1], r.ceilings[i])
+	}
 	f.add("is", r.is)
 	f.check(t)
 }

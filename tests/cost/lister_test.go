@@ -21,8 +21,8 @@ func (b *bank) lister() stream.Function {
 }
 
 // Listing a transaction takes one write unit, and one for each of its indexed metadata keys. Each batch also takes one
-// for each started KB of its journal page. The lister reads nothing, because records have images. A redelivery costs
-// the same.
+// for each started KB of its journal page. The lister reads nothing, because records have images, except for the log of
+// lanes, once in two minutes. A redelivery costs the same.
 func TestCostOfLists(t *testing.T) {
 	t.Parallel()
 	b := newLimitedBank(t)
@@ -44,6 +44,9 @@ func TestCostOfLists(t *testing.T) {
 		return table.Transaction.Key(b.post(r))
 	}
 
+	if c := b.measure(func() { deliver(post(nil)) }); c.reads != 1 || c.ReadHalves != 2 {
+		t.Errorf("the log of lanes: %s", costText(c.Tally))
+	}
 	check := func(what string, writes int, units int64, keys ...table.Key) {
 		t.Helper()
 		c := b.measure(func() { deliver(keys...) })

@@ -51,6 +51,9 @@ func TestCostOfProjecting(t *testing.T) {
 	}
 	for _, file := range golden {
 		name, _, _ := strings.Cut(file.Name(), ".")
+		if name == (events.LanesGrown{}).EventName() {
+			continue // no function reads it from the stream
+		}
 		if !slices.ContainsFunc(projector, func(l line) bool { return l.step == name || strings.HasPrefix(l.step, name+",") }) {
 			t.Errorf("no step makes a %s", name)
 		}

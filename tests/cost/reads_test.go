@@ -58,7 +58,7 @@ func checkRequest(s *system.System, user string, status int, method, path, body 
 
 // checkPatterns checks the access patterns in a file of testdata, each with cold caches. The file has a block of lines
 // for each: its name after #, the request, the requests to the table that it takes, and members that the answer must
-// have. "again: nothing" means that a second read by the same process takes no request, and "next page: the same" that
+// have. "once a minute: " begins a request that the process makes only then. "again: nothing" means that a second read by the same process takes no request, and "next page: the same" that
 // there is another page, which takes the same requests.
 func checkPatterns(t *testing.T, register *system.System, file string) {
 	t.Helper()
@@ -77,13 +77,20 @@ func checkPatterns(t *testing.T, register *system.System, file string) {
 				t.Fatal(err)
 			}
 			cold := register.NewProcess(system.Indexed("order"))
-			first := checkGet(cold, path, lines[2:len(lines)-1]...)
+			var all, usual []string
+			for _, line := range lines[2 : len(lines)-1] {
+				request, isRare := strings.CutPrefix(line, "once a minute: ")
+				if all = append(all, request); !isRare {
+					usual = append(usual, request)
+				}
+			}
+			first := checkGet(cold, path, all...)
 			first.Shows(t, shows)
 			if cached {
 				checkGet(cold, path)
 			}
 			if paged {
-				checkGet(cold, path+"&cursor="+url.QueryEscape(first.Text("next_cursor")), lines[2:len(lines)-1]...)
+				checkGet(cold, path+"&cursor="+url.QueryEscape(first.Text("next_cursor")), usual...)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"ledger.example/functions/stream"
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/table"
+	"ledger.example/internal/watch/lanes"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	"ledger.example/tests/harness/system"
@@ -31,6 +32,7 @@ type workload struct {
 	prepare func(c *crowd, i int) // nil: nothing
 	begin   func(c *crowd)        // when all is prepared and projected, likewise
 	do      func(c *crowd, i int) // one operation
+	lanes   int                   // that there are; 0: as usual
 	ofOne   string                // what one account does if all are between the same two; "": it is not shown
 }
 
@@ -158,6 +160,11 @@ func workloads() []*workload {
 			r.Metadata = map[string]string{"order": "the same"}
 			c.post(r)
 		}},
+		{name: "trades in eight lanes", lanes: 8, begin: (*crowd).grow, do: func(c *crowd, i int) {
+			r := c.tradeOf(i, false)
+			r.Metadata = map[string]string{"order": "the same"}
+			c.post(r)
+		}},
 		{name: "holds placed and captured", ofOne: "places and captures holds", do: func(c *crowd, i int) { c.capture(c.post(c.tradeOf(i, true))) }},
 		{name: "holds placed and listed, then released", ofOne: "places and releases holds", do: func(c *crowd, i int) {
 			id := c.post(c.tradeOf(i, true))
@@ -237,6 +244,14 @@ func workloads() []*workload {
 			c.Must(200, "GET", "/v1/accounts/"+buyer(i)+"/balances/USD?consistency=strong", "")
 		}},
 	}
+}
+
+// grow grows to eight lanes, and waits until they are in force.
+func (c *crowd) grow() {
+	c.t.Helper()
+	_, _, err := lanes.Grow(c.t.Context(), table.NewTable(c.Client, c.Table), 8)
+	c.must(err)
+	c.clock.Add(int64(table.LanesLead + time.Second))
 }
 
 // forward forwards all of the journal, a minute later.

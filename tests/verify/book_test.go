@@ -34,6 +34,9 @@ const books = "books"
 // segmentPostings is the number of postings in a segment of the book. It is low, so that the book has many segments.
 const segmentPostings = 4
 
+// growthAfter is when lanes of the book grow from 1 to 4, after its beginning: in the middle of its transactions.
+const growthAfter = 2 * time.Minute
+
 // newTable creates a table in a memory store that allows events to be changed and deleted.
 func newTable(t testing.TB, now func() time.Time) *dynamodb.Client {
 	t.Helper()
@@ -65,6 +68,14 @@ func newBook(t testing.TB) book {
 	p := projections.NewProjector(table.NewTable(client, books), now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	w := writer{t, newLedger(client, now)}
+	from := began.Add(growthAfter).Truncate(time.Microsecond).UTC()
+	for _, g := range []events.LanesGrown{
+		{Number: 1, Lanes: 2, From: from}, {Number: 2, Lanes: 4, From: from},
+		{Number: 3, Lanes: 16, From: time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		_, err := table.NewTable(client, books).Write(t.Context(), table.Write{Item: table.EventItem(g)})
+		w.check(err)
+	}
 	w.openAccounts()
 	addPage := func() { // to the journal
 		w.check(list(t, client, now, rebuild.Scope{}, nil))

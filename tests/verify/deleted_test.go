@@ -169,8 +169,9 @@ var listCodes = []audit.Code{
 func TestHarmlessListItems(t *testing.T) {
 	b := copyOfBook(t)
 	entry, page := b.listKey("d-0"), b.journalPages()[0]
-	for _, k := range []table.Key{table.Listed.Key(future, "d-0"), {PK: table.ListedMetadata.PK("order", "1"), SK: entry.SK},
-		{PK: table.TransactionsPK((table.Shard("d-0") + 1) % table.Shards), SK: entry.SK}} {
+	for _, k := range []table.Key{table.Listed.Key("0", future, "d-0"),
+		{PK: table.ListedMetadata.PK("0", "order", "1"), SK: entry.SK},
+		{PK: table.Listed.PK(b.nextLane("d-0")), SK: entry.SK}} {
 		b.put(k, b[entry])
 		b.set(k, table.AttrVoid, table.Flag(true))
 	}

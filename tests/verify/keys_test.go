@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,33 @@ func (b book) expiryKey(hold string) table.Key {
 
 // listKey returns the key of a transaction's entry in the list by time.
 func (b book) listKey(transaction string) table.Key {
-	return table.Listed.Key(b.text(table.Transaction.Key(transaction), "Legs[0].ID"), transaction)
+	return table.Listed.Key(b.lane(transaction), b.text(table.Transaction.Key(transaction), "Legs[0].ID"), transaction)
+}
+
+// lane returns the lane of a transaction's entries in lists; 0 if there is no such transaction.
+func (b book) lane(transaction string) string {
+	header, err := table.Only[events.TransactionPosted](table.DecodeEvent(b[table.Transaction.Key(transaction)]))
+	if err != nil {
+		return "0"
+	}
+	return b.lanes().Of(transaction, header.Recorded())
+}
+
+// nextLane returns the lane after that of a transaction.
+func (b book) nextLane(transaction string) string {
+	return strconv.Itoa(int(number(b.lane(transaction))+1) % b.lanes().Largest())
+}
+
+// lanes returns the log of growths.
+func (b book) lanes() table.Lanes {
+	var grown []events.LanesGrown
+	for n := int64(1); ; n++ {
+		g, err := table.Only[events.LanesGrown](table.DecodeEvent(b[table.LanesGrown.Key(table.Number(n))]))
+		if err != nil {
+			return table.LanesOf(grown...)
+		}
+		grown = append(grown, g)
+	}
 }
 
 // journalPages returns the keys of the pages of the journal, in order.

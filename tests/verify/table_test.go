@@ -132,7 +132,8 @@ var inBraces = map[string]func(b book, of string) string{
 	"old":    func(_ book, of string) string { return string(past[number(of)]) }, // 48 hours ago
 	"at":     func(_ book, of string) string { return events.FormatTime(tableBegan.Add(duration(of))) },
 	"shard":  func(_ book, of string) string { return strconv.Itoa(table.Shard(of)) },
-	"next":   func(_ book, of string) string { return strconv.Itoa((table.Shard(of) + 1) % table.Shards) },
+	"lane":   book.lane,
+	"next":   book.nextLane,
 	"index": func(b book, of string) string { // in its page of the journal
 		keys, _ := b.items(of)
 		_, i := b.findEntry(keys[0])
@@ -175,6 +176,7 @@ var itemTypes = map[string]*table.Pattern{
 	"change": table.Change.Pattern, "current": table.Current.Pattern, "guard": table.Spend.Pattern,
 	"summary": table.Summary.Pattern, "grant": table.Grant.Pattern, "member": table.Membership.Pattern,
 	"groupgrant": table.GroupGrant.Pattern, "groupmember": table.GroupMembership.Pattern,
+	"growth": table.LanesGrown.Pattern,
 	"period": table.Period.Pattern, "grouping": table.Grouping.Pattern, "place": table.Grouped.Pattern,
 }
 
@@ -201,7 +203,7 @@ var itemNames = map[string]func(b book, of []string) []table.Key{
 	// The entries of a transaction in the list by time and in a list by metadata.
 	"listed": func(b book, a []string) []table.Key { return []table.Key{b.listKey(a[0])} },
 	"tagged": func(b book, a []string) []table.Key {
-		return []table.Key{{PK: table.ListedMetadata.PK(a[1], a[2]), SK: b.listKey(a[0]).SK}}
+		return []table.Key{{PK: table.ListedMetadata.PK(b.lane(a[0]), a[1], a[2]), SK: b.listKey(a[0]).SK}}
 	},
 }
 
@@ -222,8 +224,8 @@ func (b book) items(s string) (keys []table.Key, path string) {
 	if n, err := strconv.ParseInt(of[len(of)-1], 10, 64); err == nil {
 		of[len(of)-1] = table.Number(n)
 	}
-	if p == table.Period.Pattern {
-		return []table.Key{table.Period.Key(of[0])}, path
+	if p == table.Period.Pattern || p == table.LanesGrown.Pattern {
+		return []table.Key{{PK: p.PK(), SK: p.SK(of[0])}}, path
 	}
 	k := table.Key{PK: p.PK(of[0]), SK: p.PK(of[0])}
 	if p.ItemType.SK != p.ItemType.PK {

@@ -95,6 +95,7 @@ type Audit struct {
 	limiter          limiter
 	definitions      definitions
 	periods          periods
+	laneLog          laneLog
 	reconciler       *reconciler
 	progress         progress
 	accounts         chan account // to be checked

@@ -33,6 +33,7 @@ var kinds = kindsByType(
 	kindOf[change](table.Change.Pattern, "ID", "Number"),
 	kindOf[current](table.Current.Pattern, "ID"),
 	kindOf[period](table.Period.Pattern, "Number"),
+	kindOf[growth](table.LanesGrown.Pattern, "Number"),
 	kindOf[group](table.Group.Pattern, "ID"),
 	kindOf[grouping](table.Grouping.Pattern, "Account", "Number"),
 	kindOf[grant](table.Grant.Pattern, "Account", "User", "Number"),
@@ -43,8 +44,8 @@ var kinds = kindsByType(
 	kindOf[reversed](table.Reversal.Pattern, "Transaction", "Number"),
 	kindOf[holdEntry](table.Hold.Pattern, "Account", "KSUID"),
 	kindOf[openHold](table.OpenHold.Pattern, "Expires", "Hold"),
-	kindOf[listEntry](table.Listed.Pattern, "KSUID", "Transaction"),
-	kindOf[listEntry](table.ListedMetadata.Pattern, "Name", "", "KSUID", "Transaction"),
+	kindOf[listEntry](table.Listed.Pattern, "Lane", "KSUID", "Transaction"),
+	kindOf[listEntry](table.ListedMetadata.Pattern, "Lane", "Name", "", "KSUID", "Transaction"),
 	kindOf[journalPage](table.Journal.Pattern, "KSUID"),
 	kindOf[cursor](table.Forwarded.Pattern, "Target"),
 	kindOf[balance](table.Balance.Pattern, "Account", "Asset"),
@@ -89,18 +90,6 @@ func kindsByType(all ...kind) map[string][]kind {
 	return found
 }
 
-// parts returns the parts of a key. An entry in the wrong shard of the list by time is not an unknown item.
-func (k kind) parts(key table.Key) (parts []string, ok bool) {
-	if k.pattern != table.Listed.Pattern {
-		return k.pattern.Parts(key)
-	}
-	for shard := range table.Shards {
-		ok = ok || key.PK == table.TransactionsPK(shard)
-	}
-	parts = []string{table.FirstID(key.SK), table.LastID(key.SK)}
-	return parts, ok && key.SK == table.Listed.SK(parts...)
-}
-
 // Types that items are decoded into may have these methods.
 type (
 	// checked checks what concerns several attributes, and sets the fields that are no attributes.
@@ -117,7 +106,7 @@ func decode(item attributes) (value any, found []Finding) {
 	r := newReader(keyOf(item), item)
 	name := textOf(item[table.AttrType])
 	for _, k := range kinds[name] {
-		if parts, ok := k.parts(r.key); ok {
+		if parts, ok := k.pattern.Parts(r.key); ok {
 			value = r.decode(k, parts)
 			return value, r.found
 		}

@@ -79,12 +79,9 @@ func listedAs(isHold bool, ksuid string, at time.Time) []step {
 	return []step{{"an entry for a transaction that is not a hold", ksuid, at, false}}
 }
 
-// entries returns the entries that a transaction must have, the postings first. indexed are the metadata keys with
-// lists.
-func (l lifecycle) entries(indexed []string) (all []entry) {
-	if !l.exists {
-		return nil
-	}
+// entries returns the entries that a transaction which exists must have, the postings first. indexed are the metadata
+// keys with lists, and lane is the lane of its entries in lists of transactions.
+func (l lifecycle) entries(indexed []string, lane string) (all []entry) {
 	for _, p := range l.postings() {
 		all = append(all, p.entry())
 	}
@@ -96,10 +93,10 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 		}
 		require(table.OpenHold.Key(l.ExpiresAt, l.ID), statuses(l.header, l.end), holdLists)
 	}
-	require(table.Listed.Key(ksuid, l.ID), listedAs(l.isHold(), ksuid, l.at), transactionLists)
+	require(table.Listed.Key(lane, ksuid, l.ID), listedAs(l.isHold(), ksuid, l.at), transactionLists)
 	for _, name := range indexed {
 		if value, ok := l.Metadata[name]; ok {
-			k := table.ListedMetadata.Key(name, value, ksuid, l.ID)
+			k := table.ListedMetadata.Key(lane, name, value, ksuid, l.ID)
 			require(k, listedAs(l.isHold(), ksuid, l.at), transactionLists)
 		}
 	}
@@ -165,7 +162,7 @@ func (a *Audit) judge(stored, wanted entry) (found Finding, s state) {
 // compareEntries compares the entries that a transaction must have with the stored ones. It also returns their keys.
 // isUnsettled is true if an entry does not show an event that may still be projected.
 func (a *Audit) compareEntries(ctx context.Context, l lifecycle) (keys []table.Key, found []Finding, isUnsettled bool) {
-	all := l.entries(a.Indexed)
+	all := a.entriesOf(ctx, l, a.Indexed)
 	var together []table.Key // postings
 	for _, wanted := range all {
 		if keys = append(keys, wanted.key); wanted.entryKind == postings {
@@ -206,7 +203,8 @@ func (a *Audit) compareEntries(ctx context.Context, l lifecycle) (keys []table.K
 
 // isRequired reports whether the transaction that a posting names requires exactly this posting.
 func (a *Audit) isRequired(ctx context.Context, e entry) bool {
-	return slices.ContainsFunc(a.readLifecycle(ctx, e.transaction).entries(nil), func(wanted entry) bool {
+	all := a.entriesOf(ctx, a.readLifecycle(ctx, e.transaction), nil)
+	return slices.ContainsFunc(all, func(wanted entry) bool {
 		return wanted.key == e.key && wanted.String() == e.String()
 	})
 }
@@ -241,7 +239,7 @@ func (a *Audit) checkUnindexed(ctx context.Context, v listEntry, key table.Key) 
 		return // the scan reports it
 	}
 	stored, _ := entryIn(v, key, l)
-	for _, wanted := range l.entries([]string{v.Name}) {
+	for _, wanted := range a.entriesOf(ctx, l, []string{v.Name}) {
 		if wanted.key == key {
 			if found, s := a.judge(stored, wanted); s != right {
 				a.report(ctx, found)

@@ -63,6 +63,8 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.checkClosed(ctx, v, key)
 	case period:
 		a.checkPeriods(ctx, v, key)
+	case growth:
+		a.checkGrowth(ctx, v, key)
 	case posting:
 		a.asset(ctx, v.Asset, key)
 		a.reconciler.addToAsset(v)

@@ -222,7 +222,7 @@ func (c *reconciler) reversalHash(transaction, by string) digest {
 // addRequired adds the entries that an event requires: a header, or with ofEnd the end of a hold.
 func (c *reconciler) addRequired(ctx context.Context, l lifecycle, ofEnd bool, legs []leg) {
 	var required [partsCount]digest
-	for _, e := range l.entries(c.audit.Indexed) {
+	for _, e := range c.audit.entriesOf(ctx, l, c.audit.Indexed) {
 		for _, s := range e.steps {
 			if s.ofEnd == ofEnd {
 				required[e.part].add(c.stepHash(e, s))

@@ -104,7 +104,10 @@ var (
 	ReversalExceeds    = newCode("reversal_exceeds", "reversals that add up to more than was posted")
 	ReversalUnrecorded = newCode("reversal_unrecorded",
 		"a reversing transaction that is missing from the reversals of the other transaction")
-	PeriodMissing  = newCode("period_missing", "a gap in the numbers of closed periods")
+	PeriodMissing = newCode("period_missing", "a gap in the numbers of closed periods")
+	GrowthMissing = newCode("growth_missing", "a gap in the numbers of the growths of lanes")
+	GrowthWrong   = newCode("growth_wrong",
+		"a growth that has no more lanes than the one before, or is in force earlier")
 	PostedInClosed = newCode("posted_in_closed_period",
 		"a transaction with an effective date in a period that was closed when it was recorded")
 	AssetUnbalanced     = newCode("asset_unbalanced", "an asset whose postings in the whole ledger do not sum to zero")

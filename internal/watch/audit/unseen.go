@@ -121,7 +121,8 @@ func (a *Audit) isSeen(ctx context.Context, e journalEntry) bool {
 	case nil:
 		return true
 	case header:
-		return exists(table.Listed.Key(v.Legs[0].ID, v.ID)) || !a.progress.countsNone(v.Legs)
+		lane := table.Lane(v.ID, a.lanesAt(ctx, v.at))
+		return exists(table.Listed.Key(lane, v.Legs[0].ID, v.ID)) || !a.progress.countsNone(v.Legs)
 	case outcome:
 		return !a.progress.countsNone(v.Legs)
 	case change:

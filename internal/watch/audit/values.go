@@ -96,6 +96,7 @@ var rules = map[string]rule{
 
 	"form":     integer(1, 1),
 	"scale":    integer(0, 18),
+	"lanes":    integer(2, 256),
 	"count":    integer(0, math.MaxInt64),
 	"number":   integer(1, numbersMax),
 	"change":   integer(2, numbersMax),

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -90,7 +91,15 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 		l.find(projections.EntryOf(e))
 		if header, ok := e.(events.TransactionPosted); ok {
 			headers++
-			for _, row := range projections.ListedRows(header, l.run.Indexed) {
+			lanes, err := l.lanes(ctx, header.Recorded())
+			switch {
+			case endsRun(ctx, err):
+				return err
+			case err != nil:
+				l.run.report(rebuild.Report{Err: fmt.Errorf("list transaction %s: %w", header.ID, err)})
+				continue
+			}
+			for _, row := range projections.ListedRows(header, l.run.Indexed, lanes) {
 				wanted[table.ItemKey(row.Value.(table.Item))] = row
 			}
 		}
@@ -103,13 +112,37 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 	if err := l.wanted(ctx, b, wanted); err != nil {
 		return err
 	}
-	if err := l.stored(ctx, b, projections.Listings, listed, projections.ListedItem, l.isWanted); err != nil {
+	if err := l.stored(ctx, b, projections.Listings, listed, l.listed, l.isWanted); err != nil {
 		return err
 	}
-	if err := l.stored(ctx, b, projections.Holds, open, projections.HoldEntry, hasOwner); err != nil {
+	if err := l.stored(ctx, b, projections.Holds, open, l.open, hasOwner); err != nil {
 		return err
 	}
 	return l.append(ctx, entriesPerPage)
+}
+
+// lanes returns the log of lanes, known for times up to t.
+func (l *lists) lanes(ctx context.Context, t time.Time) (lanes table.Lanes, err error) {
+	err = l.Retry(ctx, func() (err error) {
+		lanes, err = l.run.lanes.Through(ctx, t)
+		return err
+	})
+	return lanes, err
+}
+
+// listed returns the entry of t with a key in a list of transactions: see projections.ListedItem.
+func (l *lists) listed(ctx context.Context, key table.Key, t events.Transaction) (table.Item, error) {
+	var recorded time.Time
+	if t.Header.ID != "" {
+		recorded = t.Header.Recorded()
+	}
+	lanes, err := l.lanes(ctx, recorded)
+	return projections.ListedItem(key, t, lanes), err
+}
+
+// open returns the entry of t with a key in the list of open holds: see projections.HoldEntry.
+func (l *lists) open(_ context.Context, key table.Key, t events.Transaction) (table.Item, error) {
+	return projections.HoldEntry(key, t), nil
 }
 
 // wanted rebuilds the entries that headers have in the lists, unless they are stored.
@@ -147,15 +180,16 @@ func hasOwner(becomes table.Item) bool { return !table.Read(becomes).OptionalFla
 
 // isWanted reports whether an entry is in an indexed list: its header's page rebuilds it.
 func (l *lists) isWanted(becomes table.Item) bool {
-	name, _, _, _, byValue := table.ListedMetadata.Parse(table.ItemKey(becomes))
-	return hasOwner(becomes) && (!byValue || slices.Contains(l.run.Indexed, name))
+	parts, byValue := table.ListedMetadata.Parse(table.ItemKey(becomes))
+	return hasOwner(becomes) && (!byValue || slices.Contains(l.run.Indexed, parts[1]))
 }
 
 // stored rebuilds stored items of a view that differ from what entry makes of their transactions. Those that are
 // rebuilt elsewhere are left out. Those of malformed keys are left to the audit. A transaction that cannot be read is
 // reported, and its items stay.
 func (l *lists) stored(ctx context.Context, b *rebuild.Rebuilder, view *projections.View, items []table.Item,
-	entry func(table.Key, events.Transaction) table.Item, isElsewhere func(becomes table.Item) bool,
+	entry func(context.Context, table.Key, events.Transaction) (table.Item, error),
+	isElsewhere func(becomes table.Item) bool,
 ) error {
 	for some := range slices.Chunk(items, transactionsAtOnce) {
 		ids := make(map[string]bool, len(some))
@@ -186,7 +220,14 @@ func (l *lists) stored(ctx context.Context, b *rebuild.Rebuilder, view *projecti
 		for _, item := range some {
 			key := table.ItemKey(item)
 			t, ok := view.Owner(item)
-			becomes := entry(key, found[t.Hold])
+			becomes, err := entry(ctx, key, found[t.Hold])
+			switch {
+			case endsRun(ctx, err):
+				return err
+			case err != nil:
+				l.run.report(rebuild.Report{Err: fmt.Errorf("item %s %s: %w", key.PK, key.SK, err)})
+				continue
+			}
 			if !ok || isElsewhere(becomes) || rebuild.Differs(item, becomes) == nil {
 				continue
 			}

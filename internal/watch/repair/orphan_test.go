@@ -135,7 +135,7 @@ func TestWrongListEntryIsReportedOnce(t *testing.T) {
 	for n := range 8 { // some entries are on another page than their header
 		h := viewstest.Held(fmt.Sprint("h", n), n+1)
 		b.Place(h)
-		for _, row := range projections.ListedRows(h, nil) {
+		for _, row := range projections.ListedRows(h, nil, table.Lanes{}) {
 			item := row.Value.(table.Item)
 			delete(item, table.AttrHeld)
 			_, err := b.Table.Write(b.Context(), table.Write{Item: item})

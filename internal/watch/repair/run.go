@@ -62,6 +62,7 @@ type Counts struct {
 type Run struct {
 	Config
 	table     table.Table // with the limited rate
+	lanes     *table.LaneLog
 	rebuilder *rebuild.Rebuilder
 
 	mu       sync.Mutex // also held while Report is called
@@ -74,7 +75,7 @@ type Run struct {
 func New(c Config) *Run {
 	slow := &paced{Table: c.Table, rate: c.Rate}
 	return &Run{
-		Config: c, table: slow, rebuilder: rebuild.NewRebuilder(slow, nil, c.Log),
+		Config: c, table: slow, lanes: table.NewLaneLog(slow, nil), rebuilder: rebuild.NewRebuilder(slow, nil, c.Log),
 		counts: Counts{Views: make(map[string]int64)},
 	}
 }
