@@ -90,6 +90,27 @@ func (env *environment) again(namesAndValues ...string) string {
 	return strings.Join(append([]string{"ledger"}, words...), " ")
 }
 
+// connection returns the flags of the command line that say which ledger is called, and as whom, each after a space. The
+// text is for a shell. It has no token.
+func (env *environment) connection() (flags string) {
+	for i, w := range env.args {
+		switch name, value, hasValue := strings.Cut(w, "="); {
+		case w == "--":
+			return flags
+		case name == "--"+flagSign:
+			flags += " " + w
+		case name == "--"+flagToken:
+			flags += " --" + flagToken + " TOKEN"
+		case name != "--"+flagURL && name != "--"+flagUser:
+		case hasValue:
+			flags += " " + name + " " + quoted(value)
+		case i+1 < len(env.args):
+			flags += " " + name + " " + quoted(env.args[i+1])
+		}
+	}
+	return flags
+}
+
 func isFlag(word, name string) bool {
 	return word == "--"+name || strings.HasPrefix(word, "--"+name+"=")
 }

@@ -91,7 +91,7 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer file.close()
 	file.bad = make(map[string]bool)
 	if err := api.Ping(ctx); err != nil {
 		return err
@@ -101,10 +101,13 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 		OnFailure: func(f importer.Failure) {
 			file.bad[f.ID] = true
 			env.say(describe(file.position(f.Line), f))
+			if o.format == "" && f.Line == 1 && f.ID == "" {
+				env.say("  If the file is a book of " + books.Formats + ", say which one by --format.")
+			}
 		},
 		Posted: file.posted,
 		OnOtherText: func(line int, id string) {
-			env.say(otherText(books.Again{Position: file.book.Positions[line-1], ID: id}))
+			env.say(otherText(books.Again{Position: file.book.Position(line), ID: id}))
 		},
 	})
 	status := func(since time.Duration) (string, int64) {
@@ -188,7 +191,7 @@ var formatOfExtension = map[string]string{
 func formatOf(name string, o importOptions) (string, error) {
 	format := o.format
 	if format == "" {
-		format = formatOfExtension[filepath.Ext(name)]
+		format = formatOfExtension[strings.ToLower(filepath.Ext(name))]
 	}
 	if way, isBank := wayOfExtension[strings.ToLower(filepath.Ext(name))]; isBank && format == "" {
 		return "", usageErrorf("%s is a bank's file: %s. docs/books.md#bank-files has an example", name, way)
@@ -230,6 +233,14 @@ type imported struct {
 	posted      func(context.Context, client.Command) (isPosted, isOtherText bool, err error)
 }
 
+// close closes the file, and the temporary file of a book.
+func (in imported) close() {
+	_ = in.Close()
+	if in.book != nil {
+		in.book.Close()
+	}
+}
+
 // openLines opens a file of lines. It counts the lines if that takes less than a second or so.
 func (env *environment) openLines(ctx context.Context, name string) (imported, error) {
 	file, size, err := env.openInput(ctx, name)
@@ -262,7 +273,7 @@ func (env *environment) openBook(
 		return in, err
 	}
 	ledger := books.Of(api)
-	var lines books.Lines
+	var lines *books.Lines
 	var problems []books.Problem
 	var entries atomic.Int64 // 0 until the book was read
 	status := func(since time.Duration) (string, int64) {
@@ -270,13 +281,16 @@ func (env *environment) openBook(
 	}
 	if err := env.watch(-1, status, func() error {
 		book, err := books.Read(ctx, format, o.program, name)
-		if err == nil && o.opening != "" {
-			err = books.Check(ctx, format, o.program, name, book, o.opening)
-		}
 		if err != nil {
 			return err
 		}
-		entries.Store(int64(len(book.Transactions)))
+		defer book.Close()
+		if o.opening != "" {
+			if err := books.Check(ctx, format, o.program, name, book, o.opening); err != nil {
+				return err
+			}
+		}
+		entries.Store(int64(book.Len()))
 		lines, problems, err = book.Lines(ctx, books.Options{
 			Ledger: ledger, File: name, SkipVirtual: o.virtual == virtualSkip, Opening: o.opening, Scales: o.scales,
 			IDs: ids, Now: time.Now(),
@@ -302,10 +316,10 @@ func (env *environment) openBook(
 	for _, e := range lines.OtherText {
 		_, _ = fmt.Fprintln(env.err, otherText(e))
 	}
+	n, size := lines.Count()
 	return imported{
-		ReadCloser: io.NopCloser(lines.Reader()),
-		size:       int64(len(lines.Text)), lines: int64(len(lines.Positions)), book: &lines,
-		position: func(line int) string { return cmp.Or(lines.Positions[line-1].String(), name) },
+		ReadCloser: lines.Reader(), size: size, lines: n, book: lines,
+		position: func(line int) string { return cmp.Or(lines.Position(line).String(), name) },
 		posted:   postedIn(ledger),
 	}, nil
 }

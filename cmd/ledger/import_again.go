@@ -48,7 +48,10 @@ func (env *environment) sendTogether(
 	if in.book == nil {
 		return nil
 	}
-	for _, t := range in.book.Together {
+	for t, err := range in.book.Together() {
+		if err != nil {
+			return err
+		}
 		sent, err := t.Send(ctx, api)
 		if _, isRefused := errors.AsType[*client.Error](err); err != nil && !isRefused {
 			return err
@@ -108,7 +111,8 @@ func (env *environment) sayGone(gone []books.Gone) error {
 			continue
 		}
 		fmt.Fprintf(env.err, "transaction %q (%s) is in the ledger, but not in the book: if it was edited or "+
-			"removed there, run\n  ledger reverse %s --effective-at %s\n", e.ID, e.Description, quoted(e.ID), e.At)
+			"removed there, run\n  ledger reverse %s --effective-at %s%s\n", e.ID, e.Description, quoted(e.ID), e.At,
+			env.connection())
 	}
 	n := int64(len(gone))
 	return fmt.Errorf("the ledger and the book differ in %s of an earlier import", counted(n, "entry", "entries"))

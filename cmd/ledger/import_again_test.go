@@ -47,7 +47,7 @@ func TestImportOfAnEditedBook(t *testing.T) {
 	entry := func(text, quantity string) string {
 		return "2024-01-05 " + text + "\n    a:cash  -" + quantity + " EUR\n    x:food  " + quantity + " EUR\n"
 	}
-	reverse := regexp.MustCompile(`ledger (reverse \S+ --effective-at \S+)`)
+	reverse := regexp.MustCompile(`ledger (reverse \S+ --effective-at \S+ --url \S+)`)
 	for _, c := range []struct {
 		what, book           string
 		replayed, fresh      int
@@ -70,7 +70,7 @@ func TestImportOfAnEditedBook(t *testing.T) {
 			t.Errorf("%s: exit %d, %v, %s", c.what, code, got, problems)
 		}
 		if m := reverse.FindStringSubmatch(problems); m != nil { // as it says
-			args := append(strings.Fields(m[1]), "--url", url)
+			args := strings.Fields(m[1])
 			if code, _, problems := ledgerIn(t.Context(), nil, nil, args...); code != exitDone {
 				t.Errorf("%v: exit %d, %s", args, code, problems)
 			}

@@ -34,7 +34,19 @@ func TestImport(t *testing.T) {
 		if code != exitFailed || strings.TrimSpace(out) != `{"cut_off":0,"failed":2,"new":1,"not_tried":2,"replayed":1}` {
 			t.Errorf("%v: exit %d, %s", args, code, out)
 		}
+		if strings.Contains(problems, "--format") {
+			t.Errorf("a file with lines may be a book: %s", problems)
+		}
 		says(t, problems, "line 3: account \"jane\": account_exists: In words.\n  quantity: is too much\n", "line 4: not a JSON object", "line 6: change \"jane\": not tried: 2 lines before failed\n", "2 of 6 lines failed, and 2 changes of accounts were not tried: correct the lines")
+	}
+}
+
+// A book without an extension that is known is refused with a way.
+func TestImportOfABookByAnotherName(t *testing.T) {
+	book := "2024-01-01 lunch\n    a  1 EUR\n    b\n"
+	code, _, problems := ledgerIn(t.Context(), map[string]string{urlVariable: newStub(t, register()).URL}, strings.NewReader(book), "import", "-")
+	if way := "book of hledger, ledger and beancount, say which one by --format"; code != exitFailed || strings.Count(problems, way) != 1 {
+		t.Errorf("exit %d, %s", code, problems)
 	}
 }
 
@@ -76,7 +88,7 @@ func TestProgramOfImport(t *testing.T) {
 	for args, want := range map[string]string{
 		"import - --program hledger": "are for books", "import bank.csv": "rules for it into FILE.rules, and add --format hledger. docs/books.md#bank-files has", "import bank.OFX": "hledger-autosync",
 		"import camt.xml": "ofxstatement-iso20022", "import - --virtual skip": "are for books",
-		"import " + book + " --virtual keep": "--virtual keep: must be skip", "import " + book + " --program " + self: "is this program",
+		"import BOOK.BEAN": "no such file", "import " + book + " --virtual keep": "--virtual keep: must be skip", "import " + book + " --program " + self: "is this program",
 	} {
 		if code, _, problems := ledgerIn(t.Context(), nil, strings.NewReader(""), strings.Fields(args)...); code == 0 || !strings.Contains(problems, want) {
 			t.Errorf("%s: exit %d, %s", args, code, problems)

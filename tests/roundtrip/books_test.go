@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -69,7 +70,7 @@ func known[T any](value T, ok bool, code string) (client.Reply[T], error) {
 	return client.Reply[T]{Value: value}, nil
 }
 
-func (l *imported) Posted(context.Context) iter.Seq2[client.Transaction, error] {
+func (l *imported) Posted(context.Context, time.Time, time.Time) iter.Seq2[client.Transaction, error] {
 	return func(yield func(client.Transaction, error) bool) {
 		for _, r := range l.transactions {
 			if !yield(postedAs(r), nil) {
@@ -91,14 +92,14 @@ func postedAs(r client.TransactionRequest) client.Transaction {
 }
 
 // takes takes the lines of an import.
-func (l *imported) takes(t *testing.T, lines books.Lines) {
+func (l *imported) takes(t *testing.T, text []byte, together ...books.Together) {
 	t.Helper()
 	l.assets, l.accounts = make(map[string]client.Asset), make(map[string]client.Account)
 	l.transactions = make(map[string]client.TransactionRequest)
 	post := func(r client.TransactionRequest) {
 		l.order, l.transactions[r.ID] = append(l.order, r), r
 	}
-	for line := range bytes.Lines(lines.Text) {
+	for line := range bytes.Lines(text) {
 		var in struct {
 			Asset       *client.Asset
 			Account     *client.Account
@@ -117,7 +118,7 @@ func (l *imported) takes(t *testing.T, lines books.Lines) {
 			post(*in.Transaction)
 		}
 	}
-	for _, together := range lines.Together {
+	for _, together := range together {
 		for _, r := range together.Requests {
 			post(r.(client.TransactionRequest))
 		}
@@ -204,7 +205,20 @@ func importsBook(t *testing.T, format, path string, o books.Options) *imported {
 	if err != nil || len(problems) > 0 {
 		t.Fatal(problems, err)
 	}
-	l.takes(t, lines)
+	in := lines.Reader()
+	defer in.Close()
+	text, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var together []books.Together
+	for one, err := range lines.Together() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		together = append(together, one)
+	}
+	l.takes(t, text, together...)
 	return l
 }
 
@@ -269,9 +283,9 @@ func TestAnyTextComesBack(t *testing.T) {
 			return b.String()
 		}
 		l := new(imported)
-		lines := books.Lines{}
+		var lines []byte
 		line := func(kind client.Kind, v any) {
-			lines.Text = append(append(lines.Text, marshalled(t, map[client.Kind]any{kind: v})...), '\n')
+			lines = append(append(lines, marshalled(t, map[client.Kind]any{kind: v})...), '\n')
 		}
 		line(client.KindAsset, client.Line[client.Asset]{Request: client.Asset{ID: "EUR", Name: "EUR", Scale: 2}})
 		ids := []string{"expenses:food", "Expenses:Food", "income", "x"}

@@ -66,54 +66,37 @@ var currencySymbols = sync.OnceValue(func() map[string]string {
 	return codes
 })
 
-// decimalsOf returns the decimals of each commodity.
-func decimalsOf(transactions []Transaction) map[string]*decimals {
-	all := make(map[string]*decimals)
+// count counts the decimals of an entry's amounts, and its postings with a weight.
+func (m *mapping) count(t Transaction) {
 	of := func(commodity string) *decimals {
-		if all[commodity] == nil {
-			all[commodity] = &decimals{written: -1, inferred: -1, weighed: -1}
+		if m.decimals[commodity] == nil {
+			m.decimals[commodity] = &decimals{written: -1, inferred: -1, weighed: -1}
 		}
-		return all[commodity]
+		return m.decimals[commodity]
 	}
-	for _, t := range transactions {
-		for _, p := range t.Postings {
-			d, n := of(p.Quantity.Commodity), p.Quantity.Number
-			switch {
-			case p.Inferred:
-				d.inferred = max(d.inferred, n.decimals())
-			case n.decimals() > d.written:
-				d.written, d.at, d.amount = n.decimals(), t.position(p), p.Quantity
-			}
-			if p.Weight != nil {
-				w := of(p.Weight.Commodity)
-				w.weighed = max(w.weighed, p.Weight.Number.decimals())
-			}
+	for _, p := range t.Postings {
+		d, n := of(p.Quantity.Commodity), p.Quantity.Number
+		switch {
+		case p.Inferred:
+			d.inferred = max(d.inferred, n.decimals())
+		case n.decimals() > d.written:
+			d.written, d.at, d.amount = n.decimals(), t.position(p), p.Quantity
 		}
-	}
-	return all
-}
-
-// weightsOf returns the number of postings with a weight, by their commodity and that of the weight.
-func weightsOf(transactions []Transaction) map[string]map[string]int {
-	weights := make(map[string]map[string]int)
-	for _, t := range transactions {
-		for _, p := range t.Postings {
-			if p.Weight == nil {
-				continue
-			}
-			if weights[p.Quantity.Commodity] == nil {
-				weights[p.Quantity.Commodity] = make(map[string]int)
-			}
-			weights[p.Quantity.Commodity][p.Weight.Commodity]++
+		if p.Weight == nil {
+			continue
 		}
+		w := of(p.Weight.Commodity)
+		w.weighed = max(w.weighed, p.Weight.Number.decimals())
+		if m.weights[p.Quantity.Commodity] == nil {
+			m.weights[p.Quantity.Commodity] = make(map[string]int)
+		}
+		m.weights[p.Quantity.Commodity][p.Weight.Commodity]++
 	}
-	return weights
 }
 
 // defineAssets writes a line for each asset that the ledger does not have. Existing assets keep their scale and
 // currency.
-func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) error {
-	of, weights := decimalsOf(transactions), weightsOf(transactions)
+func (m *mapping) defineAssets(ctx context.Context) error {
 	var fresh []string
 	for _, name := range slices.Sorted(maps.Keys(m.assets.ids)) {
 		assetID := m.assets.ids[name]
@@ -136,12 +119,12 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 		fresh = append(fresh, name)
 		m.scales[assetID] = given
 		if !isGiven {
-			m.scales[assetID] = m.decide(name, of[name])
+			m.scales[assetID] = m.decide(name, m.decimals[name])
 		}
 	}
 	for _, name := range fresh {
 		assetID := m.assets.ids[name]
-		postings := weights[name]
+		postings := m.weights[name]
 		for _, c := range slices.SortedFunc(maps.Keys(postings), func(a, b string) int { // the most frequent one
 			return cmp.Or(cmp.Compare(postings[b], postings[a]), strings.Compare(a, b))
 		})[:min(1, len(postings))] {
@@ -161,7 +144,7 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 		if currency := m.currencies[assetID]; currency != "" {
 			write(m.assets.names[currency])
 		}
-		m.line(Position{}, client.KindAsset, client.Line[client.Asset]{Request: client.Asset{
+		m.define(Position{}, client.KindAsset, client.Line[client.Asset]{Request: client.Asset{
 			ID: assetID, Name: nameOf(name, assetID), Scale: m.scales[assetID], Currency: m.currencies[assetID]}})
 	}
 	for _, name := range fresh {

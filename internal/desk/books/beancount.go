@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -25,18 +26,18 @@ import (
 var beancountScript string
 
 // readBeancount reads a book with beancount's loader, including the plugins of the book, as bean-check does.
-func readBeancount(ctx context.Context, program, file string) (Book, error) {
-	out, err := output(ctx, strings.NewReader(beancountScript), pythonOf(program), "-", file)
+func readBeancount(ctx context.Context, program, file string) (b *Book, err error) {
+	err = stream(ctx, strings.NewReader(beancountScript), func(out io.Reader) (err error) {
+		b, err = parseBeancount(out)
+		return err
+	}, pythonOf(program), "-", file)
 	if err != nil && strings.Contains(err.Error(), "No module named 'beancount'") {
 		err = exec.ErrNotFound
 	}
-	if err != nil {
-		return Book{}, err
-	}
-	return parseBeancount(out)
+	return b, err
 }
 
-// beancountBook is the output of the script.
+// beancountBook is the first object of the output of the script. The others are the transactions.
 type beancountBook struct {
 	Errors []struct {
 		File string
@@ -47,22 +48,25 @@ type beancountBook struct {
 		Name string
 		Meta pairs
 	}
-	Transactions []struct {
-		File, Date, Flag, Payee, Narration string
-		Line                               int
-		Tags, Links                        []string
-		Meta                               pairs
-		Postings                           []struct {
-			Account       string
-			Line          int
-			Units, Weight *beancountAmount
-			Meta          pairs
-			Inferred      bool
-			Flag, Price   string
-			Lot           [2]string // date and label
-		}
-	}
 	LeftOut map[string]int `json:"left_out"`
+}
+
+type beancountTransaction struct {
+	File, Date, Flag, Payee, Narration string
+	Line                               int
+	Tags, Links                        []string
+	Meta                               pairs
+	Postings                           []beancountPosting
+}
+
+type beancountPosting struct {
+	Account       string
+	Line          int
+	Units, Weight *beancountAmount
+	Meta          pairs
+	Inferred      bool
+	Flag, Price   string
+	Lot           [2]string // date and label
 }
 
 type beancountAmount struct{ Number, Commodity string }
@@ -83,12 +87,26 @@ func (p pairs) all() (all []Pair) {
 }
 
 // parseBeancount parses the output of the script.
-func parseBeancount(text []byte) (Book, error) {
-	var in beancountBook
-	if err := json.Unmarshal(text, &in); err != nil {
-		return Book{}, fmt.Errorf("the output of beancount's loader cannot be parsed: %w", err)
+func parseBeancount(out io.Reader) (*Book, error) {
+	var head beancountBook
+	in := json.NewDecoder(out)
+	err := in.Decode(&head)
+	b := head.book()
+	for err == nil && in.More() {
+		var t beancountTransaction
+		if err = in.Decode(&t); err == nil {
+			b.add(t.entry())
+		}
 	}
-	b := Book{Accounts: make(map[string]string), Assets: make(map[string]string)}
+	if err != nil {
+		return nil, fmt.Errorf("the output of beancount's loader cannot be parsed: %w", err)
+	}
+	return b, nil
+}
+
+// book returns the book without its transactions.
+func (in beancountBook) book() *Book {
+	b := &Book{Accounts: make(map[string]string), Assets: make(map[string]string)}
 	for _, e := range in.Errors {
 		b.Problems = append(b.Problems, Problem{Position{e.File, e.Line}, strings.TrimSpace(e.Text)})
 	}
@@ -99,48 +117,53 @@ func parseBeancount(text []byte) (Book, error) {
 	for _, c := range in.Commodities {
 		b.Assets[c.Name] = valueOf(c.Meta.all(), TagAsset)
 	}
-	for _, t := range in.Transactions {
-		to := Transaction{Position: Position{t.File, t.Line}, Date: t.Date, Metadata: t.Meta.all(),
-			Description: described(t.Payee, t.Narration)}
-		to.Metadata = append(to.Metadata, listed("tags", t.Tags)...)
-		to.Metadata = append(to.Metadata, listed("links", t.Links)...)
-		if t.Flag != "*" {
-			to.Metadata = append(to.Metadata, Pair{"flag", t.Flag})
-		}
-		for _, p := range t.Postings {
-			posting := Posting{Line: p.Line, Account: p.Account, Metadata: p.Meta.all()}
-			for _, pair := range [][2]string{
-				{"flag", p.Flag}, {"lot-date", p.Lot[0]}, {"lot-label", p.Lot[1]}, {"price", p.Price},
-			} {
-				if pair[1] != "" {
-					posting.Metadata = append(posting.Metadata, Pair{pair[0], pair[1]})
-				}
-			}
-			if p.Units == nil {
-				posting.Wrong = "the posting has no amount"
-			} else {
-				var err error
-				if posting.Quantity, err = p.Units.amount(); err != nil {
-					posting.Wrong = err.Error()
-				}
-				// An expression such as 10/3, or a plugin, gives more decimals than anybody writes.
-				posting.Inferred = p.Inferred || posting.Quantity.Number.trimmed().places > events.ScaleMax
-				if p.Weight != nil {
-					weight, err := p.Weight.amount()
-					if err != nil {
-						posting.Wrong = err.Error()
-					}
-					posting.Weight = &weight
-				}
-			}
-			to.Postings = append(to.Postings, posting)
-		}
-		b.Transactions = append(b.Transactions, to)
-	}
 	for _, kind := range slices.Sorted(maps.Keys(in.LeftOut)) {
 		b.Notes = append(b.Notes, fmt.Sprintf("%s directives are not imported (%d)", kind, in.LeftOut[kind]))
 	}
-	return b, nil
+	return b
+}
+
+func (t beancountTransaction) entry() Transaction {
+	to := Transaction{Position: Position{t.File, t.Line}, Date: t.Date, Metadata: t.Meta.all(),
+		Description: described(t.Payee, t.Narration)}
+	to.Metadata = append(to.Metadata, listed("tags", t.Tags)...)
+	to.Metadata = append(to.Metadata, listed("links", t.Links)...)
+	if t.Flag != "*" {
+		to.Metadata = append(to.Metadata, Pair{"flag", t.Flag})
+	}
+	for _, p := range t.Postings {
+		to.Postings = append(to.Postings, p.posting())
+	}
+	return to
+}
+
+func (p beancountPosting) posting() Posting {
+	to := Posting{Line: p.Line, Account: p.Account, Metadata: p.Meta.all()}
+	for _, pair := range [][2]string{
+		{"flag", p.Flag}, {"lot-date", p.Lot[0]}, {"lot-label", p.Lot[1]}, {"price", p.Price},
+	} {
+		if pair[1] != "" {
+			to.Metadata = append(to.Metadata, Pair{pair[0], pair[1]})
+		}
+	}
+	if p.Units == nil {
+		to.Wrong = "the posting has no amount"
+		return to
+	}
+	var err error
+	if to.Quantity, err = p.Units.amount(); err != nil {
+		to.Wrong = err.Error()
+	}
+	// An expression such as 10/3, or a plugin, gives more decimals than anybody writes.
+	to.Inferred = p.Inferred || to.Quantity.Number.trimmed().places > events.ScaleMax
+	if p.Weight != nil {
+		weight, err := p.Weight.amount()
+		if err != nil {
+			to.Wrong = err.Error()
+		}
+		to.Weight = &weight
+	}
+	return to
 }
 
 // described joins payee and narration, as plain-text books do.
@@ -161,8 +184,8 @@ func listed(key string, values []string) []Pair {
 // formats has the program of each format, and its reader, which gets the program's path, "" if it is not in PATH.
 var formats = map[string]struct {
 	program, install string
-	read             func(ctx context.Context, program, file string) (Book, error)
-	check            func(ctx context.Context, program, file string, older Book, day string) error // see Check
+	read             func(ctx context.Context, program, file string) (*Book, error)
+	check            func(ctx context.Context, program, file string, older entries, day string) error // see Check
 }{
 	"hledger": {
 		"hledger", "apt-get install hledger on Debian, brew install hledger on macOS, else hledger.org/install",
@@ -186,13 +209,13 @@ func IsFormat(format string) bool { return formats[format].read != nil }
 
 // Read reads a book with the program of its format: the given one, or the first in PATH if it is "". Errors:
 // *MissingError, and the error output of the program.
-func Read(ctx context.Context, format, program, file string) (Book, error) {
+func Read(ctx context.Context, format, program, file string) (*Book, error) {
 	if _, err := os.Stat(file); err != nil {
-		return Book{}, err
+		return nil, err
 	}
 	program, err := programOf(format, program)
 	if err != nil {
-		return Book{}, err
+		return nil, err
 	}
 	b, err := formats[format].read(ctx, program, file)
 	if errors.Is(err, exec.ErrNotFound) {
@@ -242,29 +265,26 @@ func isOurs(path string) bool {
 	return err == nil && ok && info.Main.Path == own.Main.Path
 }
 
-// output runs a program and returns its standard output. Errors: exec.ErrNotFound, also if program is "", and its
-// standard error.
-func output(ctx context.Context, input io.Reader, program string, args ...string) ([]byte, error) {
-	if program == "" {
-		return nil, exec.ErrNotFound
-	}
-	cmd := exec.CommandContext(ctx, program, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(errs.Bytes()))
-	}
-	return out.Bytes(), nil
+// output runs a program and returns its standard output. Errors: see stream.
+func output(ctx context.Context, input io.Reader, program string, args ...string) (all []byte, err error) {
+	err = stream(ctx, input, func(out io.Reader) (err error) {
+		all, err = io.ReadAll(out)
+		return err
+	}, program, args...)
+	return all, err
 }
 
-// stream runs a program, and calls read with its standard output, while it runs. Errors: those of output, else of read.
-func stream(ctx context.Context, read func(io.Reader) error, program string, args ...string) error {
+// stream runs a program, and calls read with its standard output, while it runs. Errors: exec.ErrNotFound, also if
+// program is "", the program's standard error, and the error of read.
+func stream(
+	ctx context.Context, input io.Reader, read func(io.Reader) error, program string, args ...string,
+) error {
 	if program == "" {
 		return exec.ErrNotFound
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	var errs bytes.Buffer
-	cmd.Stderr = &errs
+	cmd.Stdin, cmd.Stderr, cmd.Env = input, &errs, withUTF8(os.Environ())
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -274,10 +294,35 @@ func stream(ctx context.Context, read func(io.Reader) error, program string, arg
 	}
 	readErr := read(out)
 	_, _ = io.Copy(io.Discard, out) // so that the program ends by itself, with its own error
-	if err := cmd.Wait(); err != nil {
+	err = cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", program, context.Cause(ctx))
+	case err != nil && bytes.Contains(errs.Bytes(), []byte("invalid byte sequence")):
+		return fmt.Errorf("%s: %w: %s\nThe book is not in UTF-8: convert it, for example with iconv -t UTF-8. Or the "+
+			"locale of LC_ALL, LC_CTYPE or LANG is not installed", program, err, bytes.TrimSpace(errs.Bytes()))
+	case err != nil:
 		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(errs.Bytes()))
 	}
 	return readErr
+}
+
+// withUTF8 returns the environment for a program, in which texts are in UTF-8: hledger reads no others, and under cron
+// and in containers there is no locale.
+func withUTF8(environment []string) []string {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := os.Getenv(name); locale != "" {
+			if strings.Contains(strings.ToLower(locale), "utf") {
+				return environment
+			}
+			break
+		}
+	}
+	locale := "C.UTF-8"
+	if runtime.GOOS == "darwin" {
+		locale = "en_US.UTF-8"
+	}
+	return append(environment, "LC_ALL="+locale)
 }
 
 // pythonOf returns the Python interpreter in the first lines of a program, such as that of a virtual environment. It

@@ -5,6 +5,7 @@ package books
 
 import (
 	"fmt"
+	"iter"
 	"math/big"
 	"regexp"
 	"strings"
@@ -12,13 +13,15 @@ import (
 	"ledger.example/events"
 )
 
-// Book is the content of a book, as its program reports it.
+// Book is the content of a book, as its program reports it. Its entries are in a temporary file.
 type Book struct {
-	Transactions []Transaction // in the program's order
-	Declared     []string      // names of declared accounts, used or not
+	stored   spool[Transaction]          // in the program's order
+	complete func(n int, t *Transaction) // what is known of the nth entry after all were read; nil: nothing
+	Declared []string                    // names of declared accounts, used or not
 	// Accounts and Assets have the ids that the book itself defines, by name (see TagAccount).
 	Accounts, Assets map[string]string
-	lost             map[string]*noted // what is left out, by kind
+	lost             map[string]*noted // what is left out, by text
+	priced           map[priced]bool   // of ledger
 	// Notes say which parts of the book are not imported, for people.
 	Notes []string
 	// Problems are errors that the program reports. A book with problems is not imported.
@@ -35,6 +38,33 @@ type Transaction struct {
 	isTotal     bool // of older entries: costs in other currencies are not in it
 }
 
+// add adds an entry.
+func (b *Book) add(t Transaction) { b.stored.add(t) }
+
+// Len returns the number of entries.
+func (b *Book) Len() int { return b.stored.count }
+
+// entries are entries of a book. An error of its temporary file ends the iteration.
+type entries = iter.Seq2[Transaction, error]
+
+// all iterates over the entries.
+func (b *Book) all() entries {
+	return func(yield func(Transaction, error) bool) {
+		n := 0
+		for t, err := range b.stored.all() {
+			if err == nil && b.complete != nil {
+				b.complete(n, &t)
+			}
+			if n++; !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// Close removes the temporary file.
+func (b *Book) Close() { b.stored.close() }
+
 // lose counts parts of the book that are left out, if this is one.
 func (b *Book) lose(at Position, kind string, isLost bool) {
 	if !isLost {
@@ -43,6 +73,7 @@ func (b *Book) lose(at Position, kind string, isLost bool) {
 	if b.lost == nil {
 		b.lost = make(map[string]*noted)
 	}
+	kind += " are left out"
 	if b.lost[kind] == nil {
 		b.lost[kind] = &noted{first: at}
 	}
@@ -67,10 +98,12 @@ type Posting struct {
 	Quantity Amount
 	// Weight is the amount with which the posting counts in the balance of its entry, if that is in another commodity:
 	// the total cost or price, with its sign. nil: the posting counts with its quantity.
-	Weight   *Amount
-	number   int  // in its entry, from 0; a posting of several commodities is several postings of one number
-	Inferred bool // nobody wrote the quantity: the program computed it
-	Virtual  bool // its entry does not balance with it: (account) in hledger and ledger
+	Weight *Amount
+	// WeightError is by how much the weight may be wrong at most, because the program has rounded the price.
+	WeightError Number
+	Nth         int  // in its entry, from 0; a posting of several commodities is several postings of one number
+	Inferred    bool // nobody wrote the quantity: the program computed it
+	Virtual     bool // its entry does not balance with it: (account) in hledger and ledger
 	// Wrong is the reason why the posting cannot be imported, or "".
 	Wrong    string
 	Metadata []Pair
@@ -145,6 +178,20 @@ func ParseNumber(s string) (Number, error) {
 // numberOf returns units times 10^-places.
 func numberOf(units *big.Int, places int) Number {
 	return Number{new(big.Rat).SetFrac(units, power(places)), places}
+}
+
+// MarshalBinary and UnmarshalBinary store a number, as written.
+func (n Number) MarshalBinary() ([]byte, error) { return []byte(n.String()), nil }
+
+// UnmarshalBinary is the reverse of MarshalBinary.
+func (n *Number) UnmarshalBinary(text []byte) error {
+	exact, ok := new(big.Rat).SetString(string(text))
+	if !ok {
+		return fmt.Errorf("%q is not a number", text)
+	}
+	_, fraction, _ := strings.Cut(string(text), ".")
+	*n = Number{exact, len(fraction)}
+	return nil
 }
 
 func (n Number) value() *big.Rat {

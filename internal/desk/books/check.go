@@ -10,26 +10,32 @@ import (
 
 // Check compares the totals before a day with the balances that the program of the book has at its beginning. It is an
 // error if they differ.
-func Check(ctx context.Context, format, program, file string, b Book, day string) error {
-	older, _ := b.before(day)
+func Check(ctx context.Context, format, program, file string, b *Book, day string) error {
+	older := func(yield func(Transaction, error) bool) {
+		for t, err := range b.all() {
+			if (err != nil || t.Date < day) && !yield(t, err) {
+				return
+			}
+		}
+	}
 	program, err := programOf(format, program)
 	if err != nil {
 		return err
 	}
-	return formats[format].check(ctx, program, file, Book{Transactions: older}, day)
+	return formats[format].check(ctx, program, file, older, day)
 }
 
 // checkLedger compares with `ledger balance`.
-func checkLedger(ctx context.Context, program, file string, older Book, day string) error {
+func checkLedger(ctx context.Context, program, file string, older entries, day string) error {
 	balances, err := ledgerBalances(ctx, program, file, "--end", day)
 	if err != nil {
 		return err
 	}
-	return older.agrees(balances)
+	return agrees(older, balances)
 }
 
 // checkHledger compares with `hledger balance`.
-func checkHledger(ctx context.Context, program, file string, older Book, day string) error {
+func checkHledger(ctx context.Context, program, file string, older entries, day string) error {
 	options, err := hledgerOptions(ctx, program, file)
 	if err != nil {
 		return err
@@ -64,11 +70,11 @@ func checkHledger(ctx context.Context, program, file string, older Book, day str
 	if err != nil {
 		return fmt.Errorf("the balances of hledger cannot be parsed: %w", err)
 	}
-	return older.equal("hledger", balances)
+	return equal(older, "hledger", balances)
 }
 
 // checkBeancount compares with the balances of beancount's library.
-func checkBeancount(ctx context.Context, program, file string, older Book, day string) error {
+func checkBeancount(ctx context.Context, program, file string, older entries, day string) error {
 	out, err := output(ctx, strings.NewReader(beancountScript), pythonOf(program), "-", file, day)
 	if err != nil {
 		return err
@@ -87,7 +93,7 @@ func checkBeancount(ctx context.Context, program, file string, older Book, day s
 		}
 		addTo(balances, held{row.Account, row.Commodity}, n)
 	}
-	return older.equal("beancount", balances)
+	return equal(older, "beancount", balances)
 }
 
 func addTo(all map[held]*sum, of held, n Number) {
@@ -99,8 +105,11 @@ func addTo(all map[held]*sum, of held, n Number) {
 
 // equal compares the sums of the postings with the balances of a program. hledger's numbers have hledgerPlaces decimals
 // at most, so longer ones may be rounded.
-func (b Book) equal(program string, balances map[held]*sum) error {
-	read := sums(b.Transactions)
+func equal(older entries, program string, balances map[held]*sum) error {
+	read, err := sums(older)
+	if err != nil {
+		return err
+	}
 	for of := range balances {
 		if read[of] == nil {
 			read[of] = new(sum)

@@ -8,47 +8,72 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"ledger.example/client"
 	"ledger.example/events"
 )
 
-// withoutVirtual returns the entries without unbalanced virtual postings, which it refuses or leaves out.
-func (m *mapping) withoutVirtual(transactions []Transaction) []Transaction {
-	all := slices.Clone(transactions)
-	for i, t := range all {
-		all[i].Postings, m.at = nil, t.Position
-		for _, p := range t.Postings {
-			switch {
-			case !p.Virtual || p.Quantity.Number.isZero():
-				all[i].Postings = append(all[i].Postings, p)
-			case m.SkipVirtual:
-				m.note("unbalanced virtual postings are left out")
-			default:
-				m.wrong(t.position(p), "(%s) is an unbalanced virtual posting, which a ledger cannot hold: --virtual "+
-					"skip imports the book without such postings", p.Account)
+// entries iterates over the entries of the book, prepared.
+func (m *mapping) entries() entries {
+	return func(yield func(Transaction, error) bool) {
+		for t, err := range m.book.all() {
+			if !yield(prepared(t), err) {
+				return
 			}
 		}
 	}
-	return all
 }
 
-// collect assigns ids to all names, and reports names that cannot have one.
-func (m *mapping) collect(ctx context.Context, transactions []Transaction) error {
-	for _, name := range m.declared {
+// prepared returns an entry without unbalanced virtual postings, and with the costs of TagCost.
+func prepared(t Transaction) Transaction {
+	t.Postings = slices.DeleteFunc(t.Postings, Posting.isUnbalanced)
+	for i, p := range t.Postings {
+		if cost := valueOf(p.Metadata, TagCost); cost != "" {
+			if weight, err := parseCost(cost); err == nil {
+				t.Postings[i].Weight = &weight
+			}
+		}
+	}
+	return t
+}
+
+func (p Posting) isUnbalanced() bool { return p.Virtual && !p.Quantity.Number.isZero() }
+
+// check reports what prepared leaves out or cannot read.
+func (m *mapping) check(t Transaction) {
+	m.at = t.Position
+	for _, p := range t.Postings {
+		at := t.position(p)
+		switch cost := valueOf(p.Metadata, TagCost); {
+		case p.isUnbalanced() && m.SkipVirtual:
+			m.note("unbalanced virtual postings are left out")
+		case p.isUnbalanced():
+			m.wrong(at, "(%s) is an unbalanced virtual posting, which a ledger cannot hold: --virtual skip imports "+
+				"the book without such postings", p.Account)
+		case cost != "":
+			if _, err := parseCost(cost); err != nil {
+				m.wrong(at, "%s: %v: correct the tag, or remove it", TagCost, err)
+			}
+		}
+	}
+}
+
+// collect reads the entries for the first time. It assigns ids to all names, and reports names that cannot have one.
+func (m *mapping) collect(ctx context.Context) error {
+	for _, name := range m.book.Declared {
 		m.accounts.add(name, Position{})
 	}
-	for _, t := range transactions {
-		for i := range t.Postings {
-			p := &t.Postings[i]
-			at := t.position(*p)
-			if cost := valueOf(p.Metadata, TagCost); cost != "" {
-				weight, err := parseCost(cost)
-				if err != nil {
-					m.wrong(at, "%s: %v", TagCost, err)
-				}
-				p.Weight = &weight
-			}
+	for t, err := range m.book.all() {
+		if err != nil {
+			return err
+		}
+		m.check(t)
+		t = prepared(t)
+		m.hasOlder = m.hasOlder || t.Date < m.Opening
+		m.count(t)
+		for _, p := range t.Postings {
+			at := m.interned(t.position(p))
 			m.accounts.add(p.Account, at)
 			if m.accounts.first[p.Account] == (Position{}) { // it was only declared before
 				m.accounts.first[p.Account] = at
@@ -58,14 +83,45 @@ func (m *mapping) collect(ctx context.Context, transactions []Transaction) error
 			}
 		}
 	}
+	m.checkOptions()
 	if err := m.assign(ctx, "account", m.accounts, m.accountsOf()); err != nil {
 		return err
 	}
 	return m.assign(ctx, "commodity", m.assets, m.assetsOf())
 }
 
+// interned returns a position whose path shares memory with others.
+func (m *mapping) interned(at Position) Position {
+	if file, ok := m.files[at.File]; ok {
+		at.File = file
+	} else {
+		m.files[at.File] = at.File
+	}
+	return at
+}
+
+// checkOptions notes the names in options that the book does not have.
+func (m *mapping) checkOptions() {
+	for _, name := range slices.Sorted(maps.Keys(m.IDs)) {
+		_, isAccount := m.accounts.first[name]
+		if _, isAsset := m.assets.first[name]; !isAccount && !isAsset {
+			m.out.Notes = append(m.out.Notes, fmt.Sprintf("--ids: the book has no account or commodity %q", name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Scales)) {
+		if _, isAsset := m.assets.first[name]; !isAsset {
+			m.out.Notes = append(m.out.Notes, fmt.Sprintf("--scale: the book has no commodity %q", name))
+		}
+	}
+}
+
 func (m *mapping) assign(ctx context.Context, kind string, n *names, h *had) error {
 	err := n.assign(ctx, h, func(name string, err error) { m.wrong(n.first[name], "%s %v", kind, err) })
+	for _, name := range n.order {
+		if m.at = n.first[name]; utf8.RuneCountInString(m.valid(name)) > events.NameChars {
+			m.note(fmt.Sprintf("names are cut to %d characters", events.NameChars))
+		}
+	}
 	for _, name := range n.hashed {
 		m.at = n.first[name]
 		m.note(fmt.Sprintf("the %s %q has the id %q, because another one has %q", kind, name, n.ids[name],
@@ -128,7 +184,7 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		r, err := m.Ledger.Account(ctx, accountID)
 		switch {
 		case isAbsent(err, client.CodeAccountNotFound):
-			m.line(m.accounts.first[name], client.KindAccount, client.Line[client.Account]{Request: client.Account{
+			m.define(m.accounts.first[name], client.KindAccount, client.Line[client.Account]{Request: client.Account{
 				ID: accountID, Name: nameOf(name, accountID), Overdraft: client.Overdraft{Unlimited: true}}})
 			continue
 		case err != nil:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -80,22 +81,22 @@ func (m *mapping) identify(t Transaction, r *request) {
 	}
 	switch {
 	case !events.ValidID(r.ID):
-		m.wrong(t.Position, "%s: %q is not an id: it %s", TagID, r.ID, events.IDRule)
+		m.wrong(t.Position, "%s: %q is not an id: it %s. Correct the tag, or remove it", TagID, r.ID, events.IDRule)
 	case m.ids[r.ID]:
-		m.wrong(t.Position, "%s: %q is the id of an earlier entry", TagID, r.ID)
+		m.wrong(t.Position, "%s: %q is the id of an earlier entry: remove the tag of one of them", TagID, r.ID)
 	}
 	m.ids[r.ID] = true
 }
 
 // annotate sets description and metadata of a transaction, within the limits of the ledger.
 func (m *mapping) annotate(t Transaction, r *request) {
-	description := strings.ToValidUTF8(t.description(), "?")
+	description := m.valid(t.description())
 	if r.Description = cut(description, events.DescriptionChars); r.Description != description {
 		m.note(fmt.Sprintf("descriptions are cut to %d characters", events.DescriptionChars))
 	}
 	pairs := unescaped(t.Metadata)
 	if m.File != "" && valueOf(pairs, TagBook) == "" {
-		pairs = slices.Insert(pairs, 0, Pair{TagBook, m.book()})
+		pairs = slices.Insert(pairs, 0, Pair{TagBook, m.bookName()})
 	}
 	for n, p := range t.Postings {
 		for _, pair := range p.Metadata {
@@ -107,7 +108,7 @@ func (m *mapping) annotate(t Transaction, r *request) {
 	size := 0
 	r.Metadata = make(map[string]string)
 	for _, p := range pairs {
-		key, value := strings.ToValidUTF8(p.Key, "?"), strings.ToValidUTF8(p.Value, "?")
+		key, value := m.valid(p.Key), m.valid(p.Value)
 		kind := kindOf(key)
 		if whole := value; kind == "comments" {
 			if value = cut(value, events.MetadataValueChars); value != whole {
@@ -125,6 +126,14 @@ func (m *mapping) annotate(t Transaction, r *request) {
 			r.Metadata[key], size = value, size+len(key)+len(value)
 		}
 	}
+}
+
+// valid returns a text in UTF-8, and notes if it was not.
+func (m *mapping) valid(text string) string {
+	if !utf8.ValidString(text) {
+		m.note("texts that are not in UTF-8 have ? for the wrong bytes")
+	}
+	return strings.ToValidUTF8(text, "?")
 }
 
 // kindOf returns what a key of metadata stands for, for people.
@@ -190,8 +199,11 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 			p.Quantity.Number, p.Quantity.Commodity, p.Quantity.Commodity, scale)
 	}
 	if err != nil {
-		return leg, fmt.Errorf("%s %s %w: give the asset less than %d decimals by --scale", p.Quantity.Number,
-			p.Quantity.Commodity, err, max(scale, 1))
+		way := fmt.Sprintf("give the asset less than %d decimals by --scale", scale)
+		if m.hasAsset[leg.Asset] || scale == 0 {
+			way = "split the entry, or use a larger unit. " + anotherID(p.Quantity.Commodity, leg.Asset)
+		}
+		return leg, fmt.Errorf("%s %s %w: %s", p.Quantity.Number, p.Quantity.Commodity, err, way)
 	}
 	leg.Quantity = quantity
 	weight := p.Weight
@@ -205,6 +217,11 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 		}
 		return leg, nil
 	}
+	if !p.isWeightSure(m.scales[currency]) {
+		return leg, fmt.Errorf("the price of %s has %d decimals or more, and hledger rounds such numbers for other "+
+			"programs: write the total with @@, or let another program read the book, with --format ledger",
+			p.Quantity.Commodity, hledgerPlaces)
+	}
 	if leg.Cost, isRounded, err = weight.Number.minor(m.scales[currency]); err != nil {
 		return leg, fmt.Errorf("%s %s %w", weight.Number, weight.Commodity, err)
 	}
@@ -212,6 +229,16 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 		m.note(fmt.Sprintf("costs in %s are rounded to %d decimals", weight.Commodity, m.scales[currency]))
 	}
 	return leg, nil
+}
+
+// isWeightSure reports whether the weight is the same at a scale, although the program has rounded the price.
+func (p Posting) isWeightSure(scale int) bool {
+	if p.WeightError.isZero() {
+		return true
+	}
+	least, _, err := p.Weight.Number.plus(p.WeightError.negated()).minor(scale)
+	most, _, err2 := p.Weight.Number.plus(p.WeightError).minor(scale)
+	return err == nil && err2 == nil && least == most
 }
 
 // parseCost parses the value of TagCost.

@@ -18,27 +18,24 @@ type Gone struct {
 // again is what of a book is needed to find the entries in the ledger that it no longer has.
 type again struct {
 	*mapping
-	ids         map[string]bool // of all entries, to whether it is from a tag
+	ids         map[digest]bool // hashes of the ids of all entries, to whether it is from a tag
+	keys        map[key]bool    // of all entries
 	similar     map[digest]bool // of the entries that the ledger did not have
-	sent        []string        // their ids
+	hasAny      bool            // an earlier import posted something
 	first, last string          // days
 }
 
-func newAgain(m *mapping, all []*request) *again {
-	a := &again{mapping: m, ids: make(map[string]bool), similar: make(map[digest]bool), first: "9"}
-	for _, r := range all {
-		a.ids[r.ID] = m.ids[r.ID]
-		a.first, a.last = min(a.first, r.day()), max(a.last, r.day())
+func newAgain(m *mapping, p *past) *again {
+	a := &again{mapping: m, ids: make(map[digest]bool), keys: make(map[key]bool), similar: make(map[digest]bool),
+		hasAny: p.hasAny, first: p.first, last: p.last}
+	for i := range m.out.entries {
+		e := &m.out.entries[i]
+		a.ids[digestOf(m.out.id(e))], a.keys[e.key] = e.isTagged, true
+		if e.found == Another {
+			a.similar[e.similar] = true
+		}
 	}
 	return a
-}
-
-// remember takes the entries that are sent.
-func (a *again) remember(sent []*request) {
-	for _, r := range sent {
-		a.sent = append(a.sent, r.ID)
-		a.similar[similar(r.day(), r.Description, r.Postings)] = true
-	}
 }
 
 const (
@@ -50,66 +47,104 @@ const (
 // Gone returns the entries in the ledger that are of this book and that the book no longer has, and those of the book
 // that were reversed a moment ago, which the next import posts anew. It is called after the
 // lines were sent. isBad reports whether the transaction of a line was not posted. Of this book is what was imported
-// from a file of its name; between its first and its last day, also what was imported from a file with which it shares
-// entries; and what differs from a new entry in its amounts only.
-func (l Lines) Gone(ctx context.Context, isBad func(id string) bool) ([]Gone, error) {
+// from a file of its name; between its first and its last day, also what was imported from a file half of whose entries
+// it has; and what differs from a new entry in its amounts only.
+func (l *Lines) Gone(ctx context.Context, isBad func(id string) bool) ([]Gone, error) {
 	a := l.again
-	if a == nil || !a.hasAccounts { // it is the first import
+	if a == nil || !a.hasAny && !a.hasAccounts { // it is the first import
 		return nil, nil
 	}
-	a.sent = slices.DeleteFunc(a.sent, isBad)
+	if err := l.waitListed(ctx, isBad); err != nil {
+		return nil, err
+	}
+	return a.gone(ctx)
+}
+
+// waitListed waits until the ledger lists the entry that was sent last. Then it lists what was posted before, too.
+func (l *Lines) waitListed(ctx context.Context, isBad func(id string) bool) error {
+	i := len(l.entries) - 1
+	for ; i >= 0; i-- {
+		if e := &l.entries[i]; e.found == Another && !isBad(l.id(e)) {
+			break
+		}
+	}
+	if i < 0 {
+		return nil
+	}
+	id := l.id(&l.entries[i])
+	from, to := timesOf(string(l.entries[i].key.day[:]))
 	for end := time.Now().Add(listedWait); ; {
-		gone, isWhole, err := a.gone(ctx)
-		if err != nil || isWhole || time.Now().After(end) {
-			return gone, err
+		for t, err := range l.again.Ledger.Posted(ctx, from, to) {
+			if err != nil || t.ID == id {
+				return err
+			}
+		}
+		if time.Now().After(end) {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(listedPause):
 		}
 	}
 }
 
-// gone reads the ledger's list, and reports whether it has all that was sent. Then it has what was posted before, too.
-func (a *again) gone(ctx context.Context) (gone []Gone, isWhole bool, err error) {
-	p, _, err := a.readPast(ctx, nil)
-	if err != nil {
-		return nil, false, err
-	}
-	listed, shared := make(map[string]bool), make(map[string]bool)
-	for _, entries := range p.entries {
-		for _, e := range entries {
-			listed[e.id] = true
-			if isTagged, isInBook := a.ids[e.id]; isInBook && !isTagged && e.book != "" {
-				shared[e.book] = true
+// candidate is an entry that may be gone.
+type candidate struct {
+	id, book string
+	isOurs   bool // whatever else the book has of its file
+}
+
+// gone reads the ledger's list once.
+func (a *again) gone(ctx context.Context) (gone []Gone, err error) {
+	var candidates []candidate
+	reversed := make(map[string]bool)
+	within, shared := make(map[string]int), make(map[string]int)
+	for t, err := range a.Ledger.Posted(ctx, time.Time{}, time.Time{}) {
+		if err != nil {
+			return nil, err
+		}
+		isTagged, isInBook := a.ids[digestOf(t.Reverses)]
+		if t.Reverses != "" && isInBook && !isTagged {
+			reversed[t.Reverses] = true
+		}
+		k, _, ok := keyOfID(t)
+		if !ok {
+			continue
+		}
+		book, day := t.Metadata[TagBook], string(k.day[:])
+		isWithin := a.first <= day && day <= a.last
+		if isWithin {
+			within[book]++
+		}
+		if isTagged, isInBook = a.ids[digestOf(t.ID)]; isInBook {
+			if isWithin && !isTagged {
+				shared[book]++
 			}
+			continue
+		}
+		c := candidate{t.ID, book, book == a.bookName() ||
+			!a.keys[k] && a.similar[similar(day, t.Description, client.Legs(t.Postings))]}
+		if c.isOurs || isWithin && book != "" {
+			candidates = append(candidates, c)
 		}
 	}
-	for id, e := range p.reversed {
-		if isTagged, isInBook := a.ids[id]; isInBook && !isTagged {
-			listed[id] = true
-			gone = append(gone, Gone{e.id, e.at, e.description, true})
-		}
+	for id := range reversed {
+		candidates = append(candidates, candidate{id: id, isOurs: true})
 	}
-	isUnlisted := func(id string) bool { return !listed[id] && !a.ids[id] }
-	for _, entries := range p.entries {
-		for _, e := range entries {
-			day := dayOf(client.Transaction{PostedAt: e.at})
-			isWithin := a.first <= day && day <= a.last
-			isOurs := e.book == a.book() || shared[e.book] && isWithin || a.similar[e.similar]
-			if _, isInBook := a.ids[e.id]; isInBook || !isOurs {
-				continue
-			}
-			r, err := a.Ledger.Transaction(ctx, e.id) // the list may lack a reversal
-			if err != nil {
-				return nil, false, err
-			}
-			if !isReversed(r.Value) {
-				gone = append(gone, Gone{e.id, e.at, e.description, false})
-			}
+	for _, c := range candidates {
+		if !c.isOurs && (shared[c.book] == 0 || 2*shared[c.book] < within[c.book]) {
+			continue
+		}
+		r, err := a.Ledger.Transaction(ctx, c.id) // the list may lack a reversal
+		if err != nil {
+			return nil, err
+		}
+		if t := r.Value; isReversed(t) == reversed[c.id] {
+			gone = append(gone, Gone{t.ID, t.PostedAt, t.Description, reversed[c.id]})
 		}
 	}
 	slices.SortFunc(gone, func(a, b Gone) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
-	return gone, !slices.ContainsFunc(a.sent, isUnlisted), nil
+	return gone, nil
 }

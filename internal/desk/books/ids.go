@@ -1,6 +1,7 @@
 package books
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func ReadIDs(file string) (map[string]string, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r := csv.NewReader(f)
+	r := csv.NewReader(withoutMark(f))
 	r.FieldsPerRecord = 2
 	ids := make(map[string]string)
 	for {
@@ -45,3 +46,14 @@ func ReadIDs(file string) (map[string]string, error) {
 		ids[name] = id
 	}
 }
+
+// withoutMark returns a reader without the byte order mark that some spreadsheets write.
+func withoutMark(file io.Reader) io.Reader {
+	in := bufio.NewReader(file)
+	if mark, err := in.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = in.Discard(len(byteOrderMark)) // it is buffered
+	}
+	return in
+}
+
+const byteOrderMark = "\xef\xbb\xbf"

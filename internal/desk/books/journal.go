@@ -1,6 +1,7 @@
 package books
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,29 +15,42 @@ import (
 )
 
 // readHledger reads a journal with `hledger print`, which also checks that entries balance and assertions hold.
-func readHledger(ctx context.Context, program, file string) (Book, error) {
+func readHledger(ctx context.Context, program, file string) (*Book, error) {
 	options, err := hledgerOptions(ctx, program, file)
 	if err != nil {
-		return Book{}, err
+		return nil, err
 	}
-	var b Book
-	if err := stream(ctx, func(out io.Reader) (err error) {
+	var b *Book
+	if err := stream(ctx, nil, func(out io.Reader) (err error) {
 		b, err = parseHledger(out)
 		return err
 	}, program, append(options, "print", "-x", "-O", "json")...); err != nil {
-		return Book{}, err
+		return nil, err
 	}
-	if b.mayBeInferred() {
-		written, err := output(ctx, nil, program, append(options, "print")...)
-		if err != nil {
-			return Book{}, err
+	mayBeInferred, err := b.mayBeInferred()
+	if err != nil {
+		return nil, err
+	}
+	var inferred [][]bool
+	if mayBeInferred {
+		if err := stream(ctx, nil, func(out io.Reader) (err error) {
+			inferred, err = elided(out)
+			return err
+		}, program, append(options, "print")...); err != nil {
+			return nil, err
 		}
-		b.markInferred(elided(written))
 	}
-	b.refuseRounded()
+	b.completeHledger(inferred)
+	prices, err := output(ctx, nil, program, append(options, "prices")...)
+	if err != nil {
+		return nil, err
+	}
+	for range bytes.Lines(prices) {
+		b.lose(Position{}, "prices", true)
+	}
 	declared, err := output(ctx, nil, program, append(options, "accounts", "--declared")...)
 	if err != nil {
-		return Book{}, err
+		return nil, err
 	}
 	for name := range strings.Lines(string(declared)) {
 		if name = strings.TrimSpace(name); name != "" {
@@ -146,10 +160,23 @@ func (a hledgerAmount) weight(quantity Number) (*Amount, error) {
 		w.Number = w.Number.times(quantity)
 	case !strings.HasPrefix(price.Tag, "Total"):
 		return nil, fmt.Errorf("unknown kind of price %q", price.Tag)
-	case quantity.sign() != w.Number.sign(): // only some versions write the sign
+	case quantity.sign()*w.Number.sign() < 0: // only some versions write the sign
 		w.Number = w.Number.negated().trimmed()
 	}
 	return &w, nil
+}
+
+// weightError returns by how much the weight may be wrong at most, because hledger has rounded the price.
+func (a hledgerAmount) weightError(quantity Number) Number {
+	price := cmp.Or(a.Price, a.Cost)
+	if price == nil || price.Contents.Quantity.Places < hledgerPlaces {
+		return Number{}
+	}
+	unit := Number{exact: new(big.Rat).SetFrac(big.NewInt(1), power(hledgerPlaces))}
+	if strings.HasPrefix(price.Tag, "Unit") {
+		unit = unit.times(quantity)
+	}
+	return Number{exact: unit.exact.Abs(unit.exact)}.trimmed()
 }
 
 // defineAccount takes the id of an account from the tags of a posting. The tag of the account is before those of its
@@ -162,8 +189,8 @@ func (b *Book) defineAccount(account string, tags [][2]string) {
 
 // parseHledger parses the output of `hledger print -O json`. It has some thousand bytes for each posting, so one entry
 // is in memory at a time.
-func parseHledger(out io.Reader) (b Book, err error) {
-	b.Accounts = make(map[string]string)
+func parseHledger(out io.Reader) (b *Book, err error) {
+	b = &Book{Accounts: make(map[string]string)}
 	in := json.NewDecoder(out)
 	if _, err = in.Token(); err == nil { // the start of the list
 		for in.More() && err == nil {
@@ -212,11 +239,12 @@ func (b *Book) addHledger(t hledgerTransaction) error {
 		}
 		for _, a := range p.Amounts {
 			b.lose(to.Position, "cost bases of lots", len(a.Basis) > 0 && string(a.Basis) != "null")
-			posting := Posting{number: n, Account: p.Account, Virtual: kind == "VirtualPosting",
+			posting := Posting{Nth: n, Account: p.Account, Virtual: kind == "VirtualPosting",
 				Metadata: append(slices.Clip(own), comment...)}
 			var err error
 			if posting.Quantity, err = a.amount(); err == nil {
 				posting.Weight, err = a.weight(posting.Quantity.Number)
+				posting.WeightError = a.weightError(posting.Quantity.Number)
 			}
 			switch {
 			case err != nil:
@@ -227,7 +255,7 @@ func (b *Book) addHledger(t hledgerTransaction) error {
 			to.Postings = append(to.Postings, posting)
 		}
 	}
-	b.Transactions = append(b.Transactions, to)
+	b.add(to)
 	return nil
 }
 

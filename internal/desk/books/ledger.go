@@ -1,10 +1,11 @@
 package books
 
 import (
-	"bytes"
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -35,30 +36,46 @@ const (
 // readLedger reads a journal with `ledger register`, which also checks that entries balance and assertions hold. A
 // report leaves out postings that would be printed as zero, unless --empty and --unround tell it not to. So the totals
 // of what was read are compared with those of `ledger balance`.
-func readLedger(ctx context.Context, program, file string) (Book, error) {
+func readLedger(ctx context.Context, program, file string) (*Book, error) {
 	fields := ",%(" + strings.Join(ledgerFields, "),%(") + ")\n"
 	// Without the environment and ~/.ledgerrc, whose options may hide postings.
 	options := ledgerOptions(file)
-	var postings, totals []byte
+	var b *Book
+	var totals, prices []byte
 	runs, running := errgroup.WithContext(ctx)
-	runs.Go(func() (err error) {
-		postings, err = output(running, nil, program, append(options[:len(options):len(options)],
-			"--format", firstRow+fields+"%/"+laterRow+fields, "register")...)
-		return err
+	runs.Go(func() error {
+		return stream(running, nil, func(out io.Reader) (err error) {
+			b, err = parseLedger(out)
+			return err
+		}, program, append(options[:len(options):len(options)], "--format", firstRow+fields+"%/"+laterRow+fields,
+			"register")...)
 	})
 	runs.Go(func() (err error) {
 		totals, err = ledgerBalances(running, program, file)
 		return err
 	})
+	runs.Go(func() (err error) {
+		prices, err = output(running, nil, program, "--args-only", "-f", file, "--pricedb-format",
+			"%(format_date(datetime, \"%Y-%m-%d %H:%M:%S\")) %(display_account)\n", "pricedb")
+		return err
+	})
 	if err := runs.Wait(); err != nil {
-		return Book{}, err
+		return nil, err
 	}
-	b, err := parseLedger(postings)
-	if err != nil {
-		return Book{}, err
-	}
-	return b, b.agrees(totals)
+	b.losePrices(prices)
+	return b, agrees(b.all(), totals)
 }
+
+// losePrices counts the prices of commodities that no posting gives: the others are known from postings of their day.
+func (b *Book) losePrices(prices []byte) {
+	for line := range strings.Lines(string(prices)) {
+		at, commodity, _ := strings.Cut(strings.TrimSpace(line), " 00:00:00 ")
+		b.lose(Position{}, "prices", !b.priced[priced{at, unquoted(commodity)}])
+	}
+}
+
+// priced is a day and a commodity to which a posting gives a price.
+type priced struct{ day, commodity string }
 
 func ledgerOptions(file string) []string {
 	return []string{"--args-only", "-f", file, "--empty", "--unround"}
@@ -72,37 +89,47 @@ func ledgerBalances(ctx context.Context, program, file string, more ...string) (
 }
 
 // parseLedger parses rows of ledgerFields.
-func parseLedger(text []byte) (Book, error) {
-	r := csv.NewReader(bytes.NewReader(text))
-	r.FieldsPerRecord = 1 + len(ledgerFields)
-	rows, err := r.ReadAll()
-	if err != nil {
-		return Book{}, fmt.Errorf("the output of ledger cannot be parsed: %w", err)
-	}
-	b := Book{}
+func parseLedger(out io.Reader) (*Book, error) {
+	in := csv.NewReader(out)
+	in.FieldsPerRecord, in.ReuseRecord = 1+len(ledgerFields), true
+	b := &Book{priced: make(map[priced]bool)}
+	var entry Transaction
 	own := "" // date of the row before
-	for _, row := range rows {
+	for {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			if len(entry.Postings) > 0 {
+				b.add(entry)
+			}
+			return b, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the output of ledger cannot be parsed: %w", err)
+		}
 		r := ledgerRow{}
 		for i, field := range r.all() {
 			*field = row[1+i]
 		}
 		t, err := r.entry()
 		if err != nil {
-			return Book{}, err
+			return nil, err
 		}
-		last := len(b.Transactions) - 1
 		// A file may be included twice, and postings that the program adds have none, so positions do not tell entries
 		// apart.
-		sameEntry := last >= 0 && (row[0] == laterRow || own != r.date && b.Transactions[last].Position == t.Position)
+		isFirst := len(entry.Postings) == 0
+		sameEntry := !isFirst && (row[0] == laterRow || own != r.date && entry.Position == t.Position)
 		if own = r.date; !sameEntry {
-			b.Transactions = append(b.Transactions, t)
-			last++
+			if !isFirst {
+				b.add(entry)
+			}
+			entry = t
 		}
-		entry := &b.Transactions[last]
 		entry.Postings = append(entry.Postings, r.posting())
 		b.lose(t.Position, "prices beside the price of a lot", r.isPricedBesideLot())
+		if r.hasCost == "true" {
+			b.priced[priced{r.entryDate, unquoted(r.commodity)}] = true
+		}
 	}
-	return b, nil
 }
 
 // ledgerRow has the values of ledgerFields.

@@ -1,7 +1,6 @@
 package books
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -31,99 +30,98 @@ type Options struct {
 	Now    time.Time         // bounds the times of postings
 }
 
-// Lines has the lines of an import, each with its position in the book.
-type Lines struct {
-	Text      []byte
-	Positions []Position
-	Notes     []string   // parts of the book that are not imported, for people
-	Replayed  int64      // entries without a line, because the ledger has them
-	OtherText []Again    // likewise, but with another text, which stays
-	Together  []Together // sent after the lines
-	again     *again
-}
-
 // Lines converts a book to the lines of an import. If there are problems, nothing of the book should be imported. An
-// error means that the ledger could not be read.
-func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
+// error means that the ledger could not be read, or that there is no room for temporary files.
+func (b *Book) Lines(ctx context.Context, o Options) (*Lines, []Problem, error) {
 	if len(b.Problems) > 0 {
-		return Lines{}, b.Problems, nil
+		return nil, b.Problems, nil
 	}
 	o.Ledger = &remembered{Ledger: o.Ledger}
 	m := &mapping{
-		Options: o, declared: b.Declared, accounts: newNames(b.Accounts, o.IDs), assets: newNames(b.Assets, o.IDs),
-		scales:     make(map[string]int),
+		Options: o, book: b, accounts: newNames(b.Accounts, o.IDs), assets: newNames(b.Assets, o.IDs),
+		scales: make(map[string]int), decimals: make(map[string]*decimals), weights: make(map[string]map[string]int),
 		currencies: make(map[string]string), ids: make(map[string]bool), reserved: make(map[string]bool),
 		days: make(map[string]int), notes: make(map[string]*noted), rests: make(map[string]*tolerated),
-		hasAsset: make(map[string]bool), out: Lines{Notes: b.Notes},
+		hasAsset: make(map[string]bool), files: make(map[string]string), out: &Lines{Notes: b.Notes},
 	}
-	b.Transactions = m.withoutVirtual(b.Transactions)
-	if err := m.collect(ctx, b.Transactions); err != nil {
-		return Lines{}, nil, err
+	openings, err := m.convert(ctx)
+	if err == nil && len(m.problems) == 0 {
+		openings, err = m.compareOpenings(ctx, openings)
+		m.sendOpenings(openings)
 	}
-	if err := m.defineAssets(ctx, b.Transactions); err != nil {
-		return Lines{}, nil, err
+	if err == nil && len(m.problems) == 0 {
+		err = m.compare(ctx)
 	}
-	older, newer := b.before(o.Opening)
-	openings := m.openings(older)
-	var transactions []*request
-	for _, t := range newer {
-		transactions = append(transactions, m.transaction(t)...)
+	if err != nil || len(m.problems) > 0 {
+		m.out.Close()
+		return nil, m.sortedProblems(), err
 	}
-	if err := m.defineAccounts(ctx); err != nil {
-		return Lines{}, nil, err
+	m.noteAll()
+	return m.out, nil, nil
+}
+
+// convert converts the entries, and returns the opening entries.
+func (m *mapping) convert(ctx context.Context) (openings []*request, err error) {
+	if err := m.collect(ctx); err != nil {
+		return nil, err
 	}
-	if len(m.problems) > 0 {
-		return Lines{}, m.sortedProblems(), nil
+	if err := m.defineAssets(ctx); err != nil {
+		return nil, err
 	}
-	openings, err := m.compareOpenings(ctx, openings, b.Transactions)
-	if err != nil {
-		return Lines{}, nil, err
+	if openings, err = m.openings(); err != nil {
+		return nil, err
 	}
-	if len(m.problems) > 0 {
-		return Lines{}, m.sortedProblems(), nil
+	for t, err := range m.entries() {
+		if err != nil {
+			return nil, err
+		}
+		if t.Date >= m.Opening {
+			for _, r := range m.transaction(t) {
+				m.add(r)
+			}
+		}
 	}
-	transactions, err = m.compare(ctx, transactions)
-	if err != nil {
-		return Lines{}, nil, err
-	}
-	for _, r := range m.together(append(openings, transactions...)) {
-		m.line(r.at, client.KindTransaction, r.TransactionRequest)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(b.lost)) {
-		m.out.Notes = append(m.out.Notes, b.lost[kind].String(kind+" are left out"))
-	}
-	for _, text := range slices.Sorted(maps.Keys(m.notes)) {
-		m.out.Notes = append(m.out.Notes, m.notes[text].String(text))
+	return openings, m.defineAccounts(ctx)
+}
+
+// noteAll adds the notes of the conversion.
+func (m *mapping) noteAll() {
+	for _, all := range []map[string]*noted{m.book.lost, m.notes} {
+		for _, text := range slices.Sorted(maps.Keys(all)) {
+			m.out.Notes = append(m.out.Notes, all[text].String(text))
+		}
 	}
 	m.noteRests()
-	return m.out, m.sortedProblems(), nil
 }
 
 // request is a transaction to import.
 type request struct {
 	client.TransactionRequest
 	at    Position
-	found Found // what the ledger has under its id
-	split int   // number of the entry of which it is a part, 0 if it is whole
+	split int32 // number of the entry of which it is a part, 0 if it is whole
 }
 
 // mapping is the state of the conversion of a book.
 type mapping struct {
 	Options
+	book             *Book
 	accounts, assets *names
-	declared         []string
-	scales           map[string]int        // by asset id
-	currencies       map[string]string     // by asset id
-	reserved         map[string]bool       // ids of accounts that the import itself needs
-	splits           int                   // entries that are posted in parts
-	hasAccounts      bool                  // the ledger has an account of the book
-	ids              map[string]bool       // of tags
-	days             map[string]int        // number of transactions, by date
-	hasAsset         map[string]bool       // by asset id: the ledger has it already
-	at               Position              // of the entry that is converted
-	notes            map[string]*noted     // by text
-	rests            map[string]*tolerated // by commodity
-	out              Lines
+	decimals         map[string]*decimals      // by commodity
+	weights          map[string]map[string]int // number of postings with a weight, by commodity and that of the weight
+	hasOlder         bool                      // there are entries before the day of opening entries
+	scales           map[string]int            // by asset id
+	currencies       map[string]string         // by asset id
+	reserved         map[string]bool           // ids of accounts that the import itself needs
+	splits           int32                     // entries that are posted in parts
+	hasAccounts      bool                      // the ledger has an account of the book
+	ids              map[string]bool           // of tags
+	days             map[string]int            // number of transactions, by date
+	hasAsset         map[string]bool           // by asset id: the ledger has it already
+	at               Position                  // of the entry that is converted
+	notes            map[string]*noted         // by text
+	rests            map[string]*tolerated     // by commodity
+	files            map[string]string         // paths, by themselves, so that each is in memory once
+	out              *Lines
 	problems         []Problem
 }
 
@@ -164,15 +162,13 @@ func (n *noted) String(text string) string {
 	}
 }
 
-func (m *mapping) line(at Position, kind client.Kind, body any) {
+// define adds a line before those of the entries.
+func (m *mapping) define(at Position, kind client.Kind, body any) {
 	text, err := json.Marshal(map[client.Kind]any{kind: body})
 	if err != nil {
 		m.wrong(at, "%v", err)
 		return
 	}
-	m.out.Text = append(append(m.out.Text, text...), '\n')
-	m.out.Positions = append(m.out.Positions, at)
+	m.out.definitions = append(m.out.definitions, append(text, '\n'))
+	m.out.defined = append(m.out.defined, at)
 }
-
-// Reader returns a reader of the lines.
-func (l Lines) Reader() *bytes.Reader { return bytes.NewReader(l.Text) }

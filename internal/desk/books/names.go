@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -86,6 +87,9 @@ func plain(part string) string {
 	}
 	return b.String() + "." + hashOf(part, partHash)
 }
+
+// escapes matches ids that nobody types as names, because plain has made them.
+var escapes = regexp.MustCompile(`@[0-9A-F]{2}`)
 
 // names assigns unique ids to the names of the accounts, or of the commodities, of a book.
 type names struct {
@@ -187,6 +191,8 @@ func (n *names) find(ctx context.Context, h *had, name string) (string, error) {
 	case ok && there == nameOf(name, id):
 		return id, nil
 	case id == name && (!ok || there == "" || there == id || shortID(there) != id): // people name it as they like
+		return id, nil
+	case id == name && escapes.MatchString(name): // an export of the ledger, which cannot write the name
 		return id, nil
 	}
 	if id != name {

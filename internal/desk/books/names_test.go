@@ -23,12 +23,10 @@ func TestGivenScalesAndIDs(t *testing.T) {
 		}
 		return Amount{n, "Kč"}
 	}
-	b := Book{
-		Accounts: map[string]string{"a": "book-a", "b": "book-b"},
-		Transactions: []Transaction{{Position: Position{"a.journal", 1}, Date: "2024-01-01", Postings: []Posting{
-			{Account: "a", Quantity: number("1.25")}, {Account: "b", Quantity: number("-1.25")},
-		}}},
-	}
+	b := bookWith(Transaction{Position: Position{"a.journal", 1}, Date: "2024-01-01", Postings: []Posting{
+		{Account: "a", Quantity: number("1.25")}, {Account: "b", Quantity: number("-1.25")},
+	}})
+	b.Accounts = map[string]string{"a": "book-a", "b": "book-b"}
 	ids := map[string]string{"Kč": "CZK", "a": "alice", "never": "used"}
 	existing := stored{assets: map[string]client.Asset{"CZK": {ID: "CZK", Scale: 2}}}
 	for _, c := range []struct {
@@ -122,6 +120,7 @@ func TestIDsOfWhatTheLedgerHas(t *testing.T) {
 		{[]string{"café"}, []client.Account{account("a", "café"), account("b", "café")}, "several in the ledger have this name, and none the id"},
 		{[]string{"cafe"}, []client.Account{account("cafe", "The Café")}, "cafe: cafe"},
 		{[]string{"cafe"}, []client.Account{account("cafe", "café")}, "cafe: " + hashedID("cafe", "cafe")},
+		{[]string{"caf@C3@A9"}, []client.Account{account("caf@C3@A9", "café")}, "caf@C3@A9: caf@C3@A9"},
 		{[]string{"Bank"}, []client.Account{account("other", "Bank")}, "Bank: Bank"},
 		{[]string{"Банк"}, []client.Account{account("bank", "Банк")}, "Банк: bank"},
 	} {
@@ -129,12 +128,11 @@ func TestIDsOfWhatTheLedgerHas(t *testing.T) {
 		for _, a := range c.accounts {
 			s.accounts[a.ID] = a
 		}
-		b := Book{Transactions: []Transaction{{Date: "2024-01-01"}}}
+		entry := Transaction{Date: "2024-01-01"}
 		for _, name := range c.names {
-			p := &b.Transactions[0].Postings
-			*p = append(*p, Posting{Account: name, Quantity: Amount{one, "EUR"}})
+			entry.Postings = append(entry.Postings, Posting{Account: name, Quantity: Amount{one, "EUR"}})
 		}
-		lines, problems, err := b.Lines(t.Context(), Options{Ledger: s, Now: now})
+		lines, problems, err := bookWith(entry).Lines(t.Context(), Options{Ledger: s, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +141,7 @@ func TestIDsOfWhatTheLedgerHas(t *testing.T) {
 			var transaction struct {
 				Transaction client.TransactionRequest `json:"transaction"`
 			}
-			text := bytes.TrimSpace(lines.Text)
+			text := bytes.TrimSpace(textOfLines(t, lines))
 			if err := json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &transaction); err != nil {
 				t.Fatal(err)
 			}

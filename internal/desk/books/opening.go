@@ -17,18 +17,6 @@ import (
 // entries of another day, or of older entries that were changed, are never posted beside the first ones.
 func openingID(n int) string { return fmt.Sprintf("opening.%d", n) }
 
-// before returns the entries before a day (YYYY-MM-DD), and the others. Without a day, there are none before it.
-func (b Book) before(day string) (older, newer []Transaction) {
-	for _, t := range b.Transactions {
-		if t.Date < day {
-			older = append(older, t)
-		} else {
-			newer = append(newer, t)
-		}
-	}
-	return older, newer
-}
-
 func sortedHeld[V any](all map[held]V) []held {
 	return slices.SortedFunc(maps.Keys(all), func(a, b held) int {
 		return cmp.Or(strings.Compare(a.account, b.account), strings.Compare(a.commodity, b.commodity))
@@ -37,9 +25,16 @@ func sortedHeld[V any](all map[held]V) []held {
 
 // total returns an entry at the beginning of a day with the totals of older entries: their quantities, and the costs
 // that are in the asset's currency.
-func (m *mapping) total(older []Transaction, day string) Transaction {
+func (m *mapping) total() (Transaction, error) {
 	quantities, costs, inferred := make(map[held]Number), make(map[held]Number), make(map[held]bool)
-	for _, t := range older {
+	errs := make(map[held]Number) // of the costs
+	for t, err := range m.entries() {
+		if err != nil {
+			return t, err
+		}
+		if m.at = t.Position; t.Date >= m.Opening {
+			continue
+		}
 		for _, p := range t.Postings {
 			if p.Wrong != "" {
 				m.wrong(t.position(p), "%s", p.Wrong)
@@ -52,22 +47,23 @@ func (m *mapping) total(older []Transaction, day string) Transaction {
 			}
 			currency := m.currencies[m.assets.ids[p.Quantity.Commodity]]
 			if currency != "" && m.assets.ids[p.Weight.Commodity] == currency {
-				costs[of] = costs[of].plus(p.Weight.Number)
+				costs[of], errs[of] = costs[of].plus(p.Weight.Number), errs[of].plus(p.WeightError)
 			} else if !p.Weight.Number.isZero() {
 				m.note(costNote(p))
 			}
 		}
 	}
-	t := Transaction{Position: Position{File: m.File}, Date: day, Description: "Opening balances",
+	t := Transaction{Position: Position{File: m.File}, Date: m.Opening, Description: "Opening balances",
 		isTotal: true}
 	for _, of := range sortedHeld(quantities) {
 		p := Posting{Account: of.account, Quantity: Amount{quantities[of], of.commodity}, Inferred: inferred[of]}
 		if cost, ok := costs[of]; ok {
+			p.WeightError = errs[of]
 			p.Weight = &Amount{cost, m.assets.names[m.currencies[m.assets.ids[of.commodity]]]}
 		}
 		t.Postings = append(t.Postings, p)
 	}
-	return t
+	return t, nil
 }
 
 func (n Number) plus(o Number) Number {
@@ -75,20 +71,24 @@ func (n Number) plus(o Number) Number {
 }
 
 // openings returns the opening entries of older entries, with their ids.
-func (m *mapping) openings(older []Transaction) []*request {
-	if len(older) == 0 {
-		return nil
+func (m *mapping) openings() ([]*request, error) {
+	if !m.hasOlder {
+		return nil, nil
 	}
-	parts := m.transaction(m.total(older, m.Opening))
+	total, err := m.total()
+	if err != nil {
+		return nil, err
+	}
+	parts := m.transaction(total)
 	for i, r := range parts {
 		r.ID = openingID(i + 1)
 	}
-	return parts
+	return parts, nil
 }
 
 // compareOpenings returns the opening entries that must be sent. What the ledger has must be of the same day, with the
 // same amounts. Without opening entries, the book must not have entries before those that the ledger has.
-func (m *mapping) compareOpenings(ctx context.Context, parts []*request, all []Transaction) ([]*request, error) {
+func (m *mapping) compareOpenings(ctx context.Context, parts []*request) ([]*request, error) {
 	var stored []client.Transaction
 	for {
 		r, err := m.Ledger.Transaction(ctx, openingID(len(stored)+1))
@@ -99,14 +99,26 @@ func (m *mapping) compareOpenings(ctx context.Context, parts []*request, all []T
 			return nil, err
 		}
 		stored = append(stored, r.Value)
+		for _, p := range r.Value.Postings {
+			if err := m.learn(ctx, p.Asset); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if len(stored) == 0 {
 		return parts, nil
 	}
 	at := Position{File: m.File}
 	day := dayOf(stored[0])
+	hasOlder := false
+	if m.Opening == "" {
+		var err error
+		if hasOlder, err = m.hasBefore(stored, day); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case m.Opening == "" && m.hasOlder(stored, day, all):
+	case hasOlder:
 		m.wrong(at, "the ledger has opening entries of %s (transaction %q), and the book has entries before that day: "+
 			"import it with --opening %s", day, stored[0].ID, day)
 	case m.Opening == "" || len(parts) == 0:
@@ -119,19 +131,51 @@ func (m *mapping) compareOpenings(ctx context.Context, parts []*request, all []T
 	return nil, nil
 }
 
-// hasOlder reports whether entries before a day use an account of the opening entries.
-func (m *mapping) hasOlder(stored []client.Transaction, day string, all []Transaction) bool {
+// learn reads an asset of the ledger that the book may not have, and its currency, for messages.
+func (m *mapping) learn(ctx context.Context, asset string) error {
+	for ; asset != ""; asset = m.currencies[asset] {
+		if _, isKnown := m.scales[asset]; isKnown {
+			continue
+		}
+		r, err := m.Ledger.Asset(ctx, asset)
+		if err != nil {
+			return err
+		}
+		m.scales[asset] = r.Value.Scale
+		if r.Value.Currency != "" {
+			m.currencies[asset] = r.Value.Currency
+		}
+	}
+	return nil
+}
+
+// sendOpenings adds the opening entries to the lines, or to what is sent together.
+func (m *mapping) sendOpenings(send []*request) {
+	if len(send) > 1 && isAtomic(send) {
+		m.out.openings = send
+		return
+	}
+	for _, r := range send {
+		m.define(r.at, client.KindTransaction, r.TransactionRequest)
+	}
+}
+
+// hasBefore reports whether entries before a day use an account of the opening entries.
+func (m *mapping) hasBefore(stored []client.Transaction, day string) (bool, error) {
 	opened := make(map[string]bool)
 	for _, t := range stored {
 		for _, p := range t.Postings {
 			opened[p.Account] = true
 		}
 	}
-	return slices.ContainsFunc(all, func(t Transaction) bool {
-		return t.Date < day && slices.ContainsFunc(t.Postings, func(p Posting) bool {
+	for t, err := range m.entries() {
+		if err != nil || t.Date < day && slices.ContainsFunc(t.Postings, func(p Posting) bool {
 			return opened[m.accounts.ids[p.Account]]
-		})
-	})
+		}) {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // compareTotals returns the opening entries that the ledger does not have. An import that was cut off may have posted
@@ -150,7 +194,7 @@ func (m *mapping) compareTotals(stored []client.Transaction, parts []*request) (
 	isSame := len(stored) <= len(parts)
 	for i, t := range stored {
 		add(had, client.Legs(t.Postings))
-		isSame = isSame && found(t, *parts[i]) != Another && !isReversed(t)
+		isSame = isSame && foundOf(t, parts[i].TransactionRequest) != Another && !isReversed(t)
 	}
 	if isSame {
 		m.out.Replayed += int64(len(stored))
@@ -158,6 +202,12 @@ func (m *mapping) compareTotals(stored []client.Transaction, parts []*request) (
 	}
 	for _, r := range parts {
 		add(wanted, r.Postings)
+	}
+	if book := stored[0].Metadata[TagBook]; book != "" && book != m.bookName() {
+		m.wrong(Position{File: m.File}, "the ledger has opening entries of the file %s already (transaction %q), and a "+
+			"ledger has those of one file: replace the entries of this book before %s by one entry of that day with "+
+			"their totals, and import it without --opening", book, stored[0].ID, m.Opening)
+		return nil
 	}
 	for of := range wanted {
 		if _, ok := had[of]; !ok {
@@ -187,24 +237,6 @@ func (m *mapping) amounts(of held, total client.Leg) string {
 		text += " for " + total.Cost.Decimal(m.scales[currency]) + " " + currency
 	}
 	return text
-}
-
-// checkUnopened reports entries before the day of the opening entries that an earlier import posted one by one.
-func (m *mapping) checkUnopened(p past) {
-	n, first := 0, ""
-	for _, entries := range p.entries {
-		for _, e := range entries {
-			if dayOf(client.Transaction{PostedAt: e.at}) < m.Opening && e.book == m.book() {
-				if n++; first == "" || e.id < first {
-					first = e.id
-				}
-			}
-		}
-	}
-	if n > 0 {
-		m.wrong(Position{File: m.File}, "the ledger has %d entries of this book before %s (transaction %q): with "+
-			"opening entries, they would count twice", n, m.Opening, first)
-	}
 }
 
 // costNote says why a cost is not recorded.

@@ -4,7 +4,6 @@ import (
 	"math/big"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,7 @@ import (
 )
 
 // openingBook reads the book with old entries.
-func openingBook(t *testing.T, format, file string) Book {
+func openingBook(t *testing.T, format, file string) *Book {
 	t.Helper()
 	if _, err := exec.LookPath(programs[format].program); err != nil {
 		full.Without(t, programs[format].program+" is not installed")
@@ -41,8 +40,9 @@ func TestOpeningEntries(t *testing.T) {
 					t.Errorf("%s: %v", day, err)
 				}
 			}
-			short := Book{Transactions: slices.Clone(b.Transactions)}
-			short.Transactions[3].Postings = short.Transactions[3].Postings[:1]
+			all := listOf(t, b)
+			all[3].Postings = all[3].Postings[:1]
+			short := bookWith(all...)
 			if err := Check(t.Context(), format, "", path, short, "2014-05-14"); err == nil || !strings.Contains(err.Error(), "Assets:Bank") {
 				t.Errorf("a posting is missing, and the balances agree: %v", err)
 			}
@@ -69,17 +69,18 @@ func TestOpeningEntriesAgain(t *testing.T) {
 		}
 		return n
 	}
-	book := func(first, second string) (b Book) {
+	book := func(first, second string) []Transaction {
+		var all []Transaction
 		for _, e := range [][2]string{{"2010-01-01", first}, {"2015-03-01", second}, {"2016-03-01", "3.00"}} {
-			b.Transactions = append(b.Transactions, Transaction{Position: Position{"b.journal", 1}, Date: e[0], Postings: []Posting{
+			all = append(all, Transaction{Position: Position{"b.journal", 1}, Date: e[0], Postings: []Posting{
 				{Account: "a", Quantity: Amount{number(e[1]), "EUR"}}, {Account: "x", Quantity: Amount{number(e[1]).negated(), "EUR"}}}})
 		}
-		return b
+		return all
 	}
 	l := new(lagging)
-	imports := func(b Book, opening string) (posted int, problems []Problem) {
+	imports := func(all []Transaction, opening string) (posted int, problems []Problem) {
 		t.Helper()
-		lines, problems, err := b.Lines(t.Context(), Options{Ledger: l, File: "b.journal", Opening: opening, Now: now})
+		lines, problems, err := bookWith(all...).Lines(t.Context(), Options{Ledger: l, File: "b.journal", Opening: opening, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,11 +90,10 @@ func TestOpeningEntriesAgain(t *testing.T) {
 		}
 		return posted, problems
 	}
-	newer := book("1.00", "2.00")
-	newer.Transactions = newer.Transactions[1:]
+	newer := book("1.00", "2.00")[1:]
 	for _, c := range []struct {
 		what, opening string
-		book          Book
+		book          []Transaction
 		posted        int
 		says          []string
 	}{
@@ -103,7 +103,7 @@ func TestOpeningEntriesAgain(t *testing.T) {
 		{"an older entry was changed", "2016-01-01", book("1.00", "2.50"), 0, []string{
 			`have 3.00 EUR on the account "a", and the entries before 2016-01-01 now add up to 3.50 EUR`, `have -3.00 EUR on the account "x"`}},
 		{"without the option", "", newer, 0, []string{"has entries before that day: import it with --opening 2016-01-01"}},
-		{"the newer ones alone", "", Book{Transactions: newer.Transactions[1:]}, 0, nil},
+		{"the newer ones alone", "", newer[1:], 0, nil},
 	} {
 		posted, problems := imports(c.book, c.opening)
 		if posted != c.posted || len(problems) != len(c.says) {
@@ -126,27 +126,27 @@ func TestOpeningEntriesAgain(t *testing.T) {
 
 // Opening entries in parts: an import that was cut off goes on, and a reversed one is not posted again.
 func TestOpeningEntriesInParts(t *testing.T) {
-	var b Book
+	b := new(Book)
 	for i := range 120 {
-		b.Transactions = append(b.Transactions, Transaction{Date: "2010-01-01", Postings: []Posting{
+		b.add(Transaction{Date: "2010-01-01", Postings: []Posting{
 			{Account: "a" + strings.Repeat("b", i%60), Quantity: Amount{numberOf(big.NewInt(int64(i)+1), 2), "EUR"}},
 			{Account: "x", Quantity: Amount{numberOf(big.NewInt(int64(i)+1), 2).negated(), "EUR"}}}})
 	}
 	l := new(lagging)
-	lines := func() Lines {
+	lines := func() *Lines {
 		lines, problems, err := b.Lines(t.Context(), Options{Ledger: l, File: "b.journal", Opening: "2015-01-01", Now: now})
 		if err != nil || len(problems) > 0 {
 			t.Fatal(problems, err)
 		}
 		return lines
 	}
-	first := lines()
-	if len(first.Together) != 1 || len(first.Together[0].Requests) != 2 {
-		t.Fatalf("%+v", first.Together)
+	first := togetherOf(t, lines())
+	if len(first) != 1 || len(first[0].Requests) != 2 {
+		t.Fatalf("%+v", first)
 	}
-	r := first.Together[0].Requests[0].(client.TransactionRequest)
+	r := first[0].Requests[0].(client.TransactionRequest)
 	l.post(r)
-	if rest := lines(); rest.Replayed != 1 || len(rest.Together) != 0 || len(rest.Text) == 0 || !strings.Contains(string(rest.Text), `"opening.2"`) {
+	if rest := lines(); rest.Replayed != 1 || len(togetherOf(t, rest)) != 0 || !strings.Contains(string(textOfLines(t, rest)), `"opening.2"`) {
 		t.Errorf("the rest is %+v", rest)
 	}
 	l.reverse(r.ID)
@@ -154,6 +154,17 @@ func TestOpeningEntriesInParts(t *testing.T) {
 	if err != nil || len(problems) == 0 {
 		t.Errorf("a reversed opening entry is posted again: %v", err)
 	}
+}
+
+func togetherOf(t *testing.T, lines *Lines) (all []Together) {
+	t.Helper()
+	for together, err := range lines.Together() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, together)
+	}
+	return all
 }
 
 func TestDayOfOpeningEntries(t *testing.T) {

@@ -1,4 +1,5 @@
-# Reads a book with beancount's loader (2.3 and newer), and writes the parts that an import needs as one JSON object.
+# Reads a book with beancount's loader (2.3 and newer), and writes the parts that an import needs as JSON: an object of the
+# book, and one for each transaction.
 # It runs with the Python that has beancount, as `python3 - BOOK [DAY]`, with this script on standard input.
 import json
 import sys
@@ -59,8 +60,23 @@ def place(posting):
     return (posting.meta or {}).get("lineno") or sys.maxsize
 
 
+def transaction(entry):
+    return {
+        "file": entry.meta.get("filename"), "line": entry.meta.get("lineno", 0),
+        "date": entry.date.isoformat(), "flag": entry.flag,
+        "payee": entry.payee or "", "narration": entry.narration or "",
+        "tags": sorted(entry.tags or ()), "links": sorted(entry.links or ()), "meta": meta(entry.meta),
+        "postings": [{
+            "account": p.account, "units": amount(p.units), "weight": weight(p),
+            "line": (p.meta or {}).get("lineno", 0), "meta": meta(p.meta),
+            "flag": p.flag or "", "price": beside(p), "lot": lot(p),
+            "inferred": bool((p.meta or {}).get("__automatic__")),
+        } for p in sorted(entry.postings, key=place)],
+    }
+
+
 entries, errors, _ = loader.load_file(sys.argv[1])
-book = {"errors": [], "transactions": [], "accounts": [], "commodities": [], "left_out": Counter()}
+book = {"errors": [], "accounts": [], "commodities": [], "left_out": Counter()}
 for error in errors:
     at = error.source or {}
     book["errors"].append({"file": at.get("filename"), "line": at.get("lineno", 0), "text": error.message})
@@ -69,20 +85,7 @@ for entry in entries:
         book["accounts"].append({"name": entry.account, "meta": meta(entry.meta)})
     elif isinstance(entry, data.Commodity):
         book["commodities"].append({"name": entry.currency, "meta": meta(entry.meta)})
-    elif isinstance(entry, data.Transaction):
-        book["transactions"].append({
-            "file": entry.meta.get("filename"), "line": entry.meta.get("lineno", 0),
-            "date": entry.date.isoformat(), "flag": entry.flag,
-            "payee": entry.payee or "", "narration": entry.narration or "",
-            "tags": sorted(entry.tags or ()), "links": sorted(entry.links or ()), "meta": meta(entry.meta),
-            "postings": [{
-                "account": p.account, "units": amount(p.units), "weight": weight(p),
-                "line": (p.meta or {}).get("lineno", 0), "meta": meta(p.meta),
-                "flag": p.flag or "", "price": beside(p), "lot": lot(p),
-                "inferred": bool((p.meta or {}).get("__automatic__")),
-            } for p in sorted(entry.postings, key=place)],
-        })
-    elif not isinstance(entry, data.Pad):  # the loader has added its transaction
+    elif not isinstance(entry, (data.Transaction, data.Pad)):  # the loader has added the transactions of pads
         book["left_out"][type(entry).__name__.lower()] += 1
 if len(sys.argv) > 2:  # the balances at the beginning of a day
     balances, _ = summarize.balance_by_account(entries, date.fromisoformat(sys.argv[2]))
@@ -90,4 +93,7 @@ if len(sys.argv) > 2:  # the balances at the beginning of a day
         {"account": account, "number": number(of.units.number), "commodity": of.units.currency}
         for account, inventory in balances.items() for of in inventory.get_positions()
     ]}
-json.dump(book, sys.stdout)
+print(json.dumps(book))
+for entry in entries:
+    if isinstance(entry, data.Transaction) and len(sys.argv) == 2:
+        print(json.dumps(transaction(entry)))

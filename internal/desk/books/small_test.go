@@ -1,6 +1,8 @@
 package books
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,10 +55,10 @@ func TestLedgerTotals(t *testing.T) {
 		}
 		return Posting{Account: account, Quantity: Amount{n, commodity}}
 	}
-	b := Book{Transactions: []Transaction{
-		{Postings: []Posting{posting("a", "1234.50", "$"), posting("a", "3", "ACME 1"), posting("b", "0.333333", "EUR")}},
-		{Postings: []Posting{posting("a", "-0.5", "$"), posting("b", "0.333333", "EUR"), posting("c", "0", "EUR")}},
-	}}
+	b := bookWith(
+		Transaction{Postings: []Posting{posting("a", "1234.50", "$"), posting("a", "3", "ACME 1"), posting("b", "0.333333", "EUR")}},
+		Transaction{Postings: []Posting{posting("a", "-0.5", "$"), posting("b", "0.333333", "EUR"), posting("c", "0", "EUR")}},
+	)
 	for _, c := range []struct{ balances, wrong string }{
 		{"a,\"$1,234\n3 \"\"ACME 1\"\"\"\nb,0.666667 EUR\nc,0\n", ""},
 		{"a,\"1.234,00$\n\"\"ACME 1\"\" 3\"\nb,\"0,666666 EUR\"\n", ""},
@@ -66,7 +68,7 @@ func TestLedgerTotals(t *testing.T) {
 		{"a,\"$1,234\"\nb,0.666667 EUR\n", `balance of "a" is nothing, but its postings add up to 3`},
 		{"a,\"$1,233\n3 \"\"ACME 1\"\"\"\nb,0.666667 EUR\n", `add up to 1234.0`},
 	} {
-		err := b.agrees([]byte(c.balances))
+		err := agrees(b.all(), []byte(c.balances))
 		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
 			t.Errorf("%q: %v", c.balances, err)
 		}
@@ -117,5 +119,35 @@ hledger "$@" | sed '%s'
 		if got := converted(t, b, Options{}); !strings.Contains(got, "(Plan:Bread) is an unbalanced virtual posting") {
 			t.Errorf("%+v: %s", c, got)
 		}
+	}
+}
+
+// A program reads UTF-8 also where no locale is set, as under cron. A book in another encoding is refused with a way. A
+// program that is interrupted did not fail.
+func TestEncodingsAndInterruptions(t *testing.T) {
+	if _, err := exec.LookPath("hledger"); err != nil {
+		full.Without(t, "hledger is not installed")
+	}
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		t.Setenv(name, "")
+	}
+	file := filepath.Join(t.TempDir(), "b.journal")
+	read := func(ctx context.Context, text string) (*Book, error) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Read(ctx, "hledger", "", file)
+	}
+	const entry = "2024-01-01 обед\n    активы  1 EUR\n    b\n"
+	if b, err := read(t.Context(), entry); err != nil || listOf(t, b)[0].Postings[0].Account != "активы" {
+		t.Errorf("without a locale: %v", err)
+	}
+	if _, err := read(t.Context(), "2024-01-01 caf\xe9\n    a  1 EUR\n    b\n"); err == nil || !strings.Contains(err.Error(), "iconv -t UTF-8") {
+		t.Errorf("another encoding: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := read(ctx, entry); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -100,33 +100,6 @@ func isAtomic(parts []*request) bool {
 	return items <= batchItems
 }
 
-// Together is the new part of an entry that must be posted as one.
-type Together struct {
-	Position
-	Requests []client.Request
-}
-
-// together takes the parts of entries that are posted as one out of the requests to send.
-func (m *mapping) together(send []*request) (rest []*request) {
-	for len(send) > 0 {
-		n := 1
-		for n < len(send) && send[0].split > 0 && send[n].split == send[0].split {
-			n++
-		}
-		if parts := send[:n]; n > 1 && isAtomic(parts) {
-			whole := Together{Position: parts[0].at}
-			for _, p := range parts {
-				whole.Requests = append(whole.Requests, p.TransactionRequest)
-			}
-			m.out.Together = append(m.out.Together, whole)
-		} else {
-			rest = append(rest, parts...)
-		}
-		send = send[n:]
-	}
-	return rest
-}
-
 // Sent has what became of the requests of a Together.
 type Sent struct {
 	New, Replayed int64

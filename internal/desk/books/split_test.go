@@ -26,7 +26,7 @@ func TestPartsOfAnEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Postings = append(r.Postings, rest...)
-		m := &mapping{reserved: make(map[string]bool)}
+		m := &mapping{reserved: make(map[string]bool), out: new(Lines)}
 		parts := m.split(&r)
 		var legs, clearing []client.Leg
 		items := len(parts)
@@ -58,7 +58,7 @@ func TestPartsOfAnEntry(t *testing.T) {
 // An entry with an id of its own is not split, and its account "clearing" is not that of the parts.
 func TestEntriesThatCannotBeSplit(t *testing.T) {
 	for say, meta := range map[string][]Pair{"49 postings and the tag ledger-id": {{TagID, "x"}}, `"clearing" is reserved for entries`: nil} {
-		b := Book{Transactions: []Transaction{{Position: Position{"b.journal", 7}, Date: "2024-01-01", Metadata: meta}}}
+		entry := Transaction{Position: Position{"b.journal", 7}, Date: "2024-01-01", Metadata: meta}
 		for i := range 49 {
 			number := "1"
 			if i == 48 {
@@ -69,9 +69,9 @@ func TestEntriesThatCannotBeSplit(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := strings.Replace(fmt.Sprint("a", i), "a9", Clearing, 1)
-			b.Transactions[0].Postings = append(b.Transactions[0].Postings, Posting{Account: name, Quantity: Amount{n, "EUR"}})
+			entry.Postings = append(entry.Postings, Posting{Account: name, Quantity: Amount{n, "EUR"}})
 		}
-		if got := converted(t, b, Options{}); !strings.Contains(got, "b.journal:7") || !strings.Contains(got, say) {
+		if got := converted(t, bookWith(entry), Options{}); !strings.Contains(got, "b.journal:7") || !strings.Contains(got, say) {
 			t.Errorf("%q is missing: %s", say, got)
 		}
 	}

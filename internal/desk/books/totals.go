@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,25 +15,30 @@ import (
 type held struct{ account, commodity string }
 
 // sums adds up the quantities of entries, by account and commodity.
-func sums(transactions []Transaction) map[held]*sum {
-	all := make(map[held]*sum)
-	for _, t := range transactions {
+func sums(of entries) (all map[held]*sum, err error) {
+	all = make(map[held]*sum)
+	for t, err := range of {
+		if err != nil {
+			return nil, err
+		}
 		for _, p := range t.Postings {
-			of := held{p.Account, p.Quantity.Commodity}
-			addTo(all, of, p.Quantity.Number)
+			addTo(all, held{p.Account, p.Quantity.Commodity}, p.Quantity.Number)
 		}
 	}
-	return all
+	return all, nil
 }
 
 // agrees compares the sums of the postings with the balances of `ledger balance`, as CSV of accounts and amounts. It is
 // an error if a posting was not read, or was read twice.
-func (b Book) agrees(balances []byte) error {
+func agrees(all entries, balances []byte) error {
 	rows, err := csv.NewReader(bytes.NewReader(balances)).ReadAll()
 	if err != nil {
 		return fmt.Errorf("the balances of ledger cannot be parsed: %w", err)
 	}
-	sums := sums(b.Transactions)
+	sums, err := sums(all)
+	if err != nil {
+		return err
+	}
 	symbols := make(map[string][]string) // by account
 	for _, of := range sortedHeld(sums) {
 		symbols[of.account] = append(symbols[of.account], of.commodity)
@@ -42,15 +48,19 @@ func (b Book) agrees(balances []byte) error {
 		longestFirst := slices.SortedFunc(slices.Values(symbols[account]), func(a, b string) int {
 			return cmp.Compare(len(b), len(a))
 		})
+		numbers := make(map[held][]string) // a commodity has several if some of its lots have fixed prices
 		for amount := range strings.Lines(row[1]) {
-			amount = strings.TrimSpace(amount)
+			amount = fixedPrice.ReplaceAllString(strings.TrimSpace(amount), "")
 			commodity, number := split(amount, longestFirst)
 			of := held{account, commodity}
+			numbers[of] = append(numbers[of], number)
+		}
+		for _, of := range sortedHeld(numbers) {
 			switch s := sums[of]; {
-			case s != nil && s.isWritten(number):
+			case s != nil && s.isWritten(numbers[of]...):
 				delete(sums, of)
-			case s != nil || number != "0":
-				return differs(account, amount, s)
+			case s != nil || !slices.Equal(numbers[of], []string{"0"}):
+				return differs(account, strings.TrimSpace(strings.Join(numbers[of], " and ")+" "+of.commodity), s)
 			}
 		}
 	}
@@ -70,6 +80,9 @@ func differs(account, balance string, s *sum) error {
 	return fmt.Errorf("ledger's balance of %q is %s, but its postings add up to %s: this version of ledger cannot be "+
 		"read safely, so nothing is imported. Another one can be given by --program", account, balance, read)
 }
+
+// fixedPrice matches the price that ledger prints after an amount of a lot with a fixed price, as {=$3.00}.
+var fixedPrice = regexp.MustCompile(` \{=[^}]*\}$`)
 
 // split splits an amount into one of the given commodities and the number.
 func split(amount string, commodities []string) (commodity, number string) {
@@ -97,17 +110,21 @@ func (s *sum) add(n Number) {
 // dividedPlaces is the least number of decimals of a quotient, of which ledger prints only the first ones.
 const dividedPlaces = 6
 
-// isWritten reports whether a text stands for the sum. Point and comma may be the mark of decimals or of thousands.
-// Each quotient in the sum may be rounded.
-func (s *sum) isWritten(text string) bool {
+// isWritten reports whether texts add up to the sum. Point and comma may be the mark of decimals or of thousands. Each
+// quotient in the sum may be rounded.
+func (s *sum) isWritten(texts ...string) bool {
 	within := new(big.Rat)
 	if s.places >= dividedPlaces {
 		within.SetFrac(big.NewInt(int64(s.n)), power(s.places))
 	}
 	for _, marks := range [][2]string{{".", ","}, {",", "."}} {
-		n, err := ParseNumber(strings.Replace(strings.ReplaceAll(text, marks[1], ""), marks[0], ".", 1))
-		difference := new(big.Rat).Sub(n.value(), &s.total)
-		if err == nil && difference.Abs(difference).Cmp(within) <= 0 {
+		difference, isValid := new(big.Rat).Neg(&s.total), true
+		for _, text := range texts {
+			n, err := ParseNumber(strings.Replace(strings.ReplaceAll(text, marks[1], ""), marks[0], ".", 1))
+			difference.Add(difference, n.value())
+			isValid = isValid && err == nil
+		}
+		if isValid && difference.Abs(difference).Cmp(within) <= 0 {
 			return true
 		}
 	}
