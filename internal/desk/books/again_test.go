@@ -254,6 +254,7 @@ func TestGoneEntriesOfSeveralFiles(t *testing.T) {
 		{"that book again", "joe.journal", []item{{1, 9, "x"}, late, {11, 1, "y"}}, 0, ""},
 		{"home again, with another text", "home.journal", []item{first, second, {9, 3, "later"}}, 0, ""},
 		{"that book without it", "joe.journal", []item{{1, 9, "x"}, {11, 1, "y"}}, 0, "late"},
+		{"that book without entries", "joe.journal", nil, 0, "x late y"},
 		{"home under another name", "house.journal", []item{first, second, {9, 3, "later"}}, 0, ""},
 	} {
 		if got := strings.Join(imports(c.file, c.book...), " "); got != c.gone || posted != c.posted {

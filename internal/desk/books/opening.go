@@ -204,8 +204,8 @@ func (m *mapping) compareTotals(stored []client.Transaction, parts []*request) (
 		add(wanted, r.Postings)
 	}
 	if book := stored[0].Metadata[TagBook]; book != "" && book != m.bookName() {
-		m.wrong(Position{File: m.File}, "the ledger has opening entries of the file %s already (transaction %q), and a "+
-			"ledger has those of one file: replace the entries of this book before %s by one entry of that day with "+
+		m.wrong(Position{File: m.File}, "the ledger has opening entries of the file %s already (transaction %q), and "+
+			"a ledger has those of one file: replace the entries of this book before %s by one entry of that day with "+
 			"their totals, and import it without --opening", book, stored[0].ID, m.Opening)
 		return nil
 	}

@@ -177,8 +177,8 @@ func (p *past) dropReversed(ctx context.Context) error {
 func (m *mapping) checkUnopened(p *past) {
 	if n := len(p.opened); n > 0 {
 		m.wrong(Position{File: m.File}, "the ledger has %s of this book before %s (such as transaction %q): with "+
-			"opening entries, they would count twice. Import the book without --opening, or reverse them first", entriesOf(n),
-			m.Opening, p.opened[0])
+			"opening entries, they would count twice. Import the book without --opening, or reverse them first",
+			entriesOf(n), m.Opening, p.opened[0])
 	}
 }
 
