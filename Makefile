@@ -31,3 +31,8 @@ rename:
 		perl -pi -e 's#(?<![/.@\w-])ledger\.example(?=["/@=])#$$ENV{MODULE}#g'
 	@go mod edit -module '$(MODULE)'
 	@find . -name '*.go' -exec gofmt -w {} +
+
+# release builds what users install into dist: make release VERSION=v0.1.0. It needs Go and git, and uploads nothing.
+.PHONY: release
+release:
+	go run ./internal/release -version '$(VERSION)' $(if $(OUT),-out '$(OUT)') $(if $(PLATFORMS),-platforms '$(PLATFORMS)')

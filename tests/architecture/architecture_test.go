@@ -111,6 +111,7 @@ var importRules = []importRule{
 	// Users' program does not link the load.
 	{"cmd/ledger", ". client client/* events functions/* internal/* ledger projections projections/*", sdk | testsImportAll},
 	{"cmd/*", everything, sdk},
+	{"internal/release", "", pure},
 	{"docs", "", pure},
 	{"tests/harness/full", "", pure},
 	{"tests/harness/openapi", "", pure},
