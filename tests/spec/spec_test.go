@@ -34,11 +34,10 @@ type rule struct {
 	flag     string   // takes the rule away
 	breaks   string   // the property that breaks without it
 	code     []string // what implements it: package.Function or package.Type.Method
-	defects  []string // planted defects that take the same rule from the code
 	unstated bool     // the row does not say what goes wrong without it
 }
 
-var ruleRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `(NO_\\w+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
+var ruleRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `(NO_\\w+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
 
 // readRules returns the rules of docs/testing.md, and the document.
 func readRules(t *testing.T) (rules []rule, document string) {
@@ -47,21 +46,22 @@ func readRules(t *testing.T) (rules []rule, document string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func(cell string) (all []string) {
-		for one := range strings.SplitSeq(cell, ";") {
-			if one = strings.Trim(one, " `"); one != "–" {
-				all = append(all, one)
-			}
-		}
-		return all
-	}
 	for _, row := range ruleRow.FindAllStringSubmatch(string(text), -1) {
 		rules = append(rules, rule{
-			model: row[1], flag: row[2], breaks: row[3], code: list(row[4]), defects: list(row[5]),
-			unstated: strings.Count(row[6], " ") < 5,
+			model: row[1], flag: row[2], breaks: row[3], code: listed(row[4]), unstated: strings.Count(row[5], " ") < 5,
 		})
 	}
 	return rules, string(text)
+}
+
+// listed returns the entries of a cell, which has "–" for none.
+func listed(cell string) (all []string) {
+	for one := range strings.SplitSeq(cell, ";") {
+		if one = strings.Trim(one, " `"); one != "–" {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // readModels returns the text of each model, by its name.
