@@ -142,6 +142,7 @@ func (b *browser) everyPage(visit func(name string)) {
 	open("account", "accounts/jane")
 	open("account-in-asset", "accounts/jane?asset=USD")
 	open("account-of-days", "accounts/jane?from=2026-02-01&to=2026-01-01")
+	open("statement", "accounts/jane/statement?asset=USD")
 	open("account-frozen", "accounts/frozen")
 	open("asset", "assets/USD")
 	open("groups", "groups")

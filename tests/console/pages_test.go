@@ -84,7 +84,8 @@ func (s *site) read(r *http.Response, status int) string {
 	if status == http.StatusOK && r.Request.Method != http.MethodGet {
 		s.Errorf("%s answers a form without a redirect, so Back would resubmit it", r.Request.URL)
 	}
-	if isWhole := strings.Contains(r.Request.URL.Path, "trial-balance"); len(body) > pageBytes && !isWhole {
+	isWhole := strings.Contains(r.Request.URL.Path, "trial-balance") || r.Request.URL.Query().Has("all")
+	if len(body) > pageBytes && !isWhole {
 		s.Errorf("%s has %d bytes, want at most %d", r.Request.URL, len(body), pageBytes)
 	}
 	if csp := r.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") {

@@ -72,6 +72,7 @@ var bounds = map[string]int{
 	"accounts/market?from=2026-01-01":     33, // a request for each entry's transaction
 	"accounts/market/chart.svg?asset=USD": 11,
 	"accounts/jane/chart.svg?asset=USD":   1,
+	"accounts/market/statement?asset=USD": 105, // a request for each line's transaction
 	"assets/USD":                          2,
 	"transactions/paid-00007":             2,
 	"do/transfer?from=jane":               0,

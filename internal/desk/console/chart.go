@@ -27,10 +27,11 @@ const (
 
 // chart answers with an SVG chart of an account's balance.
 func (v *visit) chart() (page, error) {
-	s, err := v.statement()
+	p, err := v.statement()
 	if err != nil {
 		return page{}, err
 	}
+	s := p.statement()
 	of, err := v.curve(s)
 	if err != nil {
 		return page{}, err

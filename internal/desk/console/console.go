@@ -75,6 +75,7 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path + "trial-balance.csv":            (*visit).trialCSV,
 		"GET " + Path + "accounts/{id}":                (*visit).account,
 		"GET " + Path + "accounts/{id}/chart.svg":      (*visit).chart,
+		"GET " + Path + "accounts/{id}/statement":      (*visit).statementPage,
 		"GET " + Path + "accounts/{id}/statement.csv":  (*visit).statementCSV,
 		"GET " + Path + "accounts/{id}/statement.json": (*visit).statementJSON,
 		"GET " + Path + "assets/{id}":                  (*visit).asset,
@@ -114,7 +115,7 @@ func (c *Console) parse(of *units.Units) pageSet {
 	layout := template.Must(template.New("layout.html").Funcs(c.functions(of)).
 		ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html"))
 	for _, name := range []string{"home", "list", "search", "account", "asset", "transaction", "group", "user", "form",
-		"trial", "problem"} {
+		"trial", "problem", "statement"} {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	all["options"] = layout.Lookup("options")

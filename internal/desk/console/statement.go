@@ -17,17 +17,18 @@ import (
 func (v *visit) download(
 	extension, mediaType string, write func(s client.Statement, isFirst bool) error,
 ) (page, error) {
-	of, err := v.statement()
+	p, err := v.statement()
 	if err != nil {
 		return page{}, err
 	}
+	of := p.statement()
 	isFirst := true
 	for reply, err := range v.api.StatementPages(v.ctx, of) {
 		switch {
 		case err != nil && isFirst:
 			return page{}, err
 		case isFirst:
-			v.attach(of.Account+"-"+of.Asset+extension, mediaType)
+			v.attach(of.Account+"-"+of.Asset+"-"+p.FileDays()+extension, mediaType)
 		}
 		if err != nil || write(reply.Value, isFirst) != nil {
 			panic(http.ErrAbortHandler)
@@ -50,13 +51,13 @@ func (v *visit) attach(name, mediaType string) {
 	v.w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }
 
-// statement reads the statement query from the request, and loads the scale of its asset.
-func (v *visit) statement() (client.StatementQuery, error) {
+// statement reads the period of a statement from the request, and loads the scale of its asset.
+func (v *visit) statement() (period, error) {
 	p, err := v.period()
 	if err == nil {
 		err = v.units.Load(v.ctx, p.Asset)
 	}
-	return p.statement(), err
+	return p, err
 }
 
 // statementCSV answers with a statement as CSV, with decimal amounts.
