@@ -90,8 +90,8 @@ func (env *environment) again(namesAndValues ...string) string {
 	return strings.Join(append([]string{"ledger"}, words...), " ")
 }
 
-// connection returns the flags of the command line that say which ledger is called, and as whom, each after a space. The
-// text is for a shell. It has no token.
+// connection returns the flags of the command line that say which ledger is called, and as whom, each after a space.
+// The text is for a shell. It has no token.
 func (env *environment) connection() (flags string) {
 	for i, w := range env.args {
 		switch name, value, hasValue := strings.Cut(w, "="); {

@@ -313,8 +313,38 @@ func TestAnyTextComesBack(t *testing.T) {
 	}
 }
 
+// manual writes the example journal of hledger to a file. Its package has no file of it, but the manual in the program
+// shows all of its entries, of 2008. They are given another year, so that they can be posted one by one, too.
+func manual(t *testing.T, year string) string {
+	t.Helper()
+	if _, err := exec.LookPath("hledger"); err != nil {
+		full.Without(t, "hledger is not installed")
+	}
+	text, err := exec.Command("hledger", "help", "-p").Output() // not to a terminal: as plain text
+	if err != nil {
+		t.Fatal(err)
+	}
+	const indent = "              "
+	_, entries, _ := strings.Cut(string(text), indent+"$ hledger print\n")
+	var b strings.Builder
+	for line := range strings.Lines(entries) {
+		if line != "\n" && !strings.HasPrefix(line, indent) {
+			break
+		}
+		b.WriteString(strings.TrimPrefix(line, indent))
+	}
+	if n := strings.Count(b.String(), "2008/"); n != 5 {
+		t.Fatalf("the manual of hledger shows %d entries: %s", n, text)
+	}
+	path := filepath.Join(t.TempDir(), "sample.journal")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(b.String(), "2008/", year+"/")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // The example books that come with the programs are imported, exported and imported again with the same transactions.
-// Each book's balances are those of its program. The package of hledger has no example.
+// Each book's balances are those of its program.
 func TestExampleBooks(t *testing.T) {
 	example := func(t *testing.T) string {
 		if _, err := exec.LookPath("bean-example"); err != nil {
@@ -342,6 +372,8 @@ func TestExampleBooks(t *testing.T) {
 	}{
 		{"beancount", example, books.Options{}},
 		{"beancount", example, books.Options{Opening: "2019-09-15"}},
+		{"hledger", func(t *testing.T) string { return manual(t, "2008") }, books.Options{Opening: "2015-01-01"}},
+		{"hledger", func(t *testing.T) string { return manual(t, "2018") }, books.Options{}},
 		{"ledger", sample, books.Options{Opening: "2015-01-01", SkipVirtual: true, IDs: map[string]string{
 			"Asséts:Bánk:Chécking:Asséts:Bánk:Chécking": "checking", "Русский язык:Активы:Русский язык:Русский язык": "active"}}},
 	} {
