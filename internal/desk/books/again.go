@@ -208,6 +208,10 @@ func (m *mapping) number(p *past, k key) {
 			if all[i].number == 0 && n >= 0 {
 				posted[n].isTaken = true
 				all[i].number, all[i].found = posted[n].number, f
+				if file := p.books[posted[n].book]; posted[n].book != 0 && file != "" {
+					m.at = all[i].at
+					m.note(fmt.Sprintf("entries are in the ledger already, from the file %s", file))
+				}
 			}
 		}
 	}

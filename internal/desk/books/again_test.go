@@ -214,7 +214,7 @@ func TestAnEditedBookIsImportedAgain(t *testing.T) {
 // What is gone is told by the name of the file, by entries that two files share, and by a new entry that differs in its
 // amounts. The entries of another book are left alone, and are posted again if this one has equal ones.
 func TestGoneEntriesOfSeveralFiles(t *testing.T) {
-	l, posted := new(lagging), 0
+	l, posted, says := new(lagging), 0, ""
 	imports := func(file string, all ...item) (gone []string) {
 		t.Helper()
 		l.whole = 0
@@ -224,6 +224,7 @@ func TestGoneEntriesOfSeveralFiles(t *testing.T) {
 			t.Fatal(problems, err)
 		}
 		posted, _ = l.send(t, lines)
+		says = strings.Join(lines.Notes, "\n")
 		all2, err := lines.Gone(t.Context(), func(string) bool { return false })
 		if err != nil {
 			t.Fatal(err)
@@ -259,6 +260,12 @@ func TestGoneEntriesOfSeveralFiles(t *testing.T) {
 	} {
 		if got := strings.Join(imports(c.file, c.book...), " "); got != c.gone || posted != c.posted {
 			t.Errorf("%s: %d are posted, and %q is gone, want %d, %q", c.what, posted, got, c.posted, c.gone)
+		}
+		isCopy := c.file == "copy.journal" || c.file == "house.journal"
+		isBeside := strings.HasPrefix(c.what, "of three")
+		if strings.Contains(says, "entries are in the ledger already, from the file home.journal") != isCopy ||
+			strings.Contains(says, "an equal entry from the file home.journal, which is another book") != isBeside {
+			t.Errorf("%s: %s", c.what, says)
 		}
 	}
 }
