@@ -5,9 +5,10 @@
    whose caches are old. Each makes any number of attempts. Any of them may be applied, applied without an answer, or
    applied at any later time. Meanwhile the account is credited, and its limit is lowered or raised, or it is frozen.
 
-   Left out: accounts without a limit, several requests in one write, closing, the age of caches, how transactions
-   become visible item by item, late attempts of more than one command, and caches that know some of the funds. G8 is
-   judged for command 1. An attempt that is sent after command 1 began may pass although command 1 is refused.
+   Left out: accounts without a limit, joint writes, closing, the age of caches, items that become visible one by one,
+   late attempts of more than one command, caches that know some of the funds. G8 is judged for command 1. G4 is more
+   than docs/api.md promises (Was it posted?): what is in flight when command 1 begins never passes after its refusal.
+   What command 0 sends later may: a refusal is final for its own request, and for those that ended before.
    -D NO_RULE takes a rule away. docs/testing.md has a table of the rules, and of what goes wrong without each. */
 #define FROZEN 9
 #define DEBIT(id) (3 - id)       /* of transaction 0 and 1 */
@@ -137,7 +138,6 @@ end: do :: atomic { late -> attempt(true, id, lateKnown, lateVer);
        late = false; before = false; denied = false; lateKnown = 0; lateVer = 0; r = 0; gs = 0; gv = 0 } od }
 
 proctype Creditor() { funds++; told++ }
-
 proctype Operator() {
   newest = 2;
 #ifndef NO_TELL

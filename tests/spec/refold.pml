@@ -6,9 +6,9 @@
    again. A projector refolds, and ends anywhere; with it a second one, a command that makes its posting visible, or a
    rebuild. Strong reads run at every instant. Segment and balance become visible one by one.
 
-   Left out: more than two postings, more than one beside the first projector, the steps of a rebuild's write, summary
-   and views, the pages of a query, all of the cache but that it may leave the seal, lost and damaged items, and a late
-   posting before it is acknowledged: strong reads may show it and miss it until it is projected.
+   Left out: a third posting (then Sure must wait for an unfinished balance, or G7 breaks; with two it need not), more
+   than one beside the first projector, the steps of a rebuild's write, summary and views, the pages of a query, all of
+   the cache but that it may leave the seal, lost items, and what strong reads show and miss before it is acknowledged.
    -D NO_RULE takes a rule away. docs/testing.md has a table of the rules, and of what goes wrong without each. */
 bool G6, G7;                        /* false for ever: assert(G6 || ...) names the guarantee that breaks */
 #define BIT(k) (1 << (k))
