@@ -34,8 +34,8 @@ var typesOfEnds = map[Outcome]string{
 }
 
 // TypeOf returns the type of an event in the journal, and when it was recorded. The type is "" for events that the
-// journal does not have: postings and the markers of reversals follow from headers and from ends of holds, and growths of
-// lanes are about this table, not about the books.
+// journal does not have: postings and the markers of reversals follow from headers and from ends of holds, and growths
+// of lanes are about this table, not about the books.
 func TypeOf(e Event) (kind string, at time.Time) {
 	oneOf := func(first bool, one, other string) string {
 		if first {

@@ -26,7 +26,8 @@ type ItemType struct {
 	Grows  Growth // of PK, in the table and in IndexHistory
 	Grows2 Growth // of PK2
 
-	Implied bool // an event that the journal leaves out: it follows from another one of its commit, or is not of the books
+	// Implied: the journal leaves the event out, which follows from another one of its commit, or is not of the books.
+	Implied bool
 }
 
 // A Class says how a kind of item is used.
