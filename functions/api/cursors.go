@@ -111,18 +111,6 @@ func (at positions) tell(position string, found found) (valid bool) {
 	return false
 }
 
-// needRole reports whether positions may name what users need a role on.
-func (at positions) needRole() bool {
-	for _, form := range at.forms {
-		for _, p := range form {
-			if p.names.NeedsRole() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // listed identifies a list of the API. Cursors are valid for one list only.
 type listed struct {
 	name string // the path and the filters, in canonical form
@@ -173,11 +161,7 @@ func (l listed) position(cursor string) (string, error) {
 // tell tells found what a position in the list names. It reports whether the text can be a position. That of the first
 // page is "".
 func (l listed) tell(position string, found found) (valid bool) {
-	p := l.spotOf(position)
-	if p.passed < 0 || p.passed > passedMax || p.position() != position {
-		return false
-	}
-	return p.after == "" || l.at.tell(p.after, found)
+	return position == "" || l.at.tell(position, found)
 }
 
 // failCursor records a fault of the cursor in a parameter.

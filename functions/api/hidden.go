@@ -1,11 +1,10 @@
 package api
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ledger.example/client"
@@ -15,14 +14,13 @@ import (
 )
 
 // Lists for users are without the items that name something on which the user has no role now. Neither may a cursor
-// name it. So a page reads on until it ends at a position that the user may know, or it says how many items after such
-// a position it ends.
+// name it. So a page reads on until it ends at a position that the user may know.
 
 // accountsListed is the most accounts on a page for a user. Each takes two queries, and one for each of its groups.
 const accountsListed = 20
 
-// examinedMost is about the most items that are read for a page in which items are hidden. It may then be short, even
-// empty, before the end.
+// examinedMost is about the most items that are read for a page in which items are hidden. It may then be short before
+// the end of the list.
 const examinedMost = 2 * accountsListed
 
 // hiding says how a list hides items from users.
@@ -121,133 +119,106 @@ func (r *request) mayTell(l listed, position string) bool {
 	return l.tell(position, func(named client.Named, id string) { may = may && r.mayKnow(named, id) }) && may
 }
 
-// mayEndAt returns an error if a page of a list that hides no items ends at a position that the user may not know. This
-// passes: the list is behind a change of roles.
+// mayEndAt returns an error if a page ends at a position that the user may not know.
 func (r *request) mayEndAt(l listed, next string) error {
-	err := learnPage[any](r, l, nil, next)
-	if err == nil && !r.mayTell(l, next) {
-		err = newProblem(ledger.CodeUnavailable, "The list is behind a change of roles; try again shortly.")
+	if err := learnPage[any](r, l, nil, next); err != nil {
+		return err
 	}
-	return err
+	if !r.mayTell(l, next) {
+		return behind("a page ends at a position that is hidden")
+	}
+	return nil
 }
 
-// A spot in a list is a number of items after a position that the user may know.
-type spot struct {
-	after  string
-	passed int
-}
-
-// passedMax is the most items that a cursor passes. They are read again for its page, but not the roles on them.
-const passedMax = 10_000
-
-// position returns the position of a spot.
-func (p spot) position() string {
-	if p.passed == 0 {
-		return p.after
-	}
-	return p.after + " " + strconv.Itoa(p.passed)
-}
-
-// spotOf returns the spot with a position. Only lists whose positions may name something hidden have other spots
-// than positions.
-func (l listed) spotOf(position string) spot {
-	after, text, isPast := strings.Cut(position, " ")
-	if !isPast || !l.at.needRole() {
-		return spot{after: position}
-	}
-	passed, _ := strconv.Atoi(text)
-	return spot{after, passed}
+// behind returns the problem of a page that cannot end. If the list lags behind a change of roles, that passes.
+func behind(cause string) *problem {
+	p := newProblem(ledger.CodeUnavailable, "The list is behind a change of roles; try again shortly.")
+	p.cause = errors.New(cause)
+	return p
 }
 
 // A pageReader reads a page of a list, and where to continue.
 type pageReader[T any] = func(projections.Slice) (page client.List[T], next string, err error)
 
-// pass passes the items before a slice that begins at a spot. isEnd reports whether the list ends before it.
-func pass[T any](from spot, s *projections.Slice, read pageReader[T]) (isEnd bool, err error) {
-	before := *s
-	for before.After = from.after; from.passed > 0; {
-		before.Limit = min(from.passed, limitMax)
-		page, next, err := read(before)
-		if err != nil || next == "" {
-			return true, err
-		}
-		before.After, from.passed = next, from.passed-len(page.Data)
-	}
-	s.After = before.After
-	return false, nil
+// A visibleSlice has the items of a slice that a user may see.
+type visibleSlice[T any] struct {
+	items    []T
+	examined int    // items of the slice
+	next     string // where to continue
+	mayTell  bool   // the user may know that
 }
 
-// visiblePage returns a page of what a user may see, of a slice that begins at a spot. It reads on until the page is
-// full, the list ends, or examinedMost items are read. A list of what others have to do with an account ends where that
-// ends which the user may see. Another list may have an empty page at its end.
-func visiblePage[T any](
-	r *request, l listed, how hiding, begin spot, s projections.Slice, read pageReader[T],
-) (all client.List[T], err error) {
-	limit, at, end := s.Limit, begin, begin
-	all.Data = []T{}
-	for examined := 0; examined < examinedMost; {
-		page, next, err := read(s)
-		if err == nil {
-			err = learnPage(r, l, page.Data, next)
-		}
-		if err != nil {
-			return all, err
-		}
-		missing := limit - len(all.Data)
-		visible, fitting := visibleItems(r, page.Data, missing)
-		examined += max(1, len(page.Data))
-		if missing > 0 && fitting < len(page.Data) { // once more, up to the last one that fits
-			s.Limit = fitting
-			continue
-		}
-		if missing == 0 && len(visible) > 0 {
-			break // there is more
-		}
-		all.Data = append(all.Data, visible...)
-		if next == "" {
-			return all, nil
-		}
-		at.passed += len(page.Data)
-		if r.mayTell(l, next) {
-			at = spot{after: next}
-		}
-		isHiding := len(visible) < len(page.Data) || at.passed > 0
-		isForeign := how.ofAccount && (how.ofGroups || len(r.seen)+len(r.seenGroups) > 0)
-		if missing > 0 {
-			end = at
-		}
-		if isFull := len(all.Data) == limit; !isForeign && (isFull || !isHiding) {
-			break
-		}
-		s.After, s.Limit = next, max(1, limit-len(all.Data))
-		if len(visible) == 0 {
-			s.Limit = accountsListed
-		}
+// readVisible reads a slice, and what it has for a user, which is at most a number of items. If it has more, or if the
+// user may not know its end, it is read again, up to the last of these items.
+func readVisible[T any](
+	r *request, l listed, s projections.Slice, most int, read pageReader[T],
+) (is visibleSlice[T], err error) {
+	page, next, err := read(s)
+	if err == nil {
+		err = learnPage(r, l, page.Data, next)
 	}
-	if end == begin || end.passed > passedMax {
-		return all, errHidden
+	if err != nil {
+		return is, err
 	}
-	all.NextCursor = new(l.cursor(end.position()))
-	return all, nil
-}
-
-// errHidden is the error of a list in which too many items in a row are hidden.
-var errHidden = fmt.Errorf("more than %d items in a row are hidden: give the list positions that are no ids", passedMax)
-
-// visibleItems returns the first items that name only what the user may know, at most a number, and how many items of
-// the page they take. If they are fewer, they take the whole page.
-func visibleItems[T any](r *request, items []T, most int) (visible []T, fitting int) {
-	for i, item := range items {
-		isVisible := true
+	is = visibleSlice[T]{nil, len(page.Data), next, r.mayTell(l, next)}
+	upTo := 0
+	for i, item := range page.Data {
+		isVisible := len(is.items) < most
 		_ = names(reflect.ValueOf(item), true, func(named client.Named, id string) {
 			isVisible = isVisible && r.mayKnow(named, id)
 		})
 		if isVisible {
-			visible = append(visible, item)
-		}
-		if len(visible) == most && most > 0 {
-			return visible, i + 1
+			is.items, upTo = append(is.items, item), i+1
 		}
 	}
-	return visible, len(items)
+	if upTo > 0 && upTo < s.Limit && upTo < is.examined && (len(is.items) == most || !is.mayTell) {
+		s.Limit = upTo
+		return readVisible(r, l, s, most, read)
+	}
+	return is, nil
+}
+
+// visiblePage returns a page of what a user may see. It reads on until the page is full, the list ends, or examinedMost
+// items are read; limitMax, if all are hidden and so are their positions. A list of what others have to do with an
+// account ends where that ends which the user may see. Another list may have an empty page at its end.
+func visiblePage[T any](
+	r *request, l listed, how hiding, s projections.Slice, read pageReader[T],
+) (all client.List[T], err error) {
+	limit, begin, end := s.Limit, s.After, s.After // end is the last position that the user may know
+	all.Data = []T{}
+	for examined := 0; examined < examinedMost || end == begin && examined < limitMax; {
+		isFull := len(all.Data) == limit
+		is, err := readVisible(r, l, s, max(1, limit-len(all.Data)), read)
+		if err != nil {
+			return all, err
+		}
+		if isFull && len(is.items) > 0 {
+			break // there is more
+		}
+		all.Data = append(all.Data, is.items...)
+		if is.next == "" {
+			return all, nil
+		}
+		if !is.mayTell && len(is.items) > 0 {
+			return all, r.mayEndAt(l, is.next)
+		}
+		if is.mayTell && !isFull {
+			end = is.next
+		}
+		isForeign := how.ofAccount && (how.ofGroups || len(r.seen)+len(r.seenGroups) > 0)
+		isHiding := !is.mayTell || len(is.items) < is.examined
+		if isFull = len(all.Data) == limit; !isForeign && (isFull || !isHiding) {
+			break
+		}
+		examined += max(1, is.examined)
+		s.After, s.Limit = is.next, max(1, limit-len(all.Data))
+		if len(is.items) == 0 {
+			s.Limit = accountsListed
+		}
+	}
+	if end == begin {
+		return all, behind("too many items in a row are hidden: give the list positions that are no ids")
+	}
+	all.NextCursor = new(l.cursor(end))
+	return all, nil
 }

@@ -33,17 +33,13 @@ func list[In, Out, S, T any](o client.Op[In, Out], at positions, read reading[In
 			page, err := read(a, r, in, s)
 			return pageOf(l, page, show), page.Next, err
 		}
-		from := l.spotOf(s.After)
-		if isEnd, err := pass(from, &s, readPage); isEnd {
-			return okIf(client.List[T]{Data: []T{}}, err)
-		}
 		if r.caller.Admin {
 			page, _, err := readPage(s)
 			return okIf(page, err)
 		}
 		s.Limit = min(s.Limit, how.most)
 		if how.may {
-			return okIf(visiblePage(r, l, how, from, s, readPage))
+			return okIf(visiblePage(r, l, how, s, readPage))
 		}
 		page, next, err := readPage(s)
 		if err == nil {
@@ -166,6 +162,6 @@ func (r *request) slice(name string, l listed) projections.Slice {
 	if err != nil && (err != errCursorForeign || len(r.faults) == 0) {
 		r.failCursor(name, err)
 	}
-	s.After, r.after = position, l.spotOf(position).after
+	s.After = position
 	return s
 }

@@ -162,14 +162,11 @@ func (r *request) mayAnswer(out reply) error {
 	return errors.Join(err, unknown)
 }
 
-// tellCursor tells found what a cursor of an answer names that the cursor of the request does not name. Error: it is of
-// no list that the answer may have a page of.
+// tellCursor tells found what a cursor of an answer names. Error: it is of no list that the answer may have a page of.
 func (r *request) tellCursor(cursor string, found found) error {
 	for _, l := range r.lists {
 		if position, err := l.position(cursor); err == nil {
-			if l.spotOf(position).after != r.after {
-				l.tell(position, found)
-			}
+			l.tell(position, found)
 			return nil
 		}
 	}

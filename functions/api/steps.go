@@ -41,7 +41,6 @@ type request struct {
 	seen        rights       // of the transactions and accounts in the answer to a user
 	seenGroups  rights       // of the groups in it
 	lists       []listed     // of which the answer may have a page
-	after       string       // the position in the request's cursor
 }
 
 func (r *request) ctx() context.Context { return r.http.Context() }

@@ -19,8 +19,14 @@ import (
 // readers are the users who read every list. The first one has no role.
 var readers = []string{"stranger", "viewer", "via-viewer"}
 
-// fill gives each list of books some items, of which readers may see some. So cursors can tell of hidden ones.
+// fill gives each list of books some items, of which readers may see some. So cursors can tell of hidden ones. The
+// hidden accounts in a row are more than a page reads at once.
 func fill(s *system.System) {
+	for i := range 45 {
+		id := fmt.Sprintf("m-hidden-%02d", i)
+		s.Must(201, "PUT", "/v1/accounts/"+id, `{"overdraft":"unlimited"}`)
+		s.Must(201, "POST", "/v1/transfers", `{"id":"paid-`+id+`","from":"`+id+`","to":"jane","asset":"GOLD","quantity":"7"}`)
+	}
 	for i, id := range []string{"a-hidden", "b-known", "c-hidden", "k-hidden", "n-known", "q-hidden", "z-hidden"} {
 		s.Must(201, "PUT", "/v1/groups/"+id, `{"name":"A group"}`)
 		s.Must(201, "PUT", "/v1/accounts/"+id+"-account", `{"overdraft":"unlimited"}`)

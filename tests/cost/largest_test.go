@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	more = 101    // entries of a list that has another page after the largest one
-	user = "u-17" // may read and post by the group desk only
-	many = 200    // accounts on which one request of a user reads roles
+	more  = 101    // entries of a list that has another page after the largest one
+	user  = "u-17" // may read and post by the group desk only
+	loser = "u-18" // is still listed in groups, but has no role any more
+	many  = 200    // accounts on which one request of a user reads roles
 )
 
 // zeros are the last digits of the quantities of legs.
@@ -136,6 +137,10 @@ func (w *largest) lists() {
 		w.try(w.views.Show(w.t.Context(), projections.Members, member))
 		member.User, member.Group = user, w.group(n)
 		w.try(w.views.Show(w.t.Context(), projections.Members, member))
+		member.User = loser
+		w.try(w.views.Show(w.t.Context(), projections.Members, member))
+		w.Put(table.EventItem(events.MemberGranted{Group: w.group(n), User: user, Number: 1, Role: events.RoleViewer,
+			Actor: "local", At: w.now().UTC().Truncate(time.Microsecond)}))
 		join := func(account, group string) {
 			g := projections.GroupedAccount{Account: account, Group: group, Number: 1}
 			w.try(w.views.Show(w.t.Context(), projections.Places, g))

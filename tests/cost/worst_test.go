@@ -29,8 +29,11 @@ type worst struct {
 func (w *worst) row(routes, what string, status int, request, body string) {
 	w.t.Helper()
 	var headers []string
-	if strings.HasSuffix(routes, "by a user") {
+	switch {
+	case strings.HasSuffix(routes, "by a user"):
 		headers = []string{"Ledger-User", user}
+	case strings.HasSuffix(routes, "by a user who just lost them"):
+		headers = []string{"Ledger-User", loser}
 	}
 	w.tick()
 	method, path, _ := strings.Cut(request, " ")
@@ -111,8 +114,10 @@ func (w *worst) readResources() {
 	w.row("GET /v1/accounts/{account}/members by a user", "100 members", 200, "GET /v1/accounts/"+w.account(0)+
 		"/members?limit=100", "")
 	w.row("GET /v1/accounts/{account}/groups by a user", "10 groups", 200, "GET "+account+"/groups?limit=100", "")
-	w.row("GET /v1/users/{user}/accounts by a user", "10 groups of 100 accounts, just lost: 40 are read", 200,
+	w.row("GET /v1/users/{user}/accounts by a user", "10 groups of 100 accounts: a page has 20", 200,
 		"GET /v1/users/"+user+"/accounts?limit=100", "")
+	w.row("GET /v1/users/{user}/accounts by a user who just lost them", "100 are read", 503,
+		"GET /v1/users/"+loser+"/accounts?limit=100", "")
 	w.row("GET /v1/users/{user}/groups by a user", "100 groups", 200, "GET /v1/users/"+user+"/groups?limit=100", "")
 	w.row("GET /v1/groups/{group} by a user", "", 200, "GET /v1/groups/desk", "")
 	w.row("GET /v1/groups/{group}/accounts, GET /v1/groups/{group}/members by a user", "a page has 20 accounts", 200,
