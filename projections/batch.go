@@ -62,9 +62,20 @@ type job struct {
 	dirty   []dirtyPosting // of a balance
 	effort  effort         // of a balance
 	seen    Seen           // of a view
-	event   events.Event   // of the lists; nil: it must be read from the table
-	copied  *Record        // of the copy of an account's newest change; nil: the job is another one
-	err     error
+	listing
+	copied *Record // of the copy of an account's newest change; nil: the job is another one
+	err    error
+}
+
+// listing is the part of a job that a Lister does.
+type listing struct {
+	event     events.Event // nil: it must be read from the table
+	entries   []*listEntry
+	planned   bool // the entries are known
+	journaled bool // the event is in the journal
+
+	ends   bool         // it places a hold whose end is in the batch, too
+	header events.Event // of the hold that it ends; nil: it must be read from the table
 }
 
 // logBatch logs one line for a batch that had something to project. Capitalized attributes become metrics: RefoldDepth
@@ -132,18 +143,20 @@ func (p *Projector) run(ctx context.Context, jobs []*job, done Applied) {
 	})
 }
 
-// atOnce calls do for all items, at most n at a time. It starts no goroutine for each item, because the stack of a new
-// goroutine grows anew for each request to the store.
+// atOnce calls do for all items, at most n at a time, one of them in the caller's goroutine. It starts no goroutine for
+// each item, because the stack of a new goroutine grows anew for each request to the store.
 func atOnce[T any](n int, items []T, do func(T)) {
 	var next atomic.Int64
 	var running sync.WaitGroup
-	for range min(n, len(items)) {
-		running.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(items)); i = next.Add(1) - 1 {
-				do(items[i])
-			}
-		})
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(items)); i = next.Add(1) - 1 {
+			do(items[i])
+		}
 	}
+	for range min(n, len(items)) - 1 {
+		running.Go(work)
+	}
+	work()
 	running.Wait()
 }
 

@@ -13,7 +13,7 @@ import (
 // Holds is the view of the entries of holds. They follow from a hold's header and its end; their number is its version.
 // A target with an account has only the account's entry and, with the first account in the legs, the entry by expiry.
 var Holds = declare(&View{
-	Name: "holds", Form: itemForm(table.AttrVersion), Event: table.Posting.Pattern,
+	Name: "holds", Form: itemForm(table.AttrVersion), Event: table.Posting.Pattern, Listed: table.OpenHold.Pattern,
 	Of: func(r Record) (t Target, number int64, ok bool) {
 		if r.Figures != nil {
 			t, number = ofFigures(*r.Figures)

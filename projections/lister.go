@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"ledger.example/events"
@@ -24,7 +25,7 @@ const (
 	answerTime = 3 * time.Second
 )
 
-// Lister writes the lists of transactions and the journal of all events. It is safe for concurrent use.
+// Lister writes the lists of transactions and of open holds, and the journal of all events. It is safe for concurrent use.
 type Lister struct {
 	table   table.Table
 	lanes   *table.LaneLog
@@ -34,6 +35,9 @@ type Lister struct {
 	now     func() time.Time
 	log     *slog.Logger
 	pause   func(ctx context.Context, failed int) error
+
+	mu        sync.Mutex
+	journaled map[table.Key]bool // events in the journal whose records the stream will deliver again
 }
 
 // NewLister returns a lister on a table. It lists transactions by time and by the indexed metadata keys. now is its
@@ -44,13 +48,16 @@ func NewLister(t table.Table, indexed []string, now func() time.Time, log *slog.
 	}
 	return &Lister{
 		table: t, lanes: table.NewLaneLog(t, now), indexed: indexed, minter: events.NewMinter(now, nil), now: now,
-		log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
+		log: cmp.Or(log, slog.Default()), pause: backoff.Sleep, journaled: make(map[table.Key]bool),
 	}
 }
 
-// List applies a batch. For each header it puts the entries of its transaction into the lists. Then it writes the
-// journal entries of the whole batch. It skips records of items that the journal does not have. Applying a batch again
-// is safe: it puts the same list entries, and adds another page to the journal.
+// List applies a batch. It puts the entries that the events make into the lists of transactions and of open holds, and
+// writes the journal entries of the whole batch. It skips records of items that the journal does not have. Applying a
+// batch again is safe: it puts the same list entries, and may add another page to the journal.
+//
+// No list delays another, since the key of one may be throttled for minutes. List tries each entry a few times. Then it
+// writes the journal, also for the events whose entries failed. Only then does it go on with these entries alone.
 //
 // One failed record does not stop the others. List returns the sequence number of the first record that failed, "" if
 // none did; all records before it are done. If that is the batch's first record, or the journal could not be written,
@@ -63,99 +70,228 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 	if len(all) == 0 {
 		return "", nil
 	}
-	atOnce(listedAtOnce, all, func(j *job) { j.err = l.list(ctx, batch[j.first], j) })
-	entries, failed, err := l.report(ctx, batch, all)
-	written := l.Append(ctx, entries)
+	findHolds(batch, all)
+	l.recall(batch, all)
+	defer func() { l.remember(batch, all, failed, err) }()
+	l.list(ctx, batch, all, few)
+	entries, written := l.journal(ctx, all)
+	late := slices.DeleteFunc(slices.Clone(all), func(j *job) bool { return few(j.err) == 0 })
+	if len(late) > 0 {
+		l.list(ctx, batch, late, many)
+		var more []JournalEntry
+		more, written = l.journal(ctx, all)
+		entries = append(entries, more...)
+	}
+	failed, err = report(ctx, l.log, batch, all, "event cannot be listed", "listing failed", func(j *job) []any {
+		return []any{"pk", batch[j.first].PK, "sk", batch[j.first].SK}
+	})
 	if written != nil {
-		l.log.ErrorContext(ctx, "the journal could not be written", "entries", len(entries), "error", written)
+		l.log.ErrorContext(ctx, "the journal could not be written", "error", written)
 		return "", fmt.Errorf("write the journal: %w", written)
 	}
 	l.logBatch(ctx, batch, entries)
 	return failed, err
 }
 
+// few and many allow attempts on throttling, conflicts and unknown outcomes, for retry.Do: at first, and alone. Puts
+// are idempotent.
+var few, many = table.Attempts(3, 3), table.Attempts(conflictAttempts, throttledAttempts)
+
 // listings returns the work for a batch.
 func listings(batch []Record) (all []*job) {
 	for i, r := range batch {
 		if table.IsJournaled(r.SK) && !r.Removed && !r.Altered { // the projector handles these
-			all = append(all, &job{Target: Target{Lists: true}, first: i, records: 1, event: r.Event})
+			all = append(all, &job{Target: Target{Lists: true}, first: i, records: 1, listing: listing{event: r.Event}})
 		}
 	}
 	return all
 }
 
-// list reads the event of a record if it is not known, and puts the list entries of a header.
-func (l *Lister) list(ctx context.Context, r Record, j *job) error {
-	key := r.Key()
-	if j.event == nil {
-		err := l.retry(ctx, func() error {
-			item, _, err := l.table.Get(ctx, key, table.Strong)
-			if err == nil && item == nil {
-				err = table.ErrAbsent
+// findHolds tells the jobs of holds that begin and end in the batch of each other. The entry of an open hold that is not
+// open any more is not written, and no header is read again. The record of the end alone answers for the entry of the
+// end, because that of the header may be delivered again without it.
+func findHolds(batch []Record, all []*job) {
+	headers, ends := make(map[string]*job), make(map[string]*job)
+	for _, j := range all {
+		switch e := j.event.(type) {
+		case events.TransactionPosted:
+			if e.IsHold() && table.EventKey(e) == batch[j.first].Key() {
+				headers[e.ID] = j
 			}
-			if err == nil {
-				j.event, err = table.DecodeEvent(item)
+		case events.HoldEnded:
+			if table.EventKey(e) == batch[j.first].Key() {
+				ends[e.Transaction] = j
 			}
-			return err
+		}
+	}
+	for id, end := range ends {
+		if header := headers[id]; header != nil {
+			header.ends, end.header = true, header.event
+		}
+	}
+}
+
+// listEntry is an entry of an event in a list.
+type listEntry struct {
+	write table.Write
+	done  bool
+	err   error // of the last attempt
+}
+
+// list puts the entries of all that are not done. Those of one event are put in parallel, too.
+func (l *Lister) list(ctx context.Context, batch []Record, all []*job, limit func(error) int) {
+	atOnce(listedAtOnce, all, func(j *job) {
+		if j.err = l.plan(ctx, batch[j.first].Key(), j, limit); j.err != nil {
+			return
+		}
+		atOnce(len(j.entries), j.entries, func(e *listEntry) {
+			if !e.done {
+				e.err = l.retry(ctx, limit, func() error { return l.put(ctx, e.write) })
+				e.done = e.err == nil
+			}
 		})
-		if err != nil {
+		for _, e := range j.entries {
+			if e.err != nil && (j.err == nil || few(j.err) == 0) { // what may be retried comes first
+				j.err = fmt.Errorf("list %s: %w", table.EventKey(j.event).PK, e.err)
+			}
+		}
+	})
+}
+
+// put puts an entry into its list, unless the list has a newer one.
+func (l *Lister) put(ctx context.Context, w table.Write) error {
+	sent := time.Now()
+	at, err := l.table.Write(ctx, w)
+	l.clock.Observe(at, sent, time.Now())
+	if _, refused := errors.AsType[*table.Refused](err); refused {
+		return nil
+	}
+	return err
+}
+
+// plan reads the event of a record if it is not known, and finds its entries. j.event is nil if it is not that of key.
+func (l *Lister) plan(ctx context.Context, key table.Key, j *job, limit func(error) int) (err error) {
+	if j.planned {
+		return nil
+	}
+	if j.event == nil {
+		if j.event, err = l.read(ctx, key, limit); err != nil {
 			return fmt.Errorf("read the event: %w", err)
 		}
 	}
-	if table.EventKey(j.event) != key {
-		return fmt.Errorf("%w: the %s has another key", table.ErrMalformedItem, j.event.EventName())
+	if name := j.event.EventName(); table.EventKey(j.event) != key {
+		j.event = nil
+		return fmt.Errorf("%w: the %s has another key", table.ErrMalformedItem, name)
 	}
-	if header, ok := j.event.(events.TransactionPosted); ok {
-		return l.listHeader(ctx, header)
+	writes, err := l.writes(ctx, j, limit)
+	for _, w := range writes {
+		j.entries = append(j.entries, &listEntry{write: w})
 	}
-	return nil
+	j.planned = err == nil
+	return err
 }
 
-func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
-	var lanes table.Lanes
-	err := l.retry(ctx, func() (err error) {
-		lanes, err = l.lanes.Through(ctx, header.Recorded())
+// read reads an event. Error: also table.ErrAbsent.
+func (l *Lister) read(ctx context.Context, key table.Key, limit func(error) int) (e events.Event, err error) {
+	err = l.retry(ctx, limit, func() error {
+		item, _, err := l.table.Get(ctx, key, table.Strong)
+		if err == nil && item == nil {
+			err = table.ErrAbsent
+		}
+		if err == nil {
+			e, err = table.DecodeEvent(item)
+		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("list transaction %s: %w", header.ID, err)
-	}
-	for _, row := range ListedRows(header, l.indexed, lanes) {
-		err := l.retry(ctx, func() error {
-			sent := time.Now()
-			at, err := l.table.Write(ctx, table.Write{Item: Listings.Item(row.Value)})
-			l.clock.Observe(at, sent, time.Now())
+	return e, err
+}
+
+// writes returns the writes of the entries that an event makes. A hold's end takes it out of the list of open holds: the
+// header has the key of the entry.
+func (l *Lister) writes(ctx context.Context, j *job, limit func(error) int) (writes []table.Write, err error) {
+	switch e := j.event.(type) {
+	case events.TransactionPosted:
+		var lanes table.Lanes
+		err := l.retry(ctx, limit, func() (err error) {
+			lanes, err = l.lanes.Through(ctx, e.Recorded())
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("list transaction %s: %w", header.ID, err)
+			return nil, fmt.Errorf("list transaction %s: %w", e.ID, err)
 		}
+		for _, row := range ListedRows(e, l.indexed, lanes) {
+			writes = append(writes, Listings.put(row.Value))
+		}
+		if e.IsHold() && !j.ends {
+			writes = append(writes, Holds.put(openHoldItem(events.Transaction{Header: e})))
+		}
+	case events.HoldEnded:
+		if j.header == nil {
+			j.header, err = l.read(ctx, table.Transaction.Key(e.Transaction), limit)
+		}
+		header, isHeader := j.header.(events.TransactionPosted)
+		if err == nil && !(isHeader && header.IsHold()) {
+			err = table.ErrAbsent
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the hold %s: %w", e.Transaction, err)
+		}
+		writes = append(writes, Holds.put(openHoldItem(events.Transaction{Header: header, Ended: &e})))
 	}
-	return nil
+	return writes, nil
 }
 
-// report logs each failure. It returns the journal entries of the records before the first failed one, and the results
-// of List.
-func (l *Lister) report(ctx context.Context, batch []Record, all []*job) (
-	entries []JournalEntry, failed string, err error,
-) {
-	failed, err = report(ctx, l.log, batch, all, "event cannot be listed", "listing failed", func(j *job) []any {
-		return []any{"pk", batch[j.first].PK, "sk", batch[j.first].SK}
-	})
+// journal writes the entries of the events that are known and not in the journal yet.
+func (l *Lister) journal(ctx context.Context, all []*job) (entries []JournalEntry, err error) {
 	for _, j := range all {
-		if j.err == nil {
+		if j.event != nil && !j.journaled {
 			entries = append(entries, EntryOf(j.event))
-		} else if !j.isFinal() {
-			break
 		}
 	}
-	return entries, failed, err
+	if err := l.Append(ctx, entries); err != nil {
+		return nil, err
+	}
+	for _, j := range all {
+		j.journaled = j.journaled || j.event != nil
+	}
+	return entries, nil
+}
+
+// redeliveredMax is how many events a Lister remembers of the records that it will get again.
+const redeliveredMax = 10_000
+
+// recall finds the events of a batch that this Lister has written into the journal before. A record may fail for hours,
+// and is delivered again all the time, with those that follow it. Only another process adds them again.
+func (l *Lister) recall(batch []Record, all []*job) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, j := range all {
+		j.journaled = l.journaled[batch[j.first].Key()]
+	}
+}
+
+// remember notes what recall needs when the stream delivers records again, as the results of List make it do.
+func (l *Lister) remember(batch []Record, all []*job, failed string, err error) {
+	from := len(batch) // the first of them
+	if err != nil {
+		from = 0
+	} else if failed != "" {
+		from = slices.IndexFunc(batch, func(r Record) bool { return r.SequenceNumber == failed })
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, j := range all {
+		delete(l.journaled, batch[j.first].Key())
+		if j.journaled && j.first >= from && len(l.journaled) < redeliveredMax {
+			l.journaled[batch[j.first].Key()] = true
+		}
+	}
 }
 
 // Append writes entries into the journal, at most 100 to a page.
 func (l *Lister) Append(ctx context.Context, entries []JournalEntry) error {
 	for page := range slices.Chunk(entries, pageEntries) {
-		if err := l.retry(ctx, func() error { return l.writePage(ctx, page) }); err != nil {
+		if err := l.retry(ctx, many, func() error { return l.writePage(ctx, page) }); err != nil {
 			return err
 		}
 	}
@@ -213,9 +349,9 @@ func (l *Lister) mint(ctx context.Context) (id events.KSUID, start time.Time, er
 	return "", start, errClock
 }
 
-// retry retries attempt on throttling, conflicts and unknown outcomes. Puts are idempotent.
-func (l *Lister) retry(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, l.pause, table.Attempts(conflictAttempts, throttledAttempts), attempt)
+// retry retries attempt as often as limit allows: see retry.Do.
+func (l *Lister) retry(ctx context.Context, limit func(error) int, attempt func() error) error {
+	return retry.Do(ctx, l.pause, limit, attempt)
 }
 
 // logBatch logs one line for a batch that had something to list. ListingLag, in milliseconds, becomes a metric.

@@ -34,6 +34,9 @@ type View struct {
 	// Fold reads the events of a target, strongly consistent, and returns the items that they make. Errors: those of
 	// Views; table.ErrAbsent if there are no events.
 	Fold func(ctx context.Context, v *Views, t Target, seen Seen) ([]Row, error)
+	// Listed is the kind of the items that a Lister writes, because they are in a list that many share: a throttled list
+	// must not delay a balance. nil: a Projector writes all items.
+	Listed *table.Pattern
 
 	// A rebuild reads the keys of an account's events, and folds the targets that they touch. Then it looks for other
 	// items of the account in Items. OfGroups: also for each group.
@@ -120,9 +123,11 @@ func (p *Projector) Refresh(ctx context.Context, t Target, seen Seen) error {
 		if err != nil {
 			return fmt.Errorf("read events of %s: %w", t, err)
 		}
-		values := make([]any, len(rows))
-		for i, row := range rows {
-			values[i] = row.Value
+		var values []any
+		for _, row := range rows {
+			if item := t.View.Item(row.Value); t.View.Listed == nil || !t.View.Listed.Is(table.ItemKey(item).SK) {
+				values = append(values, row.Value)
+			}
 		}
 		if err := p.views.Show(ctx, t.View, values...); err != nil {
 			return fmt.Errorf("write %s: %w", t, err)
@@ -137,14 +142,9 @@ func (v *Views) Show(ctx context.Context, view *View, values ...any) error {
 	running, ctx := errgroup.WithContext(ctx)
 	running.SetLimit(entriesAtOnce)
 	for _, value := range values {
-		item := view.Item(value)
+		w := view.put(value)
 		running.Go(func() error {
-			newer := table.Write{
-				Item: item, If: table.IfAbsent + " OR #number < :number",
-				Names:  map[string]string{"#number": view.Counter},
-				Values: table.Item{":number": item[view.Counter]},
-			}
-			_, err := v.table.Write(ctx, newer)
+			_, err := v.table.Write(ctx, w)
 			if _, refused := errors.AsType[*table.Refused](err); refused {
 				return nil // the stored item is as new or newer
 			}
@@ -154,8 +154,18 @@ func (v *Views) Show(ctx context.Context, view *View, values ...any) error {
 	return running.Wait()
 }
 
+// put returns the write of a value's item, on the condition that no item with the same or a higher number is stored.
+func (v *View) put(value any) table.Write {
+	w := table.Write{Item: v.Item(value)}
+	if v.Counter != "" {
+		w.If, w.Names = table.IfAbsent+" OR #number < :number", map[string]string{"#number": v.Counter}
+		w.Values = table.Item{":number": w.Item[v.Counter]}
+	}
+	return w
+}
+
 // Target names what a stream record affects: the balance of an account in an asset, items of a View, or the lists of
-// transactions with the journal.
+// transactions and of open holds with the journal.
 type Target struct {
 	View                              *View // nil: a balance or the lists
 	Account, Group, Asset, User, Hold string

@@ -113,7 +113,7 @@ var (
 		Type: "Hold", By: projector, PK: "ACCOUNT#{account}", SK: "HOLD#{ksuid}", SK2: "HOLD#{status}#{ksuid}"})
 	// expires is a text that sorts by time.
 	OpenHold = two[string](ItemType{What: "hold by expiry, with `PK2` while it is open", Class: projection,
-		Type: "OpenHold", By: projector,
+		Type: "OpenHold", By: lister,
 		PK: "HOLD#{expires}#{transaction}", SK: "OPEN_HOLD", PK2: "OPEN_HOLDS#{shard}",
 		Grows2: OneForAll})
 	Listed = three[string](ItemType{What: "transaction in the list by time, by its first leg", Class: projection,

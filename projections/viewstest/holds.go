@@ -1,10 +1,12 @@
 package viewstest
 
 import (
+	"log/slog"
 	"slices"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
@@ -61,6 +63,19 @@ func (b *Book) putAll(postings []events.PostingRecorded) []events.PostingRecorde
 		b.Must(b.Put(b.Context(), p))
 	}
 	return postings
+}
+
+// List passes events to a lister.
+func (b *Book) List(all ...events.Event) {
+	b.Helper()
+	lister := projections.NewLister(b.Table, nil, b.Clock, slog.New(slog.DiscardHandler))
+	batch := make([]projections.Record, len(all))
+	for i, e := range all {
+		batch[i] = projections.RecordOf(table.EventItem(e))
+	}
+	if failed, err := lister.List(b.Context(), batch); failed != "" || err != nil {
+		b.Fatal(failed, err)
+	}
 }
 
 // HoldsOf returns the ids of an account's holds with one status, "" for all, in order.

@@ -20,12 +20,14 @@ type limitedBank struct {
 	*bank
 	warm         *ledger.Ledger
 	projected    map[table.Key]bool // postings that were projected
+	listed       map[table.Key]bool // events that were listed
 	transactions int
 }
 
 func newLimitedBank(t *testing.T) *limitedBank {
 	t.Helper()
-	b := &limitedBank{bank: newBank(t), projected: make(map[table.Key]bool)}
+	b := &limitedBank{bank: newBank(t), projected: make(map[table.Key]bool),
+		listed: make(map[table.Key]bool)}
 	b.warm = b.coldLedger()
 	if _, _, err := b.warm.OpenAccount(t.Context(), ledger.OpenAccount{ID: partner, Actor: "tester"}); err != nil {
 		t.Fatal(err)
@@ -143,6 +145,19 @@ func (b *limitedBank) projectNew() {
 	streamtest.Deliver(b.t, b.Service.Stream(), streamtest.Images(b.t, images...))
 }
 
+// listNew lists everything posted since the last call, in one batch.
+func (b *limitedBank) listNew() {
+	b.t.Helper()
+	var images []table.Item
+	for key, item := range b.Contents() {
+		if table.IsJournaled(key.SK) && !b.listed[key] {
+			b.listed[key] = true
+			images = append(images, item)
+		}
+	}
+	streamtest.Deliver(b.t, b.lister(), streamtest.Images(b.t, images...))
+}
+
 // line returns the cost of a step as a line of a table.
 func (c measured) line(what string) line { return line{what, costText(c.Tally)} }
 
@@ -165,14 +180,17 @@ func TestCostOfHoldsAndReversals(t *testing.T) {
 
 	step("a trade", func() { b.post(b.trade(false)) })
 	b.projectNew()
+	b.listNew()
 	var held string
 	placed := step("placing a hold of a trade", func() { held = b.hold() })
 	if !placed.mention("SPEND#" + share) {
 		t.Errorf("a hold was placed without its guard: %q", placed.lines)
 	}
-	step("projecting it, which lists it", b.projectNew)
+	step("projecting it", b.projectNew)
+	step("listing it", b.listNew)
 	ended := step("capture", func() { b.capture(held) })
 	step("projecting the capture", b.projectNew)
+	step("listing the capture", b.listNew)
 	step("the same capture again", func() { b.capture(held) })
 	other := b.hold()
 	released := step("release", func() { b.release(other) })
@@ -260,6 +278,7 @@ func sweep(t *testing.T, open, due int) measured {
 		b.post(r)
 	}
 	b.projectNew()
+	b.listNew()
 	b.clock.Add(int64(2 * time.Minute))
 	return b.measure(func() {
 		if swept, err := b.warm.Sweep(t.Context()); err != nil || swept.Expired != due {

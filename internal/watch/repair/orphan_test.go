@@ -65,8 +65,7 @@ func TestOrphanEntriesOfHolds(t *testing.T) {
 	b := newBook(t)
 	h := events.Transaction{Header: viewstest.Held("h1", 1)}
 	b.Place(h.Header)
-	b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
-	b.rebuildAll(b.Table, rebuild.Scope{}) // lists the transaction
+	b.List(h.Header)
 	orphans := b.orphan(h)
 	viewstest.Same(t, "open with an orphan", b.OpenHolds(), []string{"h1", "h1"})
 	for _, c := range []struct {
@@ -112,8 +111,8 @@ func (l *lateHold) BatchGet(ctx context.Context, keys []table.Key, c table.Consi
 	return items, at, err
 }
 
-// A hold may be placed under the id and the expiry of an orphan just before the orphan becomes void. The projector
-// takes the orphan for the hold's entry and writes nothing. So the rebuild must write the entry.
+// A hold may be placed under the id and the expiry of an orphan just before the orphan becomes void. The lister takes
+// the orphan for the hold's entry and writes nothing. So the rebuild must write the entry.
 func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
 	b := newBook(t)
 	h := events.Transaction{Header: viewstest.Held("h1", 1)}
@@ -123,7 +122,7 @@ func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
 		if !placed {
 			placed = true
 			b.Place(h.Header)
-			b.Must(b.Projector.Refresh(t.Context(), holdTarget("h1"), projections.Seen{}))
+			b.List(h.Header)
 		}
 	}}, rebuild.Scope{DropMissing: true})
 	viewstest.Same(t, "open", b.OpenHolds(), []string{"h1"})

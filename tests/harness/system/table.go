@@ -88,16 +88,24 @@ func (s *System) Deliver(keys ...table.Key) {
 // Projected returns the sorted keys of all events that the projector handles.
 func (s *System) Projected() []table.Key {
 	s.T.Helper()
+	return s.keysOf(projections.IsProjected)
+}
+
+// keysOf returns the sorted keys of all items whose SK suits.
+func (s *System) keysOf(suits func(sk string) bool) []table.Key {
+	s.T.Helper()
 	keys := slices.Collect(maps.Keys(s.Contents()))
-	keys = slices.DeleteFunc(keys, func(k table.Key) bool { return !projections.IsProjected(k.SK) })
+	keys = slices.DeleteFunc(keys, func(k table.Key) bool { return !suits(k.SK) })
 	slices.SortFunc(keys, func(a, b table.Key) int { return strings.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
 	return keys
 }
 
-// DeliverAll projects the whole table without a pump, by delivering a record of each event that the projector handles.
+// DeliverAll projects and lists the whole table without a pump, by delivering a record of each event that the projector
+// and the lister handle.
 func (s *System) DeliverAll() {
 	s.T.Helper()
 	s.Deliver(s.Projected()...)
+	streamtest.Deliver(s.T, s.Service.List(), streamtest.Keys(s.keysOf(table.IsJournaled)...))
 }
 
 // PutPostings puts postings directly into the table, in transactions.
