@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/table"
@@ -30,10 +31,7 @@ var Holds = declare(&View{
 		case versionOf(h) < seen.Highest: // no later record would trigger another refresh
 			return nil, fmt.Errorf("its end is not visible: %w", table.ErrConflict)
 		}
-		recorded := h.Header.PostedAt()
-		if h.Ended != nil {
-			recorded = h.Ended.EndedAt()
-		}
+		recorded := changedAt(h)
 		for _, entry := range HoldEntries(h, t.Account) {
 			rows = append(rows, Row{t, entry, recorded})
 		}
@@ -54,6 +52,19 @@ var Holds = declare(&View{
 	None:   func(k table.Key) any { return HoldEntry(k, events.Transaction{}) },
 	Orphan: "no hold has this entry",
 })
+
+// changedAt is when a hold was placed or ended.
+func changedAt(h events.Transaction) time.Time {
+	if h.Ended != nil {
+		return h.Ended.EndedAt()
+	}
+	return h.Header.PostedAt()
+}
+
+// OpenHoldRow returns the entry of a hold by expiry.
+func OpenHoldRow(h events.Transaction) Row {
+	return Row{Target{View: Holds, Hold: h.Header.ID}, openHoldItem(h), changedAt(h)}
+}
 
 // ofFigures returns the hold that a posting places or ends, the zero Target if none, and the version of the hold's
 // entries after it.

@@ -38,8 +38,8 @@ type lists struct {
 	missing map[uint64]projections.JournalEntry // by its hash
 }
 
-// lists rebuilds the lists of transactions and the journal. It reads the journal, then scans the table, and writes
-// entries that are missing or wrong. It deletes nothing: entries without a transaction become void. It is idempotent
+// lists rebuilds the lists of transactions and the journal, and without accounts also the list of open holds. It reads
+// the journal, then scans the table, and writes entries that are missing or wrong. It deletes nothing: entries without a transaction become void. It is idempotent
 // and may be interrupted. Error: that of ctx, or one that affects the entire table.
 func (r *Run) lists(ctx context.Context) error {
 	l := &lists{
@@ -72,6 +72,7 @@ func (r *Run) lists(ctx context.Context) error {
 func (l *lists) page(ctx context.Context, items []table.Item) error {
 	wanted := make(map[table.Key]projections.Row)
 	var listed, open []table.Item
+	var holds []string
 	headers := int64(0)
 	for _, item := range items {
 		key := table.ItemKey(item)
@@ -102,6 +103,9 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 			for _, row := range projections.ListedRows(header, l.run.Indexed, lanes) {
 				wanted[table.ItemKey(row.Value.(table.Item))] = row
 			}
+			if header.IsHold() && l.run.ListsOnly { // else the accounts' rebuild lists it
+				holds = append(holds, header.ID)
+			}
 		}
 	}
 	l.run.count(func(n *Counts) { n.Transactions += headers })
@@ -109,7 +113,10 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 	if l.run.Scope.DryRun {
 		b = b.DryRun()
 	}
-	if err := l.wanted(ctx, b, wanted); err != nil {
+	if err := l.wanted(ctx, b, projections.Listings, wanted); err != nil {
+		return err
+	}
+	if err := l.openHolds(ctx, b, holds); err != nil {
 		return err
 	}
 	if err := l.stored(ctx, b, projections.Listings, listed, l.listed, l.isWanted); err != nil {
@@ -145,8 +152,54 @@ func (l *lists) open(_ context.Context, key table.Key, t events.Transaction) (ta
 	return projections.HoldEntry(key, t), nil
 }
 
-// wanted rebuilds the entries that headers have in the lists, unless they are stored.
-func (l *lists) wanted(ctx context.Context, b *rebuild.Rebuilder, wanted map[table.Key]projections.Row) error {
+// openHolds rebuilds the entries by expiry of holds. A hold that cannot be read is reported.
+func (l *lists) openHolds(ctx context.Context, b *rebuild.Rebuilder, ids []string) error {
+	for some := range slices.Chunk(ids, transactionsAtOnce) {
+		found, err := l.transactions(ctx, some)
+		if endsRun(ctx, err) {
+			return err
+		}
+		if err != nil && len(some) > 1 { // of one of them
+			for one := range slices.Chunk(some, 1) {
+				if err := l.openHolds(ctx, b, one); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err != nil {
+			l.run.report(rebuild.Report{Err: err})
+			continue
+		}
+		wanted := make(map[table.Key]projections.Row, len(found))
+		for _, h := range found {
+			row := projections.OpenHoldRow(h)
+			wanted[table.ItemKey(row.Value.(table.Item))] = row
+		}
+		if err := l.wanted(ctx, b, projections.Holds, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transactions reads transactions with their ends.
+func (l *lists) transactions(ctx context.Context, ids []string) (found map[string]events.Transaction, err error) {
+	wanted := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	err = l.Retry(ctx, func() (err error) {
+		found, err = projections.TransactionsByID(ctx, l.run.table, wanted, table.Strong)
+		return err
+	})
+	return found, err
+}
+
+// wanted rebuilds the entries that headers have in the lists of a view, unless they are stored.
+func (l *lists) wanted(ctx context.Context, b *rebuild.Rebuilder, view *projections.View,
+	wanted map[table.Key]projections.Row,
+) error {
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
 		stored := make(map[table.Key]table.Item, len(keys))
 		err := l.Retry(ctx, func() error {
@@ -164,7 +217,7 @@ func (l *lists) wanted(ctx context.Context, b *rebuild.Rebuilder, wanted map[tab
 			if rebuild.Differs(stored[key], row.Value.(table.Item)) == nil {
 				continue
 			}
-			if err := l.item(ctx, b, projections.Listings, key, &row); err != nil {
+			if err := l.item(ctx, b, view, key, &row); err != nil {
 				return err
 			}
 		}
@@ -175,7 +228,7 @@ func (l *lists) wanted(ctx context.Context, b *rebuild.Rebuilder, wanted map[tab
 // transactionsAtOnce is how many transactions are read in one request, each with its end.
 const transactionsAtOnce = table.BatchGetKeys / 2
 
-// hasOwner reports whether an entry has a transaction: Account rebuilds that of a hold.
+// hasOwner reports whether an entry has a transaction: Account or openHolds rebuilds that of a hold.
 func hasOwner(becomes table.Item) bool { return !table.Read(becomes).OptionalFlag(table.AttrVoid) }
 
 // isWanted reports whether an entry is in an indexed list: its header's page rebuilds it.
@@ -192,17 +245,13 @@ func (l *lists) stored(ctx context.Context, b *rebuild.Rebuilder, view *projecti
 	isElsewhere func(becomes table.Item) bool,
 ) error {
 	for some := range slices.Chunk(items, transactionsAtOnce) {
-		ids := make(map[string]bool, len(some))
+		var ids []string
 		for _, item := range some {
 			if t, ok := view.Owner(item); ok {
-				ids[t.Hold] = true
+				ids = append(ids, t.Hold)
 			}
 		}
-		var found map[string]events.Transaction
-		err := l.Retry(ctx, func() (err error) {
-			found, err = projections.TransactionsByID(ctx, l.run.table, ids, table.Strong)
-			return err
-		})
+		found, err := l.transactions(ctx, ids)
 		switch {
 		case endsRun(ctx, err):
 			return err

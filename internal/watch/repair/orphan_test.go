@@ -128,6 +128,36 @@ func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
 	viewstest.Same(t, "open", b.OpenHolds(), []string{"h1"})
 }
 
+// A rebuild of the lists alone lists open holds that the lister missed, and holds whose end it missed.
+func TestMissingOpenHoldsAreListed(t *testing.T) {
+	b := newBook(t)
+	var wanted []table.Key
+	for n := range 60 {
+		h := viewstest.Held(fmt.Sprintf("h%02d", n), 2*n+1)
+		b.Place(h)
+		switch n % 3 {
+		case 0:
+			wanted = append(wanted, expiryOf(events.Transaction{Header: h}))
+		case 1:
+			b.List(h)
+			b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 2*n+2))
+			wanted = append(wanted, expiryOf(events.Transaction{Header: h}))
+		default:
+			b.List(h)
+		}
+	}
+	isOpen := func(k table.Key) bool { return table.OpenHold.Is(k.SK) }
+	for _, c := range []struct {
+		scope rebuild.Scope
+		found int
+	}{{rebuild.Scope{DryRun: true}, len(wanted)}, {rebuild.Scope{}, len(wanted)}, {rebuild.Scope{}, 0}} {
+		_, different := b.rebuildAll(b.Table, c.scope)
+		different = slices.DeleteFunc(different, func(k table.Key) bool { return !isOpen(k) })
+		viewstest.Same(t, fmt.Sprintf("differences with %+v", c.scope), len(different), c.found)
+	}
+	viewstest.Same(t, "open", len(b.OpenHolds()), 40)
+}
+
 // A wrong entry in a list of transactions is one difference, although both the entry and its header lead to it.
 func TestWrongListEntryIsReportedOnce(t *testing.T) {
 	b := newBook(t)
