@@ -25,7 +25,8 @@ const (
 	answerTime = 3 * time.Second
 )
 
-// Lister writes the lists of transactions and of open holds, and the journal of all events. It is safe for concurrent use.
+// Lister writes the lists of transactions and of open holds, and the journal of all events. It is safe for concurrent
+// use.
 type Lister struct {
 	table   table.Table
 	lanes   *table.LaneLog
@@ -107,9 +108,9 @@ func listings(batch []Record) (all []*job) {
 	return all
 }
 
-// findHolds tells the jobs of holds that begin and end in the batch of each other. The entry of an open hold that is not
-// open any more is not written, and no header is read again. The record of the end alone answers for the entry of the
-// end, because that of the header may be delivered again without it.
+// findHolds tells the jobs of holds that begin and end in the batch of each other. Such a hold is not listed as open, and
+// its end needs no read. The record of the end alone answers for the entry of the end, because that of the header may be
+// delivered again without it.
 func findHolds(batch []Record, all []*job) {
 	headers, ends := make(map[string]*job), make(map[string]*job)
 	for _, j := range all {
@@ -206,8 +207,8 @@ func (l *Lister) read(ctx context.Context, key table.Key, limit func(error) int)
 	return e, err
 }
 
-// writes returns the writes of the entries that an event makes. A hold's end takes it out of the list of open holds: the
-// header has the key of the entry.
+// writes returns the writes of the entries that an event makes. A hold's end takes the hold out of the list of open
+// holds. The header has the key of the entry.
 func (l *Lister) writes(ctx context.Context, j *job, limit func(error) int) (writes []table.Write, err error) {
 	switch e := j.event.(type) {
 	case events.TransactionPosted:

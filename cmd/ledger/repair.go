@@ -54,7 +54,8 @@ func (env *environment) rebuildCommand() *cobra.Command {
 	idFlag(f, &scope.Asset, "asset", "rebuild only this asset of --account")
 	idFlag(f, &config.From, "from", "continue with this account, in the order of ids")
 	cmd.MarkFlagsMutuallyExclusive("account", "from")
-	f.BoolVar(&config.ListsOnly, "lists", false, "rebuild only the lists of transactions and of open holds, and the journal")
+	f.BoolVar(&config.ListsOnly, "lists", false,
+		"rebuild only the lists of transactions and of open holds, and the journal")
 	f.BoolVar(&scope.DryRun, "dry-run", false, "write nothing; print what rebuild would repair")
 	f.BoolVar(&scope.DropMissing, "drop-missing", false,
 		"also rebuild balances that count more postings than exist, and void entries that no hold has")

@@ -25,7 +25,3 @@ func newBook(t *testing.T) *book {
 	b.Projector.RepairWith(b.rebuilder)
 	return b
 }
-
-func holdTarget(id string) projections.Target {
-	return projections.Target{View: projections.Holds, Hold: id}
-}
