@@ -2,8 +2,8 @@ package ledger
 
 import "slices"
 
-// partialRetries is how often a transaction is retried because a commit that a guard counts is visible in part only: see
-// limit.isPartial.
+// partialRetries is how often a transaction is retried because a commit that a guard counts is visible in part only:
+// see limit.isPartial.
 const partialRetries = 5
 
 // findings is what a command has read since the guards refused an attempt, in this order.

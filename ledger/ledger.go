@@ -87,10 +87,10 @@ func readEvent[E events.Event](ctx context.Context, l *Ledger, k table.Key) (e E
 
 // Projections is the part of the read side that commands need. It is safe for concurrent use.
 type Projections interface {
-	// Funds returns the exact sum of all credits of account in asset, and of all amounts that ended holds gave back, and
-	// the sum of all that was spent or held. Both include every transaction acknowledged before the call, a backdated
-	// one once it is projected, and may include a part of one that is being committed. Errors: those of package table
-	// for reads.
+	// Funds returns the exact sum of all credits of account in asset, and of all amounts that ended holds gave back,
+	// and the sum of all that was spent or held. Both include every transaction acknowledged before the call, a
+	// backdated one once it is projected, and may include a part of one that is being committed. Errors: those of
+	// package table for reads.
 	Funds(ctx context.Context, account, asset string) (received, spent events.Amount, err error)
 
 	// Holdings returns a page of the account's holdings, by asset: of every asset with a posting. It includes the same

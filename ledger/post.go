@@ -18,8 +18,8 @@ import (
 // CodeTransactionIDReused, CodeAccountFrozen, CodeAccountClosed, CodeInsufficientFunds, and with an effective date
 // CodePeriodClosed. Of a reversal also CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible,
 // CodeCostRequired. Of the end of a hold: CodeTransactionNotFound, CodeNotAHold, CodeHoldEnded; of a capture also
-// CodeNothingCaptured, CodeExceedsHold, CodeCostRequired, CodeHoldExpired. A capture within clockTolerance after the time
-// of expiry is CodeUnavailable if no attempt was made before that, else CodeOutcomeUnknown.
+// CodeNothingCaptured, CodeExceedsHold, CodeCostRequired, CodeHoldExpired. A capture within clockTolerance after the
+// time of expiry is CodeUnavailable if no attempt was made before that, else CodeOutcomeUnknown.
 func (l *Ledger) Post(ctx context.Context, r Request) (Posted, error) { return l.post(ctx, r.expand()) }
 
 // Expire ends a hold after its time of expiry. Errors: those of a release. Until clockTolerance after that time:
@@ -51,12 +51,12 @@ func (l *Ledger) post(ctx context.Context, d draft) (Posted, error) {
 // independent ones that are written together. They go on until all requests are answered, one is refused, or the
 // deadline is near.
 //
-// Requests are refused by what is read in two places. plan refuses by what it reads before the first attempt: decide says what that is,
-// and which of its refusals apply only if the request was not carried out before. run refuses by what it reads after
-// guards refused an attempt: judge says what that is, in which order, and why the refusal is final then. Both decide
-// without reading, and loops read what they need: request.decide and attempts.resolveRefusals. Apart from these, each
-// attempt is refused by the process's clock, by a capture that is late, by a closed period (see commit), and by another
-// request with its id (see found).
+// Requests are refused by what is read in two places. plan refuses by what it reads before the first attempt: decide
+// says what that is, and which of its refusals apply only if the request was not carried out before. run refuses by
+// what it reads after guards refused an attempt: judge says what that is, in which order, and why the refusal is final
+// then. Both decide without reading, and loops read what they need: request.decide and attempts.resolveRefusals. Apart
+// from these, each attempt is refused by the process's clock, by a capture that is late, by a closed period (see
+// commit), and by another request with its id (see found).
 type attempts struct {
 	ledger *Ledger
 	tries

@@ -108,9 +108,9 @@ func listings(batch []Record) (all []*job) {
 	return all
 }
 
-// findHolds tells the jobs of holds that begin and end in the batch of each other. Such a hold is not listed as open, and
-// its end needs no read. The record of the end alone answers for the entry of the end, because that of the header may be
-// delivered again without it.
+// findHolds tells the jobs of holds that begin and end in the batch of each other. Such a hold is not listed as open,
+// and its end needs no read. The record of the end alone answers for the entry of the end, because that of the header
+// may be delivered again without it.
 func findHolds(batch []Record, all []*job) {
 	headers, ends := make(map[string]*job), make(map[string]*job)
 	for _, j := range all {

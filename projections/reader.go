@@ -121,8 +121,8 @@ func (r *Reader) balances(
 	return page.all(ctx)
 }
 
-// Funds returns the totals that account ever received of asset, by credits and from ended holds, and ever spent or held.
-// They include the same transactions as Balance. Errors: those of Views; events.ErrOverflow.
+// Funds returns the totals that account ever received of asset, by credits and from ended holds, and ever spent or
+// held. They include the same transactions as Balance. Errors: those of Views; events.ErrOverflow.
 func (r *Reader) Funds(ctx context.Context, account, asset string) (received, spent events.Amount, err error) {
 	b, err := r.read(ctx, events.Pair{Account: account, Asset: asset})
 	if err == nil {

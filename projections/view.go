@@ -34,8 +34,8 @@ type View struct {
 	// Fold reads the events of a target, strongly consistent, and returns the items that they make. Errors: those of
 	// Views; table.ErrAbsent if there are no events.
 	Fold func(ctx context.Context, v *Views, t Target, seen Seen) ([]Row, error)
-	// Listed is the kind of the items that a Lister writes, because they are in a list that many share. A throttled list
-	// must not delay a balance. nil: a Projector writes all items.
+	// Listed is the kind of the items that a Lister writes, because they are in a list that many share. A throttled
+	// list must not delay a balance. nil: a Projector writes all items.
 	Listed *table.Pattern
 
 	// A rebuild reads the keys of an account's events, and folds the targets that they touch. Then it looks for other

@@ -39,9 +39,9 @@ type lists struct {
 }
 
 // lists rebuilds the lists of transactions and the journal, and without accounts also the list of open holds. It reads
-// the journal, then scans the table, and writes entries that are missing or wrong. It deletes nothing: entries without a
-// transaction become void. It is idempotent and may be interrupted. Error: that of ctx, or one that affects the entire
-// table.
+// the journal, then scans the table, and writes entries that are missing or wrong. It deletes nothing: entries without
+// a transaction become void. It is idempotent and may be interrupted. Error: that of ctx, or one that affects the
+// entire table.
 func (r *Run) lists(ctx context.Context) error {
 	l := &lists{
 		Rebuilder: r.rebuilder, run: r, seed: maphash.MakeSeed(),
