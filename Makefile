@@ -36,3 +36,8 @@ rename:
 .PHONY: release
 release:
 	go run ./internal/release -version '$(VERSION)' $(if $(OUT),-out '$(OUT)') $(if $(PLATFORMS),-platforms '$(PLATFORMS)')
+
+# clients packs the clients for TypeScript and Python into dist: make clients. It needs npm and Python 3.11 or newer.
+.PHONY: clients
+clients:
+	.ci/packages '$(or $(OUT),dist)' $(VERSION)
