@@ -153,7 +153,7 @@ func TestKeyboardOnly(t *testing.T) {
 	b.openForm("capture")
 	b.enter("quantity", "31")
 	b.load(kb.Enter)
-	b.shows("exceeds_hold")
+	b.shows("This is more than the hold has")
 	b.hasFocus(`#quantity[aria-invalid="true"]`)
 	b.run(chromedp.KeyEvent(kb.End + kb.Backspace + "0"))
 	b.confirm()

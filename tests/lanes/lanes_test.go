@@ -199,17 +199,26 @@ func (h *history) walk(l *projections.Lists, by projections.Search) {
 	}
 }
 
-// rebuild rebuilds the lists while everything goes on.
+// rebuild rebuilds the lists while everything goes on. Whoever runs it runs it again if the store did not answer in time.
 func (h *history) rebuild() {
 	t := h.table(func() time.Duration { return h.within(3 * time.Second) })
-	c := repair.Config{Table: t, ListsOnly: true, Indexed: []string{indexed}, Log: quiet,
-		Append: projections.NewLister(t, nil, nil, quiet).Append, Report: func(r rebuild.Report) {
-			if r.Err != nil {
-				h.Errorf("rebuild: %v", r.Err)
-			}
-		}}
-	if err := repair.New(c).Run(context.Background()); err != nil {
-		h.Errorf("rebuild: %v", err)
+	for try := 1; ; try++ {
+		var mu sync.Mutex
+		var failed error
+		c := repair.Config{Table: t, ListsOnly: true, Indexed: []string{indexed}, Log: quiet,
+			Append: projections.NewLister(t, nil, nil, quiet).Append, Report: func(r rebuild.Report) {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = errors.Join(failed, r.Err)
+			}}
+		err := errors.Join(repair.New(c).Run(context.Background()), failed)
+		if err == nil {
+			return
+		}
+		if try == 3 || !errors.Is(err, table.ErrUnavailable) {
+			h.Errorf("rebuild: %v", err)
+			return
+		}
 	}
 }
 
