@@ -235,10 +235,14 @@ func itemFindings(t *testing.T, b book) map[table.Key][]audit.Finding {
 func TestLedgerAndAuditAgreeOnChecksums(t *testing.T) {
 	full.Checks(20)
 	told := map[string]bool{}
+	isPossible := func(e events.Event) bool { // no asset is its own currency
+		asset, ok := e.(events.AssetRegistered)
+		return !ok || asset.Currency != asset.ID
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		sound, altered := make(book), make(book)
 		for range 25 {
-			item := table.EventItem(eventstest.Event().Draw(r, "event"))
+			item := table.EventItem(eventstest.Event().Filter(isPossible).Draw(r, "event"))
 			sound[table.ItemKey(item)] = maps.Clone(item)
 			alter(r, item, true)
 			if e, err := table.DecodeEvent(item); err == nil {

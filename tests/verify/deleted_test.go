@@ -23,7 +23,8 @@ import (
 )
 
 // Everything in the book is used or shown by another item, so each item that is deleted is missed. Without the cursor of
-// a target, everything is delivered again, which is no damage. The short run deletes one item of each type.
+// a target, everything is delivered again, which is no damage. A growth of lanes that has not begun decides nothing yet,
+// and is no event of the journal. The short run deletes one item of each type.
 func TestEachDeletedItemIsMissed(t *testing.T) {
 	for kind, keys := range copyOfBook(t).ofEachType(t) {
 		for i, k := range keys {
@@ -33,6 +34,9 @@ func TestEachDeletedItemIsMissed(t *testing.T) {
 			b := copyOfBook(t)
 			if kind == table.Forwarded.Type {
 				continue
+			}
+			if kind == table.LanesGrown.Type && i == len(keys)-1 {
+				continue // of the year 2120
 			}
 			if b.drop(k); verify(t, b.client(t), 0).Sound() {
 				t.Errorf("the %s at %s %s is not missed", kind, k.PK, k.SK)
