@@ -163,7 +163,7 @@ func (r *release) clone(ctx context.Context) error {
 	return err
 }
 
-// output runs a program in a folder, with more variables, and returns what it prints. The error has its complaints.
+// output runs a program in a folder, and returns what it prints. The error has its complaints.
 func (r *release) output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the programs are named in this package
 	cmd.Dir = dir

@@ -5,7 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"time"
 )
 
 // programs are the folders of the programs in cmd.
@@ -13,9 +13,6 @@ var programs = []string{"ledger", "ledger-bench", "ledger-proof"}
 
 // documents are the files of the repository that are in every archive.
 var documents = []string{"CHANGELOG.md", "LICENSE", "README.md", "THIRD_PARTY.txt"}
-
-// completions are the files with which shells complete the commands of ledger, by shell.
-var completions = map[string]string{"bash": "ledger.bash", "zsh": "_ledger", "fish": "ledger.fish"}
 
 // goBuild builds a package of the clone into a file. No path of this machine and no setting of its user is in it.
 func (r *release) goBuild(ctx context.Context, p platform, file, pkg string, flags ...string) error {
@@ -32,26 +29,8 @@ func (r *release) goBuild(ctx context.Context, p platform, file, pkg string, fla
 // platform.
 func (r *release) writeExtras(ctx context.Context) (folder string, _ error) {
 	folder = filepath.Join(r.scratch, "extras")
-	for _, dir := range []string{"man", "completions"} {
-		if err := os.MkdirAll(filepath.Join(folder, dir), 0o755); err != nil { //nolint:gosec // for everybody
-			return "", err
-		}
-	}
-	ledger := filepath.Join(r.scratch, "ledger")
-	if err := r.goBuild(ctx, platform{runtime.GOOS, runtime.GOARCH}, ledger, "./cmd/ledger"); err != nil {
-		return "", err
-	}
-	for shell, name := range completions {
-		text, err := r.output(ctx, r.scratch, ledger, "completion", shell)
-		if err != nil {
-			return "", err
-		}
-		if err := writeFile(filepath.Join(folder, "completions", name), text+"\n"); err != nil {
-			return "", err
-		}
-	}
-	_, err := r.output(ctx, r.source, "go", "test", "-count=1", "./cmd/ledger", "-run", "^TestManualPages$", "-args",
-		"-manual", filepath.Join(folder, "man"), "-date", r.at.Format("2006-01-02"))
+	_, err := r.output(ctx, r.source, "go", "test", "-count=1", "./cmd/ledger",
+		"-run", "^(TestManualPages|TestCompletions)$", "-args", "-extras", folder, "-date", r.at.Format(time.DateOnly))
 	return folder, err
 }
 
