@@ -310,7 +310,7 @@ func TestTagsOfAccountsAreNotOfEntries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprint(listOf(t, b))
+		return fmt.Sprint(listOf(t, b.all()))
 	}
 	if plain, tagged := text(""), text(`,["type","A"],["who","bank"],["ty",""]`); plain != tagged || strings.Contains(plain, "{type") {
 		t.Errorf("%s\n%s", plain, tagged)

@@ -135,14 +135,14 @@ func bookWith(all ...Transaction) *Book {
 	return b
 }
 
-// listOf returns the entries of a book.
-func listOf(t *testing.T, b *Book) (all []Transaction) {
+// listOf returns all items of an iterator.
+func listOf[T any](t *testing.T, items iter.Seq2[T, error]) (all []T) {
 	t.Helper()
-	for entry, err := range b.all() {
+	for item, err := range items {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, entry)
+		all = append(all, item)
 	}
 	return all
 }

@@ -45,10 +45,10 @@ const (
 )
 
 // Gone returns the entries in the ledger that are of this book and that the book no longer has, and those of the book
-// that were reversed a moment ago, which the next import posts anew. It is called after the
-// lines were sent. isBad reports whether the transaction of a line was not posted. Of this book is what was imported
-// from a file of its name; between its first and its last day, also what was imported from a file half of whose entries
-// it has; and what differs from a new entry in its amounts only.
+// that were reversed a moment ago, which the next import posts anew. It is called after the lines were sent. isBad
+// reports whether the transaction of a line was not posted. Of this book is what was imported from a file of its name;
+// between its first and its last day, also what was imported from a file of which it has half (sharesHalf); and what
+// differs from a new entry in its amounts only.
 func (l *Lines) Gone(ctx context.Context, isBad func(id string) bool) ([]Gone, error) {
 	a := l.again
 	if a == nil || !a.hasAny && !a.hasAccounts { // it is the first import
@@ -134,7 +134,7 @@ func (a *again) gone(ctx context.Context) (gone []Gone, err error) {
 		candidates = append(candidates, candidate{id: id, isOurs: true})
 	}
 	for _, c := range candidates {
-		if !c.isOurs && (shared[c.book] == 0 || 2*shared[c.book] < within[c.book]) {
+		if !c.isOurs && !sharesHalf(shared[c.book], within[c.book]) {
 			continue
 		}
 		r, err := a.Ledger.Transaction(ctx, c.id) // the list may lack a reversal

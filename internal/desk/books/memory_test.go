@@ -100,7 +100,7 @@ func TestSpool(t *testing.T) {
 	e.Postings[1].Weight = &Amount{number(t, "0.00"), "\xff"}
 	b := bookWith(e, Transaction{}, e)
 	for range 2 {
-		if got := listOf(t, b); len(got) != 3 || !reflect.DeepEqual(got[0], e) || !reflect.DeepEqual(got[2], e) {
+		if got := listOf(t, b.all()); len(got) != 3 || !reflect.DeepEqual(got[0], e) || !reflect.DeepEqual(got[2], e) {
 			t.Errorf("%+v", got)
 		}
 	}

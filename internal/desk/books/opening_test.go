@@ -40,7 +40,7 @@ func TestOpeningEntries(t *testing.T) {
 					t.Errorf("%s: %v", day, err)
 				}
 			}
-			all := listOf(t, b)
+			all := listOf(t, b.all())
 			all[3].Postings = all[3].Postings[:1]
 			short := bookWith(all...)
 			if err := Check(t.Context(), format, "", path, short, "2014-05-14"); err == nil || !strings.Contains(err.Error(), "Assets:Bank") {
@@ -140,13 +140,13 @@ func TestOpeningEntriesInParts(t *testing.T) {
 		}
 		return lines
 	}
-	first := togetherOf(t, lines())
+	first := listOf(t, lines().Together())
 	if len(first) != 1 || len(first[0].Requests) != 2 {
 		t.Fatalf("%+v", first)
 	}
 	r := first[0].Requests[0].(client.TransactionRequest)
 	l.post(r)
-	if rest := lines(); rest.Replayed != 1 || len(togetherOf(t, rest)) != 0 || !strings.Contains(string(textOfLines(t, rest)), `"opening.2"`) {
+	if rest := lines(); rest.Replayed != 1 || len(listOf(t, rest.Together())) != 0 || !strings.Contains(string(textOfLines(t, rest)), `"opening.2"`) {
 		t.Errorf("the rest is %+v", rest)
 	}
 	l.reverse(r.ID)
@@ -154,17 +154,6 @@ func TestOpeningEntriesInParts(t *testing.T) {
 	if err != nil || len(problems) == 0 {
 		t.Errorf("a reversed opening entry is posted again: %v", err)
 	}
-}
-
-func togetherOf(t *testing.T, lines *Lines) (all []Together) {
-	t.Helper()
-	for together, err := range lines.Together() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, together)
-	}
-	return all
 }
 
 func TestDayOfOpeningEntries(t *testing.T) {

@@ -65,11 +65,14 @@ func (p *past) bookNumber(name string) int32 {
 	return n
 }
 
-// isOurs reports whether a file is of this book: it has its name or none, or at least half of its entries in the days
-// of the book are in the book. So a file can be renamed or split, and two books can have an entry in common.
+// isOurs reports whether a file is of this book: it has its name or none, or sharesHalf.
 func (p *past) isOurs(book int32) bool {
-	return book == 0 || p.books[book] == "" || p.shared[book] > 0 && 2*p.shared[book] >= p.within[book]
+	return book == 0 || p.books[book] == "" || sharesHalf(p.shared[book], p.within[book])
 }
+
+// sharesHalf reports whether a file with another name is of this book: of its entries in the days of the book, at least
+// half are in the book. So a file can be renamed or split, and two books can have an entry in common.
+func sharesHalf(shared, within int) bool { return shared > 0 && 2*shared >= within }
 
 // read reads the ledger's list.
 func (p *past) read(ctx context.Context) error {

@@ -139,7 +139,7 @@ func TestEncodingsAndInterruptions(t *testing.T) {
 		return Read(ctx, "hledger", "", file)
 	}
 	const entry = "2024-01-01 обед\n    активы  1 EUR\n    b\n"
-	if b, err := read(t.Context(), entry); err != nil || listOf(t, b)[0].Postings[0].Account != "активы" {
+	if b, err := read(t.Context(), entry); err != nil || listOf(t, b.all())[0].Postings[0].Account != "активы" {
 		t.Errorf("without a locale: %v", err)
 	}
 	if _, err := read(t.Context(), "2024-01-01 caf\xe9\n    a  1 EUR\n    b\n"); err == nil || !strings.Contains(err.Error(), "iconv -t UTF-8") {
