@@ -81,7 +81,7 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 		countsMore := slices.ContainsFunc(r.Differences, func(d rebuild.Difference) bool { return d.CountsMore })
 		switch {
 		case errors.Is(r.Err, rebuild.ErrCountsMore), countsMore && (dryRun || r.Err != nil):
-			env.say(printable(fmt.Sprintf("%s: %v; find the cause before you rebuild, see docs/operations.md#audit",
+			env.say(printable(fmt.Sprintf("%s: %v; find the cause before you rebuild, see docs/audit.md#audit",
 				reportName(r), rebuild.ErrCountsMore)))
 		case r.Err != nil:
 			env.say(printable(fmt.Sprintf("%s: %v", reportName(r), r.Err)))

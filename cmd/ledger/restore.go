@@ -186,7 +186,7 @@ func (env *environment) project(ctx context.Context, r *restore.Restorer, o rest
 		return err
 	}
 	if !report.Sound() {
-		return errors.New("the table is not sound after its rebuild: docs/operations.md#audit")
+		return errors.New("the table is not sound after its rebuild: docs/audit.md#audit")
 	}
 	return env.printLeft(ctx, r, is)
 }
@@ -200,7 +200,7 @@ func (env *environment) rebuildRestored(ctx context.Context, o restoring, report
 		}
 		question = fmt.Sprintf("Some projections of %s show more than its events, or other: a backup may have a "+
 			"projection, but not yet its event. If the old table had such findings before, answer no, and see "+
-			"docs/operations.md#audit. Make the projections what the events say?", o.table)
+			"docs/audit.md#audit. Make the projections what the events say?", o.table)
 	}
 	if err := ask(ctx, question); err != nil {
 		return err

@@ -172,10 +172,10 @@ func (o *operator) nextStep(r audit.Report, f audit.Finding) string {
 	known := maps.Clone(r.ByCode)
 	delete(known, audit.EventUnseen)
 	if f.Code == audit.EventUnseen && (audit.Report{ByCode: known}).Rebuildable() {
-		return "look before you rebuild: see docs/operations.md#audit. Somebody may have added this event"
+		return "look before you rebuild: see docs/audit.md#audit. Somebody may have added this event"
 	}
 	if !r.Rebuildable() {
-		return "see docs/operations.md#audit, and do not rebuild before: events may have been altered, added or deleted"
+		return "see docs/audit.md#audit, and do not rebuild before: events may have been altered, added or deleted"
 	}
 	switch lists := "ledger rebuild --lists" + o.arguments(); {
 	case strings.HasPrefix(string(f.Code), "list"):

@@ -39,7 +39,7 @@ func TestVerifyReports(t *testing.T) {
 	}{
 		{"sound", noItems, exitDone, []string{"Sound: 0 items"}, []string{}},
 		{"unknown", fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y\u001b[2J"},%q:{"S":"Note"}}],"Count":1,"ScannedCount":1}`, table.AttrPK, table.AttrSK, table.AttrType),
-			exitFailed, []string{"unknown_item", "X#1", "stored:", `"Note"`, "recomputed:", "next:       see docs/operations.md#audit", "NOT SOUND"}, []string{"unknown_item"}},
+			exitFailed, []string{"unknown_item", "X#1", "stored:", `"Note"`, "recomputed:", "next:       see docs/audit.md#audit", "NOT SOUND"}, []string{"unknown_item"}},
 	} {
 		url := scanned(t, func() string { return c.items })
 		code, out, problems := ledger(t, "", "verify", "--dynamodb-endpoint", url, "--segments", "1")
@@ -100,7 +100,7 @@ func TestIncompleteVerify(t *testing.T) {
 
 func TestVerifySuggestsTheNextStep(t *testing.T) {
 	o := operator{table: "books", region: "eu-central-1"}
-	look := "see docs/operations.md#audit, and do not rebuild before: events may have been altered, added or deleted"
+	look := "see docs/audit.md#audit, and do not rebuild before: events may have been altered, added or deleted"
 	for _, c := range []struct {
 		code audit.Code
 		key  table.Key
@@ -113,7 +113,7 @@ func TestVerifySuggestsTheNextStep(t *testing.T) {
 		{audit.ListEntryBehind, table.Listed.Key("0", "ksuid", "t-1"), "ledger rebuild --lists"},
 		{audit.JournalAltered, table.Journal.Key("page"), "ledger rebuild --lists"},
 		{audit.EventUnseen, table.Asset.Key("EUR"),
-			"look before you rebuild: see docs/operations.md#audit. Somebody may have added this event"},
+			"look before you rebuild: see docs/audit.md#audit. Somebody may have added this event"},
 		{audit.BalanceCountsMore, table.Balance.Key("jane", "USD"), look},
 		{audit.HoldEntryWrong, table.Hold.Key("jane", "ksuid"), look},
 	} {

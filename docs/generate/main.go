@@ -4,15 +4,19 @@
 //	| item | is | …
 //	<!-- end -->
 //
-// These are the tables that no test can compare with the code: roles of routes, keys of items, what is in
-// template.yaml, and dollars, which are computed from the counts in capacity.md, the prices in cost.md and the
-// templates. In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes the
-// OpenAPI document, and the licences of what is linked. go generate runs it in the folder docs.
+// These are lists of contents, and the tables that no test can compare with the code: roles of routes, keys of items,
+// what is in template.yaml, and dollars, which are computed from the counts in capacity.md, the prices in cost.md and
+// the templates. In template.yaml itself it writes the filters of the stream, between comments of YAML. It also writes
+// the OpenAPI document, the licences of what is linked, and the pictures, each from its text in the folder pictures. go
+// generate runs it in the folder docs.
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"log"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -83,19 +87,23 @@ func stale() map[string][]byte {
 	used, found := make(map[string]bool), make(map[string][]byte)
 	compare := func(file string, compute func(before string) (after string)) {
 		before, err := os.ReadFile(file)
-		check(err)
+		if !errors.Is(err, fs.ErrNotExist) { // a new picture
+			check(err)
+		}
 		if after := compute(string(before)); after != string(before) {
 			found[file] = []byte(after)
 		}
 	}
-	for _, file := range []string{
-		"access.md", "capacity.md", "comparison.md", "cost.md", "deployment.md", "design.md", "operations.md",
-		"../template.yaml",
-	} {
+	pages, err := filepath.Glob("*.md")
+	check(err)
+	for _, file := range append(pages, "../CONTRIBUTING.md", "../template.yaml") {
 		compare(file, func(before string) string {
 			return region.ReplaceAllStringFunc(before, func(part string) string {
 				m := region.FindStringSubmatch(part)
 				computed, ok := regions[m[2]]
+				if m[2] == "contents" {
+					computed, ok = contents(before), true
+				}
 				if !ok {
 					log.Fatalf("%s: nothing computes %q", file, m[2])
 				}
@@ -103,6 +111,13 @@ func stale() map[string][]byte {
 				return m[1] + computed + m[4]
 			})
 		})
+	}
+	texts, err := filepath.Glob("pictures/*.txt")
+	check(err)
+	for _, file := range texts {
+		text, err := os.ReadFile(file)
+		check(err)
+		compare(strings.TrimSuffix(file, "txt")+"svg", func(string) string { return picture(string(text)) })
 	}
 	compare("../functions/api/openapi.json", func(string) string { return openAPI() })
 	compare("../THIRD_PARTY.txt", func(string) string { return thirdParty() })

@@ -171,7 +171,7 @@ func (r *rebuild) isFoldLate(ctx context.Context, stored, found projections.Fold
 // A stream record may reach the projector after the record of a later posting. So a fold may lack postings before its
 // end. It is late, not wrong, if it ends where found does and the difference can be a set of young postings: its
 // number, credits and debits do not exceed those of young. Each posting is a credit, a debit, a cost or of a hold.
-// docs/operations.md states this rule. The audit implements it separately; the cases in storetest test
+// docs/audit.md states this rule. The audit implements it separately; the cases in storetest test
 // both.
 func isLate(stored, found, young projections.Fold) bool {
 	m, err := found.Minus(stored) // what is missing

@@ -10,10 +10,10 @@ import (
 	"ledger.example/internal/watch/audit"
 )
 
-// The table of findings in docs/operations.md has each code once. The rows of findings that a rebuild repairs say so,
+// The table of findings in docs/audit.md has each code once. The rows of findings that a rebuild repairs say so,
 // and all others say that one must not rebuild first.
 func TestEachFindingHasInstructions(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "audit.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

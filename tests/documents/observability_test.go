@@ -146,13 +146,13 @@ func dimensionExists(template map[string]any, name, value string) bool {
 // Alarms have no fixed names, because two stacks would share them.
 func TestAlarms(t *testing.T) {
 	template := stack(t)
-	operations, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	instructions, err := os.ReadFile(filepath.Join(root, "docs", "alarms.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := alarms(t, template)
 	all["RollbackAlarm"], _ = valueAt(template, "Resources", "RollbackAlarm", "Properties").(map[string]any)
-	_, wakes, _ := strings.Cut(string(operations), "\n## Alarms that wake you\n")
+	_, wakes, _ := strings.Cut(string(instructions), "\n## Alarms that wake you\n")
 	wakes, waits, _ := strings.Cut(wakes, "\n## Alarms that wait till morning\n")
 	waits, _, _ = strings.Cut(waits, "\n## ")
 	shown := make(map[string]bool)
@@ -163,8 +163,8 @@ func TestAlarms(t *testing.T) {
 	}
 	for id, alarm := range all {
 		description, _ := alarm["AlarmDescription"].(string)
-		if !strings.HasSuffix(description, "docs/operations.md#"+strings.ToLower(id)) ||
-			!strings.Contains(string(operations), "\n### "+id+"\n") {
+		if !strings.HasSuffix(description, "docs/alarms.md#"+strings.ToLower(id)) ||
+			!strings.Contains(string(instructions), "\n### "+id+"\n") {
 			t.Errorf("%s: the link in %q does not exist", id, description)
 		}
 		arn, topics, section := "${"+id+".Arn}", []any{"${AlarmTopic}"}, waits
@@ -174,7 +174,7 @@ func TestAlarms(t *testing.T) {
 			t.Errorf("%s does not say whether it wakes somebody: %q", id, description)
 		}
 		if !strings.Contains(section, "\n### "+id+"\n") {
-			t.Errorf("operations.md has %s under the wrong heading", id)
+			t.Errorf("alarms.md has %s under the wrong heading", id)
 		}
 		if slices.Contains(rollbackAlarms, id) { // in the ledger's stack, which has no topic
 			arn = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:${" + id + "}"

@@ -65,11 +65,11 @@ func TestRules(t *testing.T) {
 	}
 	const table = "${LedgerTable}"
 	watch := written(t, watchFile)
-	operations, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	instructions, err := os.ReadFile(filepath.Join(root, "docs", "alarms.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, wakes, _ := strings.Cut(string(operations), "\n## Alarms that wake you\n")
+	_, wakes, _ := strings.Cut(string(instructions), "\n## Alarms that wake you\n")
 	wakes, waits, _ := strings.Cut(wakes, "\n## Alarms that wait till morning\n")
 	waits, _, _ = strings.Cut(waits, "\n## ")
 	for id, c := range map[string]struct {
@@ -106,7 +106,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s matches %v", id, event)
 			}
 		}
-		description, link := fmt.Sprint(rule["Description"]), "docs/operations.md#"+strings.ToLower(id)
+		description, link := fmt.Sprint(rule["Description"]), "docs/alarms.md#"+strings.ToLower(id)
 		target := asMap(listOf(rule["Targets"])[0])
 		if !strings.HasPrefix(description, c.severity) || !strings.HasSuffix(description, link) ||
 			!strings.Contains(c.section, "\n### "+id+"\n") || target["Arn"] != c.topic ||

@@ -65,7 +65,7 @@ func TestItemsOfOtherFormsAreFound(t *testing.T) {
 }
 
 // After these deletions, only the journal shows the event. Who also takes its entries out of the journal, and recomputes
-// the checksum of the page, leaves no trace. docs/operations.md names them. An earlier digest shows it.
+// the checksum of the page, leaves no trace. docs/audit.md names them. An earlier digest shows it.
 func TestDeletionsWithoutATrace(t *testing.T) {
 	after := time.Duration(0)
 	now := func() time.Time { return time.Now().Add(after) }

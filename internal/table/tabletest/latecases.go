@@ -1,6 +1,6 @@
 // The cases below are for a rule that rebuild and the audit implement independently. The rule decides
 // whether a stored fold that differs from its postings is late, because the postings are recent, or wrong.
-// docs/operations.md explains the rule to operators.
+// docs/audit.md explains the rule to operators.
 package tabletest
 
 // Sums are the sums of some postings, each a credit or a debit.
