@@ -147,7 +147,7 @@ func (l *Lists) changes(ctx context.Context, account string, before int64, limit
 	}
 	q := table.Query{Partition: table.Account.PK(account), Within: r, Descending: true}
 	q.Consistency = table.Strong
-	items, _, err := l.query(ctx, q, limit)
+	items, _, _, err := query(ctx, l.table, q, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (pag
 	page.Summary.Account = account
 	q := table.Query{Partition: table.Account.PK(account), Within: table.PageRange()}
 	const leading = 3 // the account, its newest change and its summary, which sort before its balances
-	items, last, err := l.query(ctx, q, leading+limit+1)
+	items, last, _, err := query(ctx, l.table, q, leading+limit+1)
 	if err != nil {
 		return page, err
 	}
@@ -280,7 +280,7 @@ func (l *Lists) Newest(ctx context.Context, account string, n int) (
 	q := table.Query{
 		Index: table.IndexHistory, Partition: table.Account.PK(account), Within: r, Descending: true,
 	}
-	items, last, err := l.query(ctx, q, n+1)
+	items, last, _, err := query(ctx, l.table, q, n+1)
 	if err != nil {
 		return nil, postings, err
 	}

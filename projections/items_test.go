@@ -197,7 +197,7 @@ func TestAlteredPageOfTheJournalIsRefused(t *testing.T) {
 		{table.Transaction.Key("t-1"), id.Time()}, {table.Transaction.Key("t-2"), id.Time()},
 	}}
 	moved, reversed := journalItem(page), journalItem(page)
-	moved[table.AttrSK] = table.String(table.Journal.Key(string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
+	moved[table.AttrSK] = table.String(table.Journal.Key("0", string(events.FirstKSUID(id.Time().Add(time.Hour)))).SK)
 	entries := table.Read(reversed).Maps(table.AttrEntries)
 	slices.Reverse(entries)
 	reversed[table.AttrEntries] = table.Maps(entries)

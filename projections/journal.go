@@ -44,6 +44,7 @@ var ErrNotInJournal = errors.New("the journal does not have the page of the posi
 // may see an entry twice, because a retry writes an entry again under another KSUID.
 type JournalReader struct {
 	table table.Table
+	lanes *table.LaneLog
 	now   func() time.Time
 }
 
@@ -52,7 +53,7 @@ func NewJournalReader(t table.Table, now func() time.Time) *JournalReader {
 	if now == nil {
 		now = time.Now
 	}
-	return &JournalReader{table: t, now: now}
+	return &JournalReader{table: t, lanes: table.NewLaneLog(t, now), now: now}
 }
 
 // JournalPosition is where reading continues. The zero value is the beginning of the journal.
@@ -114,16 +115,16 @@ func (r *JournalReader) After(ctx context.Context, s Slice, kind string) (Page[R
 		return listed, fmt.Errorf("%q is not a position in the journal", s.After)
 	}
 	begun, asked := r.now(), min(s.Limit, journalFirst)
-	pages, storeTime, err := r.pages(ctx, from, asked)
+	pages, more, storeTime, err := r.pages(ctx, from, asked)
 	if err != nil {
 		return listed, fmt.Errorf("read journal: %w", err)
 	}
 	bound := trailingKSUID(begun, storeTime, JournalTrail)
 	entries := takeEntries(pages, from, bound, s.Limit, &listed.Next)
-	if missing := s.Limit - len(entries); missing > 0 && len(pages) == asked && pages[asked-1].ID < bound {
-		mean := max(1, len(entries)/asked)
-		last := JournalPosition{KSUID: pages[asked-1].ID} // it was just read
-		pages, _, err = r.pages(ctx, last, min((missing+mean-1)/mean, journalPages))
+	if missing := s.Limit - len(entries); missing > 0 && more && pages[len(pages)-1].ID < bound {
+		mean := max(1, len(entries)/len(pages))
+		last := JournalPosition{KSUID: pages[len(pages)-1].ID} // it was just read
+		pages, _, _, err = r.pages(ctx, last, min((missing+mean-1)/mean, journalPages))
 		if err != nil {
 			return listed, fmt.Errorf("read more of the journal: %w", err)
 		}
@@ -184,36 +185,57 @@ func before(event table.Key) (k table.Key, ok bool) {
 	return k, false
 }
 
-// pages reads at most limit pages of the journal in the order of their KSUIDs, after a position. It also returns the
-// store's clock. The page of the position is among them if some of its entries are to be read; else it is read with
-// them to see that it exists. Error: also ErrNotInJournal.
-func (r *JournalReader) pages(ctx context.Context, after JournalPosition, limit int) ([]JournalPage, time.Time, error) {
+// pages reads about limit pages of the journal in the order of their KSUIDs, after a position, and reports whether
+// there may be more. It also returns the store's clock, from before the first lane was read. The page of the position is
+// among them if some of its entries are to be read; else it is read with them to see that it exists. It makes a request
+// for each lane. Error: also ErrNotInJournal.
+func (r *JournalReader) pages(ctx context.Context, after JournalPosition, limit int) (
+	pages []JournalPage, more bool, at time.Time, err error,
+) {
 	within, isPassed := table.Journal.All(), false
 	if after.IsPage {
 		within, isPassed = within.Since(string(after.KSUID)), after.Read == 0
 	} else {
 		within = within.After(string(after.KSUID))
 	}
+	if within.Empty() {
+		return nil, false, at, nil
+	}
 	if isPassed {
 		limit++
 	}
-	decode := func(item table.Item) (JournalPage, error) {
-		if id, ok := table.Journal.Parse(table.ItemKey(item)); ok && isPassed && id == string(after.KSUID) {
-			return JournalPage{ID: after.KSUID}, nil // whatever it has now
+	lanes, err := r.lanes.Recent(ctx)
+	if err != nil {
+		return nil, false, at, err
+	}
+	partitions := lanes.Pages()
+	for i, lane := range partitions {
+		partitions[i] = table.Journal.PK(lane)
+	}
+	q := table.Query{Within: within, Consistency: table.Strong}
+	items, more, at, err := mergeUpTo(ctx, r.table, q, partitions, limit, table.AttrSK)
+	if err != nil {
+		return nil, false, at, err
+	}
+	if after.IsPage && (len(items) == 0 || pageID(items[0]) != after.KSUID) {
+		return nil, false, at, ErrNotInJournal
+	}
+	for _, item := range items {
+		if isPassed && pageID(item) == after.KSUID {
+			continue // whatever it has now
 		}
-		return decodeJournal(item)
+		page, err := decodeJournal(item)
+		if err != nil {
+			return nil, false, at, err
+		}
+		pages = append(pages, page)
 	}
-	p, err := readPage(ctx, r.table, table.Query{
-		Partition: table.Journal.PK(), Within: within, Limit: limit, Consistency: table.Strong,
-	}, decode)
-	switch {
-	case err != nil || !after.IsPage:
-	case len(p.found) == 0 || p.found[0].ID != after.KSUID:
-		err = ErrNotInJournal
-	case isPassed:
-		p.found = p.found[1:]
-	}
-	return p.found, p.at, err
+	return pages, more && len(pages) > 0, at, nil
+}
+
+func pageID(item table.Item) events.KSUID {
+	_, id, _ := table.Journal.Parse(table.ItemKey(item))
+	return events.KSUID(id)
 }
 
 // placedEntry is an entry with its position.
@@ -257,7 +279,7 @@ func (r *JournalReader) Final(ctx context.Context, after events.KSUID) iter.Seq2
 	return func(yield func(JournalPage, error) bool) {
 		for {
 			begun, sent := r.now(), time.Now()
-			pages, at, err := r.pages(ctx, JournalPosition{KSUID: after}, journalPages)
+			pages, _, at, err := r.pages(ctx, JournalPosition{KSUID: after}, journalPages)
 			if err == nil {
 				err = table.CompareClock(r.now, at, sent)
 			}

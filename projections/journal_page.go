@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -21,6 +22,7 @@ type JournalEntry struct {
 // JournalPage has the journal entries of one batch of the stream. A page is never rewritten, except to make it void.
 type JournalPage struct {
 	ID      events.KSUID // minted right before the write
+	Lane    string       // in which it is stored; "": the first
 	Entries []JournalEntry
 	Void    bool // the page was wrong: readers skip it
 }
@@ -78,10 +80,13 @@ const pageSkew = time.Minute
 const uncheckedSkew = 24 * time.Hour
 
 // Misplaced reports whether no lister can have written p under its ID: the ID is later than now, or earlier than the
-// events that p lists.
-func (p JournalPage) Misplaced(now time.Time) bool {
+// events that p lists, or in another lane. lanes must be known for its time, unless that is later than now.
+func (p JournalPage) Misplaced(now time.Time, lanes table.Lanes) bool {
 	at := p.ID.Time()
-	return at.After(now.Add(pageSkew)) || slices.ContainsFunc(p.Entries, func(e JournalEntry) bool {
+	if p.Lane != lanes.OfPage(p.ID) || at.After(now.Add(pageSkew)) {
+		return true
+	}
+	return slices.ContainsFunc(p.Entries, func(e JournalEntry) bool {
 		skew := pageSkew
 		if !table.Transaction.Is(e.Event.SK) && !table.Outcome.Is(e.Event.SK) {
 			skew = uncheckedSkew
@@ -92,7 +97,7 @@ func (p JournalPage) Misplaced(now time.Time) bool {
 
 // journalItem returns the item of a page of the journal.
 func journalItem(p JournalPage) table.Item {
-	item := table.Begin(table.Journal.Key(string(p.ID)), table.Journal.Type)
+	item := table.Begin(table.Journal.Key(cmp.Or(p.Lane, "0"), string(p.ID)), table.Journal.Type)
 	entries := make([]table.Item, len(p.Entries))
 	for i, e := range p.Entries {
 		entries[i] = table.Item{
@@ -120,10 +125,10 @@ func AlteredJournal(item table.Item) (p JournalPage, ok bool) {
 }
 
 func readJournal(item table.Item) (JournalPage, *table.Reader) {
-	id, ok := table.Journal.Parse(table.ItemKey(item))
+	lane, id, ok := table.Journal.Parse(table.ItemKey(item))
 	_, err := events.ParseKSUID(id)
 	r := open(item, table.Journal.Type, ok && err == nil)
-	p := JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(table.AttrVoid)}
+	p := JournalPage{ID: events.KSUID(id), Lane: lane, Void: r.OptionalFlag(table.AttrVoid)}
 	list := r.Maps(table.AttrEntries)
 	p.Entries = make([]JournalEntry, len(list))
 	for i, element := range list {

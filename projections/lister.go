@@ -303,14 +303,14 @@ func (l *Lister) Append(ctx context.Context, entries []JournalEntry) error {
 // pass its KSUID; they trail the store's clock by JournalTrail. If the answer takes too long for that, the error is
 // table.ErrUnknownOutcome, and the caller writes the entries again.
 func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
-	id, sent, err := l.mint(ctx)
+	id, lane, sent, err := l.mintPage(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithDeadline(ctx, sent.Add(answerTime))
 	defer cancel()
 	at, err := l.table.Write(ctx, table.Write{
-		Item: journalItem(JournalPage{ID: id, Entries: entries}), If: table.IfAbsent,
+		Item: journalItem(JournalPage{ID: id, Lane: lane, Entries: entries}), If: table.IfAbsent,
 	})
 	answered := time.Now()
 	l.clock.Observe(at, sent, answered)
@@ -323,12 +323,28 @@ func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
 // errClock is returned while this process's clock and the store's differ too much to mint a KSUID.
 var errClock = errors.New("the clock is off the store's")
 
+// mintPage returns the KSUID and the lane of a page, and the time just before the KSUID was minted. If the log of lanes
+// must be read for the lane, it mints anew, because that may take long. Errors: those of mint and of table.LaneLog.
+func (l *Lister) mintPage(ctx context.Context) (id events.KSUID, lane string, start time.Time, err error) {
+	for {
+		if id, start, err = l.mint(ctx); err != nil {
+			return id, lane, start, err
+		}
+		if known := l.lanes.Known(); known.Knows(id.Time()) {
+			return id, known.OfPage(id), start, nil
+		}
+		if _, err = l.lanes.Through(ctx, id.Time()); err != nil {
+			return id, lane, start, err
+		}
+	}
+}
+
 // mint returns a KSUID, and the time just before it was minted. It reads the store's clock if the last known offset is
 // stale or too large. Error: errClock.
 func (l *Lister) mint(ctx context.Context) (id events.KSUID, start time.Time, err error) {
 	if off, _ := l.clock.Off(l.now(), time.Now()); off {
 		sent := time.Now()
-		_, at, err := l.table.Get(ctx, table.Journal.Key(""), table.Eventual) // no item: half a read unit
+		_, at, err := l.table.Get(ctx, table.Journal.Key("0", ""), table.Eventual) // no item: half a read unit
 		if err != nil {
 			return "", start, err
 		}

@@ -213,7 +213,7 @@ func list[T any](ctx context.Context, l *Lists, what string, q table.Query, limi
 	if q.Within.Empty() {
 		return page, nil
 	}
-	items, last, err := l.query(ctx, q, limit+1) // the additional item shows that there is a next page
+	items, last, _, err := query(ctx, l.table, q, limit+1) // the additional item shows that there is a next page
 	if err != nil {
 		return page, err
 	}
@@ -227,45 +227,62 @@ func annotate(err *error, what string) {
 	}
 }
 
-// query returns the first limit items of q. last is the key to continue after, nil at the end. It makes one request,
-// and more only if DynamoDB returns a short page before the end.
-func (l *Lists) query(ctx context.Context, q table.Query, limit int) (items []table.Item, last table.Item, err error) {
-	for {
+// query returns the first limit items of q. last is the key to continue after, nil at the end. at is the store's time
+// of the first reply. It makes one request, and more only if DynamoDB returns a short page before the end.
+func query(ctx context.Context, t table.Table, q table.Query, limit int) (
+	items []table.Item, last table.Item, at time.Time, err error,
+) {
+	for isFirst := true; ; isFirst = false {
 		q.Limit = limit - len(items)
-		page, err := l.table.Query(ctx, q)
+		page, err := t.Query(ctx, q)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, at, err
+		}
+		if isFirst {
+			at = page.At
 		}
 		items = append(items, page.Items...)
 		if len(items) >= limit || page.Next == nil {
-			return items, page.Next, nil
+			return items, page.Next, at, nil
 		}
 		q.After = page.Next
 	}
 }
 
-// merge returns the first items of q in several partitions, at most limit, ordered by a string attribute that no two of
-// them share. There may be fewer than limit although there are more: more reports whether there are, and is false only
-// if all partitions were read to their ends.
-//
-// Each partition is asked for little more than its share. What a partition that was cut off did not show lies beyond
-// its last item, so the page ends at the first of these.
+// merge returns the first limit items of q in several partitions: see mergeUpTo.
 func (l *Lists) merge(ctx context.Context, q table.Query, partitions []string, limit int, attribute string) (
 	items []table.Item, more bool, err error,
 ) {
-	found, last := make([][]table.Item, len(partitions)), make([]table.Item, len(partitions))
-	each := shareOf(limit+1, len(partitions))
+	items, more, _, err = mergeUpTo(ctx, l.table, q, partitions, limit+1, attribute)
+	return items[:min(len(items), limit)], more || len(items) > limit, err
+}
+
+// mergeUpTo returns about the first limit items of q in several partitions, ordered by a string attribute that no two
+// of a partition share. There may be fewer although there are more: more reports whether there are, and is false only
+// if all partitions were read to their ends. at is the earliest of the store's times, zero if one is not known.
+//
+// Each partition is asked for little more than its share. What a partition that was cut off did not show lies beyond
+// its last item, so the items end at the first of these.
+func mergeUpTo(ctx context.Context, t table.Table, q table.Query, partitions []string, limit int, attribute string) (
+	items []table.Item, more bool, at time.Time, err error,
+) {
+	type part struct {
+		items []table.Item
+		last  table.Item
+		at    time.Time
+	}
+	found, each := make([]part, len(partitions)), shareOf(limit, len(partitions))
 	running, ctx := errgroup.WithContext(ctx)
 	for i, partition := range partitions {
 		of := q
 		of.Partition = partition
 		running.Go(func() (err error) {
-			found[i], last[i], err = l.query(ctx, of, each)
+			found[i].items, found[i].last, found[i].at, err = query(ctx, t, of, each)
 			return err
 		})
 	}
 	if err := running.Wait(); err != nil {
-		return nil, false, err
+		return nil, false, at, err
 	}
 	compare := func(a, b table.Item) int {
 		order := cmp.Compare(table.TextOf(a[attribute]), table.TextOf(b[attribute]))
@@ -275,17 +292,20 @@ func (l *Lists) merge(ctx context.Context, q table.Query, partitions []string, l
 		return order
 	}
 	var cut table.Item
-	for i, some := range found {
-		if last[i] != nil && (cut == nil || compare(some[each-1], cut) < 0) {
-			cut = some[each-1]
+	at = found[0].at
+	for _, p := range found {
+		if p.last != nil && (cut == nil || compare(p.items[len(p.items)-1], cut) < 0) {
+			cut = p.items[len(p.items)-1]
+		}
+		if items = append(items, p.items...); p.at.Before(at) {
+			at = p.at
 		}
 	}
-	items = slices.Concat(found...)
-	slices.SortFunc(items, compare)
+	slices.SortStableFunc(items, compare)
 	if cut != nil {
 		items = slices.DeleteFunc(items, func(i table.Item) bool { return compare(i, cut) > 0 })
 	}
-	return items[:min(len(items), limit)], cut != nil || len(items) > limit, nil
+	return items, cut != nil, at, nil
 }
 
 // shareOf returns how many of the next limit items are asked of each of some partitions: with the mean and three

@@ -157,6 +157,8 @@ func TestPositionNamesItsPage(t *testing.T) {
 	write(projections.JournalForm.Item(pages[1]))
 	write(projections.JournalForm.Item(pages[2]))
 	b.Time = b.Time.Add(time.Minute)
+	_, _, err = after("") // reads the log of lanes, once a minute
+	b.Must(err)
 	for position, want := range map[string]string{ // ids, and queries: two pages may have others behind them
 		empty: "[h-1 i-1 h-2 i-2] 2", early: "[h-1 i-1 h-2 i-2] 2", string(pages[1].ID): "[h-2 i-2] 1",
 		string(pages[2].ID): "[] 1", string(pages[1].ID) + "#1": "[i-1 h-2 i-2] 2", string(pages[2].ID) + "#1": "[i-2] 1",

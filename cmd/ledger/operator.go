@@ -116,7 +116,7 @@ func (o *operator) dial(ctx context.Context) (*dynamodb.Client, error) {
 // reverse. A role that may not read the item skips the check; what the command reads will be refused.
 func compareClock(ctx context.Context, client *dynamodb.Client, name string) error {
 	sent := time.Now()
-	_, at, err := table.NewTable(client, name).Get(ctx, table.Journal.Key(""), table.Strong)
+	_, at, err := table.NewTable(client, name).Get(ctx, table.Journal.Key("0", ""), table.Strong)
 	if refused, ok := errors.AsType[smithy.APIError](err); ok && refused.ErrorCode() == codeAccessDenied {
 		return nil
 	}

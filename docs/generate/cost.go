@@ -28,7 +28,7 @@ const (
 	daysInMonth       = hoursInMonth / 24.0
 	reservedUnits     = 100 // reserved capacity is sold in blocks
 	pageOfEvents      = 100 // events that the forwarder sends before it moves its cursor
-	readsOfForwarding = 2   // read units of a run of the forwarder that finds nothing
+	readsOfForwarding = 3   // read units of a run of the forwarder that finds nothing, the log of lanes included
 )
 
 // prices are the dollars for one of each thing in the table of prices.

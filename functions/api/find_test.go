@@ -65,7 +65,7 @@ func (f *fixture) journalPage(t *testing.T, at time.Time, keys ...table.Key) {
 	for _, k := range keys {
 		page.Entries = append(page.Entries, projections.JournalEntry{Event: k, At: at})
 	}
-	f.put(t, table.Journal.Key(string(page.ID)), table.Journal.Type, projections.JournalForm.Item(page))
+	f.put(t, table.Journal.Key("0", string(page.ID)), table.Journal.Type, projections.JournalForm.Item(page))
 }
 
 // postAt posts a transfer with metadata. Its KSUIDs have the given time.

@@ -15,7 +15,7 @@ func Example() {
 		table.Balance.Key("jane", "AAPL"), table.Segment.Key("jane", "AAPL", ksuid), table.Membership.Key("jane", "u-17"),
 		table.OpenHold.Key("2027-02-21T09:06:39.123456Z", "order-1001"),
 		table.Listed.Key("0", ksuid, "order-1001"),
-		table.ListedMetadata.Key("0", "order", "1001", ksuid, "order-1001"), table.Journal.Key(ksuid),
+		table.ListedMetadata.Key("0", "order", "1001", ksuid, "order-1001"), table.Journal.Key("0", ksuid),
 	} {
 		fmt.Println(k.PK, k.SK)
 	}
@@ -37,7 +37,7 @@ func Example() {
 	// HOLD#2027-02-21T09:06:39.123456Z#order-1001 OPEN_HOLD
 	// TRANSACTIONS#0 LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001
 	// METADATA#0#order#1001 LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001
-	// JOURNAL ENTRIES#2h3vKAaVzJZ8mP0eMqk1kT9xYzA
+	// JOURNAL#0 ENTRIES#2h3vKAaVzJZ8mP0eMqk1kT9xYzA
 	// u-17 7 true
 	// ASSETS ASSET#AAPL PROFILE POSTING#2h3vKAaVzJZ8mP0eMqk1kT9xYzA
 	// {POSTING#AAPL#2h3vKAaVzJZ8mP0eMqk1kT9xYzA! POSTING#AAPL#~}

@@ -122,8 +122,8 @@ var (
 	ListedMetadata = five(ItemType{What: "transaction in a list by metadata, likewise", Class: projection,
 		Type: "TransactionListed", By: lister, PK: "METADATA#{lane}#{key}#{value...}",
 		SK: "LISTED#{ksuid}#{transaction}", Grows: InLanes})
-	Journal = one(ItemType{What: "page of the journal, by when it was written", Class: projection,
-		Type: "JournalPage", By: lister, PK: "JOURNAL", SK: "ENTRIES#{ksuid}", Grows: OneForAll})
+	Journal = two[string](ItemType{What: "page of the journal, by when it was written", Class: projection,
+		Type: "JournalPage", By: lister, PK: "JOURNAL#{lane}", SK: "ENTRIES#{ksuid}", Grows: InLanes})
 	Forwarded = one(ItemType{What: "how far a target got in the journal", Class: position,
 		Type: "ForwardCursor", By: "forwarder", PK: "FORWARD#{target}", SK: "CURSOR", Grows: ByName})
 )

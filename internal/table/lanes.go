@@ -26,6 +26,8 @@ const (
 	// LanesGood is how far beyond the store's time the log is known after a read: no growth that this read missed is in
 	// force before then.
 	LanesGood = 2 * time.Minute
+	// LanesOfJournal is how many lanes of the lists make one of the journal: a page has 100 entries in nine units.
+	LanesOfJournal = 16
 	// lanesRecent is the greatest age of the log for readers.
 	lanesRecent = time.Minute
 )
@@ -43,8 +45,8 @@ func LanesOf(grown ...events.LanesGrown) Lanes { return Lanes{grown: grown} }
 // ReadAt returns the store's time of the read.
 func (l Lanes) ReadAt() time.Time { return l.at }
 
-// knows reports whether the log is known for a time.
-func (l Lanes) knows(t time.Time) bool { return t.Before(l.at.Add(LanesGood)) }
+// Knows reports whether the log is known for a time.
+func (l Lanes) Knows(t time.Time) bool { return t.Before(l.at.Add(LanesGood)) }
 
 // Grown returns the growths.
 func (l Lanes) Grown() []events.LanesGrown { return l.grown }
@@ -76,6 +78,14 @@ func (l Lanes) Of(transaction string, recorded time.Time) string {
 
 // All returns the lanes that readers read.
 func (l Lanes) All() []string { return lanesTo(l.Largest()) }
+
+// OfPage returns the lane of a page of the journal.
+func (l Lanes) OfPage(id events.KSUID) string { return Lane(string(id), pageLanes(l.At(id.Time()))) }
+
+// Pages returns the lanes of the journal that readers read.
+func (l Lanes) Pages() []string { return lanesTo(pageLanes(l.Largest())) }
+
+func pageLanes(lanes int) int { return max(1, lanes/LanesOfJournal) }
 
 func lanesTo(n int) []string {
 	all := make([]string, n)
@@ -124,8 +134,8 @@ func NewLaneLog(t Table, now func() time.Time) *LaneLog {
 // Table; ErrUnavailable if the store does not tell its time; one if the log cannot be decoded; ErrMalformedItem if t is
 // in the future by minutes, which no time that the ledger writes is.
 func (l *LaneLog) Through(ctx context.Context, t time.Time) (Lanes, error) {
-	known, err := l.that(ctx, func(k Lanes) bool { return k.knows(t) })
-	if err == nil && !known.knows(t) {
+	known, err := l.that(ctx, func(k Lanes) bool { return k.Knows(t) })
+	if err == nil && !known.Knows(t) {
 		err = fmt.Errorf("%w: %s is in the future, where the number of lanes is not known", ErrMalformedItem,
 			events.FormatTime(t))
 	}
@@ -141,9 +151,16 @@ func (l *LaneLog) Recent(ctx context.Context) (Lanes, error) {
 	})
 }
 
+// Known returns the log as it was read last. It makes no request.
+func (l *LaneLog) Known() Lanes {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known
+}
+
 // that returns what is known of the log if it suffices, and else what a read finds. One read at a time serves all.
 func (l *LaneLog) that(ctx context.Context, suffices func(Lanes) bool) (Lanes, error) {
-	if k := l.get(); suffices(k) {
+	if k := l.Known(); suffices(k) {
 		return k, nil
 	}
 	select {
@@ -152,7 +169,7 @@ func (l *LaneLog) that(ctx context.Context, suffices func(Lanes) bool) (Lanes, e
 		return Lanes{}, ctx.Err()
 	}
 	defer func() { <-l.reading }()
-	if k := l.get(); suffices(k) {
+	if k := l.Known(); suffices(k) {
 		return k, nil
 	}
 	read, err := ReadLanes(ctx, l.table, l.now())
@@ -163,12 +180,6 @@ func (l *LaneLog) that(ctx context.Context, suffices func(Lanes) bool) (Lanes, e
 	defer l.mu.Unlock()
 	l.known = read
 	return read, nil
-}
-
-func (l *LaneLog) get() Lanes {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.known
 }
 
 // ReadLanes reads the log of growths, strongly consistent. read is the process's time, before the request.

@@ -22,8 +22,8 @@ func (b *bank) lister() stream.Function {
 
 // Listing a transaction takes one write unit, and one for each of its indexed metadata keys. Each batch also takes one
 // for each started KB of its journal page. The lister reads nothing, because records have images: only the end of a hold
-// reads its header, unless that is in the same batch, and the log of lanes is read once in two minutes. A hold takes two more, one of them in the index of open holds, and
-// its end two. A redelivery costs the same.
+// reads its header, unless that is in the same batch, and the log of lanes is read once in two minutes. A hold takes two
+// more, one of them in the index of open holds, and its end two. A redelivery costs the same.
 func TestCostOfLists(t *testing.T) {
 	t.Parallel()
 	b := newLimitedBank(t)

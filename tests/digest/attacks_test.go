@@ -70,7 +70,7 @@ func TestForgeriesAreFound(t *testing.T) {
 		}, "7: the journal has 8 entries"},
 		"page moved": {func(b *book) {
 			p := b.pages[0]
-			b.drop(table.Journal.Key(string(p.ID)))
+			b.drop(table.Journal.Key("0", string(p.ID)))
 			p.ID = events.FirstKSUID(b.now.Add(-30 * time.Second))
 			b.write(p)
 		}, "7: the journal has 4 entries"},
@@ -90,7 +90,7 @@ func TestForgeriesAreFound(t *testing.T) {
 func (b *book) rollback(from, to int) {
 	b.Helper()
 	for _, p := range b.pages[from:to] {
-		b.drop(table.Journal.Key(string(p.ID)))
+		b.drop(table.Journal.Key("0", string(p.ID)))
 		for _, e := range p.Entries {
 			b.drop(e.Event)
 		}
@@ -129,7 +129,7 @@ func TestEventMissingBehindTheNote(t *testing.T) {
 // it lacks the hashes, does not pass over the note.
 func TestNoteIsNotPassedOver(t *testing.T) {
 	b := newBook(t)
-	b.drop(table.Journal.Key(string(b.pages[2].ID)))
+	b.drop(table.Journal.Key("0", string(b.pages[2].ID)))
 	b.run()
 	b.write(b.pages[2])
 	b.run()
@@ -139,7 +139,7 @@ func TestNoteIsNotPassedOver(t *testing.T) {
 	forged.Description = "forged"
 	b.must(b.Put(t.Context(), posted("t-4", 6)))
 	b.forge(forged)
-	b.drop(table.Journal.Key(string(last[0].ID)))
+	b.drop(table.Journal.Key("0", string(last[0].ID)))
 	last[1].Entries = slices.Concat(last[0].Entries, last[1].Entries)
 	b.write(last[1])
 	b.must(os.Remove(filepath.Join(b.dir, "hashes")))
@@ -228,7 +228,7 @@ func TestBadInput(t *testing.T) {
 		"last page lost": {func(b *book, _ *digest.Config) { b.rollback(2, 3) },
 			[4]string{"go on with --resume", fine, "does not have TXN#t-3/TXN#t-3", "run with --check"}},
 		"page altered": {func(b *book, _ *digest.Config) {
-			item, _, err := b.Table.Get(b.Context(), table.Journal.Key(string(b.pages[1].ID)), table.Strong)
+			item, _, err := b.Table.Get(b.Context(), table.Journal.Key("0", string(b.pages[1].ID)), table.Strong)
 			b.must(err)
 			item[table.AttrChecksum] = table.String(strings.Repeat("x", 22))
 			b.put(item)

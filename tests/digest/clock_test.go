@@ -61,7 +61,7 @@ func TestLostNotesAreNeverOverwritten(t *testing.T) {
 		b.page(posted(id, 6+i))
 		b.run()
 		lost = append(lost, b.files()["notes/8"])
-		b.drop(table.Journal.Key(string(b.pages[len(b.pages)-1].ID))) // a restore
+		b.drop(table.Journal.Key("0", string(b.pages[len(b.pages)-1].ID))) // a restore
 		c := b.config()
 		c.Resume = true
 		r, err := digest.Run(t.Context(), c)

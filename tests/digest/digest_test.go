@@ -221,7 +221,7 @@ func TestResumeAfterARestore(t *testing.T) {
 	b.page(posted("t-4", 6))
 	b.run()
 	b.drop(table.Transaction.Key("t-4"))
-	b.drop(table.Journal.Key(string(b.pages[3].ID)))
+	b.drop(table.Journal.Key("0", string(b.pages[3].ID)))
 	b.page(posted("t-5", 7))
 	if _, err := digest.Run(t.Context(), b.config()); err == nil || !strings.Contains(err.Error(), "--resume") {
 		t.Errorf("error %v", err)
@@ -266,7 +266,7 @@ func TestHashesAreChecked(t *testing.T) {
 func TestProofs(t *testing.T) {
 	b := newBook(t)
 	last := b.pages[2]
-	b.drop(table.Journal.Key(string(last.ID)))
+	b.drop(table.Journal.Key("0", string(last.ID)))
 	b.run()
 	older := []byte(b.files()["notes/5"]) // of which some of the proofs could be
 	b.write(last)

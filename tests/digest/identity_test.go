@@ -39,7 +39,7 @@ func (b *book) restored(pages int) *book {
 	as.Table, as.pages = table.NewTable(b.Client, as.Name), slices.Clone(b.pages[:pages])
 	gone := make(map[table.Key]bool)
 	for _, page := range b.pages[pages:] {
-		gone[table.Journal.Key(string(page.ID))] = true
+		gone[table.Journal.Key("0", string(page.ID))] = true
 		for _, e := range page.Entries {
 			gone[e.Event] = true
 		}

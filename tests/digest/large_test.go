@@ -66,7 +66,7 @@ func (l *largeTable) now() time.Time { return viewstest.Morning.AddDate(1, 0, 0)
 
 func (l *largeTable) Get(_ context.Context, k table.Key, _ table.Consistency) (table.Item, time.Time, error) {
 	l.count("Get")
-	if id, ok := table.Journal.Parse(k); ok {
+	if _, id, ok := table.Journal.Parse(k); ok {
 		return l.page(int(events.KSUID(id).Time().Sub(viewstest.Morning) / time.Second)), l.now(), nil
 	}
 	items, at, err := l.BatchGet(context.Background(), []table.Key{k}, table.Strong)
@@ -88,6 +88,9 @@ func (l *largeTable) BatchGet(_ context.Context, keys []table.Key, _ table.Consi
 }
 
 func (l *largeTable) Query(_ context.Context, q table.Query) (p table.Page, err error) {
+	if q.Partition == table.LanesGrown.PK() {
+		return table.Page{At: l.now()}, nil
+	}
 	l.count("Query")
 	first := 0
 	if after := strings.TrimSuffix(strings.TrimPrefix(q.Within.From, "ENTRIES#"), "!"); after != "" {

@@ -3,8 +3,10 @@
 package lanes
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -29,10 +31,12 @@ import (
 const (
 	tableName = "ledger"
 	indexed   = "order"
-	span      = 40 * time.Minute
+	span      = 30 * time.Minute
 	skewMax   = 4900 * time.Millisecond // of a clock
 	lateMax   = 5 * time.Minute         // of the put of a growth
 )
+
+var histories = flag.Int("histories", 0, "number of histories to run; 0: 25, or 200 in the full run")
 
 // history is one random run, on the clock of its synctest bubble. It is safe for concurrent use.
 type history struct {
@@ -84,14 +88,6 @@ func (h *history) table(takes func() time.Duration) table.Table {
 		if !sleep(ctx, takes()) {
 			return table.ErrUnavailable
 		}
-		if len(c.Writes) == 1 && table.TextOf(c.Writes[0].Item[table.AttrType]) == table.LanesGrown.Type && h.chance(3) == 0 {
-			late := h.within(lateMax)
-			go func() {
-				time.Sleep(late)
-				_ = apply(context.WithoutCancel(ctx))
-			}()
-			return table.ErrUnknownOutcome
-		}
 		return apply(ctx)
 	}
 	return &tabletest.Faulty{Table: table.NewTable(h.store.DynamoDB(), tableName), Around: around}
@@ -104,10 +100,27 @@ func (h *history) clock() func() time.Time {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// grow grows the lanes, at least to wanted.
+// grow grows the lanes, at least to wanted. Half of the puts are applied late. The grower dies of some of these, and
+// tries again after the others.
 func (h *history) grow(wanted int) {
-	_, _, err := lanes.Grow(context.Background(), h.table(h.pause), wanted)
-	if err != nil && !errors.Is(err, lanes.ErrFewer) && !errors.Is(err, table.ErrUnavailable) {
+	ctx, die := context.WithCancel(context.Background())
+	defer die()
+	around := func(ctx context.Context, c tabletest.Call, apply func(context.Context) error) error {
+		if len(c.Writes) == 0 || h.chance(2) == 0 {
+			return apply(ctx)
+		}
+		late := h.within(lateMax)
+		go func() {
+			time.Sleep(late)
+			_ = apply(context.WithoutCancel(ctx))
+		}()
+		if h.chance(3) > 0 {
+			die()
+		}
+		return table.ErrUnknownOutcome
+	}
+	_, _, err := lanes.Grow(ctx, &tabletest.Faulty{Table: h.table(h.pause), Around: around}, wanted)
+	if err != nil && !errors.Is(err, lanes.ErrFewer) && !errors.Is(err, table.ErrUnavailable) && ctx.Err() == nil {
 		h.Errorf("grow to %d: %v", wanted, err)
 	}
 }
@@ -222,6 +235,62 @@ func (h *history) rebuild() {
 	}
 }
 
+// follow reads the journal from its last position on, until ended is closed. It must see every page.
+func (h *history) follow(ended <-chan struct{}) {
+	slow := func() time.Duration {
+		if h.chance(10) == 0 {
+			return h.within(30 * time.Second)
+		}
+		return h.within(time.Second)
+	}
+	r := projections.NewJournalReader(h.table(slow), h.clock())
+	after, seen := "", make(map[string]bool)
+	read := func() (n int) {
+		page, err := r.After(context.Background(), projections.Slice{After: after, Limit: 1 + h.chance(20)}, "")
+		if err != nil {
+			h.Errorf("the journal after %s: %v", after, err)
+			return 0
+		}
+		for _, e := range page.Items {
+			id, _, _ := strings.Cut(e.Position, "#")
+			seen[id] = true
+		}
+		after = page.Next
+		return len(page.Items)
+	}
+	for isEnding := false; !isEnding; {
+		select {
+		case <-ended:
+			isEnding = true
+		case <-time.After(h.within(30 * time.Second)):
+			read()
+		}
+	}
+	time.Sleep(2 * time.Minute) // the last pages are older than the trail
+	for read() > 0 {
+	}
+	for _, key := range h.keysOf(table.Journal.Type) {
+		if _, id, _ := table.Journal.Parse(key); !seen[id] {
+			h.Errorf("a follower missed page %s, written at %s", id, events.KSUID(id).Time())
+		}
+	}
+}
+
+// keysOf returns the keys of all items of a type that are not void.
+func (h *history) keysOf(kind string) (keys []table.Key) {
+	t := table.NewTable(h.store.DynamoDB(), tableName)
+	page, err := t.Scan(context.Background(), table.Scan{Consistency: table.Strong, Types: []string{kind}})
+	if err != nil || page.Next != nil {
+		h.Errorf("%v, and there are more: %v", err, page.Next != nil)
+	}
+	for _, item := range page.Items {
+		if !table.Read(item).OptionalFlag(table.AttrVoid) {
+			keys = append(keys, table.ItemKey(item))
+		}
+	}
+	return keys
+}
+
 // play runs the history.
 func (h *history) play() {
 	var listers []*projections.Lister
@@ -238,7 +307,7 @@ func (h *history) play() {
 		})
 	}
 	for range 1 + h.chance(3) {
-		begin, wanted := h.within(15*time.Minute), 2<<h.chance(6)
+		begin, wanted := h.within(10*time.Minute), []int{2, 4, 16, 32, 64}[h.chance(5)]
 		for range 1 + h.chance(3)/2 { // sometimes two at once
 			at(begin, func() { h.grow(wanted) })
 		}
@@ -261,8 +330,15 @@ func (h *history) play() {
 	for range h.chance(3) {
 		at(h.within(span), h.rebuild)
 	}
+	ended := make(chan struct{})
+	var followers sync.WaitGroup
+	for range 2 {
+		followers.Go(func() { h.follow(ended) })
+	}
 	all.Wait()
 	time.Sleep(lateMax + time.Minute)
+	close(ended)
+	followers.Wait()
 }
 
 // check checks that each transaction is once in each of its lists, where the final log says.
@@ -273,13 +349,12 @@ func (h *history) check() {
 		h.Fatal(err)
 	}
 	stored := make(map[table.Key]bool)
-	page, err := t.Scan(h.Context(), table.Scan{Consistency: table.Strong, Types: []string{table.Listed.Type}})
-	if err != nil || page.Next != nil {
-		h.Fatalf("%v, and there are more: %v", err, page.Next != nil)
+	for _, key := range h.keysOf(table.Listed.Type) {
+		stored[key] = true
 	}
-	for _, item := range page.Items {
-		if !table.Read(item).OptionalFlag(table.AttrVoid) {
-			stored[table.ItemKey(item)] = true
+	for _, key := range h.keysOf(table.Journal.Type) {
+		if _, id, _ := table.Journal.Parse(key); key.PK != table.Journal.PK(log.OfPage(events.KSUID(id))) {
+			h.Errorf("page %s is at %s", id, key.PK)
 		}
 	}
 	for _, header := range h.headers {
@@ -306,10 +381,10 @@ func (h *history) check() {
 }
 
 // Through growths whose puts are late, with wrong clocks, late commits, backdated transactions, listers that are frozen
-// for minutes, redeliveries and rebuilds: each transaction is once in each list, where the log says, and readers in both
-// directions miss nothing and see nothing twice.
+// for minutes, redeliveries and rebuilds: each transaction is once in each list, where the log says, readers in both
+// directions miss nothing and see nothing twice, and followers of the journal see each page.
 func TestListsLiveThroughGrowths(t *testing.T) {
-	for seed := range full.Count(60, 1_000) {
+	for seed := range cmp.Or(*histories, full.Count(25, 200)) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 			h := &history{T: t, random: rand.New(rand.NewPCG(uint64(seed), 1)), listed: make(map[string]time.Time)}

@@ -34,7 +34,7 @@ const books = "books"
 // segmentPostings is the number of postings in a segment of the book. It is low, so that the book has many segments.
 const segmentPostings = 4
 
-// growthAfter is when lanes of the book grow from 1 to 4, after its beginning: in the middle of its transactions.
+// growthAfter is when lanes of the book grow from 1 to 32, after its beginning: in the middle of its transactions.
 const growthAfter = 2 * time.Minute
 
 // newTable creates a table in a memory store that allows events to be changed and deleted.
@@ -70,8 +70,8 @@ func newBook(t testing.TB) book {
 	w := writer{t, newLedger(client, now)}
 	from := began.Add(growthAfter).Truncate(time.Microsecond).UTC()
 	for _, g := range []events.LanesGrown{
-		{Number: 1, Lanes: 2, From: from}, {Number: 2, Lanes: 4, From: from},
-		{Number: 3, Lanes: 16, From: time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{Number: 1, Lanes: 2, From: from}, {Number: 2, Lanes: 32, From: from},
+		{Number: 3, Lanes: 64, From: time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		_, err := table.NewTable(client, books).Write(t.Context(), table.Write{Item: table.EventItem(g)})
 		w.check(err)

@@ -180,11 +180,11 @@ func TestHarmlessListItems(t *testing.T) {
 		b.set(k, table.AttrVoid, table.Flag(true))
 	}
 	for _, id := range []events.KSUID{events.FirstKSUID(time.Now()), events.FirstKSUID(time.Now().Add(time.Second))} {
-		again := table.Journal.Key(string(id))
+		again := table.Journal.Key(b.lanes().OfPage(id), string(id))
 		b.put(again, b[page])
 		b.seal(again, "")
 	}
-	void := table.Journal.Key(future)
+	void := table.Journal.Key("0", future)
 	b.put(void, b[page])
 	b.set(void, table.AttrVoid, table.Flag(true))
 	b.set(void, table.AttrEntries, &types.AttributeValueMemberL{})

@@ -73,7 +73,7 @@ func (b book) lanes() table.Lanes {
 // journalPages returns the keys of the pages of the journal, in order.
 func (b book) journalPages() (keys []table.Key) {
 	for k := range b {
-		if k.PK == table.Journal.PK() {
+		if table.Journal.Is(k.SK) {
 			keys = append(keys, k)
 		}
 	}
@@ -148,7 +148,8 @@ func (b book) listed() map[projections.JournalEntry]bool {
 	found := make(map[projections.JournalEntry]bool)
 	for _, k := range b.journalPages() {
 		p := b.page(k)
-		if b[k][table.AttrVoid] == nil && b.text(k, table.AttrChecksum) == p.Checksum() && !p.Misplaced(time.Now()) {
+		isWhole := b.text(k, table.AttrChecksum) == p.Checksum()
+		if b[k][table.AttrVoid] == nil && isWhole && !p.Misplaced(time.Now(), b.lanes()) {
 			for _, e := range p.Entries {
 				found[e] = true
 			}

@@ -127,13 +127,25 @@ func ids(all []events.KSUID, _ time.Time, err error) []events.KSUID {
 
 // inBraces has what braces may name besides an attribute.
 var inBraces = map[string]func(b book, of string) string{
-	"future": func(book, string) string { return future },
-	"new":    func(book, string) string { return string(events.FirstKSUID(tableBegan.Add(-time.Minute))) },
-	"old":    func(_ book, of string) string { return string(past[number(of)]) }, // 48 hours ago
-	"at":     func(_ book, of string) string { return events.FormatTime(tableBegan.Add(duration(of))) },
-	"shard":  func(_ book, of string) string { return strconv.Itoa(table.Shard(of)) },
-	"lane":   book.lane,
-	"next":   book.nextLane,
+	"future":     func(book, string) string { return future },
+	"new":        func(book, string) string { return string(events.FirstKSUID(tableBegan.Add(-time.Minute))) },
+	"old":        func(_ book, of string) string { return string(past[number(of)]) }, // 48 hours ago
+	"at":         func(_ book, of string) string { return events.FormatTime(tableBegan.Add(duration(of))) },
+	"shard":      func(_ book, of string) string { return strconv.Itoa(table.Shard(of)) },
+	"lane":       book.lane,
+	"next":       book.nextLane,
+	"futurelane": func(b book, _ string) string { return b.lanes().OfPage(events.KSUID(future)) },
+	"pageid": func(b book, of string) string { // of the page with an event
+		keys, _ := b.items(of)
+		page, _ := b.findEntry(keys[0])
+		return table.FirstID(page.SK)
+	},
+	"nextpage": func(b book, of string) string { // the lane after that of the page with an event
+		keys, _ := b.items(of)
+		page, _ := b.findEntry(keys[0])
+		lane, _, _ := table.Journal.Parse(page)
+		return strconv.Itoa(1 - int(number(lane)))
+	},
 	"index": func(b book, of string) string { // in its page of the journal
 		keys, _ := b.items(of)
 		_, i := b.findEntry(keys[0])
@@ -313,7 +325,7 @@ func (b book) seal(k table.Key, path string) {
 	switch {
 	case path != "":
 		item, path = item[path].(*types.AttributeValueMemberM).Value, path+"."
-	case k.PK == table.Journal.PK():
+	case table.Journal.Is(k.SK):
 		b.set(k, table.AttrChecksum, table.String(b.page(k).Checksum()))
 		return
 	default:

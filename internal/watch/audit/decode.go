@@ -46,7 +46,7 @@ var kinds = kindsByType(
 	kindOf[openHold](table.OpenHold.Pattern, "Expires", "Hold"),
 	kindOf[listEntry](table.Listed.Pattern, "Lane", "KSUID", "Transaction"),
 	kindOf[listEntry](table.ListedMetadata.Pattern, "Lane", "Name", "", "KSUID", "Transaction"),
-	kindOf[journalPage](table.Journal.Pattern, "KSUID"),
+	kindOf[journalPage](table.Journal.Pattern, "Lane", "KSUID"),
 	kindOf[cursor](table.Forwarded.Pattern, "Target"),
 	kindOf[balance](table.Balance.Pattern, "Account", "Asset"),
 	kindOf[segment](table.Segment.Pattern, "Account", "Asset", "Through"),

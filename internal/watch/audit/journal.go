@@ -32,6 +32,9 @@ func (a *Audit) checkPage(ctx context.Context, p journalPage, key table.Key) {
 	if p.Void {
 		return
 	}
+	if right := a.pageLane(ctx, p); p.Lane != right {
+		a.report(ctx, Finding{JournalAltered, key, "", "in lane " + p.Lane, "in lane " + right})
+	}
 	var now time.Time
 	a.count(func(*Report) { now = a.storeTime })
 	text := p.KSUID + "\n"
@@ -139,11 +142,14 @@ func (c *reconciler) recountJournal(ctx context.Context) {
 // journal iterates over the entries of the journal's pages after a KSUID; "" is the beginning.
 func (a *Audit) journal(ctx context.Context, after string) iter.Seq[journalEntry] {
 	return func(yield func(journalEntry) bool) {
-		for item := range a.itemsOf(table.Journal.PK(), table.Journal.All().After(after)).all(ctx) {
-			p, _ := as[journalPage](item)
-			for _, e := range p.Entries {
-				if !yield(e) {
-					return
+		for lane := range a.pageLanes(ctx) {
+			partition := table.Journal.PK(strconv.Itoa(lane))
+			for item := range a.itemsOf(partition, table.Journal.All().After(after)).all(ctx) {
+				p, _ := as[journalPage](item)
+				for _, e := range p.Entries {
+					if !yield(e) {
+						return
+					}
 				}
 			}
 		}
@@ -158,7 +164,7 @@ func (c *reconciler) compareJournal(ctx context.Context, subject string, wanted 
 ) {
 	missing = slices.Clone(wanted)
 	for _, k := range referrers {
-		if k.PK != table.Journal.PK() {
+		if _, _, isPage := table.Journal.Parse(k); !isPage {
 			continue
 		}
 		p, _ := as[journalPage](c.audit.get(ctx, k))

@@ -101,6 +101,27 @@ func (a *Audit) readLanes(ctx context.Context) {
 	}
 }
 
+// journalShare is how many lanes of the lists make one of the journal.
+const journalShare = 16
+
+// pageLane returns the lane of a page of the journal.
+func (a *Audit) pageLane(ctx context.Context, p journalPage) string {
+	return table.Lane(p.KSUID, max(1, a.lanesAt(ctx, p.at)/journalShare))
+}
+
+// pageLanes returns how many lanes the journal has, with those that were decided meanwhile.
+func (a *Audit) pageLanes(ctx context.Context) int {
+	l := &a.laneLog
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.readLanes(ctx)
+	lanes := 1
+	for _, g := range l.all {
+		lanes = max(lanes, int(g.Lanes)/journalShare)
+	}
+	return lanes
+}
+
 // entriesOf returns the entries that a transaction must have: see lifecycle.entries.
 func (a *Audit) entriesOf(ctx context.Context, l lifecycle, indexed []string) []entry {
 	if !l.exists {

@@ -67,6 +67,7 @@ func entryOf(value any, key table.Key) (e journalEntry, ok bool) {
 
 // journalPage is a page of the journal. A void page has no entries.
 type journalPage struct {
+	Lane     string    `is:"-id"`
 	KSUID    string    `is:"-ksuid"`
 	Checksum string    `is:"text?"` // "": none is stored
 	Void     bool      `is:"flag?"`

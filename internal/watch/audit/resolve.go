@@ -68,7 +68,7 @@ func (c *reconciler) dirtyBuckets(ctx context.Context) (dirty []int) {
 	}
 	now, later := c.splitBuckets(listsOnly)
 	if len(later) > 0 {
-		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.Journal.PK()}, "",
+		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.Journal.PK("0")}, "",
 			fmt.Sprintf("%d of %d groups of events have missing or wrong entries", len(listsOnly),
 				bucketsCount),
 			"no missing or wrong entries: the other findings name only some of them"})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -21,7 +22,12 @@ func (d *dir) identify(ctx context.Context, c Config) (hasNewest bool, err error
 	if len(d.notes) == 0 {
 		return true, nil
 	}
-	page, _, err := c.Table.Get(ctx, table.Journal.Key(d.newest().Page), table.Strong)
+	lanes, err := table.ReadLanes(ctx, c.Table, time.Now())
+	if err != nil {
+		return false, err
+	}
+	keyOf := func(page string) table.Key { return table.Journal.Key(lanes.OfPage(events.KSUID(page)), page) }
+	page, _, err := c.Table.Get(ctx, keyOf(d.newest().Page), table.Strong)
 	if err != nil || page != nil {
 		return page != nil, err
 	}
@@ -30,7 +36,7 @@ func (d *dir) identify(ctx context.Context, c Config) (hasNewest bool, err error
 	}
 	keys := make([]table.Key, len(d.notes))
 	for i, n := range d.notes {
-		keys[i] = table.Journal.Key(n.Page)
+		keys[i] = keyOf(n.Page)
 	}
 	pages, _, err := c.Table.BatchGet(ctx, keys, table.Strong)
 	if err == nil && len(pages) == 0 {

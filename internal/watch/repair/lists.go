@@ -34,7 +34,8 @@ type lists struct {
 	mu      sync.Mutex
 	journal map[uint64]bool                     // by the hash of an entry: whether its event was found
 	newest  events.KSUID                        // of the right pages that were read
-	altered []events.KSUID                      // pages that cannot be decoded, or not written by a lister
+	read    events.KSUID                        // of when the last reading began: lanes are read one after the other
+	altered []table.Key                         // pages that cannot be decoded, or not written by a lister
 	missing map[uint64]projections.JournalEntry // by its hash
 }
 

@@ -39,13 +39,23 @@ func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 
 // readJournal records the entries of the pages after a KSUID.
 func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
-	return l.pages(ctx, after, func(p rebuild.Stored[projections.JournalPage]) error {
+	l.mu.Lock()
+	l.read = events.FirstKSUID(time.Now())
+	l.mu.Unlock()
+	return l.pages(ctx, after, func(key table.Key, p rebuild.Stored[projections.JournalPage]) error {
+		isMisplaced := false
+		if p.Fault == nil && !p.Value.Void {
+			var err error
+			if isMisplaced, err = l.isMisplaced(ctx, p.Value); err != nil {
+				return err
+			}
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		switch id := p.Value.ID; {
-		case p.Value.Void && p.Fault == nil, slices.Contains(l.altered, id):
-		case p.Fault != nil, p.Value.Misplaced(time.Now()):
-			l.altered = append(l.altered, id)
+		case p.Value.Void && p.Fault == nil, slices.Contains(l.altered, key):
+		case p.Fault != nil, isMisplaced:
+			l.altered = append(l.altered, key)
 		default:
 			l.newest = max(l.newest, id)
 			for _, e := range p.Value.Entries {
@@ -59,23 +69,42 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 	})
 }
 
-// pages calls each for the pages of the journal after a KSUID. Errors: also those of each.
-func (l *lists) pages(
-	ctx context.Context, after events.KSUID, each func(rebuild.Stored[projections.JournalPage]) error,
-) error {
-	q := table.Query{
-		Partition: table.Journal.PK(), Within: table.Journal.All().After(string(after)), Consistency: table.Strong,
+// isMisplaced reports whether no lister can have written a page at its key.
+func (l *lists) isMisplaced(ctx context.Context, p projections.JournalPage) (bool, error) {
+	now := time.Now()
+	if p.ID.Time().After(now.Add(journalOverlap)) { // the log of lanes does not reach that far
+		return p.Misplaced(now, table.LanesOf()), nil
 	}
-	for item, err := range table.All(ctx, l.Retried(), q) {
-		var p rebuild.Stored[projections.JournalPage]
-		if err == nil {
-			p, err = rebuild.Inspect(table.ItemKey(item), item, projections.JournalForm)
-		}
-		if err != nil {
-			return fmt.Errorf("read the journal: %w", err)
-		}
-		if err := each(p); err != nil {
-			return err
+	lanes, err := l.lanes(ctx, p.ID.Time())
+	return err == nil && p.Misplaced(now, lanes), err
+}
+
+// pages calls each for the pages of the journal after a KSUID, one lane after the other. Errors: also those of each.
+func (l *lists) pages(ctx context.Context, after events.KSUID,
+	each func(table.Key, rebuild.Stored[projections.JournalPage]) error,
+) error {
+	var lanes table.Lanes
+	err := l.Retry(ctx, func() (err error) {
+		lanes, err = l.run.lanes.Recent(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	for _, lane := range lanes.Pages() {
+		q := table.Query{Partition: table.Journal.PK(lane), Within: table.Journal.All().After(string(after)),
+			Consistency: table.Strong}
+		for item, err := range table.All(ctx, l.Retried(), q) {
+			var p rebuild.Stored[projections.JournalPage]
+			if err == nil {
+				p, err = rebuild.Inspect(table.ItemKey(item), item, projections.JournalForm)
+			}
+			if err != nil {
+				return fmt.Errorf("read the journal: %w", err)
+			}
+			if err := each(table.ItemKey(item), p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -99,7 +128,7 @@ func (l *lists) append(ctx context.Context, least int) error {
 	l.appending.Lock()
 	defer l.appending.Unlock()
 	l.mu.Lock()
-	n, from := len(l.missing), l.newest
+	n, from := len(l.missing), min(l.newest, l.read)
 	l.mu.Unlock()
 	if n < least {
 		return nil
@@ -153,16 +182,16 @@ func (l *lists) repair(ctx context.Context, found rebuild.Report, write func() e
 // other pages: somebody may have moved them to a place that readers have passed. It also voids pages that have entries
 // without an event, after it has written their correct entries to other pages.
 func (l *lists) mendPages(ctx context.Context) error {
-	for _, id := range l.altered {
-		if err := l.mendOrVoid(ctx, id); err != nil {
+	for _, key := range l.altered {
+		if err := l.mendOrVoid(ctx, key); err != nil {
 			return err
 		}
 	}
 	if !slices.Contains(slices.Collect(maps.Values(l.journal)), false) {
 		return nil
 	}
-	return l.pages(ctx, "", func(p rebuild.Stored[projections.JournalPage]) error {
-		if p.Fault != nil || p.Value.Void || slices.Contains(l.altered, p.Value.ID) {
+	return l.pages(ctx, "", func(key table.Key, p rebuild.Stored[projections.JournalPage]) error {
+		if p.Fault != nil || p.Value.Void || slices.Contains(l.altered, key) {
 			return nil
 		}
 		return l.voidIfWrong(ctx, p.Value)
@@ -171,25 +200,36 @@ func (l *lists) mendPages(ctx context.Context) error {
 
 // mendOrVoid writes an altered page as it must be, if each of its entries has an event. So a digest that has sealed the
 // page still finds them there. Any other altered page becomes void.
-func (l *lists) mendOrVoid(ctx context.Context, id events.KSUID) error {
+func (l *lists) mendOrVoid(ctx context.Context, key table.Key) error {
 	var item table.Item
 	err := l.Retry(ctx, func() (err error) {
-		item, _, err = l.run.table.Get(ctx, table.Journal.Key(string(id)), table.Strong)
+		item, _, err = l.run.table.Get(ctx, key, table.Strong)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	p, isReadable := projections.AlteredJournal(item)
-	if !isReadable || p.Void || len(p.Entries) == 0 || p.Misplaced(time.Now()) {
-		return l.void(ctx, id)
+	lane, id, ok := table.Journal.Parse(key)
+	if !ok {
+		return nil // left to the audit
+	}
+	p.Lane, p.ID = lane, events.KSUID(id)
+	if !isReadable || p.Void || len(p.Entries) == 0 {
+		return l.void(ctx, p)
+	}
+	switch isMisplaced, err := l.isMisplaced(ctx, p); {
+	case err != nil:
+		return err
+	case isMisplaced:
+		return l.void(ctx, p)
 	}
 	for _, e := range p.Entries {
 		switch isRight, err := l.hasEvent(ctx, e); {
 		case err != nil:
 			return err
 		case !isRight:
-			return l.void(ctx, id)
+			return l.void(ctx, p)
 		}
 	}
 	return l.rewrite(ctx, p, faultAltered)
@@ -238,16 +278,16 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 			return err
 		}
 	}
-	return l.void(ctx, p.ID)
+	return l.void(ctx, p)
 }
 
-func (l *lists) void(ctx context.Context, id events.KSUID) error {
-	return l.rewrite(ctx, projections.JournalPage{ID: id, Void: true}, faultPage)
+func (l *lists) void(ctx context.Context, p projections.JournalPage) error {
+	return l.rewrite(ctx, projections.JournalPage{ID: p.ID, Lane: p.Lane, Void: true}, faultPage)
 }
 
 // rewrite reports a page, and overwrites it unless this is a dry run.
 func (l *lists) rewrite(ctx context.Context, p projections.JournalPage, fault string) error {
-	d := rebuild.Difference{Key: table.Journal.Key(string(p.ID)), Fault: fault}
+	d := rebuild.Difference{Key: table.Journal.Key(p.Lane, string(p.ID)), Fault: fault}
 	item := projections.JournalForm.Item(p)
 	return l.repair(ctx, rebuild.Report{Differences: []rebuild.Difference{d}}, func() error {
 		_, err := l.run.table.Write(ctx, table.Write{Item: item})

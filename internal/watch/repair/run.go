@@ -272,7 +272,7 @@ type paced struct {
 
 // Query implements table.Table.
 func (p *paced) Query(ctx context.Context, q table.Query) (page table.Page, err error) {
-	if q.Limit == 1 || !table.Posting.Is(q.Within.From) && q.Partition != table.Journal.PK() {
+	if q.Limit == 1 || !table.Posting.Is(q.Within.From) && !table.Journal.Is(q.Within.From) {
 		return p.Table.Query(ctx, q)
 	}
 	if err = p.wait(ctx, time.Second); err == nil {

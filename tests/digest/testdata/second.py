@@ -84,9 +84,9 @@ given = json.load(sys.stdin)
 table = {(item["PK"]["S"], item["SK"]["S"]): item for item in given["items"]}
 size, signed, last = parse(given["note"])
 leaves = []
-for pk, sk in sorted(table):
+for sk, pk in sorted((sk, pk) for pk, sk in table):
     page = table[pk, sk]
-    if pk != "JOURNAL" or sk > "ENTRIES#" + last or "Void" in page:
+    if not pk.startswith("JOURNAL#") or sk > "ENTRIES#" + last or "Void" in page:
         continue
     for entry in page["Entries"]["L"]:
         leaves.append(leaf(canonical(table[tuple(entry["M"]["Event"]["S"].split("/"))])))
