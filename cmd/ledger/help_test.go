@@ -64,7 +64,7 @@ func TestSharedFlags(t *testing.T) {
 		}
 	})
 	printing := append([]string{"verify", "rebuild", "redrive", "lanes", "digest", "up", "pump", "forward"}, calling...)
-	calling = append(calling, "console", "forward")
+	calling = append(calling, "console", "forward", "health")
 	each(t, func(cmd *cobra.Command) {
 		for flag, commands := range map[string][]string{
 			"url": calling, "sign": calling, "token": calling, "user": calling, "json": printing,

@@ -154,7 +154,7 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 			env.assetCommand(), env.accountCommand(), env.groupCommand(), env.memberCommand(), env.meCommand(),
 		}},
 		{"Run a ledger on this machine:", []*cobra.Command{
-			env.upCommand(), env.consoleCommand(), env.dynamodbCommand(), env.pumpCommand(),
+			env.upCommand(), env.healthCommand(), env.consoleCommand(), env.dynamodbCommand(), env.pumpCommand(),
 		}},
 		{"Audit and repair a table:", []*cobra.Command{
 			env.verifyCommand(), env.rebuildCommand(), env.redriveCommand(), env.restoreCommand(),

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -40,6 +41,8 @@ const (
 // memory.
 type upOptions struct {
 	port                    int
+	listen                  netip.Addr
+	hosts                   []string
 	data, endpoint, table   string
 	indexed                 string
 	memory                  bool
@@ -56,6 +59,7 @@ func (env *environment) upCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	portFlag(f, &o.port, defaultPort)
+	listenFlags(f, &o.listen, &o.hosts)
 	f.BoolVar(&o.memory, "memory", false, "use the built-in store, without Java; all data is lost on exit")
 	f.StringVar(&o.data, "data", "", "directory for the data (default: all data is lost on exit)")
 	endpointFlag(f, &o.endpoint, "", "URL of a DynamoDB Local that already runs")
@@ -72,8 +76,12 @@ func (env *environment) upCommand() *cobra.Command {
 
 // up runs until ctx ends, which is success, or a part fails.
 func (env *environment) up(ctx context.Context, o upOptions) (err error) {
+	if !o.listen.IsLoopback() && len(o.hosts) == 0 {
+		return usageErrorf("--listen %s lets other machines call this ledger, which asks nobody who they are: "+
+			"give --host NAME for each name by which they call it, or --host localhost for none", o.listen)
+	}
 	// Listen first: if the port is in use, nothing has been started yet.
-	listener, err := stack.Listen("127.0.0.1", o.port)
+	listener, err := stack.Listen(o.listen.String(), o.port)
 	if err != nil {
 		return err
 	}
@@ -118,16 +126,17 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 		parts.Go(func() error { return f.Run(pumpCtx) })
 		parts.Go(func() error { return stack.Sweep(partsCtx, ledger.Sweep) })
 	}
-	pages, err := localConsole(partsCtx, listener.Addr().String())
+	address := ownAddress(listener)
+	pages, err := localConsole(partsCtx, address)
 	if err != nil {
 		return err
 	}
 	parts.Go(func() error {
 		defer endPump()
-		return stack.Serve(partsCtx, "the API", listener, site(ledger.API(), pages), log)
+		return stack.Serve(partsCtx, "the API", listener, site(ledger.API(), pages), log, o.hosts...)
 	})
 	parts.Go(func() error { return s.Watch(partsCtx) })
-	parts.Go(func() error { return unlessDone(partsCtx, env.welcome(partsCtx, listener.Addr().String(), s, o)) })
+	parts.Go(func() error { return unlessDone(partsCtx, env.welcome(partsCtx, address, s, o)) })
 	return parts.Wait()
 }
 

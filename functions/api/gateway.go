@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -169,20 +170,20 @@ func (w *gatewayWriter) response(method string) lambdaevents.APIGatewayV2HTTPRes
 // dockerHost is the name by which containers know this machine (functions/local.json).
 const dockerHost = "host.docker.internal"
 
-// OwnHost passes requests to next if their Host is a name of this machine, and rejects all others. The SDK
-// can read the rejection as an error of DynamoDB.
+// OwnHost passes requests to next if their Host is a name of this machine or one of names, which are in lower case, and
+// rejects all others. The SDK can read the rejection as an error of DynamoDB.
 //
 // It is for servers on this machine, which do not authenticate callers, so web pages of other sites must not reach
 // next. By DNS rebinding such a page can point its own host name to 127.0.0.1, and the browser then sends that name as
 // Host.
-func OwnHost(next http.Handler) http.Handler {
+func OwnHost(next http.Handler, names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isOwnHost(r.Host) {
+		if isOwnHost(r.Host, names) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		p := newProblem(codeForeignHost,
-			"The request's Host is not a name of this machine: use localhost or an IP address.")
+			"The request's Host is not a name of this machine: use localhost, an IP address, or a name of `up --host`.")
 		p.RequestID = RequestID(r.Header)
 		refusal := struct {
 			*problem
@@ -197,8 +198,8 @@ func OwnHost(next http.Handler) http.Handler {
 }
 
 // isOwnHost reports whether a host, with or without a port, is a name of this machine that no other site can have: an
-// IP address, localhost and its subdomains (RFC 6761), or dockerHost.
-func isOwnHost(host string) bool {
+// IP address, localhost and its subdomains (RFC 6761), dockerHost, or one of names.
+func isOwnHost(host string, names []string) bool {
 	if name, port, err := net.SplitHostPort(host); err == nil && strings.Trim(port, "0123456789") == "" {
 		host = name
 	}
@@ -207,5 +208,6 @@ func isOwnHost(host string) bool {
 		return true
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == dockerHost
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == dockerHost ||
+		slices.Contains(names, host)
 }

@@ -296,9 +296,14 @@ func TestIsOwnHost(t *testing.T) {
 		"": false, "evil.example": false, "localhost.evil.example": false, "notlocalhost": false,
 		"127.0.0.1.nip.io:8080": false, "docker.internal": false, "x.host.docker.internal": false,
 		"localhost:8080@evil.example": false, ".": false,
+
+		"ledger:8080": true, "Ledger": true, "ledger.": true, "ledger.example": false, "x.ledger": false, "led": false,
 	} {
-		if isOwnHost(host) != want {
+		if isOwnHost(host, []string{"ledger"}) != want {
 			t.Errorf("%q: %t", host, !want)
+		}
+		if strings.HasPrefix(strings.ToLower(host), "ledger") && isOwnHost(host, nil) {
+			t.Errorf("%q is accepted without being named", host)
 		}
 	}
 }

@@ -44,6 +44,11 @@ func (r *release) buildPrograms(ctx context.Context, p platform, extras string) 
 	if err := r.copyDocuments(folder, documents...); err != nil {
 		return err
 	}
+	if p.system == "linux" { // the archive is what the image is built from
+		if err := r.copyDocuments(folder, "Dockerfile"); err != nil {
+			return err
+		}
+	}
 	var built []string
 	for _, program := range programs {
 		file := filepath.Join(folder, program)

@@ -48,11 +48,13 @@ func Listen(host string, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve serves requests for a host of this machine until ctx ends: see api.OwnHost. It then accepts no more requests,
-// waits for in-flight ones, and returns nil. what names the server in errors.
-func Serve(ctx context.Context, what string, l net.Listener, handler http.Handler, log *slog.Logger) error {
+// Serve serves requests for a host of this machine or one of hosts until ctx ends: see api.OwnHost. It then accepts no
+// more requests, waits for in-flight ones, and returns nil. what names the server in errors.
+func Serve(
+	ctx context.Context, what string, l net.Listener, handler http.Handler, log *slog.Logger, hosts ...string,
+) error {
 	server := &http.Server{
-		Handler:           api.OwnHost(handler),
+		Handler:           api.OwnHost(handler, hosts...),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
