@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// listerStore is a store with a lister. Its hooks run around the lister's writes, if they are not nil.
+// listerStore is a store with a lister. Its hooks run around the lister's writes, one at a time, if they are not nil.
 type listerStore struct {
 	*viewstest.Store
 	time   time.Time
@@ -26,6 +27,7 @@ type listerStore struct {
 	shift  time.Duration // of the clock that the store returns
 	lister *projections.Lister
 	log    bytes.Buffer
+	hook   sync.Mutex // held while a hook runs, or pauses is counted
 	pauses int
 
 	beforeEntry func(projections.ListedEntry) error
@@ -39,8 +41,17 @@ func newListerStore(t viewstest.T, indexed ...string) *listerStore {
 	n.Store = viewstest.NewStore(t, func() time.Time { return n.time })
 	n.lister = projections.NewLister(listerTable{n.Table, n}, indexed, func() time.Time { return n.time.Add(n.skew) },
 		slog.New(slog.NewTextHandler(&n.log, nil)))
-	n.lister.Pause(func(ctx context.Context, _ int) error { n.pauses++; return ctx.Err() })
+	n.lister.Pause(func(ctx context.Context, _ int) error {
+		return n.alone(func() error { n.pauses++; return ctx.Err() })
+	})
 	return n
+}
+
+// alone calls a hook while no other one runs.
+func (n *listerStore) alone(hook func() error) error {
+	n.hook.Lock()
+	defer n.hook.Unlock()
+	return hook()
 }
 
 // listerTable is the table of a listerStore's lister.
@@ -54,7 +65,7 @@ func (l listerTable) Write(ctx context.Context, w table.Write) (time.Time, error
 	n := l.n
 	if entry, err := projections.DecodeListedEntry(w.Item); err == nil {
 		if n.beforeEntry != nil {
-			if err := n.beforeEntry(entry); err != nil {
+			if err := n.alone(func() error { return n.beforeEntry(entry) }); err != nil {
 				return time.Time{}, err
 			}
 		}
@@ -63,7 +74,7 @@ func (l listerTable) Write(ctx context.Context, w table.Write) (time.Time, error
 	}
 	if _, hold, ok := table.OpenHold.Parse(table.ItemKey(w.Item)); ok {
 		if n.beforeOpen != nil {
-			if err := n.beforeOpen(hold); err != nil {
+			if err := n.alone(func() error { return n.beforeOpen(hold) }); err != nil {
 				return time.Time{}, err
 			}
 		}
@@ -72,14 +83,14 @@ func (l listerTable) Write(ctx context.Context, w table.Write) (time.Time, error
 	}
 	page, err := projections.JournalForm.Decode(w.Item)
 	if err == nil && n.beforePage != nil {
-		err = n.beforePage(page)
+		err = n.alone(func() error { return n.beforePage(page) })
 	}
 	if err != nil {
 		return time.Time{}, err
 	}
 	at, err := l.Table.Write(context.WithoutCancel(ctx), w)
 	if n.afterPage != nil && err == nil {
-		return n.afterPage(page, at)
+		err = n.alone(func() error { at, err = n.afterPage(page, at); return err })
 	}
 	return at, err
 }
