@@ -29,6 +29,7 @@ import (
 type Ledger struct {
 	table       table.Table
 	projections Projections
+	lanes       *table.LaneLog // for sweeps: commands never read it
 	minter      *events.Minter
 	now         func() time.Time // the process's clock; durations are measured with time.Now
 	log         *slog.Logger
@@ -59,6 +60,7 @@ func New(c Config) *Ledger {
 	return &Ledger{
 		table:       c.Table,
 		projections: c.Projections,
+		lanes:       table.NewLaneLog(c.Table, c.Now),
 		minter:      cmp.Or(c.Minter, events.NewMinter(c.Now, nil)),
 		now:         c.Now,
 		log:         cmp.Or(c.Log, slog.New(slog.DiscardHandler)),

@@ -234,10 +234,14 @@ func (b *book) ListHolds(ids ...string) {
 	for _, id := range ids {
 		wanted[id] = true
 	}
+	lanes, err := table.ReadLanes(b.t.Context(), b.table, time.Now())
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	found, err := projections.TransactionsByID(b.t.Context(), b.table, wanted, table.Strong)
 	for _, h := range found {
 		err = cmp.Or(err, projections.NewViews(b.table).Show(b.t.Context(), projections.Holds,
-			projections.HoldEntries(h, "")...))
+			projections.HoldEntries(h, lanes)...))
 	}
 	if err != nil {
 		b.t.Fatal(err)

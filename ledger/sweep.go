@@ -17,8 +17,10 @@ const (
 	// sweepTime is how long a sweep starts commands that end holds. Commands in flight get commandTimeout more. Both
 	// fit into the minute of the function that sweeps.
 	sweepTime = 45 * time.Second
-	// sweepEnds is how many holds a sweep ends at a time.
-	sweepEnds = 8
+	// sweepEnds is how many holds a sweep ends at a time, for each lane that the list has, and sweepEndsMax at most.
+	sweepEnds, sweepEndsMax = 8, 64
+	// sweepLists is how many lanes a sweep reads at a time.
+	sweepLists = 32
 )
 
 // Swept is the result of one sweep.
@@ -32,8 +34,8 @@ type Swept struct {
 }
 
 // Sweep ends due holds, until none is left or sweepTime is over. Several may run at once, because a hold ends once. It
-// makes one request for each shard of open holds, and those that end the due holds. The error joins the errors of the
-// shards that could not be listed; the others were swept.
+// makes one request for each lane of open holds, one a minute for the log of lanes, and those that end the due holds.
+// The error joins the errors of the lanes that could not be listed; the others were swept.
 func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime+commandTimeout)
 	defer cancel()
@@ -42,13 +44,15 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 
 	var all Swept
 	var mu sync.Mutex
-	lists := make([]error, table.Shards)
+	lanes, err := l.lanesOfHolds(listing)
+	lists := make([]error, len(lanes), len(lanes)+1)
 	var listers, enders errgroup.Group
-	enders.SetLimit(sweepEnds)
-	for shard := range lists {
+	listers.SetLimit(sweepLists)
+	enders.SetLimit(min(sweepEnds*max(1, len(lanes)), sweepEndsMax))
+	for i, lane := range lanes {
 		listers.Go(func() error {
-			lists[shard] = l.eachDue(listing, shard, func(hold string, expires time.Time) {
-				enders.Go(func() error { // waits while sweepEnds holds are being ended
+			lists[i] = l.eachDue(listing, lane, func(hold string, expires time.Time) {
+				enders.Go(func() error { // waits while the most holds are being ended
 					if listing.Err() != nil {
 						return nil // eachDue returns errTimeUp
 					}
@@ -65,7 +69,7 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	_ = errors.Join(listers.Wait(), enders.Wait()) // their errors are in lists and all
 
 	var failed error
-	for _, err := range lists {
+	for _, err := range append(lists, err) {
 		if errors.Is(err, errTimeUp) {
 			all.Partial = true
 		} else {
@@ -76,18 +80,34 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	return all, failed
 }
 
+// lanesOfHolds returns the lanes of the list of open holds.
+func (l *Ledger) lanesOfHolds(ctx context.Context) (lanes []string, err error) {
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		known, err := l.lanes.Recent(ctx)
+		lanes = known.All()
+		return time.Time{}, err
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, errTimeUp
+	case err != nil:
+		return nil, fmt.Errorf("lanes of the open holds: %w", err)
+	}
+	return lanes, nil
+}
+
 // errTimeUp is the error of a list that was not read to its end within sweepTime.
 var errTimeUp = errors.New("time is up")
 
 // duePage is how many due holds are listed in one request.
 const duePage = 100
 
-// eachDue calls do for the due holds of a shard, by expiry. The list is a projection and eventually consistent: a
+// eachDue calls do for the due holds of a lane, by expiry. The list is a projection and eventually consistent: a
 // listed hold may have ended. Malformed entries are skipped: the audit reports them.
-func (l *Ledger) eachDue(ctx context.Context, shard int, do func(hold string, expires time.Time)) error {
+func (l *Ledger) eachDue(ctx context.Context, lane string, do func(hold string, expires time.Time)) error {
 	until := l.now().Add(-clockTolerance)
 	q := table.Query{
-		Index: table.IndexInverse, Partition: table.OpenHoldsPK2(shard),
+		Index: table.IndexInverse, Partition: table.OpenHold.PK2(lane),
 		Within: table.OpenHold.Partitions().Through(events.FormatTime(until)), Limit: duePage,
 	}
 	for item, err := range l.items(ctx, q) {
@@ -97,7 +117,7 @@ func (l *Ledger) eachDue(ctx context.Context, shard int, do func(hold string, ex
 		case ctx.Err() != nil:
 			return errTimeUp
 		case err != nil:
-			return fmt.Errorf("shard %d of the open holds: %w", shard, err)
+			return fmt.Errorf("lane %s of the open holds: %w", lane, err)
 		case ok && malformed == nil:
 			do(hold, expires)
 		}

@@ -116,7 +116,7 @@ func (r *rig) statusOf(id string) events.Status {
 	return lifecycle.Status()
 }
 
-// A sweep ends all due holds of all shards, and no others. The number of its requests depends only on them.
+// A sweep ends all due holds, and no others. The number of its requests depends only on them.
 func TestSweep(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		ids := r.holds(50)
@@ -130,7 +130,7 @@ func TestSweep(t *testing.T) {
 			time.Sleep(pause)
 			r.journal.forget()
 			swept, err := r.Sweep(t.Context())
-			if err != nil || swept != (ledger.Swept{}) || len(r.journal.calls) != table.Shards {
+			if err != nil || swept != (ledger.Swept{}) || len(r.journal.calls) != 2 {
 				t.Errorf("%+v, %v, %d requests", swept, err, len(r.journal.calls))
 			}
 		}
@@ -142,7 +142,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%+v, %v", swept, err)
 		}
 		lists, reads, writes := r.journal.count("DueHolds"), r.journal.count("Lifecycle"), len(r.journal.sent)
-		if lists != table.Shards || reads != 50 || writes != 49 {
+		if lists != 1 || reads != 50 || writes != 49 {
 			t.Errorf("%d lists, %d reads, %d writes", lists, reads, writes)
 		}
 		for i, id := range ids {
@@ -167,9 +167,13 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// A list that cannot be read is an error and leaves the delay unknown. The other shards are swept.
+// A list that cannot be read is an error and leaves the delay unknown. The other lanes are swept.
 func TestSweepWithAnUnreadableList(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
+		grown := events.LanesGrown{Number: 1, Lanes: 4, From: time.Now().UTC().Truncate(time.Second)}
+		if _, err := r.journal.book.table.Write(t.Context(), table.Write{Item: table.EventItem(grown)}); err != nil {
+			t.Fatal(err)
+		}
 		r.holds(20)
 		time.Sleep(2 * time.Hour)
 		odd := errors.New("odd")
@@ -196,6 +200,11 @@ func TestSweepWithAnUnreadableList(t *testing.T) {
 		r.journal.fail = failing("DueHolds", fmt.Errorf("%w: %w", table.ErrUnavailable, context.DeadlineExceeded))
 		if swept, err = r.Sweep(t.Context()); !errors.Is(err, table.ErrUnavailable) || swept.Partial {
 			t.Errorf("%+v, %v", swept, err)
+		}
+		time.Sleep(2 * time.Minute) // then the log of lanes is read again
+		r.journal.fail = failing("Newest", odd)
+		if swept, err = r.Sweep(t.Context()); !errors.Is(err, odd) || swept != (ledger.Swept{}) {
+			t.Errorf("without the log of lanes: %+v, %v", swept, err)
 		}
 	})
 }
@@ -237,7 +246,7 @@ func TestListsAreReadToTheirEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(3)
 		odd := table.KeyItem(table.Key{PK: table.Hold.Prefix() + "2020", SK: "ODD"})
-		odd[table.AttrPK2] = table.String(table.OpenHoldsPK2(table.Shard("h-001")))
+		odd[table.AttrPK2] = table.String(table.OpenHold.PK2("0"))
 		if _, err := r.journal.book.table.Write(t.Context(), table.Write{Item: odd}); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 // Holds is the view of the entries of holds. They follow from a hold's header and its end; their number is its version.
 // A target with an account has only the account's entry and, with the first account in the legs, the entry by expiry.
 var Holds = declare(&View{
-	Name: "holds", Form: itemForm(table.AttrVersion), Event: table.Posting.Pattern, Listed: table.OpenHold.Pattern,
+	Name: "holds", Form: itemForm(table.AttrVersion), Event: table.Posting.Pattern,
 	Of: func(r Record) (t Target, number int64, ok bool) {
 		if r.Figures != nil {
 			t, number = ofFigures(*r.Figures)
@@ -32,10 +32,14 @@ var Holds = declare(&View{
 			return nil, fmt.Errorf("its end is not visible: %w", table.ErrConflict)
 		}
 		recorded := changedAt(h)
-		for _, entry := range HoldEntries(h, t.Account) {
+		for _, entry := range accountEntries(h, t.Account) {
 			rows = append(rows, Row{t, entry, recorded})
 		}
-		return rows, nil
+		if v.lanes == nil || t.Account != "" && t.Account != h.Header.Legs[0].Account {
+			return rows, nil
+		}
+		lanes, err := v.lanes.Through(ctx, h.Header.Recorded())
+		return append(rows, Row{t, openHoldItem(h, lanes), recorded}), err
 	},
 	Items: table.Hold.All(),
 	Owner: func(item table.Item) (t Target, ok bool) {
@@ -49,7 +53,7 @@ var Holds = declare(&View{
 		t.Hold = h.Header.ID
 		return t, true
 	},
-	None:   func(k table.Key) any { return HoldEntry(k, events.Transaction{}) },
+	None:   func(k table.Key) any { return HoldEntry(k, events.Transaction{}, table.Lanes{}) },
 	Orphan: "no hold has this entry",
 })
 
@@ -61,9 +65,9 @@ func changedAt(h events.Transaction) time.Time {
 	return h.Header.PostedAt()
 }
 
-// OpenHoldRow returns the entry of a hold by expiry.
-func OpenHoldRow(h events.Transaction) Row {
-	return Row{Target{View: Holds, Hold: h.Header.ID}, openHoldItem(h), changedAt(h)}
+// OpenHoldRow returns the entry of a hold by expiry. lanes are as in HoldEntries.
+func OpenHoldRow(h events.Transaction, lanes table.Lanes) Row {
+	return Row{Target{View: Holds, Hold: h.Header.ID}, openHoldItem(h, lanes), changedAt(h)}
 }
 
 // ofFigures returns the hold that a posting places or ends, the zero Target if none, and the version of the hold's
@@ -110,35 +114,39 @@ func holdItem(account string, h events.Transaction) table.Item {
 	return item
 }
 
-// openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
-func openHoldItem(h events.Transaction) table.Item {
+// openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index. lanes are as in
+// HoldEntries, and not needed then.
+func openHoldItem(h events.Transaction, lanes table.Lanes) table.Item {
 	item := table.Begin(table.OpenHold.Key(events.FormatTime(h.Header.ExpiresAt), h.Header.ID), table.OpenHold.Type)
 	item[table.AttrVersion] = table.Integer(versionOf(h))
 	if h.Ended == nil {
-		item[table.AttrPK2] = table.String(table.OpenHoldsPK2(table.Shard(h.Header.ID)))
+		lane := lanes.Of(h.Header.ID, h.Header.Recorded())
+		item[table.AttrPK2] = table.String(table.OpenHold.PK2(lane))
 	}
 	return item
 }
 
-// HoldEntries returns the entries of a hold, as items: an account's entry, with that of the first account also the
-// entry by expiry. All of them if account is "".
-func HoldEntries(h events.Transaction, account string) (entries []any) {
+// HoldEntries returns the entries of a hold, as items: those of its accounts, and the one by expiry. That one lies in
+// the lane of when the hold was recorded, up to which lanes must be known.
+func HoldEntries(h events.Transaction, lanes table.Lanes) (entries []any) {
+	return append(accountEntries(h, ""), openHoldItem(h, lanes))
+}
+
+// accountEntries returns the entry of an account in a hold. Those of all accounts if account is "".
+func accountEntries(h events.Transaction, account string) (entries []any) {
 	for _, of := range accountsOf(h) {
 		if account == "" || account == of {
 			entries = append(entries, holdItem(of, h))
 		}
 	}
-	if account == "" || account == h.Header.Legs[0].Account {
-		entries = append(entries, openHoldItem(h))
-	}
 	return entries
 }
 
 // HoldEntry returns the entry of h with that key. If h has none, the entry is void: it is in no index, and any other
-// entry replaces it.
-func HoldEntry(key table.Key, h events.Transaction) table.Item {
+// entry replaces it. lanes are as in HoldEntries.
+func HoldEntry(key table.Key, h events.Transaction, lanes table.Lanes) table.Item {
 	if h.Header.IsHold() {
-		for _, entry := range HoldEntries(h, "") {
+		for _, entry := range HoldEntries(h, lanes) {
 			if item := entry.(table.Item); table.ItemKey(item) == key {
 				return item
 			}
@@ -192,16 +200,20 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s Slice) (P
 }
 
 // OpenHolds lists all open holds in the order of their expiry. Positions are the time of expiry, as events.FormatTime
-// writes it, a # and the id. A page may be short. It makes one request for each partition of the list, and one for each
-// hundred holds. It merges the partitions of the list, and then reads the holds.
+// writes it, a # and the id. A page may be short. It makes one request for each lane, one for each hundred holds, and
+// one a minute for the log of lanes. It merges the lanes, and then reads the holds.
 func (l *Lists) OpenHolds(ctx context.Context, s Slice) (page Page[events.Transaction], err error) {
 	defer annotate(&err, "list open holds")
 	q := table.Query{
 		Index: table.IndexInverse, Within: table.OpenHold.Partitions().After(s.After), Attributes: keysOnly,
 	}
-	partitions := make([]string, table.Shards)
-	for shard := range partitions {
-		partitions[shard] = table.OpenHoldsPK2(shard)
+	lanes, err := l.lanes.Recent(ctx)
+	if err != nil {
+		return page, err
+	}
+	partitions := lanes.All()
+	for i, lane := range partitions {
+		partitions[i] = table.OpenHold.PK2(lane)
 	}
 	items, more, err := l.merge(ctx, q, partitions, s.Limit, table.AttrPK)
 	if err != nil {

@@ -186,9 +186,9 @@ func before(event table.Key) (k table.Key, ok bool) {
 }
 
 // pages reads about limit pages of the journal in the order of their KSUIDs, after a position, and reports whether
-// there may be more. It also returns the store's clock, from before the first lane was read. The page of the position is
-// among them if some of its entries are to be read; else it is read with them to see that it exists. It makes a request
-// for each lane. Error: also ErrNotInJournal.
+// there may be more. It also returns the store's clock, from before the first lane was read. The page of the position
+// is among them if some of its entries are to be read; else it is read with them to see that it exists. It makes a
+// request for each lane. Error: also ErrNotInJournal.
 func (r *JournalReader) pages(ctx context.Context, after JournalPosition, limit int) (
 	pages []JournalPage, more bool, at time.Time, err error,
 ) {

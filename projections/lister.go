@@ -224,7 +224,7 @@ func (l *Lister) writes(ctx context.Context, j *job, limit func(error) int) (wri
 			writes = append(writes, Listings.put(row.Value))
 		}
 		if e.IsHold() && !j.ends {
-			writes = append(writes, Holds.put(openHoldItem(events.Transaction{Header: e})))
+			writes = append(writes, Holds.put(openHoldItem(events.Transaction{Header: e}, lanes)))
 		}
 	case events.HoldEnded:
 		if j.header == nil {
@@ -237,7 +237,7 @@ func (l *Lister) writes(ctx context.Context, j *job, limit func(error) int) (wri
 		if err != nil {
 			return nil, fmt.Errorf("read the hold %s: %w", e.Transaction, err)
 		}
-		writes = append(writes, Holds.put(openHoldItem(events.Transaction{Header: header, Ended: &e})))
+		writes = append(writes, Holds.put(openHoldItem(events.Transaction{Header: header, Ended: &e}, table.Lanes{})))
 	}
 	return writes, nil
 }

@@ -31,7 +31,7 @@ func TestEndedHoldIsNotListedAgain(t *testing.T) {
 				t.Fatal(failed, err)
 			}
 			q := table.Query{
-				Index: table.IndexInverse, Partition: table.OpenHoldsPK2(table.Shard("h-1")),
+				Index: table.IndexInverse, Partition: table.OpenHold.PK2("0"),
 				Within: table.OpenHold.Partitions(),
 			}
 			for item, err := range table.All(t.Context(), n.Table, q) {

@@ -54,7 +54,8 @@ func NewProjector(t table.Table, now func() time.Time, log *slog.Logger) *Projec
 		now = time.Now
 	}
 	return &Projector{
-		views: NewViews(t), now: now, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
+		views: &Views{table: t, queries: table.Strong}, now: now, log: cmp.Or(log, slog.Default()),
+		pause:  backoff.Sleep,
 		tuning: Tuning{Stretch: StretchPostings, Segments: SegmentsMax, Unsealed: unsealedMax},
 		cache:  balanceCache{entries: make(map[events.Pair]*cacheEntry)},
 	}

@@ -16,7 +16,7 @@ import (
 // package events. Their texts do not name the operation: callers add it. A Views is safe for concurrent use.
 type Views struct {
 	table   table.Table
-	lanes   *table.LaneLog
+	lanes   *table.LaneLog // nil in the Views of a Projector: it writes nothing that lies in lanes
 	queries table.Consistency
 	saw     func([]Posting) // see Watched; may be nil
 }

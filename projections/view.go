@@ -31,12 +31,10 @@ type View struct {
 	// must then have. The zero target is none. ok is false if the key is malformed; Touched checks the ids in the
 	// target.
 	Of func(Record) (t Target, number int64, ok bool)
-	// Fold reads the events of a target, strongly consistent, and returns the items that they make. Errors: those of
-	// Views; table.ErrAbsent if there are no events.
+	// Fold reads the events of a target, strongly consistent, and returns the items that they make. With the Views of a
+	// Projector it leaves out what a Lister writes, because it is in a list that many share: a throttled list must not
+	// delay a balance. Errors: those of Views; table.ErrAbsent if there are no events.
 	Fold func(ctx context.Context, v *Views, t Target, seen Seen) ([]Row, error)
-	// Listed is the kind of the items that a Lister writes, because they are in a list that many share. A throttled
-	// list must not delay a balance. nil: a Projector writes all items.
-	Listed *table.Pattern
 
 	// A rebuild reads the keys of an account's events, and folds the targets that they touch. Then it looks for other
 	// items of the account in Items. OfGroups: also for each group.
@@ -125,9 +123,7 @@ func (p *Projector) Refresh(ctx context.Context, t Target, seen Seen) error {
 		}
 		var values []any
 		for _, row := range rows {
-			if item := t.View.Item(row.Value); t.View.Listed == nil || !t.View.Listed.Is(table.ItemKey(item).SK) {
-				values = append(values, row.Value)
-			}
+			values = append(values, row.Value)
 		}
 		if err := p.views.Show(ctx, t.View, values...); err != nil {
 			return fmt.Errorf("write %s: %w", t, err)

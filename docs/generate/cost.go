@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"ledger.example/functions/metrics"
-	"ledger.example/internal/table"
 )
 
 // Assumptions about bytes and rates. docs/cost.md names them.
@@ -27,6 +26,7 @@ const (
 	bytesInGB         = 1_000_000_000       // the more expensive reading
 	daysInMonth       = hoursInMonth / 24.0
 	reservedUnits     = 100 // reserved capacity is sold in blocks
+	sweepReads        = 1.5 // read units of a sweep that finds nothing in one lane, the log of lanes included
 	pageOfEvents      = 100 // events that the forwarder sends before it moves its cursor
 	readsOfForwarding = 3   // read units of a run of the forwarder that finds nothing, the log of lanes included
 )
@@ -153,7 +153,7 @@ func (b bill) idle() (idleTotals, markdown) {
 	}
 	watched := func(kind string) int { return len(b.watch.resources("AWS::" + kind)) }
 	counted("The ledger's CloudWatch alarms", "%d metrics", b.stack.alarmMetrics(), "Alarm")
-	add("The sweeper", rounded(minutesInMonth)+" sweeps", b.runs("SweeperFunction", 0.5*table.Shards))
+	add("The sweeper", rounded(minutesInMonth)+" sweeps", b.runs("SweeperFunction", sweepReads))
 	totals.ledger = total
 	result.add("**the ledger, a month**", "", cents(total))
 	counted("`watch.yaml`: CloudWatch alarms", "%d metrics", b.watch.alarmMetrics(), "Alarm")

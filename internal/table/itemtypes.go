@@ -2,7 +2,6 @@ package table
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"ledger.example/events"
@@ -49,7 +48,7 @@ const (
 	ByParty   Growth = ""            // one for each account or transaction: more of them, more keys
 	ByName    Growth = "by a name"   // one for all that has the same name: an asset, a group, a value of metadata
 	InLanes   Growth = "in lanes"    // one for each lane, and growths make more of them
-	OneForAll Growth = "one for all" // one, or Shards of them, for the whole ledger
+	OneForAll Growth = "one for all" // one for the whole ledger
 )
 
 const command, operator, projector, lister = "command", "operator", "projector", "lister"
@@ -114,8 +113,8 @@ var (
 	// expires is a text that sorts by time.
 	OpenHold = two[string](ItemType{What: "hold by expiry, with `PK2` while it is open", Class: projection,
 		Type: "OpenHold", By: lister,
-		PK: "HOLD#{expires}#{transaction}", SK: "OPEN_HOLD", PK2: "OPEN_HOLDS#{shard}",
-		Grows2: OneForAll})
+		PK: "HOLD#{expires}#{transaction}", SK: "OPEN_HOLD", PK2: "OPEN_HOLDS#{lane}",
+		Grows2: InLanes})
 	Listed = three[string](ItemType{What: "transaction in the list by time, by its first leg", Class: projection,
 		Type: "TransactionListed", By: lister, PK: "TRANSACTIONS#{lane}", SK: "LISTED#{ksuid}#{transaction}",
 		Grows: InLanes})
@@ -190,6 +189,3 @@ func LastID(sk string) string {
 	_, last, _ := strings.Cut(rest, "#")
 	return last
 }
-
-// OpenHoldsPK2 is the partition of IndexInverse, one of Shards, that lists a hold while it is open.
-func OpenHoldsPK2(shard int) string { return OpenHold.PK2(strconv.Itoa(shard)) }

@@ -3,7 +3,6 @@ package table
 import (
 	"crypto/sha256"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 )
@@ -25,17 +24,6 @@ const numberDigits = 12
 
 // Number is a number, from 1 to 999,999,999,999, as keys have it.
 func Number(n int64) string { return fmt.Sprintf("%0*d", numberDigits, n) }
-
-// Shards is the number of partitions over which the list of open holds is spread in IndexInverse. Each accepts 1,000
-// write units a second.
-const Shards = 4
-
-// Shard is the number of the partition that lists an open hold.
-func Shard(transaction string) int {
-	h := fnv.New32a()
-	h.Write([]byte(transaction))
-	return int(h.Sum32() % Shards)
-}
 
 // A text is a compiled pattern of one key: a fixed text, then at most three parts with '#' between them.
 type text struct {

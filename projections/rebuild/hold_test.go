@@ -181,7 +181,7 @@ func TestWrongEntriesOfHolds(t *testing.T) {
 // putEntry puts the entry of a hold under key.
 func (b *book) putEntry(key table.Key, h events.Transaction) {
 	b.Helper()
-	_, err := b.Table.Write(b.Context(), table.Write{Item: projections.HoldEntry(key, h)})
+	_, err := b.Table.Write(b.Context(), table.Write{Item: projections.HoldEntry(key, h, table.Lanes{})})
 	b.Must(err)
 }
 

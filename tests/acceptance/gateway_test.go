@@ -130,7 +130,7 @@ func sweep(t *testing.T, client *dynamodb.Client, name string, sweeper *app.Serv
 		return err == nil && swept.Due == 0
 	})
 	entry := table.KeyItem(table.OpenHold.Key(events.FormatTime(hold.ExpiresAt.Add(time.Second)), hold.ID))
-	entry[table.AttrPK2] = table.String(table.OpenHoldsPK2(table.Shard(hold.ID)))
+	entry[table.AttrPK2] = table.String(table.OpenHold.PK2("0"))
 	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: entry}); err != nil {
 		t.Fatal(err)
 	}

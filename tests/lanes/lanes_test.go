@@ -125,7 +125,8 @@ func (h *history) grow(wanted int) {
 	}
 }
 
-// transaction returns a transaction that is recorded now by a clock. Some are backdated, and some have metadata.
+// transaction returns a transaction that is recorded now by a clock. Some are backdated, some are holds, and some have
+// metadata.
 func (h *history) transaction(id string, now time.Time) events.TransactionPosted {
 	recorded := now.UTC().Truncate(time.Microsecond)
 	header := events.TransactionPosted{ID: id, Kind: events.KindTransfer, Fingerprint: "1:x", Actor: "test",
@@ -134,8 +135,11 @@ func (h *history) transaction(id string, now time.Time) events.TransactionPosted
 		header.Metadata[indexed] = "the same"
 	}
 	at := recorded
-	if h.chance(5) == 0 {
+	switch h.chance(5) {
+	case 0:
 		header.RecordedAt, at = recorded, recorded.Add(-15*time.Second-h.within(14*time.Hour))
+	case 1:
+		header.ExpiresAt = recorded.Add(time.Minute + h.within(time.Hour).Truncate(time.Millisecond))
 	}
 	for i, ksuid := range []events.KSUID{events.FirstKSUID(at), events.LastKSUIDBefore(at.Add(time.Microsecond))} {
 		header.Legs = append(header.Legs, events.Leg{ID: ksuid, Account: []string{"jane", "shop"}[i], Asset: "USD",
@@ -177,13 +181,31 @@ func (h *history) post(id string, now func() time.Time, listers []*projections.L
 	}
 }
 
-// walk pages through a list. It must show once what was listed before it began.
+// walk pages through a list of transactions. It must show once what was listed before it began.
 func (h *history) walk(l *projections.Lists, by projections.Search) {
+	h.pages(fmt.Sprintf("%+v", by), func(s projections.Slice) (projections.Page[events.Transaction], error) {
+		return l.Transactions(context.Background(), by, s)
+	}, func(header events.TransactionPosted) bool {
+		inSpan := by.To.IsZero() || header.Legs[0].ID < events.FirstKSUID(by.To)
+		return inSpan && (by.Key == "" || header.Metadata[by.Key] == by.Value)
+	})
+}
+
+// walkHolds pages through the list of open holds, as walk does.
+func (h *history) walkHolds(l *projections.Lists) {
+	h.pages("open holds", func(s projections.Slice) (projections.Page[events.Transaction], error) {
+		return l.OpenHolds(context.Background(), s)
+	}, events.TransactionPosted.IsHold)
+}
+
+// pages pages through a list. It must show once what belongs in it and was listed before.
+func (h *history) pages(of string, list func(projections.Slice) (projections.Page[events.Transaction], error),
+	isIn func(events.TransactionPosted) bool,
+) {
 	missing := make(map[string]bool)
 	h.mu.Lock()
 	for _, header := range h.headers {
-		inSpan := by.To.IsZero() || header.Legs[0].ID < events.FirstKSUID(by.To)
-		if !h.listed[header.ID].IsZero() && inSpan && (by.Key == "" || header.Metadata[by.Key] == by.Value) {
+		if !h.listed[header.ID].IsZero() && isIn(header) {
 			missing[header.ID] = true
 		}
 	}
@@ -191,7 +213,7 @@ func (h *history) walk(l *projections.Lists, by projections.Search) {
 	seen := make(map[string]bool)
 	for s := (projections.Slice{}); ; time.Sleep(h.pause()) {
 		s.Limit = []int{1, 3, 20}[h.chance(3)]
-		page, err := l.Transactions(context.Background(), by, s)
+		page, err := list(s)
 		if err != nil {
 			h.Error(err)
 			return
@@ -208,7 +230,7 @@ func (h *history) walk(l *projections.Lists, by projections.Search) {
 		}
 	}
 	if len(missing) > 0 {
-		h.Errorf("a walk of %+v missed %v", by, missing)
+		h.Errorf("a walk of %s missed %v", of, missing)
 	}
 }
 
@@ -327,6 +349,10 @@ func (h *history) play() {
 		reader := readers[h.chance(len(readers))]
 		at(begin, func() { h.walk(reader, by) })
 	}
+	for range 3 {
+		reader := readers[h.chance(len(readers))]
+		at(h.within(span+10*time.Minute), func() { h.walkHolds(reader) })
+	}
 	for range h.chance(3) {
 		at(h.within(span), h.rebuild)
 	}
@@ -362,6 +388,12 @@ func (h *history) check() {
 		wanted := []table.Key{table.Listed.Key(lane, ksuid, header.ID)}
 		if value, ok := header.Metadata[indexed]; ok {
 			wanted = append(wanted, table.ListedMetadata.Key(lane, indexed, value, ksuid, header.ID))
+		}
+		if header.IsHold() {
+			entry, _ := h.store.Item(table.OpenHold.Key(events.FormatTime(header.ExpiresAt), header.ID))
+			if pk2 := table.TextOf(entry[table.AttrPK2]); pk2 != table.OpenHold.PK2(lane) {
+				h.Errorf("hold %s is listed at %q", header.ID, pk2)
+			}
 		}
 		for _, k := range wanted {
 			if !stored[k] {

@@ -131,7 +131,6 @@ var inBraces = map[string]func(b book, of string) string{
 	"new":        func(book, string) string { return string(events.FirstKSUID(tableBegan.Add(-time.Minute))) },
 	"old":        func(_ book, of string) string { return string(past[number(of)]) }, // 48 hours ago
 	"at":         func(_ book, of string) string { return events.FormatTime(tableBegan.Add(duration(of))) },
-	"shard":      func(_ book, of string) string { return strconv.Itoa(table.Shard(of)) },
 	"lane":       book.lane,
 	"next":       book.nextLane,
 	"futurelane": func(b book, _ string) string { return b.lanes().OfPage(events.KSUID(future)) },

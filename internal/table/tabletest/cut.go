@@ -19,7 +19,7 @@ func Cut(o *dynamodb.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("CutPages",
 			func(ctx context.Context, in middleware.InitializeInput,
-				next middleware.InitializeHandler) (out middleware.InitializeOutput, _ middleware.Metadata, err error) {
+				next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 				query, ok := in.Parameters.(*dynamodb.QueryInput)
 				if !ok {
 					return next.HandleInitialize(ctx, in)
@@ -30,8 +30,9 @@ func Cut(o *dynamodb.Options) {
 						start = make(table.Item)
 					}
 					start[cutMark] = table.Flag(true)
+					out, told, err := next.HandleInitialize(ctx, in) // for the store's time
 					out.Result = &dynamodb.QueryOutput{LastEvaluatedKey: start}
-					return out, middleware.Metadata{}, nil
+					return out, told, err
 				}
 				if delete(start, cutMark); len(start) == 0 {
 					start = nil

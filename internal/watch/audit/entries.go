@@ -59,14 +59,16 @@ func copies(h header, end *outcome) []step {
 	return all
 }
 
-// statusTexts are the texts of the steps of a hold in the list by expiry.
-var statusTexts = [...]string{"open hold", "ended hold"}
+// statusTexts returns the texts of the steps of a hold in the list by expiry, of which a lane has the open holds.
+func statusTexts(lane string) [2]string {
+	return [...]string{"open hold in lane " + lane, "ended hold"}
+}
 
 // statuses returns the steps of a hold in the list by expiry.
-func statuses(h header, end *outcome) []step {
+func statuses(h header, end *outcome, lane string) []step {
 	all := copies(h, end)
 	for i := range all {
-		all[i].text = statusTexts[i]
+		all[i].text = statusTexts(lane)[i]
 	}
 	return all
 }
@@ -80,7 +82,7 @@ func listedAs(isHold bool, ksuid string, at time.Time) []step {
 }
 
 // entries returns the entries that a transaction which exists must have, the postings first. indexed are the metadata
-// keys with lists, and lane is the lane of its entries in lists of transactions.
+// keys with lists, and lane is the lane of its entries in lists that all transactions share.
 func (l lifecycle) entries(indexed []string, lane string) (all []entry) {
 	for _, p := range l.postings() {
 		all = append(all, p.entry())
@@ -91,7 +93,7 @@ func (l lifecycle) entries(indexed []string, lane string) (all []entry) {
 		for _, account := range l.accounts() {
 			require(table.Hold.Key(account, ksuid), copies(l.header, l.end), holdLists)
 		}
-		require(table.OpenHold.Key(l.ExpiresAt, l.ID), statuses(l.header, l.end), holdLists)
+		require(table.OpenHold.Key(l.ExpiresAt, l.ID), statuses(l.header, l.end, lane), holdLists)
 	}
 	require(table.Listed.Key(lane, ksuid, l.ID), listedAs(l.isHold(), ksuid, l.at), transactionLists)
 	for _, name := range indexed {
@@ -117,9 +119,13 @@ func entryIn(value any, key table.Key, l lifecycle) (e entry, ok bool) {
 		}
 		return entry{key, v.Header.of.ID, copies(*v.Header.of, v.Ended.of), holdLists}, true
 	case openHold:
-		steps := []step{{text: statusTexts[0]}, {text: statusTexts[1]}}
+		texts := statusTexts(v.lane)
+		steps := []step{{text: texts[0]}, {text: texts[1]}}
 		if l.isHold() {
-			copy(steps, statuses(l.header, l.end))
+			copy(steps, statuses(l.header, l.end, l.lane))
+		}
+		if v.lane != "" {
+			steps[0].text = texts[0]
 		}
 		return entry{key, v.Hold, steps[:v.Version], holdLists}, true
 	case listEntry:

@@ -127,5 +127,10 @@ func (a *Audit) entriesOf(ctx context.Context, l lifecycle, indexed []string) []
 	if !l.exists {
 		return nil
 	}
-	return l.entries(indexed, table.Lane(l.ID, a.lanesAt(ctx, l.at)))
+	return l.entries(indexed, a.laneOf(ctx, l.header))
+}
+
+// laneOf returns the lane of a transaction.
+func (a *Audit) laneOf(ctx context.Context, h header) string {
+	return table.Lane(h.ID, a.lanesAt(ctx, h.at))
 }

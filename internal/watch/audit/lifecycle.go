@@ -16,6 +16,7 @@ import (
 type lifecycle struct {
 	header
 	exists bool
+	lane   string   // in the lists that all transactions share; "" if it does not exist
 	end    *outcome // nil: it has not ended
 
 	// unreadable: the header or the end is unusable, or they have different numbers of legs. Then there is nothing to
@@ -42,7 +43,9 @@ func (a *Audit) readHeader(ctx context.Context, id string) (l lifecycle) {
 	item := a.get(ctx, table.Transaction.Key(id))
 	if l.header, l.exists = as[header](item); !l.exists {
 		l.ID, l.unreadable = id, len(item) > 0
+		return l
 	}
+	l.lane = a.laneOf(ctx, l.header)
 	return l
 }
 

@@ -337,11 +337,17 @@ type openHold struct {
 	Expires string `is:"-id"`
 	Hold    string `is:"-id"`
 	entryState
+	lane string // of the index key; "" if that is wrong, or there is none
 }
 
-func (e *openHold) index(*reader) (sk2, pk2 string) {
-	if e.Version == openVersion {
-		pk2 = table.OpenHoldsPK2(table.Shard(e.Hold))
+func (e *openHold) index(r *reader) (sk2, pk2 string) {
+	if e.Version != openVersion {
+		return "", ""
 	}
-	return "", pk2
+	lane, _ := strings.CutPrefix(textOf(r.item[table.AttrPK2]), table.OpenHold.PK2(""))
+	if n, err := strconv.ParseUint(lane, 10, 8); err != nil || strconv.FormatUint(n, 10) != lane {
+		return "", table.OpenHold.PK2("{lane}")
+	}
+	e.lane = lane
+	return "", table.OpenHold.PK2(lane)
 }

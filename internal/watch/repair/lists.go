@@ -141,17 +141,22 @@ func (l *lists) lanes(ctx context.Context, t time.Time) (lanes table.Lanes, err 
 
 // listed returns the entry of t with a key in a list of transactions: see projections.ListedItem.
 func (l *lists) listed(ctx context.Context, key table.Key, t events.Transaction) (table.Item, error) {
-	var recorded time.Time
-	if t.Header.ID != "" {
-		recorded = t.Header.Recorded()
-	}
-	lanes, err := l.lanes(ctx, recorded)
+	lanes, err := l.lanesOf(ctx, t)
 	return projections.ListedItem(key, t, lanes), err
 }
 
 // open returns the entry of t with a key in the list of open holds: see projections.HoldEntry.
-func (l *lists) open(_ context.Context, key table.Key, t events.Transaction) (table.Item, error) {
-	return projections.HoldEntry(key, t), nil
+func (l *lists) open(ctx context.Context, key table.Key, t events.Transaction) (table.Item, error) {
+	lanes, err := l.lanesOf(ctx, t)
+	return projections.HoldEntry(key, t, lanes), err
+}
+
+// lanesOf returns the log of lanes, known for a transaction. The zero one has none.
+func (l *lists) lanesOf(ctx context.Context, t events.Transaction) (table.Lanes, error) {
+	if t.Header.ID == "" {
+		return table.Lanes{}, nil
+	}
+	return l.lanes(ctx, t.Header.Recorded())
 }
 
 // openHolds rebuilds the entries by expiry of holds. A hold that cannot be read is reported.
@@ -175,7 +180,15 @@ func (l *lists) openHolds(ctx context.Context, b *rebuild.Rebuilder, ids []strin
 		}
 		wanted := make(map[table.Key]projections.Row, len(found))
 		for _, h := range found {
-			row := projections.OpenHoldRow(h)
+			lanes, err := l.lanesOf(ctx, h)
+			switch {
+			case endsRun(ctx, err):
+				return err
+			case err != nil:
+				l.run.report(rebuild.Report{Err: fmt.Errorf("list the hold %s: %w", h.Header.ID, err)})
+				continue
+			}
+			row := projections.OpenHoldRow(h, lanes)
 			wanted[table.ItemKey(row.Value.(table.Item))] = row
 		}
 		if err := l.wanted(ctx, b, projections.Holds, wanted); err != nil {

@@ -36,7 +36,7 @@ func DueHold(t testing.TB, client *dynamodb.Client, name, id string, ago time.Du
 		}
 	}
 	views := projections.NewViews(table.NewTable(client, name))
-	entries := projections.HoldEntries(events.Transaction{Header: hold}, "")
+	entries := projections.HoldEntries(events.Transaction{Header: hold}, table.Lanes{})
 	if err := views.Show(t.Context(), projections.Holds, entries...); err != nil {
 		t.Fatal(err)
 	}
