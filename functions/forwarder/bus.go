@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"golang.org/x/sync/errgroup"
 
 	"ledger.example/client"
 	"ledger.example/internal/forward"
@@ -21,6 +24,7 @@ const (
 	requestEntries = 10
 	requestBytes   = 256 << 10
 	timeBytes      = 14 // that count for the time of an entry
+	requestsAtOnce = 10 // those of a page
 	requestTimeout = 10 * time.Second
 	askTimeout     = 3 * time.Second
 )
@@ -56,7 +60,7 @@ func (b *bus) deliver(ctx context.Context, all []client.JournalEntry) (taken []b
 			return nil, err
 		}
 	}
-	if taken, err = b.send(ctx, all); len(taken) == 0 {
+	if taken, err = b.send(ctx, all); !slices.Contains(taken, true) {
 		return taken, err
 	}
 	if missing := b.ask(ctx); missing != nil {
@@ -80,26 +84,38 @@ func (b *bus) ask(ctx context.Context) error {
 	return nil
 }
 
-// send sends the events in requests of as many as fit, one after another, until the bus does not take all of one.
+// send sends the events in requests of as many as fit, side by side. It sends none from the first event on that cannot
+// be encoded. A request that fails leaves a gap, which the forwarder's cursor does not pass.
 func (b *bus) send(ctx context.Context, all []client.JournalEntry) (taken []bool, err error) {
-	var request []types.PutEventsRequestEntry
+	var requests [][]types.PutEventsRequestEntry
 	size := 0
 	for _, e := range all {
-		one, bytes, err := b.entry(e)
-		if err != nil {
-			return taken, err
+		one, bytes, failed := b.entry(e)
+		if err = failed; err != nil {
+			break
 		}
-		if len(request) == requestEntries || len(request) > 0 && size+bytes > requestBytes {
-			some, err := b.put(ctx, request)
-			if taken = append(taken, some...); err != nil || ctx.Err() != nil {
-				return taken, err
-			}
-			request, size = nil, 0
+		last := len(requests) - 1
+		if last < 0 || len(requests[last]) == requestEntries || size+bytes > requestBytes {
+			requests, size = append(requests, nil), 0
+			last++
 		}
-		request, size = append(request, one), size+bytes
+		requests[last], size = append(requests[last], one), size+bytes
 	}
-	some, err := b.put(ctx, request)
-	return append(taken, some...), err
+	results, errs := make([][]bool, len(requests)), make([]error, len(requests))
+	var sending errgroup.Group
+	sending.SetLimit(requestsAtOnce)
+	for i, request := range requests {
+		sending.Go(func() error {
+			results[i], errs[i] = b.put(ctx, request)
+			return nil
+		})
+	}
+	_ = sending.Wait() // errs has the errors
+	for i, request := range requests {
+		taken = append(taken, results[i]...)
+		taken = append(taken, make([]bool, len(request)-len(results[i]))...)
+	}
+	return taken, cmp.Or(errors.Join(errs...), err)
 }
 
 // put sends a request, and returns which of its entries the bus took. After the end of ctx it sends nothing, and

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,13 +26,17 @@ import (
 
 // fake is a bus. It refuses an entry whose detail contains refuse, and takes the others of the request.
 type fake struct {
-	refuse   string
-	every    int // it also refuses each entry of this number; 0: none
-	seen     int // entries
-	took     int
-	takes    time.Duration // until it answers
-	err      error
-	requests [][]types.PutEventsRequestEntry
+	refuse string
+	every  int // it also refuses each entry of this number; 0: none
+	seen   int // entries
+	took   int
+	takes  time.Duration // until it answers
+	err    error
+
+	mu       sync.Mutex
+	requests [][]types.PutEventsRequestEntry // in the order of the journal, once a page is sent
+	running  int                             // requests at the same time
+	most     int
 }
 
 func (f *fake) DescribeEventBus(context.Context, *eventbridge.DescribeEventBusInput, ...func(*eventbridge.Options)) (
@@ -43,9 +48,20 @@ func (f *fake) DescribeEventBus(context.Context, *eventbridge.DescribeEventBusIn
 func (f *fake) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (
 	*eventbridge.PutEventsOutput, error,
 ) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.requests = append(f.requests, in.Entries)
+	slices.SortStableFunc(f.requests, func(a, b []types.PutEventsRequestEntry) int {
+		return strings.Compare(entryID(a), entryID(b))
+	})
 	if f.takes > 0 {
-		if err := retry.Sleep(ctx, f.takes); err != nil {
+		f.running++
+		f.most = max(f.most, f.running)
+		f.mu.Unlock()
+		err := retry.Sleep(ctx, f.takes)
+		f.mu.Lock()
+		f.running--
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -62,6 +78,12 @@ func (f *fake) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput, _ 
 		out.Entries = append(out.Entries, one)
 	}
 	return out, f.err
+}
+
+// entryID is the id of the first event of a request, in the order of the journal.
+func entryID(request []types.PutEventsRequestEntry) string {
+	_, id, _ := strings.Cut(*request[0].Detail, `"data":{"id":`)
+	return id
 }
 
 // send delivers events to a bus, and returns how many the bus took.
@@ -133,16 +155,28 @@ func TestRequestsFit(t *testing.T) {
 	}
 }
 
-// The bus may take later entries of a request than one that it refuses. A request without an answer may have been taken,
-// and counts as refused.
+// The requests of a page are sent side by side.
+func TestRequestsAreSentSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{takes: time.Second}
+		began := time.Now()
+		n, err := send(t, &bus{client: f, name: "events"}, entries(100, 1))
+		if took := time.Since(began); n != 100 || err != nil || f.most != 10 || took != time.Second {
+			t.Errorf("%d delivered in %v, %d at once, %v", n, took, f.most, err)
+		}
+	})
+}
+
+// The bus may take later entries than one that it refuses, of the same and of other requests. A request without an
+// answer may have been taken, and counts as refused.
 func TestPartialFailures(t *testing.T) {
 	f := &fake{refuse: "t-013/"}
 	b := &bus{client: f, name: "events"}
 	taken, err := b.deliver(t.Context(), entries(30, 1))
-	want := slices.Repeat([]bool{true}, 20)
+	want := slices.Repeat([]bool{true}, 30)
 	want[13] = false
 	if !slices.Equal(taken, want) || err == nil || !strings.Contains(err.Error(), "ThrottlingException: slow down") ||
-		len(f.requests) != 2 {
+		len(f.requests) != 3 {
 		t.Errorf("took %v in %d requests, %v", taken, len(f.requests), err)
 	}
 	f.err = errors.New("no answer")
