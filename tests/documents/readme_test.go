@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"ledger.example/internal/table"
 	"ledger.example/tests/harness/caller"
 	"ledger.example/tests/harness/full"
@@ -79,13 +81,13 @@ var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
 // defaultStore is the address of DynamoDB Local in the documents.
 const defaultStore = "http://127.0.0.1:8000"
 
-// TestSnippets runs every snippet of seven documents in order, each document on its own `up`, which has DynamoDB Local
+// TestSnippets runs every snippet of eight documents in order, each document on its own `up`, which has DynamoDB Local
 // if the document uses its address. A shell block must succeed. A JSON block must equal the answer of the last command before it ("…" matches
 // any text). A JSONL block is imported. A block with `up` and flags must become ready. Plain `up` is already running.
 // `go test` runs this test.
 func TestSnippets(t *testing.T) {
 	for _, document := range []string{"README.md", "docs/api.md", "docs/closing.md", "docs/access.md", "docs/console.md",
-		"docs/proof.md", "docs/recipes.md"} {
+		"docs/proof.md", "docs/recipes.md", "docs/integrations.md"} {
 		t.Run(document, func(t *testing.T) {
 			if document != "README.md" {
 				full.Only(t, "starts another ledger")
@@ -118,7 +120,7 @@ func TestSnippets(t *testing.T) {
 						if strings.Contains(s.text, "ledger rebuild ") {
 							waitForProjection(t, ledger)
 						}
-						if strings.Contains(s.text, "ledger digest ") {
+						if strings.Contains(s.text, "ledger digest ") || strings.Contains(s.text, "ledger export ") {
 							waitForJournal(t, ledger, newest)
 						}
 						if id := transactionID.FindStringSubmatch(s.text); id != nil {
@@ -137,6 +139,10 @@ func TestSnippets(t *testing.T) {
 					}
 					shell(t, ledger, where, "go run ./cmd/ledger import "+file)
 				case "console": // needs an AWS account or SAM
+				case "yaml": // needs an AWS account
+					if err := yaml.Unmarshal([]byte(s.text), new(yaml.Node)); err != nil {
+						t.Errorf("%s: %v", where, err)
+					}
 				case "json policy": // package digest compares it with the requests
 				case "text": // what the commands before it print, in part
 					for line := range strings.Lines(s.text) {
@@ -176,8 +182,10 @@ func waitForJournal(t *testing.T, ledger *process.Process, id string) {
 // shell runs a block as a reader would, against this process, and returns its standard output.
 func shell(t *testing.T, l *process.Process, where, text string) []byte {
 	t.Helper()
-	if _, err := exec.LookPath("hledger"); err != nil && strings.Contains(text, "hledger ") {
-		full.Without(t, "hledger is not installed")
+	for _, program := range []string{"hledger", "duckdb"} {
+		if _, err := exec.LookPath(program); err != nil && strings.Contains(text, "\n"+program+" ") {
+			full.Without(t, program+" is not installed")
+		}
 	}
 	aside := ".ledger/set-aside.jsonl"
 	if strings.Contains(text, aside) {
