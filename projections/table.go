@@ -3,7 +3,10 @@ package projections
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
 	"ledger.example/internal/table"
@@ -220,15 +223,27 @@ func readPages[T any](ctx context.Context, t table.Table, q table.Query, decode 
 	}
 }
 
-// forEach reads the items of keys, and calls add for each. Errors: also those of add.
+// batchesAtOnce is how many batches of items are read in parallel.
+const batchesAtOnce = 8
+
+// forEach reads the items of keys, a hundred in a request, and then calls add for each. Errors: also those of add.
 func forEach(ctx context.Context, t table.Table, keys []table.Key, c table.Consistency,
 	add func(key table.Key, item table.Item) error,
 ) error {
-	items, _, err := t.BatchGet(ctx, keys, c)
-	if err != nil {
+	batches := slices.Collect(slices.Chunk(keys, table.BatchGetKeys))
+	read := make([][]table.Item, len(batches))
+	running, ctx := errgroup.WithContext(ctx)
+	running.SetLimit(batchesAtOnce)
+	for i, batch := range batches {
+		running.Go(func() (err error) {
+			read[i], _, err = t.BatchGet(ctx, batch, c)
+			return err
+		})
+	}
+	if err := running.Wait(); err != nil {
 		return err
 	}
-	for _, item := range items {
+	for _, item := range slices.Concat(read...) {
 		key, err := table.KeyOf(item)
 		if err != nil {
 			return err

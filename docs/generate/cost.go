@@ -25,10 +25,10 @@ const (
 	serverGigabytes   = 100                 // of storage, at least
 	bytesInGB         = 1_000_000_000       // the more expensive reading
 	daysInMonth       = hoursInMonth / 24.0
-	reservedUnits     = 100 // reserved capacity is sold in blocks
-	sweepReads        = 1.5 // read units of a sweep that finds nothing in one lane, the log of lanes included
-	pageOfEvents      = 100 // events that the forwarder sends before it moves its cursor
-	readsOfForwarding = 3   // read units of a run of the forwarder that finds nothing, the log of lanes included
+	reservedUnits     = 100  // reserved capacity is sold in blocks
+	sweepReads        = 1.5  // read units of a sweep that finds nothing in one lane, the log of lanes included
+	pageOfEvents      = 1000 // events that the forwarder sends before it moves its cursor, if there are many
+	readsOfForwarding = 3    // read units of a run of the forwarder that finds nothing, the log of lanes included
 )
 
 // prices are the dollars for one of each thing in the table of prices.

@@ -53,7 +53,7 @@ func (s *Service) Forward(target string, deliver forward.Target) func(context.Co
 		begins, end := context.WithTimeout(ctx, forwardTime)
 		defer end()
 		f := forward.Forwarder{
-			Read: s.readJournal, Log: s.config.Log,
+			Read: s.journalPages(), Log: s.config.Log,
 			Deliver: func(_ context.Context, all []client.JournalEntry) ([]bool, error) { return deliver(begins, all) },
 			Keep:    forward.NewItem(table.NewTable(s.config.Client, s.config.Table), target),
 		}
@@ -111,9 +111,33 @@ func rewind(ctx context.Context, k forward.Keeper, to time.Time) error {
 	return k.Store(ctx, forward.Cursor{After: from.String()})
 }
 
+const (
+	// forwardPage is how many events a page of the forwarder has at most, after one that was full. A run begins with
+	// fewer, so that it comes forward whatever the events are.
+	forwardPage = 1000
+	// forwardBytes bounds a page, if its events are as large as those of the page before.
+	forwardBytes = 4 << 20
+)
+
+// journalPages returns a function that reads pages of the journal, one after another.
+func (s *Service) journalPages() func(context.Context, forward.Cursor) (client.JournalPage, error) {
+	limit := client.PageLimit
+	return func(ctx context.Context, c forward.Cursor) (page client.JournalPage, err error) {
+		page, err = s.readJournal(ctx, c, limit)
+		bytes := 0
+		for _, e := range page.Data {
+			bytes += len(e.Data) + len(e.Canonical)
+		}
+		if limit = client.PageLimit; len(page.Data) >= limit && bytes/len(page.Data) <= forwardBytes/forwardPage {
+			limit = forwardPage
+		}
+		return page, err
+	}
+}
+
 // readJournal reads a page of the journal. Its cursors are positions in the table, so that they outlive a restore.
-func (s *Service) readJournal(ctx context.Context, c forward.Cursor) (page client.JournalPage, err error) {
-	listed, err := s.journal.After(ctx, projections.Slice{After: c.After, Limit: client.PageLimit}, "")
+func (s *Service) readJournal(ctx context.Context, c forward.Cursor, limit int) (page client.JournalPage, err error) {
+	listed, err := s.journal.After(ctx, projections.Slice{After: c.After, Limit: limit}, "")
 	if err != nil {
 		return page, err
 	}

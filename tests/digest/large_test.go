@@ -6,8 +6,10 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -23,10 +25,14 @@ import (
 // pageEntries is the number of entries in a page of a journal.
 const pageEntries = 100
 
-// largeTable computes the journal of many transactions, a page a second. It only reads, and counts requests.
+// largeTable computes the journal of many transactions, a page a second. It only reads, and counts requests. It is safe
+// for concurrent use.
 type largeTable struct {
 	table.Table
-	pages    int
+	pages int
+	takes time.Duration // to read events
+
+	mu       sync.Mutex
 	requests map[string]int
 	asked    func() // after each request; nil: nothing
 }
@@ -57,6 +63,8 @@ func (l *largeTable) event(i int) events.Event {
 
 // count counts a request.
 func (l *largeTable) count(operation string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.requests[operation]++; l.asked != nil {
 		l.asked()
 	}
@@ -75,6 +83,7 @@ func (l *largeTable) Get(_ context.Context, k table.Key, _ table.Consistency) (t
 
 func (l *largeTable) BatchGet(_ context.Context, keys []table.Key, _ table.Consistency) ([]table.Item, time.Time, error) {
 	l.count("BatchGet")
+	time.Sleep(l.takes)
 	items := make([]table.Item, len(keys))
 	for i, k := range keys {
 		id, _ := table.Transaction.Parse(k)
@@ -110,6 +119,20 @@ func processorTime(t *testing.T) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// The events of 16 pages are read at a time.
+func TestEventsAreReadAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large := &largeTable{pages: 160, takes: time.Second, requests: make(map[string]int)}
+		b := &book{T: t, dir: t.TempDir()}
+		b.must(digest.NewKey(b.dir, origin))
+		begun := time.Now()
+		r, err := digest.Run(t.Context(), large.config(b.dir))
+		if took := time.Since(begun); err != nil || r.Note.Size != 16_000 || took != 10*time.Second {
+			t.Errorf("%d entries took %v, %v", r.Note.Size, took, err)
+		}
+	})
 }
 
 // Sealing and checking make the requests of reading alone. The directory has 64 bytes for each entry, and a proof the

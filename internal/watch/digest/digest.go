@@ -20,7 +20,6 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/table"
 	"ledger.example/internal/watch/proof"
-	"ledger.example/projections"
 )
 
 // notesEvery is the number of entries after which a long run writes a note, so that it can be continued from there.
@@ -180,17 +179,13 @@ func (c Config) walk(ctx context.Context, after events.KSUID,
 	leaf func(id table.Key, canonical []byte, err error) error, pageEnd func(events.KSUID) error,
 ) error {
 	entries := int64(0)
-	for page, err := range projections.NewJournalReader(c.Table, c.Now).Final(ctx, after) {
-		if err != nil {
-			return err
+	for page := range c.fetch(ctx, after) {
+		if page.err != nil {
+			return page.err
 		}
 		if !page.Void {
-			forms, err := c.read(ctx, page)
-			if err != nil {
-				return err
-			}
 			for _, e := range page.Entries {
-				form, missing := forms[e.Event], error(nil)
+				form, missing := page.forms[e.Event], error(nil)
 				if form == nil {
 					missing = fmt.Errorf("page %s: event %s is missing or cannot be read: run `ledger verify`", page.ID,
 						e.Event.ID())
@@ -209,24 +204,4 @@ func (c Config) walk(ctx context.Context, after events.KSUID,
 		}
 	}
 	return ctx.Err()
-}
-
-// read returns the canonical forms of the events of a page. Those that are missing or cannot be read are nil.
-func (c Config) read(ctx context.Context, page projections.JournalPage) (map[table.Key][]byte, error) {
-	forms, keys := make(map[table.Key][]byte, len(page.Entries)), make([]table.Key, 0, len(page.Entries))
-	for _, e := range page.Entries {
-		if _, isKnown := forms[e.Event]; !isKnown {
-			forms[e.Event], keys = nil, append(keys, e.Event)
-		}
-	}
-	items, _, err := c.Table.BatchGet(ctx, keys, table.Strong)
-	if err != nil {
-		return nil, fmt.Errorf("read the events of page %s: %w", page.ID, err)
-	}
-	for _, item := range items {
-		if e, err := table.DecodeEvent(item); err == nil {
-			forms[table.ItemKey(item)] = events.AppendCanonical(nil, e)
-		}
-	}
-	return forms, nil
 }
