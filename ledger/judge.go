@@ -36,17 +36,21 @@ const (
 //  2. What other commands of the process are reading. It may cover the debits and save the next read. It may also have
 //     been read before the refusal, so it is no reason to refuse.
 //  3. The exact credits, by a read that begins after the refusal: all that are visible then. Known credits are a lower
-//     bound: they prove that debits are covered, and never that they are not. A commit becomes visible item by item, so
-//     the guard may count what it spends before its credits are found. Then the debits are sent again, a few times.
+//     bound: they prove that debits are covered, and never that they are not.
 //  4. The accounts, after the exact credits, so that a limit or a state that changed meanwhile counts.
 //  5. The headers of the requests, after all that: see attempts.failUnlessStored.
+//
+// A commit becomes visible item by item, so the guard may count what it spends before its credits are found. If the
+// exact credits and the accounts look like that, the debits are sent again before a header is read, partialRetries times
+// at most: see limit.isPartial.
 //
 // If no header is stored, the refusal is final: no attempt of this command can be applied any more. One that passed the
 // guard before the refusal would have a header. One that reaches the guard later fails its condition. With another
 // version of the account it fails, because the guard has the newest one, which is the one compared here. With the same
 // version it has no higher bound, because the credits that a command knows only rise, and the amount spent never falls.
-// Only a reversal whose number was taken is decided again, with its batch, and the earlier attempts, which used that
-// number, cannot succeed any more. So nothing else comes into a bound.
+// Nothing else raises a bound of an attempt that can still succeed. A reversal whose number was taken is decided again,
+// with its batch, but its earlier attempts used that number. A request that turns out to be stored is no longer sent, and
+// no longer counts in the bounds, but its earlier attempts would write what is stored.
 func judge(refused []*limit, seen findings) step {
 	isSynced := !slices.ContainsFunc(refused, (*limit).isUnsynced)
 	isCovered := !slices.ContainsFunc(refused, (*limit).exceeds)
