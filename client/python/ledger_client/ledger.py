@@ -27,7 +27,6 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-Page = TypeVar("Page")
 Verdict = Literal["answered", "final", "not sent", "retryable", "unknown"]
 
 COMMAND_TIMEOUT = 10.0  # how long a write without an answer may still be applied, in seconds
@@ -57,24 +56,18 @@ class RefusedError(LedgerError):
         self.status = status
         self.problem = problem  # all members, such as `available` with insufficient_funds
         self.code = str(problem["code"])
-        self.detail = str(problem.get("detail", ""))
-        self.request_id = str(problem.get("request_id", ""))
         self.fields = [FieldError(str(e["field"]), str(e["rule"])) for e in problem.get("errors") or []]
-        super().__init__("\n  ".join([f"{self.code}: {self.detail}", *(f"{f.field}: {f.rule}" for f in self.fields)]))
+        lines = [f"{self.code}: {problem.get('detail', '')}", *(f"{f.field}: {f.rule}" for f in self.fields)]
+        super().__init__("\n  ".join(lines))
 
 
 class UnknownError(LedgerError):
-    """The outcome of a write is unknown. `id` names what it writes, and `__cause__` is the error of the last attempt.
-
-    The same request with the same id can be sent again safely. Or read what is there.
-    """
+    """The outcome of a write is unknown. The same request can be sent again with `id`, or read what is there."""
 
     def __init__(self, id: str, attempts: int) -> None:
         self.id, self.attempts = id, attempts
-        super().__init__(
-            f"it is not known whether {id!r} was written after {attempts} attempts; "
-            "look for it, or send the same request again with the same id"
-        )
+        what = f"it is not known whether {id!r} was written after {attempts} attempts"
+        super().__init__(f"{what}; look for it, or send the same request again with the same id")
 
 
 class UnreachableError(LedgerError):
@@ -125,9 +118,8 @@ class _Call:
         for name, path_id in self.ids.items():
             if not ID.fullmatch(path_id):
                 raise ValueError(f"{name}: {path_id!r} is not an id: 1 to 64 of A-Z a-z 0-9 . _ : @ -")
-        self.id = next(reversed(self.ids.values()), "")  # of what is written
         written = self._written() if self.method == "POST" and not self.ends_hold else []
-        self.id = next(iter(written), self.id)
+        self.id = next(iter([*written, *reversed(self.ids.values())]), "")  # of what is written
         parts = str(request["url"]).split("/")  # "", "v1", then collections and ids in turn
         parents = ["/".join(("/v1", *parts[i : i + 2])) for i in range(2, len(parts) - 1, 2)] if self.ids else []
         new = (f"/v1/transactions/{quote(each, safe='')}" for each in written)
@@ -147,13 +139,12 @@ class _Call:
         """Raise a ValueError unless an answer is about this write. Some other program may have sent it."""
         if not isinstance(answer, dict):
             raise ValueError("it is no object")
-        if self.writes and not self.is_batch:
-            wanted = {"id": self.id} if "id" in answer or not self.ids else self.ids
-            for name, value in wanted.items():
-                if str(answer.get(name)) != value:
-                    raise ValueError(f"it does not have the {name} {value!r}")
         if self.is_batch and len(answer["results"]) != len(self.body["requests"]):
             raise ValueError("it has another number of results")
+        wanted = {"id": self.id} if "id" in answer or not self.ids else self.ids
+        for name, value in wanted.items() if self.writes and not self.is_batch else ():
+            if str(answer.get(name)) != value:
+                raise ValueError(f"it does not have the {name} {value!r}")
 
 
 class Ledger:
@@ -164,32 +155,22 @@ class Ledger:
     """
 
     def __init__(
-        self,
-        url: str = "http://127.0.0.1:8080",
-        *,
-        timeout: float = 30.0,
-        token: str | Callable[[], str] | None = None,
-        auth: httpx.Auth | None = None,
-        user: str | None = None,
+        self, url: str = "http://127.0.0.1:8080", *, timeout: float = 30.0, user: str | None = None,
+        token: str | Callable[[], str] | None = None, auth: httpx.Auth | None = None,
     ) -> None:
         at = httpx.URL(url)
         if at.scheme not in ("http", "https") or not at.host or at.userinfo or at.query or at.fragment:
             raise ValueError("the URL is http or https, without a user, a query and a fragment")
         if (token or auth) and at.scheme != "https" and not LOOPBACK.fullmatch(at.host):
             raise ValueError("requests with a token or a signature go over plain http to this machine only")
-        if user is not None and not ID.fullmatch(user):
-            raise ValueError(f"the user {user!r} is not an id")
         self._token, self._user, self._timeout = token, user, timeout
         self._http = httpx.Client(base_url=str(at).rstrip("/"), timeout=ATTEMPT_TIMEOUT, auth=auth)
         self._replied = False
         self._unanswered: dict[str, float] = {}  # when writes to these paths got no answer
         self._lock = threading.Lock()
+        self.raise_on_unexpected_status = True  # for the functions that parse answers
 
-    raise_on_unexpected_status = True  # for the functions that parse answers
-
-    def pages(
-        self, read: Callable[Concatenate[Ledger, P], Reply[Page]], *args: P.args, **query: P.kwargs
-    ) -> Iterator[Page]:
+    def pages(self, read: Callable[Concatenate[Ledger, P], Reply[T]], *args: P.args, **query: P.kwargs) -> Iterator[T]:
         """Iterate over the pages of a list, such as `ledger.pages(get_statement, "shop", asset="USD", ...)`."""
         options: dict[str, Any] = {"limit": 100, **query}
         position = "after" if read.__name__ == "list_journal" else "cursor"
@@ -224,7 +205,7 @@ class Ledger:
                 continue
             if a.verdict == "unknown" and call.writes:
                 may_be_applied = True
-                self._add_unanswered(call)
+                self._add_unanswered(call, time.monotonic())
             is_last = a.verdict in ("answered", "final")
             is_last |= a.verdict == "not sent" and not may_be_applied and not self._replied
             backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1)
@@ -238,17 +219,14 @@ class Ledger:
                 return a.reply
             if a.verdict == "not sent":
                 raise UnreachableError(f"no ledger answers at {self._http.base_url}: {a.error}") from a.error
-            if isinstance(a.error, LedgerError):
-                raise a.error
-            raise LedgerError(f"no answer: {a.error}") from a.error
+            raise a.error if isinstance(a.error, LedgerError) else LedgerError(f"no answer: {a.error}") from a.error
 
     def _attempt(self, call: _Call, parse: Callable[[httpx.Response], T]) -> _Attempt:
         headers = {"Accept": "application/json"} | ({"Ledger-User": self._user} if self._user else {})
         try:
             if self._token:
                 headers["Authorization"] = "Bearer " + (self._token() if callable(self._token) else self._token)
-            headers |= call.request.get("headers") or {}
-            response = self._http.request(**{**call.request, "headers": headers})
+            response = self._http.request(**{**call.request, "headers": headers | (call.request.get("headers") or {})})
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as e:
             return _Attempt("not sent", error=e)
         except httpx.HTTPError as e:
@@ -268,16 +246,13 @@ class Ledger:
         return _judge_error(response)
 
     def _proves_nothing(self, error: Exception) -> bool:
-        """Whether a refusal after an attempt without an answer leaves open whether that one was applied."""
+        """Whether a refusal leaves open if an earlier attempt was applied: the user may have had the role then."""
         if not isinstance(error, RefusedError):
             return False
-        lacks_role = error.status == 403 or error.code in (
-            "account_not_found", "transaction_not_found", "group_not_found"
-        )  # the user may have had the role before
-        return error.status == 412 or lacks_role and bool(self._user or self._token)
+        lacks_role = error.status == 403 or re.fullmatch("(account|transaction|group)_not_found", error.code)
+        return error.status == 412 or bool(lacks_role and (self._user or self._token))
 
-    def _add_unanswered(self, call: _Call) -> None:
-        now = time.monotonic()
+    def _add_unanswered(self, call: _Call, now: float) -> None:
         with self._lock:
             recent = {path: at for path, at in self._unanswered.items() if now - at < COMMAND_TIMEOUT}
             self._unanswered = {**recent, **dict.fromkeys(call.resources, now)}
@@ -296,34 +271,27 @@ def _judge_error(response: httpx.Response) -> _Attempt:
     if _is(response, "application/problem+json"):
         with contextlib.suppress(ValueError, KeyError, TypeError):
             error = RefusedError(status, response.json())
-    seconds = response.headers.get("Retry-After", "")
-    retry_after = float(seconds) if re.fullmatch("[0-9]{1,9}", seconds) else 0.0
-    verdict: Verdict = "answered"
+    verdict: Verdict = "unknown" if status >= 500 else "answered"
     if isinstance(error, StatusError):
         verdict = "unknown" if status >= 500 or status in (408, 425, 429) else "final"
     elif status == 401:  # the API looks at the credentials first, so this proves nothing about earlier attempts
         verdict = "final"
     elif status in (429, 503):
         verdict = "retryable"
-    elif status >= 500:
-        verdict = "unknown"
-    return _Attempt(verdict, error=error, retry_after=retry_after)
+    seconds = response.headers.get("Retry-After", "")
+    return _Attempt(verdict, None, error, float(seconds) if re.fullmatch("[0-9]{1,9}", seconds) else 0.0)
 
 
 def _judge_batch(call: _Call, reply: Reply[Any], response: httpx.Response) -> _Attempt:
     """What an answer proves. A batch is sent again until each of its requests has an answer."""
     statuses = [r["status"] for r in response.json()["results"]] if call.is_batch else []
-    open = [s for s in statuses if s == 429 or s >= 500]
-    if not open or not call.writes:
-        return _Attempt("answered", reply)
-    return _Attempt("retryable" if set(open) <= {429, 503} else "unknown", reply)
+    open = {s for s in statuses if call.writes and (s == 429 or s >= 500)}
+    return _Attempt("answered" if not open else "retryable" if open <= {429, 503} else "unknown", reply)
 
 
 def _depends_on_stored(a: _Attempt) -> bool:
     """Whether a write that is applied later may change this answer."""
-    if isinstance(a.error, RefusedError):
-        return a.error.status in (404, 422)
-    results = getattr(a.reply.data, "results", []) if a.reply else []
+    results = [a.error] if a.error else getattr(a.reply.data, "results", []) if a.reply else []
     return any(getattr(r, "status", 0) in (404, 422) for r in results)
 
 
