@@ -83,14 +83,19 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // table returns the table as a process sees it whose requests take as long as takes says.
-func (h *history) table(takes func() time.Duration) table.Table {
+func (h *history) table(takes func() time.Duration) table.Table { return h.slow(h.plain(), takes) }
+
+func (h *history) plain() table.Table { return table.NewTable(h.store.DynamoDB(), tableName) }
+
+// slow returns a table whose requests take as long as takes says.
+func (h *history) slow(t table.Table, takes func() time.Duration) table.Table {
 	around := func(ctx context.Context, c tabletest.Call, apply func(context.Context) error) error {
 		if !sleep(ctx, takes()) {
 			return table.ErrUnavailable
 		}
 		return apply(ctx)
 	}
-	return &tabletest.Faulty{Table: table.NewTable(h.store.DynamoDB(), tableName), Around: around}
+	return &tabletest.Faulty{Table: t, Around: around}
 }
 
 func (h *history) clock() func() time.Time {
@@ -100,26 +105,27 @@ func (h *history) clock() func() time.Time {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// grow grows the lanes, at least to wanted. Half of the puts are applied late. The grower dies of some of these, and
-// tries again after the others.
+// grow grows the lanes, at least to wanted. Two in three puts are applied late. The grower tries again after some of
+// these. It dies of the others, which are very late.
 func (h *history) grow(wanted int) {
 	ctx, die := context.WithCancel(context.Background())
 	defer die()
 	around := func(ctx context.Context, c tabletest.Call, apply func(context.Context) error) error {
-		if len(c.Writes) == 0 || h.chance(2) == 0 {
+		if len(c.Writes) == 0 || h.chance(3) == 0 {
 			return apply(ctx)
 		}
 		late := h.within(lateMax)
+		if h.chance(4) > 0 {
+			late = lateMax - h.within(time.Minute)
+			die()
+		}
 		go func() {
 			time.Sleep(late)
 			_ = apply(context.WithoutCancel(ctx))
 		}()
-		if h.chance(3) > 0 {
-			die()
-		}
 		return table.ErrUnknownOutcome
 	}
-	_, _, err := lanes.Grow(ctx, &tabletest.Faulty{Table: h.table(h.pause), Around: around}, wanted)
+	_, _, err := lanes.Grow(ctx, h.slow(&tabletest.Faulty{Table: h.plain(), Around: around}, h.pause), wanted)
 	if err != nil && !errors.Is(err, lanes.ErrFewer) && !errors.Is(err, table.ErrUnavailable) && ctx.Err() == nil {
 		h.Errorf("grow to %d: %v", wanted, err)
 	}
@@ -260,8 +266,8 @@ func (h *history) rebuild() {
 // follow reads the journal from its last position on, until ended is closed. It must see every page.
 func (h *history) follow(ended <-chan struct{}) {
 	slow := func() time.Duration {
-		if h.chance(10) == 0 {
-			return h.within(30 * time.Second)
+		if h.chance(4) == 0 {
+			return h.within(time.Minute)
 		}
 		return h.within(time.Second)
 	}
@@ -300,7 +306,7 @@ func (h *history) follow(ended <-chan struct{}) {
 
 // keysOf returns the keys of all items of a type that are not void.
 func (h *history) keysOf(kind string) (keys []table.Key) {
-	t := table.NewTable(h.store.DynamoDB(), tableName)
+	t := h.plain()
 	page, err := t.Scan(context.Background(), table.Scan{Consistency: table.Strong, Types: []string{kind}})
 	if err != nil || page.Next != nil {
 		h.Errorf("%v, and there are more: %v", err, page.Next != nil)
@@ -329,7 +335,7 @@ func (h *history) play() {
 		})
 	}
 	for range 1 + h.chance(3) {
-		begin, wanted := h.within(10*time.Minute), []int{2, 4, 16, 32, 64}[h.chance(5)]
+		begin, wanted := h.within(10*time.Minute), []int{2, 4, 32, 64}[h.chance(4)]
 		for range 1 + h.chance(3)/2 { // sometimes two at once
 			at(begin, func() { h.grow(wanted) })
 		}
@@ -369,7 +375,7 @@ func (h *history) play() {
 
 // check checks that each transaction is once in each of its lists, where the final log says.
 func (h *history) check() {
-	t := table.NewTable(h.store.DynamoDB(), tableName)
+	t := h.plain()
 	log, err := table.ReadLanes(h.Context(), t, time.Now())
 	if err != nil {
 		h.Fatal(err)
@@ -426,10 +432,10 @@ func TestListsLiveThroughGrowths(t *testing.T) {
 			}
 			h.play()
 			h.check()
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
 		})
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
 	}
 }
 

@@ -39,7 +39,8 @@ const (
 	listedWithin = 10 * time.Second
 )
 
-// post posts requests until the end: transfers, some with metadata, some backdated, and holds, of which some expire soon.
+// post posts requests until the end: transfers, some with metadata, some backdated, and holds, of which some expire
+// soon.
 func (l *live) post(worker int, end time.Time) {
 	for n := 0; time.Now().Before(end); n++ {
 		id, more := fmt.Sprintf("t-%d-%03d", worker, n), ""
