@@ -165,6 +165,7 @@ func describe(position string, f importer.Failure) string {
 		// The error of the API names the unknown fields only.
 		f.Err = fmt.Errorf("%w\n  the fields of %s: %s", f.Err, f.Kind, strings.Join(f.Kind.Fields(), ", "))
 	}
+	f.Err = withWay(f.Err)
 	if f.ID == "" {
 		return fmt.Sprintf("%s: %v", position, f.Err)
 	}

@@ -58,7 +58,7 @@ func (env *environment) sendTogether(
 		}
 		if err != nil {
 			counts.Failed += int64(len(t.Requests))
-			fmt.Fprintf(env.err, "%s: its parts: %v\n", t.Position, err)
+			fmt.Fprintf(env.err, "%s: its parts: %v\n", t.Position, withWay(err))
 			in.setBad(t.Requests)
 			continue
 		}
@@ -69,6 +69,19 @@ func (env *environment) sendTogether(
 		}
 	}
 	return nil
+}
+
+// withWay returns an error with a way out of a refusal that is not about the line itself.
+func withWay(err error) error {
+	ways := map[string]string{
+		"period_closed": "give it a later day, or let an administrator open the books again: " +
+			"ledger close-books --before EARLIER --reason WHY",
+		"account_frozen": "run ledger account unfreeze ACCOUNT",
+	}
+	if refused, ok := errors.AsType[*client.Error](err); ok && ways[refused.Code] != "" {
+		return fmt.Errorf("%w\n  %s. Then import the file again", err, ways[refused.Code])
+	}
+	return err
 }
 
 // setBad remembers that requests were refused.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/client"
 	"ledger.example/internal/desk/importer"
 	"ledger.example/tests/harness/system"
 )
@@ -189,6 +190,19 @@ func TestBookStatus(t *testing.T) {
 	} {
 		if got := bookStatus("hledger", "a.journal", entries, 7*time.Second); got != want {
 			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
+// A refusal that is not about the line itself says what a person can do.
+func TestWaysOutOfRefusals(t *testing.T) {
+	for code, want := range map[string]string{
+		"period_closed": "ledger close-books --before", "account_frozen": "ledger account unfreeze", "x": "",
+	} {
+		got := describe("a.journal:7", importer.Failure{ID: "t", Err: &client.Error{Status: 422, Code: code}})
+		if !strings.Contains(got, want) || !strings.HasPrefix(got, "a.journal:7: ") ||
+			strings.Contains(got, "import the file again") != (want != "") {
+			t.Errorf("%s: %s", code, got)
 		}
 	}
 }

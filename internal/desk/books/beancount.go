@@ -48,7 +48,8 @@ type beancountBook struct {
 		Name string
 		Meta pairs
 	}
-	LeftOut map[string]int `json:"left_out"`
+	LeftOut  map[string]int `json:"left_out"`
+	Metadata map[string]int // accounts and commodities with metadata
 }
 
 type beancountTransaction struct {
@@ -120,6 +121,9 @@ func (in beancountBook) book() *Book {
 	for _, kind := range slices.Sorted(maps.Keys(in.LeftOut)) {
 		b.Notes = append(b.Notes, fmt.Sprintf("%s directives are not imported (%d)", kind, in.LeftOut[kind]))
 	}
+	for _, kind := range slices.Sorted(maps.Keys(in.Metadata)) {
+		b.Notes = append(b.Notes, fmt.Sprintf("metadata of %s are not imported (%d)", kind, in.Metadata[kind]))
+	}
 	return b
 }
 
@@ -147,7 +151,7 @@ func (p beancountPosting) posting() Posting {
 		}
 	}
 	if p.Units == nil {
-		to.Wrong = "the posting has no amount"
+		to.Wrong = "the posting has no amount: write it"
 		return to
 	}
 	var err error

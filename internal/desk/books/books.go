@@ -169,7 +169,8 @@ type Number struct {
 func ParseNumber(s string) (Number, error) {
 	_, fraction, _ := strings.Cut(s, ".")
 	if !numeral.MatchString(s) || len(fraction) > placesMax {
-		return Number{}, fmt.Errorf("%q is not a number that can be imported", s)
+		return Number{}, fmt.Errorf("%q is not a number that can be imported: write it in digits, with at most %d "+
+			"decimals", s, placesMax)
 	}
 	exact, _ := new(big.Rat).SetString(s) // numeral matches only valid numbers
 	return Number{exact, len(fraction)}, nil

@@ -125,8 +125,9 @@ func equal(older entries, program string, balances map[held]*sum) error {
 		}
 		if d := new(big.Rat).Sub(&s.total, &balance.total); d.Abs(d).Cmp(within) > 0 {
 			return fmt.Errorf("%s's balance of %q is %s %s, but its postings add up to %s: the opening entries would "+
-				"be wrong, so nothing is imported", program, of.account, balance.total.FloatString(balance.places),
-				of.commodity, s.total.FloatString(s.places))
+				"be wrong, so nothing is imported. Replace the entries before that day by one entry of it with their "+
+				"totals, and import the book without --opening", program, of.account,
+				balance.total.FloatString(balance.places), of.commodity, s.total.FloatString(s.places))
 		}
 	}
 	return nil

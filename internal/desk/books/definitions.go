@@ -3,6 +3,7 @@ package books
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -170,7 +171,7 @@ var reservedFor = map[string]string{
 }
 
 // defineAccounts writes a line for each account that the ledger does not have. An existing account must be open and
-// unlimited, so that it accepts the book's postings in any order.
+// unlimited, so that it accepts the book's postings in any order: see checkAccounts.
 func (m *mapping) defineAccounts(ctx context.Context) error {
 	for reserved := range m.reserved {
 		if name, isUsed := m.accounts.names[reserved]; isUsed {
@@ -190,13 +191,43 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		case err != nil:
 			return err
 		case !r.Value.Overdraft.Unlimited:
-			m.wrong(m.accounts.first[name], "account %q already exists in the ledger, with a limit that could refuse "+
-				"postings: give the account of the book another one by --ids", accountID)
+			m.unusable[accountID] = "has a limit in the ledger, which could refuse postings: give the account of the " +
+				"book another id by --ids"
+		case r.Value.State == client.StateFrozen:
+			m.unusable[accountID] = "is frozen in the ledger: run ledger account unfreeze " + accountID
 		case r.Value.State != client.StateOpen:
-			m.wrong(m.accounts.first[name], "account %q already exists in the ledger, and is %s: open it again, or "+
-				"give the account of the book another one by --ids", accountID, r.Value.State)
+			m.unusable[accountID] = "is closed in the ledger, for good: write the entry on another account. If no " +
+				"entry of the account was imported, give it another id by --ids"
 		}
 		m.hasAccounts = true
 	}
 	return nil
+}
+
+// checkAccounts reports accounts that may refuse what is to be posted. Entries that the ledger has need no account.
+func (m *mapping) checkAccounts() error {
+	if len(m.unusable) == 0 {
+		return nil
+	}
+	for r, err := range m.out.selected(func(e *entry) bool { return e.found == Another }) {
+		var of client.TransactionRequest
+		if err == nil {
+			err = json.Unmarshal(r.text, &of)
+		}
+		if err != nil {
+			return err
+		}
+		m.checkLegs(r.at, of.Postings)
+	}
+	return nil
+}
+
+// checkLegs reports each account once.
+func (m *mapping) checkLegs(at Position, legs []client.Leg) {
+	for _, leg := range legs {
+		if why := m.unusable[leg.Account]; why != "" {
+			m.wrong(at, "account %q %s", leg.Account, why)
+			delete(m.unusable, leg.Account)
+		}
+	}
 }

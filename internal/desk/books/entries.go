@@ -171,7 +171,7 @@ func (m *mapping) legs(t Transaction) (legs []client.Leg) {
 	}
 	rest, err := rests(legs, Conversion)
 	if err != nil {
-		m.wrong(t.Position, "%v", err)
+		m.wrong(t.Position, "%v: split the entry", err)
 	}
 	if len(rest) > 0 {
 		m.reserved[Conversion] = true
@@ -223,7 +223,8 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 			p.Quantity.Commodity, hledgerPlaces)
 	}
 	if leg.Cost, isRounded, err = weight.Number.minor(m.scales[currency]); err != nil {
-		return leg, fmt.Errorf("%s %s %w", weight.Number, weight.Commodity, err)
+		return leg, fmt.Errorf("%s %s %w: split the entry, or use a larger unit", weight.Number,
+			weight.Commodity, err)
 	}
 	if isRounded {
 		m.note(fmt.Sprintf("costs in %s are rounded to %d decimals", weight.Commodity, m.scales[currency]))

@@ -203,10 +203,11 @@ func (r *ledgerRow) posting() (p Posting) {
 	return p
 }
 
-// isPricedBesideLot reports whether the posting sells from a lot at a price of its own, which ledger does not tell.
+// isPricedBesideLot reports whether the posting has a price beside that of its lot, which ledger does not tell. A
+// posting with a price only becomes a lot of the day of its entry.
 func (r *ledgerRow) isPricedBesideLot() bool {
 	return r.hasCost == "true" && r.isCostCalculated == "false" && r.lotPrice != "" &&
-		strings.HasPrefix(r.quantity, "-") && isoDate(r.lotDate) != r.entryDate
+		isoDate(r.lotDate) != r.entryDate
 }
 
 func ledgerMark(cleared, pending string) []Pair {

@@ -42,7 +42,8 @@ func (b *Book) Lines(ctx context.Context, o Options) (*Lines, []Problem, error) 
 		scales: make(map[string]int), decimals: make(map[string]*decimals), weights: make(map[string]map[string]int),
 		currencies: make(map[string]string), ids: make(map[string]bool), reserved: make(map[string]bool),
 		days: make(map[string]int), notes: make(map[string]*noted), rests: make(map[string]*tolerated),
-		hasAsset: make(map[string]bool), files: make(map[string]string), out: &Lines{Notes: b.Notes},
+		hasAsset: make(map[string]bool), unusable: make(map[string]string), files: make(map[string]string),
+		out: &Lines{Notes: b.Notes},
 	}
 	openings, err := m.convert(ctx)
 	if err == nil && len(m.problems) == 0 {
@@ -51,6 +52,9 @@ func (b *Book) Lines(ctx context.Context, o Options) (*Lines, []Problem, error) 
 	}
 	if err == nil && len(m.problems) == 0 {
 		err = m.compare(ctx)
+	}
+	if err == nil && len(m.problems) == 0 {
+		err = m.checkAccounts()
 	}
 	if err != nil || len(m.problems) > 0 {
 		m.out.Close()
@@ -114,6 +118,7 @@ type mapping struct {
 	reserved         map[string]bool           // ids of accounts that the import itself needs
 	splits           int32                     // entries that are posted in parts
 	hasAccounts      bool                      // the ledger has an account of the book
+	unusable         map[string]string         // by account id: why it may refuse postings, and a way out
 	ids              map[string]bool           // of tags
 	days             map[string]int            // number of transactions, by date
 	hasAsset         map[string]bool           // by asset id: the ledger has it already

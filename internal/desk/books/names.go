@@ -165,7 +165,8 @@ func (n *names) assign(ctx context.Context, h *had, wrong func(name string, err 
 			wrong(name, fmt.Errorf("%q: several in the ledger have this name, and none the id %q: choose one by --ids",
 				name, shortID(name)))
 		case !events.ValidID(id): // one that the book defines
-			wrong(name, fmt.Errorf("%q has the id %q, which is none: it %s", name, id, events.IDRule))
+			wrong(name, fmt.Errorf("%q has the id %q, which is none: it %s. Give it another by --ids", name, id,
+				events.IDRule))
 		case isTaken:
 			wrong(name, fmt.Errorf("%q and %q would both have the id %q: give one of them another by --ids", other,
 				name, id))

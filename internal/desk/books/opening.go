@@ -151,6 +151,9 @@ func (m *mapping) learn(ctx context.Context, asset string) error {
 
 // sendOpenings adds the opening entries to the lines, or to what is sent together.
 func (m *mapping) sendOpenings(send []*request) {
+	for _, r := range send {
+		m.checkLegs(r.at, r.Postings)
+	}
 	if len(send) > 1 && isAtomic(send) {
 		m.out.openings = send
 		return

@@ -75,16 +75,25 @@ def transaction(entry):
     }
 
 
+def left_out(directive, kind, tag):
+    """Counts metadata of an account or a commodity, but not those of an export, which have a tag."""
+    names = [name for name, _ in meta(directive.meta)]
+    if names and tag not in names:
+        book["metadata"][kind] += 1
+
+
 entries, errors, _ = loader.load_file(sys.argv[1])
-book = {"errors": [], "accounts": [], "commodities": [], "left_out": Counter()}
+book = {"errors": [], "accounts": [], "commodities": [], "left_out": Counter(), "metadata": Counter()}
 for error in errors:
     at = error.source or {}
     book["errors"].append({"file": at.get("filename"), "line": at.get("lineno", 0), "text": error.message})
 for entry in entries:
     if isinstance(entry, data.Open):
         book["accounts"].append({"name": entry.account, "meta": meta(entry.meta)})
+        left_out(entry, "accounts", "ledger-account")
     elif isinstance(entry, data.Commodity):
         book["commodities"].append({"name": entry.currency, "meta": meta(entry.meta)})
+        left_out(entry, "commodities", "ledger-asset")
     elif not isinstance(entry, (data.Transaction, data.Pad)):  # the loader has added the transactions of pads
         book["left_out"][type(entry).__name__.lower()] += 1
 if len(sys.argv) > 2:  # the balances at the beginning of a day

@@ -58,7 +58,7 @@ func (m *mapping) split(r *request) []*request {
 		part.Postings, part.split = slices.Clone(left[:n]), m.splits
 		rest, err := rests(part.Postings, Clearing)
 		if err != nil {
-			m.wrong(r.at, "%v", err)
+			m.wrong(r.at, "%v: split the entry", err)
 			return nil
 		}
 		part.Postings, left = append(part.Postings, rest...), left[n:]
