@@ -72,7 +72,7 @@ func (e *Error) Text(quantity, cost func(asset string, a events.Amount) string, 
 
 // ruleWithAmount matches the rules of fields that end in an amount.
 var ruleWithAmount = regexp.MustCompile(
-	`^(?:the (quantities|costs) of (\S+) must sum to 0, not to|must not exceed) (-?[0-9]+)$`)
+	`^(?:the (quantities|costs) of (\S+) must sum to 0, not to|must not exceed|.*; too much:|.*; left:) (-?[0-9]+)$`)
 
 // Amount returns the amount at the end of the rule, in minor units. isCost says whether it is a cost. asset is "" if
 // the rule does not name it: it is the asset of the field then. ok is false if there is none.

@@ -49,6 +49,41 @@ type Trade struct {
 	EffectiveAt time.Time `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 }
 
+// Split divides a quantity of an asset of one account among others. The ledger makes the postings, to the unit. The
+// transaction is of the kind KindTransaction.
+type Split struct {
+	ID string `json:"id" is:"ID"`
+	Annotation
+	Asset    string        `json:"asset" is:"ID" in:"required"`
+	Quantity events.Amount `json:"quantity" is:"PositiveAmount" in:"required"`
+	From     string        `json:"from" is:"ID" in:"required"`
+	// Who gets which part. The shares and quantities take at most the whole quantity. If they leave something, there is
+	// a `rest`. A portion of zero gets no posting, and all postings are at most 48.
+	To          []Portion `json:"to" is:"Portion" in:"required" least:"1" most:"48"`
+	Hold        *Hold     `json:"hold,omitempty" is:"Hold"`               // nil: it is posted at once
+	EffectiveAt time.Time `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
+}
+
+// Portion is what one account gets of a split: a share, a quantity, both together, or a part of the rest.
+type Portion struct {
+	// Must differ from `from`.
+	Account string `json:"account" is:"ID" in:"required"`
+	// A part of the whole quantity, rounded half up by itself.
+	Share Share `json:"share,omitempty" is:"Share"`
+	// Fixed, or in addition to the share.
+	Quantity *events.Amount `json:"quantity,omitempty" is:"UnsignedAmount"`
+	// A weight, without a share and without a quantity. What the shares and quantities leave is divided by the weights:
+	// whole parts, then single units to the largest remainders, among equals to the earlier portion.
+	Rest Weight `json:"rest,omitempty" least:"1" most:"1000000000"`
+}
+
+// Share is a part of a whole: above zero, and at most all. It is in percent with at most 9 decimals, such as "2.9%", or
+// a fraction of numbers up to 1000000000, such as "19/119". The zero Share is none.
+type Share string
+
+// Weight says how a rest is divided. The zero Weight is none.
+type Weight int
+
 // TransactionRequest posts a transaction with any legs. For each asset, the quantities sum to zero. So do the costs.
 type TransactionRequest struct {
 	ID string `json:"id" is:"ID"`
@@ -111,8 +146,8 @@ type Reversal struct {
 	Part
 }
 
-// Request is a request that Client.Post can send, alone or in a batch: a Transfer, a Trade, a TransactionRequest, a
-// Capture, a Release, a Reversal, or a Command of one of these kinds.
+// Request is a request that Client.Post can send, alone or in a batch: a Transfer, a Trade, a Split, a
+// TransactionRequest, a Capture, a Release, a Reversal, or a Command of one of these kinds.
 type Request interface {
 	// Command returns the request with its JSON body.
 	Command() (Command, error)
@@ -123,6 +158,9 @@ func (t Transfer) Command() (Command, error) { return command(KindTransfer, t.ID
 
 // Command returns the command of the trade.
 func (t Trade) Command() (Command, error) { return command(KindTrade, t.ID, t) }
+
+// Command returns the command of the split.
+func (s Split) Command() (Command, error) { return command(KindSplit, s.ID, s) }
 
 // Command returns the command of the transaction.
 func (t TransactionRequest) Command() (Command, error) { return command(KindTransaction, t.ID, t) }
@@ -168,6 +206,7 @@ const (
 	KindTransaction Kind = "transaction"
 	KindTransfer    Kind = "transfer"
 	KindTrade       Kind = "trade"
+	KindSplit       Kind = "split"
 	KindChange      Kind = "change"   // changes the account with the command's ID; the body is an AccountPatch
 	KindCapture     Kind = "capture"  // captures the hold with the command's ID, which is also its Of
 	KindRelease     Kind = "release"  // releases that hold
@@ -276,6 +315,7 @@ func isNew(k call, r attemptResult) bool {
 // operations are those of the kinds of command.
 var operations = map[Kind]Operation{
 	KindTransaction: PostTransaction.Untyped(), KindTransfer: PostTransfer.Untyped(), KindTrade: PostTrade.Untyped(),
+	KindSplit:   PostSplit.Untyped(),
 	KindCapture: CaptureHold.Untyped(), KindRelease: ReleaseHold.Untyped(), KindReversal: ReverseTransaction.Untyped(),
 	KindAsset: RegisterAsset.Untyped(), KindAccount: OpenAccount.Untyped(), KindChange: ChangeAccount.Untyped(),
 	KindGroup: RegisterGroup.Untyped(), KindMember: GrantMember.Untyped(), KindGroupMember: GrantGroupMember.Untyped(),

@@ -69,6 +69,17 @@ var (
 		ID: "postTrade", Method: http.MethodPost, Path: "/v1/trades", Summary: "Post a trade", May: operators,
 		Dry: true, OK: replayNote, Created: "Posted.", Refusals: postRefusals,
 	}
+	// Divides a quantity among accounts, and posts a transaction of from −quantity and a posting for each portion of
+	// `to` that is not zero, in their order. Its kind is `transaction`. First each share of the whole quantity is
+	// rounded half up by itself, so the order does not matter. Then what the shares and quantities leave is divided
+	// among those with a `rest`. If they take more than the quantity, the request is refused with
+	// `invalid_transaction`; if something is left and nobody has a `rest`, with `unbalanced`. With `hold`, the
+	// transaction is a hold: nothing is posted until it is captured. If an earlier request with the same id got no
+	// answer, it may still succeed: a 422, or a 404 on `GET`, is final only 10 seconds after that request was sent.
+	PostSplit = Op[Split, Transaction]{
+		ID: "postSplit", Method: http.MethodPost, Path: "/v1/splits", Summary: "Post a split", May: operators,
+		Dry: true, OK: replayNote, Created: "Posted.", Refusals: postRefusals,
+	}
 	// Posts what is held, in whole or in part. The rest becomes available again. A capture needs no funds, because
 	// they are reserved. It needs no id, because a hold ends once; the same capture again gets the first answer. After
 	// `expires_at`, the answer is 503 `unavailable` for 5 seconds, or 504 if an attempt was made before: send the same

@@ -39,7 +39,7 @@ const (
 	// ActorChars is the maximum length of an actor: that of the ARN of an IAM identity (AWS: 2,048).
 	ActorChars = 2048
 	// FingerprintChars is the maximum length of a request's fingerprint: the number of its rule, a colon, and a hash of
-	// up to 512 bits in hexadecimal.
+	// up to 512 bits in hexadecimal, or two smaller ones.
 	FingerprintChars = 140
 	// ReversalsMax is the maximum number of reversals of a transaction: two query pages of 1 MB have all of them.
 	ReversalsMax = 1000

@@ -155,6 +155,8 @@ func (d draft) batchPostings() int {
 		return unknownPostings
 	case d.settle:
 		return 2 * len(d.legs)
+	case d.split != nil:
+		return 1 + len(d.split.To)
 	}
 	return len(d.legs)
 }

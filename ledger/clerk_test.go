@@ -156,11 +156,20 @@ func (w world) posted() []move {
 	return nil
 }
 
-// takes returns what the part takes of the legs of the other transaction, nil for all.
-func (c *clerk) takes() (legs []move) {
-	switch c.part.form {
-	case "quantity":
+// takes returns what the part takes of the legs of the other transaction, of which something is left, nil for all.
+func (c *clerk) takes(left []move) (legs []move) {
+	switch {
+	case c.part.form == "quantity" && c.other == "postings":
+		n := c.part.quantity
+		if left == nil || n > -left[0].quantity { // it is refused, and planned as if nothing had been taken
+			left = c.placed()
+		}
+		first := nearest(n, left[1].quantity, left[2].quantity)
+		return []move{{"a", "X", -n, 0}, {"b", "X", first, 0}, {"b", "X", n - first, 0}}
+	case c.part.form == "quantity":
 		return c.share(c.part.quantity, c.part.cost)
+	}
+	switch c.part.form {
 	case "postings":
 		for i, m := range c.placed() {
 			legs = append(legs, move{m.account, m.asset, c.part.postings[i], 0})
@@ -169,12 +178,27 @@ func (c *clerk) takes() (legs []move) {
 	return legs
 }
 
+// nearest returns the first share of n, which is divided in proportion to two weights: that of which it is least wrong,
+// or the greater one of two.
+func nearest(n, first, second int64) (best int64) {
+	off := func(share int64) int64 {
+		miss := share*(first+second) - n*first
+		return max(miss, -miss)
+	}
+	for share := range n + 1 {
+		if off(share) <= off(best) {
+			best = share
+		}
+	}
+	return best
+}
+
 // isWrong refuses a part that is not one of the other transaction.
 func (c *clerk) isWrong() bool {
 	byPostings := c.other == "postings"
 	switch c.part.form {
 	case "quantity":
-		if c.refuses(byPostings || c.other == "transfer" && c.part.cost != 0, isPart, CodeInvalidTransaction) {
+		if c.refuses(c.other != "trade" && c.part.cost != 0, isPart, CodeInvalidTransaction) {
 			return true
 		}
 	case "postings":
@@ -226,7 +250,7 @@ func (c *clerk) end() {
 	if c.isWrong() {
 		return
 	}
-	taken := c.takes()
+	taken := c.takes(c.placed())
 	if c.refuses(taken != nil && isNothing(taken), isSome, CodeNothingCaptured) {
 		return
 	}
@@ -250,18 +274,21 @@ func (c *clerk) reverse() []move {
 	if c.isWrong() {
 		return nil
 	}
-	taken, posted := c.takes(), c.posted()
+	posted := c.posted()
+	left := slices.Clone(posted)
+	for _, n := range c.reversed {
+		for i, m := range c.share(n, 0) {
+			if posted != nil {
+				left[i].quantity -= m.quantity
+			}
+		}
+	}
+	taken := c.takes(left)
 	if c.refuses(taken != nil && isNothing(taken), isSome, CodeInvalidTransaction) ||
 		c.refuses(posted == nil, wasPosted, CodeNothingToReverse) ||
 		c.refuses(c.date == "before the other", isAfter, CodeInvalidRequest) ||
 		c.refuses(c.lacksCost(posted), namesCosts, CodeCostRequired) {
 		return nil
-	}
-	left := slices.Clone(posted)
-	for _, n := range c.reversed {
-		for i, m := range c.share(n, 0) {
-			left[i].quantity -= m.quantity
-		}
 	}
 	if taken == nil {
 		taken = left

@@ -56,6 +56,16 @@ func (l *Ledger) cachedDefinitions(d draft) (known *definitions, keys lookupKeys
 			}
 		}
 	}
+	for _, id := range d.split.unmoved() {
+		if known.account(id) != nil || slices.Contains(keys.accounts, id) {
+			continue
+		}
+		if account, ok := l.accounts.anyAge(id); ok { // it exists, whatever its state is
+			known.accounts = append(known.accounts, account)
+		} else {
+			keys.accounts = append(keys.accounts, id)
+		}
+	}
 	return known, keys
 }
 

@@ -13,6 +13,7 @@ type draft struct {
 	kind   events.Kind  // of the transaction; "" if the request ends a hold
 	legs   []LegRequest // from and to of a transfer, buyer and seller of a trade
 	settle bool         // of a trade: add legs that move the cost in the asset's currency
+	split  *divided     // of a split, whose legs follow from it; else nil
 
 	reverses string         // of a reversal: id of the transaction to reverse
 	outcome  events.Outcome // how the request ends a hold, whose id is ID; "" if it does not
@@ -67,6 +68,10 @@ type legFields struct{ account, asset, quantity, cost Field }
 // fields returns the fields of leg i.
 func (d draft) fields(i int) legFields {
 	switch {
+	case d.split != nil && i == 0:
+		return legFields{Field{Name: "from"}, Field{Name: "asset"}, Field{Name: "quantity"}, Field{}}
+	case d.split != nil: // see accountFields
+		return legFields{}
 	case d.kind == events.KindTransaction:
 		return legFields{LegField(i, "account"), LegField(i, "asset"), LegField(i, "quantity"), LegField(i, "cost")}
 	case d.kind == events.KindTransfer && i == 0:
@@ -96,6 +101,10 @@ func (d draft) shape() []FieldError {
 	}
 	f.annotation(d.Annotation.Annotation)
 	f.check(Field{Name: "effective_at"}, d.effectiveDateViolation())
+	if d.split != nil {
+		d.split.shape(&f)
+		return f
+	}
 	for i, leg := range d.legs {
 		quantity, cost := amountViolation(leg.Quantity), amountViolation(leg.Cost)
 		if d.kind != events.KindTransaction {
@@ -127,6 +136,9 @@ func (d draft) shape() []FieldError {
 func (d draft) rules() *Error {
 	if d.endsHold() || d.isReversal() { // its legs follow from another transaction
 		return d.part.rules()
+	}
+	if d.split != nil {
+		return d.split.rules(d.legs)
 	}
 	var f faults
 	if d.kind != events.KindTransaction { // a transfer and a trade balance by construction
@@ -238,6 +250,9 @@ func AccountFields(r Request, matches func(account string) bool, rule string) []
 }
 
 func (d draft) accountFields(matches func(account string) bool, rule string) (f faults) {
+	if d.split != nil {
+		return d.split.accountFields(matches, rule)
+	}
 	for i, leg := range d.legs {
 		if matches(leg.Account) {
 			f.check(d.fields(i).account, rule)

@@ -70,7 +70,7 @@ func (p *plan) decideEnd(d *draft, of *Lifecycle) *Error {
 	if refused != nil {
 		return refused
 	}
-	if faults := d.part.exceeding(taken, legs, amountsOf(legs)); faults != nil {
+	if faults := d.part.exceeding(taken, hold, amountsOf(legs)); faults != nil {
 		return refuse(CodeExceedsHold, "More is captured than was held.", faults...)
 	}
 	return nil
@@ -85,7 +85,7 @@ func (d draft) captured(hold events.TransactionPosted) ([]events.Taken, *Error) 
 	if d.outcome != events.OutcomeCaptured {
 		return make([]events.Taken, len(hold.Legs)), nil
 	}
-	taken, err := d.part.takenFrom(hold, hold.Legs)
+	taken, err := d.part.takenFrom(hold, hold.Legs, amountsOf(hold.Legs))
 	switch {
 	case taken == nil && err != nil:
 		return nil, err
@@ -166,7 +166,8 @@ func (p *plan) decideReversal(d *draft, lifecycle *Lifecycle) *Error {
 		return nil
 	}
 	legs := lifecycle.Posted()
-	taken, refused := d.part.takenFrom(lifecycle.Header, legs)
+	left := lifecycle.Left()
+	taken, refused := d.part.takenFrom(lifecycle.Header, legs, left)
 	if taken == nil && refused != nil {
 		return refused
 	}
@@ -183,7 +184,6 @@ func (p *plan) decideReversal(d *draft, lifecycle *Lifecycle) *Error {
 	if refused != nil { // CodeCostRequired
 		return refused
 	}
-	left := lifecycle.Left()
 	if taken == nil {
 		taken = left
 	}
@@ -208,7 +208,7 @@ func (r *request) reversed() events.TransactionReversed {
 
 // reversible returns CodeExceedsReversible if more is taken of a leg than is left.
 func (p Part) reversible(lifecycle Lifecycle, taken, left []events.Taken) *Error {
-	detail, faults := "", p.exceeding(taken, lifecycle.Posted(), left)
+	detail, faults := "", p.exceeding(taken, lifecycle.Header, left)
 	switch {
 	case allZero(left):
 		detail = "All of the transaction has been reversed already."

@@ -101,6 +101,7 @@ type FieldError struct {
 type Field struct {
 	Request int    // the request of a batch, counted from 1; 0 outside a batch
 	Leg     int    // the posting, counted from 1; 0 outside a posting
+	List    string // the list that Leg counts in; "" for the postings
 	Name    string // the field in lower case: "quantity"; "" for the posting itself
 	Entry   bool   // the field is the entry Key of the map or JSON object Name
 	Key     string // may be empty

@@ -14,27 +14,51 @@ import (
 // A fingerprint distinguishes a retry from a different request with the same id. It is a hash of the request, not of
 // the transaction. The header stores it with the number of its rule, and later requests are compared by that rule. So a
 // rule is never changed; new rules are added.
-const fingerprintRule = "1"
+//
+// By rule 2, which is that of a split, a second hash follows after a colon. It is the one that a transaction with the
+// legs that were made would have by rule 1: so the audit can check the legs, of which the request does not tell. It is
+// not compared, because the request is what counts.
+const (
+	fingerprintRule = "1"
+	splitRule       = "2"
+)
 
 // sameRequest reports whether a stored fingerprint is that of d. An unknown rule is an error.
 func sameRequest(stored string, d draft) (bool, error) {
-	if rule, _, _ := strings.Cut(stored, ":"); rule != fingerprintRule {
+	rule, hashes, _ := strings.Cut(stored, ":")
+	if rule != fingerprintRule && rule != splitRule {
 		return false, fmt.Errorf("fingerprint %q has an unknown rule", stored)
 	}
-	return fingerprint(d) == stored, nil
+	if rule == splitRule {
+		request, _, _ := strings.Cut(hashes, ":")
+		stored = splitRule + ":" + request
+	}
+	return requestHash(d) == stored, nil
 }
 
-// fingerprint is the SHA-256 of these values of a request: the kind, the description, the metadata sorted by key, the
-// fields of its kind, whether it is for a hold, the hold's time of expiry, the id of the transaction to reverse, the
-// part of it, and the effective date. The part is the text "" for all; the text "quantity", the quantity and the cost;
-// or the text "postings", their number, and the quantity and the cost of each. Each other field of the annotation that
-// is set follows, in their order: its name, and its value.
+// fingerprint returns the fingerprint of a request, for its header.
+func fingerprint(d draft) string {
+	hash := requestHash(d)
+	if d.split == nil {
+		return hash
+	}
+	made := d
+	made.split = nil
+	return hash + strings.TrimPrefix(requestHash(made), fingerprintRule)
+}
+
+// requestHash is the number of a rule, a colon, and the SHA-256 of these values of a request: the kind, which is the
+// text "split" for a split, the description, the metadata sorted by key, the fields of its kind, whether it is for a
+// hold, the hold's time of expiry, the id of the transaction to reverse, the part of it, and the effective date. The
+// part is the text "" for all; the text "quantity", the quantity and the cost; or the text "postings", their number,
+// and the quantity and the cost of each. Each other field of the annotation that is set follows, in their order: its
+// name, and its value.
 //
 // A text is encoded as its length in bytes, a colon and the text. A time has the form of events.FormatTime. An amount,
 // and the number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or
 // "false". An omitted value is encoded like its default; of a time or an id that is the text "". The id and the actor
 // are not included.
-func fingerprint(d draft) string {
+func requestHash(d draft) string {
 	c, expires, effective, said := newCanonical(d), "", "", d.Annotation.Annotation
 	if d.Hold != nil && d.Hold.ExpiresAt != nil {
 		expires = events.FormatTime(*d.Hold.ExpiresAt)
@@ -54,16 +78,26 @@ func fingerprint(d draft) string {
 	default:
 		c = c.text("")
 	}
-	return c.text(effective).later(annotationFields, reflect.ValueOf(&said).Elem()).sum()
+	rule := fingerprintRule
+	if d.split != nil {
+		rule = splitRule
+	}
+	return c.text(effective).later(annotationFields, reflect.ValueOf(&said).Elem()).sum(rule)
 }
 
 // newCanonical returns the values of a request through the fields of its kind.
 func newCanonical(d draft) canonical {
-	c := canonical(make([]byte, 0, 512)).text(string(d.kind)).text(d.Description).count(len(d.Metadata))
+	kind := d.kind
+	if d.split != nil { // the answer's kind is that of a transaction with any legs
+		kind = "split"
+	}
+	c := canonical(make([]byte, 0, 512)).text(string(kind)).text(d.Description).count(len(d.Metadata))
 	for _, key := range sortedKeys(d.Metadata) {
 		c = c.text(key).text(d.Metadata[key])
 	}
-	switch d.kind {
+	switch kind {
+	case "split":
+		c = d.split.canonical(c)
 	case events.KindTransfer: // from, to, asset, quantity
 		from, to := d.legs[0], d.legs[1]
 		c = c.text(from.Account).text(to.Account).text(to.Asset).amount(to.Quantity)
@@ -99,10 +133,10 @@ func (c canonical) later(fields []taggedField, annotation reflect.Value) canonic
 // canonical is an unambiguous encoding of a request. Its methods append to it.
 type canonical []byte
 
-// sum returns the fingerprint of c, with the number of its rule. It overwrites c.
-func (c canonical) sum() string {
+// sum returns the hash of c, after the number of a rule. It overwrites c.
+func (c canonical) sum(rule string) string {
 	hash := sha256.Sum256(c)
-	c = append(c[:0], fingerprintRule+":"...)
+	c = append(append(c[:0], rule...), ':')
 	return string(base64.RawURLEncoding.AppendEncode(c, hash[:]))
 }
 

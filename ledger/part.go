@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 
 	"ledger.example/events"
@@ -9,11 +10,14 @@ import (
 
 // Part is the part of a transaction that a capture or a reversal takes. The zero Part is all that is left to take.
 type Part struct {
-	Quantity *events.Amount // of a transfer or a trade, not negative; may be nil
+	// Quantity is of a trade, or of a transaction that hasOneAsset: each side gives as much, in proportion to what is
+	// left of each leg. Not negative; may be nil.
+	Quantity *events.Amount
 	// Cost is that of a trade, not negative, only with Quantity. A settled trade moves the same cash. It must be named
 	// if the trade has a cost; nil is zero.
 	Cost *events.Amount
-	// Postings is for other transactions: one entry for each leg, in order, with the leg's sign or zero; may be nil.
+	// Postings is for all but transfers and trades: one entry for each leg, in order, with the leg's sign or zero; may
+	// be nil.
 	Postings []LegPart
 }
 
@@ -77,18 +81,27 @@ func (p Part) rules() *Error {
 }
 
 // takenFrom returns what the part takes of each leg of t, with the leg's sign; nil for the zero Part. It may be more
-// than the leg has. from are the legs that it takes from: the planned or the posted ones. Errors:
+// than the leg has. from are the legs that it takes from, the planned or the posted ones, and left is what is left of
+// them; both are nil of a hold that has posted nothing. Errors:
 // CodeInvalidTransaction, CodeUnbalanced. With CodeCostRequired, it also returns what the part takes if no cost that it
 // does not name is taken: earlier versions posted that, and a replay of it gets its answer.
-func (p Part) takenFrom(t events.TransactionPosted, from []events.Leg) ([]events.Taken, *Error) {
+func (p Part) takenFrom(
+	t events.TransactionPosted, from []events.Leg, left []events.Taken,
+) ([]events.Taken, *Error) {
 	if p.Quantity == nil && p.Postings == nil {
 		return nil, nil
 	}
 	if err := p.checkKind(t); err != nil {
 		return nil, err
 	}
+	if p.Quantity != nil && t.Kind == events.KindTrade {
+		return p.fromTrade(t), p.checkCosts(from)
+	}
 	if p.Quantity != nil {
-		return p.fromQuantity(t), p.checkCosts(from)
+		if from == nil {
+			left = amountsOf(t.Legs)
+		}
+		return p.inProportion(t.Legs, left), nil
 	}
 	var f faults
 	legs, taken := make([]LegRequest, len(t.Legs)), make([]events.Taken, len(t.Legs))
@@ -131,26 +144,82 @@ func (p Part) checkKind(t events.TransactionPosted) *Error {
 	var f faults
 	byQuantity := t.Kind == events.KindTransfer || t.Kind == events.KindTrade
 	switch {
-	case p.Quantity != nil && !byQuantity:
-		f.check(Field{Name: "quantity"}, "is only for transfers and trades: give postings instead")
+	case p.Quantity != nil && t.Kind != events.KindTrade && !hasOneAsset(t.Legs):
+		f.checkStored(Field{Name: "quantity"},
+			"is only for a trade, or a transaction of one asset without costs: give postings instead",
+			accountsOf(t.Legs)...)
 	case p.Postings != nil && byQuantity:
 		f.check(Field{Name: "postings"}, "is not for a "+string(t.Kind)+": give a quantity instead")
 	case p.Postings != nil && len(p.Postings) != len(t.Legs):
 		f.check(Field{Name: "postings"},
 			fmt.Sprintf("must be %d, as in the transaction, not %d", len(t.Legs), len(p.Postings)))
-	case t.Kind == events.KindTransfer && !orZero(p.Cost).IsZero():
-		f.check(Field{Name: "cost"}, "is not for a transfer")
+	case t.Kind != events.KindTrade && !orZero(p.Cost).IsZero():
+		f.check(Field{Name: "cost"}, "is only for a trade")
 	}
 	return invalidTransaction(f)
 }
 
-// fromQuantity returns what a quantity and a cost take of each leg of a transfer or trade. The result balances.
-func (p Part) fromQuantity(t events.TransactionPosted) []events.Taken {
-	quantity, cost, taken := *p.Quantity, orZero(p.Cost), make([]events.Taken, len(t.Legs))
-	if t.Kind == events.KindTransfer { // from, to
-		taken[0].Quantity, taken[1].Quantity = quantity.Neg(), quantity
-		return taken
+// hasOneAsset reports whether legs are of one asset and have no costs. So a quantity says what is taken of each side.
+func hasOneAsset(legs []events.Leg) bool {
+	return !slices.ContainsFunc(legs, func(l events.Leg) bool { return l.Asset != legs[0].Asset || !l.Cost.IsZero() })
+}
+
+// inProportion returns what a quantity takes of each leg of one asset: of the debits and of the credits alike, in
+// proportion to what is left of each, and never more than that. The part that takes the rest takes exactly what is left
+// of each leg. A quantity that exceeds the rest is in proportion to the whole legs instead, and is refused by
+// exceeding.
+func (p Part) inProportion(legs []events.Leg, left []events.Taken) []events.Taken {
+	quantity, taken := bigOf(*p.Quantity), make([]events.Taken, len(legs))
+	if p.Quantity.Cmp(leftOf(legs, left)) > 0 {
+		left = amountsOf(legs)
 	}
+	for _, sign := range []int{-1, 1} {
+		var side []int
+		var weights []*big.Int
+		for i, leg := range legs {
+			if leg.Quantity.Sign() == sign && !left[i].Quantity.IsZero() {
+				side, weights = append(side, i), append(weights, bigOf(left[i].Quantity.Abs()))
+			}
+		}
+		for n, part := range apportion(quantity, weights) {
+			amount := amountOf(part)
+			if sign < 0 {
+				amount = amount.Neg()
+			}
+			taken[side[n]].Quantity = amount
+		}
+	}
+	return taken
+}
+
+// leftOf returns how much is left of each side of legs of one asset. Both sides have the same.
+func leftOf(legs []events.Leg, left []events.Taken) events.Amount {
+	var debits, credits events.Amount
+	for i, leg := range legs {
+		if leg.Quantity.Sign() < 0 {
+			debits = addSaturating(debits, left[i].Quantity.Abs())
+		} else {
+			credits = addSaturating(credits, left[i].Quantity.Abs())
+		}
+	}
+	if debits.Cmp(credits) < 0 { // never of what the ledger wrote
+		return debits
+	}
+	return credits
+}
+
+// accountsOf returns the accounts of legs.
+func accountsOf(legs []events.Leg) []string {
+	accounts := make([]string, len(legs))
+	for i, l := range legs {
+		accounts[i] = l.Account
+	}
+	return accounts
+}
+
+// fromTrade returns what a quantity and a cost take of each leg of a trade. The result balances.
+func (p Part) fromTrade(t events.TransactionPosted) []events.Taken {
+	quantity, cost, taken := *p.Quantity, orZero(p.Cost), make([]events.Taken, len(t.Legs))
 	taken[0] = events.Taken{Quantity: quantity, Cost: cost} // buyer, seller
 	taken[1] = events.Taken{Quantity: quantity.Neg(), Cost: cost.Neg()}
 	if len(taken) > 2 { // the cash: the buyer's, the seller's
@@ -159,21 +228,22 @@ func (p Part) fromQuantity(t events.TransactionPosted) []events.Taken {
 	return taken
 }
 
-// exceeding returns the fields that take more than is left of one of the legs.
-func (p Part) exceeding(taken []events.Taken, legs []events.Leg, left []events.Taken) []FieldError {
+// exceeding returns the fields that take more than is left: of one of the legs, or of the sum of a side.
+func (p Part) exceeding(taken []events.Taken, t events.TransactionPosted, left []events.Taken) []FieldError {
 	var f faults
-	for i, of := range taken {
-		accounts := []string{legs[i].Account}
-		quantity, cost, most := LegField(i, "quantity"), LegField(i, "cost"), left[i]
-		if p.Quantity != nil {
-			quantity, cost = Field{}, Field{}
-			if i == 0 { // these fields apply to all legs: who sees one of them sees the amounts
-				quantity, cost, accounts = Field{Name: "quantity"}, Field{Name: "cost"}, nil
-			}
-			most.Quantity, most.Cost = most.Quantity.Abs(), most.Cost.Abs() // as in the request
+	if p.Quantity != nil { // who may take a part sees all legs of one side, and so this sum
+		most := events.Taken{Quantity: leftOf(t.Legs, left)}
+		if t.Kind == events.KindTrade { // the buyer's leg
+			most = events.Taken{Quantity: left[0].Quantity.Abs(), Cost: left[0].Cost.Abs()}
 		}
-		f.checkStored(quantity, maximumViolation(of.Quantity, most.Quantity), accounts...)
-		f.checkStored(cost, maximumViolation(of.Cost, most.Cost), accounts...)
+		f.check(Field{Name: "quantity"}, maximumViolation(*p.Quantity, most.Quantity))
+		f.check(Field{Name: "cost"}, maximumViolation(orZero(p.Cost), most.Cost))
+		return f
+	}
+	for i, of := range taken {
+		account := t.Legs[i].Account
+		f.checkStored(LegField(i, "quantity"), maximumViolation(of.Quantity, left[i].Quantity), account)
+		f.checkStored(LegField(i, "cost"), maximumViolation(of.Cost, left[i].Cost), account)
 	}
 	return f
 }

@@ -72,8 +72,8 @@ func (s Authority) next(account string) []events.Event {
 	return next
 }
 
-// Request is one of PostTransaction, PostTransfer, PostTrade and ReverseRequest, which ask for a transaction, and of
-// CaptureRequest and ReleaseRequest, which end a hold.
+// Request is one of PostTransaction, PostTransfer, PostTrade, PostSplit and ReverseRequest, which ask for a
+// transaction, and of CaptureRequest and ReleaseRequest, which end a hold.
 type Request interface {
 	// Shape returns the fields that are invalid by themselves; nil if there are none.
 	Shape() []FieldError

@@ -91,12 +91,28 @@ func everyOther() (all []world) {
 		for _, w.hold = range []string{"", "open", "captured", "released", "expired"} {
 			for _, w.reversed = range [][]int64{nil, {1}, {2}, {1, 1}, {1, 2}, {3}} {
 				for _, w.listed = range both {
-					all = append(all, w)
+					if !w.isOverdone() {
+						all = append(all, w)
+					}
 				}
 			}
 		}
 	}
 	return all
+}
+
+// isOverdone reports whether more was reversed of a leg than was posted, which cannot be.
+func (w world) isOverdone() bool {
+	for i, m := range w.posted() {
+		left := m.quantity
+		for _, n := range w.reversed {
+			left -= w.share(n, 0)[i].quantity
+		}
+		if left*m.quantity < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // everyState returns worlds with all states of two accounts, what of a cache is outdated, and what does not exist.

@@ -11,8 +11,8 @@ import (
 
 const (
 	ruleRefused   = "is refused"
-	detailOneKind = "The request must be an object with exactly one member: transaction, transfer, trade, capture, " +
-		"release or reversal. The value must be an object."
+	detailOneKind = "The request must be an object with exactly one member: transaction, transfer, trade, split, " +
+		"capture, release or reversal. The value must be an object."
 
 	// ruleTransaction is the rule of a field that names the transaction to end or reverse.
 	ruleTransaction = "must be the id of an existing transaction"
@@ -44,6 +44,7 @@ var batchKinds = map[string]batchKind{
 	"transaction": inBatch(client.PostTransaction, "id", ledger.RuleRepeatedID, (*request).transaction),
 	"transfer":    inBatch(client.PostTransfer, "id", ledger.RuleRepeatedID, (*request).transfer),
 	"trade":       inBatch(client.PostTrade, "id", ledger.RuleRepeatedID, (*request).trade),
+	"split":       inBatch(client.PostSplit, "id", ledger.RuleRepeatedID, (*request).split),
 	"reversal":    inBatch(client.ReverseTransaction, "id", ledger.RuleRepeatedID, (*request).reversal),
 	"capture":     inBatch(client.CaptureHold, "transaction", ledger.RuleRepeatedEnd, (*request).capture),
 	"release":     inBatch(client.ReleaseHold, "transaction", ledger.RuleRepeatedEnd, (*request).release),

@@ -124,7 +124,8 @@ func (b *body) add(faults ...fieldError) {
 	}
 	for _, f := range faults {
 		name, _ := cutField(f.Field)
-		if _, named := unread[f.Field]; !named && !unread[name] {
+		item := f.Field[:strings.IndexByte(f.Field, ']')+1] // "" outside a list
+		if _, named := unread[f.Field]; !named && !unread[name] && !unread[item] {
 			unread[f.Field] = false
 			b.faults = append(b.faults, fault{b.position(f.Field), f})
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -52,7 +53,8 @@ func fieldErrors(faults []ledger.FieldError) []fieldError {
 	for i, f := range faults {
 		name := f.Field.Name
 		if f.Field.Leg > 0 {
-			name = strings.TrimSuffix("postings["+strconv.Itoa(f.Field.Leg-1)+"]."+name, ".")
+			list := cmp.Or(f.Field.List, "postings")
+			name = strings.TrimSuffix(list+"["+strconv.Itoa(f.Field.Leg-1)+"]."+name, ".")
 		}
 		if f.Field.Entry {
 			name += "." + f.Field.Key

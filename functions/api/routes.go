@@ -80,6 +80,7 @@ func routes() []route {
 		write(client.PostTransaction, (*request).transaction, (*api).post),
 		write(client.PostTransfer, (*request).transfer, (*api).post),
 		write(client.PostTrade, (*request).trade, (*api).post),
+		write(client.PostSplit, (*request).split, (*api).post),
 		routeOf(client.PostBatch, (*api).postBatch),
 		list(client.ListTransactions, byPosting, (*api).transactions, showTransaction),
 		read(client.GetTransaction, (*api).getTransaction),

@@ -143,6 +143,20 @@ func (r *request) trade(in *client.Trade) ledger.Request {
 	return c
 }
 
+// split divides a quantity among accounts. The legs follow from the request: see ledger.PostSplit.
+func (r *request) split(in *client.Split) ledger.Request {
+	c := ledger.PostSplit{
+		Annotation: r.annotation(in.ID, in.Annotation, in.EffectiveAt),
+		From:       in.From, Asset: in.Asset, Quantity: in.Quantity, To: make([]ledger.Portion, len(in.To)),
+	}
+	for i, p := range in.To {
+		share, _ := ledger.ParseShare(string(p.Share)) // its text was checked as it was read
+		c.To[i] = ledger.Portion{Account: p.Account, Share: share, Quantity: p.Quantity, Rest: int64(p.Rest)}
+	}
+	c.Hold = r.hold(in.Hold)
+	return c
+}
+
 // hold returns the request for a hold from the body's object, nil if there is none.
 func (r *request) hold(in *client.Hold) *ledger.HoldRequest {
 	if in == nil {

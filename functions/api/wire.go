@@ -135,7 +135,7 @@ func (r *reader) value(to reflect.Value, isID bool) (err error) {
 			return err
 		}
 		return r.scalarInto(at, to, isID)
-	case *string, *bool, *int, *events.Amount, *time.Time:
+	case *string, *bool, *int, *events.Amount, *time.Time, *client.Share, *client.Weight:
 		return r.scalarInto(at, to, isID)
 	}
 	switch to.Kind() {
@@ -195,6 +195,13 @@ func parse(to any, kind jsontext.Kind, text string, isID bool) (rule string) {
 	case *int:
 		*to, err = strconv.Atoi(text)
 		rule, ok = ruleInteger, kind == '0' && err == nil && int64(int32(*to)) == int64(*to) && text != "-0"
+	case *client.Share:
+		_, ok = ledger.ParseShare(text)
+		*to, rule, ok = client.Share(text), ledger.RuleShare, ok && isText
+	case *client.Weight:
+		n, isNumber := strconv.Atoi(text)
+		ok = kind == '0' && isNumber == nil && n >= 1 && n <= ledger.WeightMax
+		*to, rule = client.Weight(n), ledger.RuleWeight
 	case *events.Amount:
 		*to, err = events.ParseAmount(text, events.PostedDigits)
 		rule, ok = ruleAmount, isText && err == nil
@@ -211,7 +218,8 @@ func parse(to any, kind jsontext.Kind, text string, isID bool) (rule string) {
 	return rule
 }
 
-// items reads a list into a slice. After the first fault it converts no more items, because the slice is not used.
+// items reads a list into a slice. After the first fault it keeps only as many items as a valid list has: the ledger
+// looks for more faults in them, and the rest is not used.
 func (r *reader) items(to reflect.Value) error {
 	const few = 4 // most lists have less
 	to.Set(reflect.MakeSlice(to.Type(), 0, few))
@@ -221,7 +229,7 @@ func (r *reader) items(to reflect.Value) error {
 		to.SetLen(n + 1)
 		to.Index(n).SetZero()
 		err := r.value(to.Index(n), false)
-		if len(r.faults) > 0 {
+		if len(r.faults) > 0 && n >= events.PostingsMax {
 			to.SetLen(n)
 		}
 		return err

@@ -60,6 +60,7 @@ func badIDsAnywhere(t *testing.T, s *caller.Caller) {
 		if strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
 			add(caller.Refusal{Name: "header " + name, Path: "/v1/transfers", Headers: []string{"Idempotency-Key", id}, Body: `{"from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`, Fields: []string{"Idempotency-Key"}})
 		}
+		add(caller.Refusal{Name: "split " + name, Path: "/v1/splits", Body: fmt.Sprintf(`{"id":%s,"from":%[1]s,"asset":%[1]s,"quantity":"1","to":[{"account":%[1]s,"rest":1}]}`, inJSON), Fields: []string{"id", "from", "asset", "to[0].account"}})
 		add(caller.Refusal{Name: "trade " + name, Path: "/v1/trades", Body: fmt.Sprintf(`{"buyer":%s,"seller":%[1]s,"asset":%[1]s,"quantity":"1","cost":"0"}`, inJSON), Fields: []string{"buyer", "seller", "asset"}})
 		add(caller.Refusal{
 			Name: "transaction " + name, Path: "/v1/transactions", Body: fmt.Sprintf(`{"postings":[{"account":%s,"asset":%[1]s,"quantity":"1"},{"account":"~jane","asset":%[1]s,"quantity":"-1"}]}`, inJSON),

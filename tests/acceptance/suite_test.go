@@ -52,6 +52,7 @@ func scenarios() []scenario {
 		{"BadHolds", badHolds},
 		{"Holds", lifeOfHolds},
 		{"Changes", accountsChange},
+		{"Splits", splits},
 		{"Conditions", conditions},
 		{"EffectiveDates", effectiveDates},
 		{"Batches", batchesOfRequests},

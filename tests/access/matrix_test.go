@@ -125,6 +125,8 @@ func request(t *testing.T, s *system.System, r client.Operation, self string, n 
 		body = `{"id":"` + id + `",` + transfer + `}`
 	case line == "POST /v1/trades":
 		body = `{"id":"` + id + `","asset":"AAPL","buyer":"market","seller":"jane","quantity":"1","cost":"0"}`
+	case line == "POST /v1/splits":
+		body = `{"id":"` + id + `","asset":"USD","quantity":"2","from":"jane","to":[{"account":"shop","share":"50%"},{"account":"bank","rest":1}]}`
 	case line == "POST /v1/batches":
 		body = `{"atomic":true,"requests":[{"transfer":{"id":"` + id + `",` + transfer + `}}]}`
 	case strings.HasSuffix(r.Path, "/capture"), strings.HasSuffix(r.Path, "/release"):

@@ -315,7 +315,7 @@ func TestAuditSharesOnlyTheLayout(t *testing.T) {
 // What is decided of a request is apart from how it is read and attempted: these files of package ledger see no context
 // and no table. decide and judge do not even name what has one, and no clock.
 func TestDecisionsReadNothing(t *testing.T) {
-	pure := strings.Fields("decide.go judge.go draft.go ends.go fields.go fingerprint.go limits.go names.go part.go requests.go shape.go")
+	pure := strings.Fields("decide.go judge.go draft.go ends.go fields.go fingerprint.go limits.go names.go part.go requests.go shape.go split.go")
 	impure := strings.Fields("Ledger command request attempts commit Now Since")
 	found := 0
 	for _, f := range goFiles(t) {

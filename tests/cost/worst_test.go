@@ -84,6 +84,7 @@ func TestWorstRequests(t *testing.T) {
 	w.readPast()
 	w.post()
 	w.readTransactions()
+	w.split()
 
 	text := ""
 	for _, l := range w.requests {
@@ -266,4 +267,16 @@ func (w *worst) readTransactions() {
 		w.Must(201, "PUT", fmt.Sprint("/v1/periods/", n), reason)
 	}
 	w.row("GET /v1/periods", "100 closings", 200, "GET /v1/periods?limit=100", "")
+}
+
+// split is the last, so that it warms no account of others.
+func (w *worst) split() {
+	const legs = events.PostingsMax
+	to := []string{fmt.Sprintf(`{"account":%q,"quantity":"0"}`, w.account(legs-1))}
+	for _, account := range w.accounts(0, legs-1) {
+		to = append(to, fmt.Sprintf(`{"account":%q,"rest":1}`, account))
+	}
+	w.row("POST /v1/splits by a user", "48 portions, of which one gets nothing", 201, "POST /v1/splits",
+		w.annotated(w.next("t"), true, fmt.Sprintf(`"asset":%q,"from":%q,"quantity":"4700000","to":[%s]`, w.asset(1),
+			w.account(legs+1), strings.Join(to, ","))))
 }

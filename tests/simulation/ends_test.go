@@ -57,6 +57,9 @@ func (h *history) endAcknowledged(op *operation, answer ledger.Posted) {
 
 // isCaptured reports whether the captured part is the requested one.
 func isCaptured(answer ledger.Posted, part ledger.Part) bool {
+	if part.Quantity != nil && answer.Header.Kind == events.KindTransaction {
+		return isInProportion(answer.Ended.Legs, answer.Header.Legs, int64Of(*part.Quantity))
+	}
 	for i, leg := range answer.Ended.Legs {
 		wanted, ok := partOfLeg(part, i)
 		if !ok {
@@ -67,6 +70,19 @@ func isCaptured(answer ledger.Posted, part ledger.Part) bool {
 		}
 	}
 	return true
+}
+
+// isInProportion reports whether a quantity is taken of each side, and of each leg what is due, within one unit.
+func isInProportion(taken, of []events.Leg, quantity int64) bool {
+	sides, whole := [2]int64{}, -int64Of(of[0].Quantity) // the debit is first
+	for i, leg := range taken {
+		n, planned := int64Of(leg.Quantity.Abs()), int64Of(of[i].Quantity.Abs())
+		sides[min(i, 1)] += n
+		if off := n*whole - quantity*planned; max(off, -off) >= whole {
+			return false
+		}
+	}
+	return sides == [2]int64{quantity, quantity}
 }
 
 // partOfLeg returns the quantity that a part has of the i-th leg. ok is false if the part is the whole transaction.

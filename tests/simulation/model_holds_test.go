@@ -283,6 +283,10 @@ func (m *model) checkExceeds(op *operation, e *ledger.Error) {
 	defer m.mu.Unlock()
 	all := m.leftToReverse(op.target.name)
 	nothing, tooMuch := len(all) > 0, false
+	if op.part.Quantity != nil && op.target.isSplit() {
+		tooMuch = len(all) > 0 && int64Of(*op.part.Quantity) > -all[0]
+		all = all[:min(1, len(all))] // both sides have the same left
+	}
 	for i, left := range all {
 		wanted, _ := partOfLeg(op.part, i)
 		nothing = nothing && left == 0

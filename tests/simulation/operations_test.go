@@ -212,7 +212,17 @@ func (g *generator) post(begin time.Duration, build func(ledger.Annotation) ledg
 	return g.add(&operation{kind: kindPost, begin: begin, build: build, legs: legs})
 }
 
+// transfer adds a transfer. Some are splits between two portions of one account: the same is moved.
 func (g *generator) transfer(from, to, asset string, quantity events.Amount, begin time.Duration) *operation {
+	if n := int64Of(quantity); n%5 == 3 && n&(n-1) != 0 { // a power of two must show in the sums
+		third := events.NewAmount((2*n + 3) / 6) // rounded half up
+		rest, _ := quantity.Sub(third)
+		share, _ := ledger.ParseShare("1/3")
+		return g.post(begin, func(note ledger.Annotation) ledger.Request {
+			return ledger.PostSplit{Annotation: note, From: from, Asset: asset, Quantity: quantity,
+				To: []ledger.Portion{{Account: to, Share: share}, {Account: to, Rest: 1}}}
+		}, legOf(from, asset, quantity.Neg()), legOf(to, asset, third), legOf(to, asset, rest))
+	}
 	return g.post(begin, func(note ledger.Annotation) ledger.Request {
 		return ledger.PostTransfer{Annotation: note, From: from, To: to, Asset: asset, Quantity: quantity}
 	}, legOf(from, asset, quantity.Neg()), legOf(to, asset, quantity))
@@ -278,6 +288,15 @@ func (op *operation) isTrade() bool {
 	return ok
 }
 
+// isSplit reports whether the operation posts a split.
+func (op *operation) isSplit() bool {
+	if op.build == nil {
+		return false
+	}
+	_, ok := op.build(op.note()).(ledger.PostSplit)
+	return ok
+}
+
 // partOf draws a part of a transaction to capture or reverse, in the form that its kind needs. It is not empty, and it
 // balances.
 func (g *generator) partOf(of *operation) ledger.Part {
@@ -288,6 +307,8 @@ func (g *generator) partOf(of *operation) ledger.Part {
 	case ledger.PostTransfer:
 		quantity := within(r.Quantity)
 		return ledger.Part{Quantity: &quantity}
+	case ledger.PostSplit:
+		return ledger.Part{Quantity: new(within(r.Quantity))}
 	case ledger.PostTrade:
 		part := ledger.Part{Quantity: new(within(r.Quantity)), Cost: new(within(r.Cost))}
 		if int64Of(*part.Quantity)%4 == 0 { // the caller forgot the price

@@ -140,6 +140,9 @@ func (h header) requests(first definition) (requests []string, wrong string) {
 		}
 		return requests, ""
 	}
+	if h.isSplit() && !splits(l) {
+		return nil, "for a split, a debit, and then credits of other accounts in the same asset, without costs"
+	}
 	asked := count(len(l))
 	for _, leg := range l {
 		asked += text(leg.Account) + text(leg.Asset) + amount(leg.Quantity) + amount(leg.Cost)
@@ -151,6 +154,26 @@ func (h header) requests(first definition) (requests []string, wrong string) {
 func transfers(l []leg) bool {
 	return len(l) == 2 && l[0].Asset == l[1].Asset && l[0].Account != l[1].Account && l[1].Quantity.Sign() > 0 &&
 		opposite(l[0].Quantity, l[1].Quantity) && l[0].Cost.Sign() == 0 && l[1].Cost.Sign() == 0
+}
+
+// splitRule begins the fingerprint of a split. After it are the hash of the request, which said more than the legs, and
+// the hash of a transaction with these legs.
+const splitRule = "2:"
+
+// isSplit reports whether the legs were made by the ledger, from what the request said.
+func (h header) isSplit() bool {
+	return h.Kind == transaction && strings.HasPrefix(h.Fingerprint, splitRule)
+}
+
+// splits reports whether these are the legs of a split.
+func splits(l []leg) bool {
+	for i, leg := range l {
+		if leg.Asset != l[0].Asset || leg.Cost.Sign() != 0 || (leg.Quantity.Sign() < 0) != (i == 0) ||
+			i > 0 && leg.Account == l[0].Account {
+			return false
+		}
+	}
+	return true
 }
 
 // trades reports whether these are the legs of a trade: the asset of the buyer and of the seller, and after a
@@ -175,19 +198,25 @@ func trades(l []leg, first definition) bool {
 func opposite(a, b *big.Int) bool { return new(big.Int).Neg(a).Cmp(b) == 0 }
 
 // reversalRequests returns the requests that can have created a reversing transaction with these reversed amounts:
-// reverse all that is left, reverse a quantity of a transfer or of a trade, or reverse an amount of each leg.
+// reverse all that is left, reverse a quantity of a trade or of what has one asset and no costs, or reverse an amount
+// of each leg.
 func (h header) reversalRequests(taken []leg) []string {
 	asked := text("false") + text("") + text(h.Reverses)
-	of := text("postings") + count(len(taken))
+	of, bought, credits, hasCost := text("postings")+count(len(taken)), taken[0], new(big.Int), false
 	for _, leg := range taken {
 		of += amount(leg.Quantity) + amount(leg.Cost)
+		if hasCost = hasCost || leg.Cost.Sign() != 0; leg.Quantity.Sign() > 0 {
+			credits.Add(credits, leg.Quantity)
+		}
 	}
-	bought, given := taken[0], taken[1]
-	return []string{
+	requests := []string{
 		asked + text(""), asked + of,
 		asked + text("quantity") + amount(bought.Quantity) + amount(bought.Cost), // of a trade
-		asked + text("quantity") + amount(given.Quantity) + amount(given.Cost),   // of a transfer
 	}
+	if !hasCost {
+		requests = append(requests, asked+text("quantity")+amount(credits)+amount(new(big.Int)))
+	}
+	return requests
 }
 
 // checkFingerprint compares the header's fingerprint with those of some possible requests.
@@ -206,12 +235,17 @@ func (h header) checkFingerprint(requests []string) []Finding {
 		requests = withRest(requests, text("false")+text("")+nothing)
 	}
 	requests = withRest(requests, text(h.effective)+last)
+	stored := h.Fingerprint
+	if h.isSplit() {
+		_, made, _ := strings.Cut(strings.TrimPrefix(stored, splitRule), ":")
+		stored = "1:" + made
+	}
 	var all []string
 	for _, request := range requests {
 		hash := sha256.Sum256([]byte(text(h.Kind) + first + request))
 		all = append(all, "1:"+base64.RawURLEncoding.EncodeToString(hash[:]))
 	}
-	if slices.Contains(all, h.Fingerprint) {
+	if slices.Contains(all, stored) {
 		return nil
 	}
 	return []Finding{{FingerprintDiffers, table.Transaction.Key(h.ID), "Fingerprint", h.Fingerprint,
