@@ -170,13 +170,15 @@ func argsOfUse(cmd *cobra.Command, args []string) error {
 	if required < 0 {
 		required = len(names)
 	}
-	if len(args) < required || len(args) > len(names) {
+	last := len(names) - 1
+	mayRepeat := last >= 0 && strings.HasSuffix(names[last], "...")
+	if len(args) < required || len(args) > len(names) && !mayRepeat {
 		return fmt.Errorf("expected %s, but got %s", cmp.Or(strings.Join(names, " "), "no arguments"),
 			counted(int64(len(args)), "argument", "arguments"))
 	}
 	for i, arg := range args {
-		name := strings.Trim(names[i], "[]")
-		if name == "QUANTITY" || name == "COST" {
+		name := strings.Trim(names[min(i, last)], "[]")
+		if name == "QUANTITY" || name == "COST" || strings.Contains(name, "=") {
 			continue
 		}
 		if err := checkID(arg); err != nil {

@@ -28,6 +28,31 @@ func (env *environment) transferCommand() *cobra.Command {
 	})
 }
 
+// splitCommand is `ledger split`.
+func (env *environment) splitCommand() *cobra.Command {
+	var p postFlags
+	cmd := &cobra.Command{Use: "split FROM QUANTITY ASSET ACCOUNT=PART..."}
+	p.holdFlags(env, cmd.Flags())
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
+		split := client.Split{
+			ID: p.id, Annotation: p.Annotation, From: args[0], Asset: args[2], Hold: p.hold, EffectiveAt: p.effective,
+		}
+		env.legs = []string{split.Asset}
+		var err error
+		if split.Quantity, err = env.units.Parse(ctx, "QUANTITY", split.Asset, args[1]); err != nil {
+			return nil, err
+		}
+		for _, text := range args[3:] {
+			portion, err := env.units.Portion(ctx, "ACCOUNT=PART", split.Asset, text)
+			if err != nil {
+				return nil, err
+			}
+			split.To = append(split.To, portion)
+		}
+		return split, nil
+	})
+}
+
 // tradeCommand is `ledger trade`. --cost has no default, because a trade that was posted without it could not be
 // changed.
 func (env *environment) tradeCommand() *cobra.Command {

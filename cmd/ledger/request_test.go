@@ -29,6 +29,7 @@ func withHolds() map[string]string {
 		"POST /v1/transactions/stay-7/reversals":              `{"id":"ID","kind":"reversal"}`,
 		"POST /v1/transactions/stay-7/reversals?dry_run=true": `{"id":"ID","kind":"reversal","dry_run":true}`,
 		"POST /v1/transfers?dry_run=true":                     `{"id":"ID","kind":"transfer","dry_run":true}`,
+		"POST /v1/splits?dry_run=true":                        `{"id":"ID","kind":"transaction","dry_run":true}`,
 		"POST /v1/transactions?dry_run=true":                  `{"id":"ID","kind":"transaction","dry_run":true}`,
 		"PUT /v1/assets/USD":                                  `{"id":"USD","scale":2}`,
 		"PUT /v1/assets/AAPL":                                 `{"id":"AAPL","scale":0}`,

@@ -144,7 +144,7 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.statementCommand(),
 			env.trialBalanceCommand(),
 			env.transactionCommand(), env.findCommand(), env.tailCommand(), env.forwardCommand(),
-			env.transferCommand(), env.tradeCommand(), env.postCommand(), env.reverseCommand(),
+			env.transferCommand(), env.tradeCommand(), env.splitCommand(), env.postCommand(), env.reverseCommand(),
 			env.importCommand(), env.exportCommand(), env.closeBooksCommand(),
 		}},
 		{"Capture and release holds, through the API:", []*cobra.Command{

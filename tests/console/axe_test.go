@@ -169,6 +169,7 @@ func (b *browser) everyPage(visit func(name string)) {
 		{"capture", "transaction=held&quantity=12", "transaction=held&quantity=13"},
 		{"release", "transaction=held", "transaction=released"},
 		{"reverse", "transaction=posted", "transaction=held"},
+		{"split", "from=jane&asset=USD&quantity=1&to=shop%3Drest", "from=jane&asset=USD&quantity=1&to=shop%3D50%25"},
 		{"legs", "account-1=jane&asset-1=USD&quantity-1=-1&account-2=shop&asset-2=USD&quantity-2=1&metadata=order%3D1", "account-1=jane"},
 		{"account", "id=new&name=New", ""},
 		{"change", "account=jane&name=Jane&limits=5+USD", ""},

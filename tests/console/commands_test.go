@@ -96,6 +96,7 @@ func TestCommandsReplay(t *testing.T) {
 		legs = `"postings":[{"account":"bank","asset":"USD","quantity":"-2500"},{"account":"bank","asset":"AAPL","quantity":"-3","cost":"-7"},` +
 			`{"account":"jane","asset":"USD","quantity":"2400"},{"account":"jane","asset":"AAPL","quantity":"3","cost":"7"},{"account":"shop","asset":"USD","quantity":"100"}]`
 	)
+	const sides = `"postings":[{"account":"bank","asset":"USD","quantity":"-10"},{"account":"jane","asset":"USD","quantity":"6"},{"account":"shop","asset":"USD","quantity":"4"}]`
 	made := map[string]int{}
 	for id, c := range map[string]struct{ path, body string }{
 		"transfer":         {"transfers", move},
@@ -115,6 +116,8 @@ func TestCommandsReplay(t *testing.T) {
 		"hold-gift":        {"trades", deal + `,"cost":"0","settle":true,"hold":{"expires_at":` + later + `}`},
 		"hold-legs":        {"transactions", legs + `,"hold":{}`},
 		"hold-legs-of-all": {"transactions", legs + `,"hold":{}`},
+		"sides":            {"transactions", sides},
+		"hold-sides":       {"transactions", sides + `,"hold":{}`},
 	} {
 		post(c.path, `"id":"`+id+`",`+c.body)
 		made[id] = 1
@@ -127,6 +130,7 @@ func TestCommandsReplay(t *testing.T) {
 		"hold-gift":        {"capture", `{"quantity":"9"}`},
 		"hold-legs":        {"capture", `{"postings":[{"quantity":"-7"},{"quantity":"-3","cost":"0"},{"quantity":"0"},{"quantity":"3","cost":"0"},{"quantity":"7"}]}`},
 		"hold-legs-of-all": {"capture", `{}`},
+		"hold-sides":       {"capture", `{"quantity":"7"}`},
 	} {
 		s.ledger.Must(http.StatusOK, "POST", "/v1/transactions/"+id+"/"+end.how, end.body)
 		made[id] = 2
@@ -138,7 +142,8 @@ func TestCommandsReplay(t *testing.T) {
 		"back-of-all":   {"trade-no-cash", ``},
 		"back-of-legs": {"legs-before", `,"postings":[{"quantity":"-100"},{"quantity":"0","cost":"0"},{"quantity":"0"},{"quantity":"0","cost":"0"},{"quantity":"100"}],` +
 			`"effective_at":"2026-01-02T03:04:05Z"`},
-		"back-of-hold": {"hold-legs", ``},
+		"back-of-hold":  {"hold-legs", ``},
+		"back-of-sides": {"sides", `,"quantity":"7"`},
 	} {
 		post("transactions/"+c.of+"/reversals", `"id":"`+id+`"`+c.part)
 		made[id] = 1

@@ -177,7 +177,7 @@ func (s *site) shows(page string, texts ...string) {
 func TestFieldsOfParts(t *testing.T) {
 	s := newSite(t)
 	s.holds()
-	for form, fields := range map[string]string{"capture?transaction=h-1": "quantity", "capture?transaction=d-2": "quantity cost", "reverse?transaction=legs": ""} {
+	for form, fields := range map[string]string{"capture?transaction=h-1": "quantity", "capture?transaction=d-2": "quantity cost", "reverse?transaction=legs": "quantity"} {
 		page := s.get("do/"+form, http.StatusOK)
 		for _, name := range []string{"quantity", "cost"} {
 			if has := strings.Contains(page, ` name="`+name+`"`); has != strings.Contains(fields, name) {
@@ -336,4 +336,49 @@ func TestReversalsAreLinked(t *testing.T) {
 	s.has(s.send("reverse", s.send("reverse", form, values("quantity", "3", "cost", "15.00"), http.StatusOK), nil, http.StatusOK), "reverses")
 	s.lacks(s.get("do/capture?transaction=h-1", http.StatusOK), "What it reverses")
 	s.has(s.get("do/capture?transaction=h-1", http.StatusOK), `name="quantity" value="40.00"`)
+}
+
+// The form of a split shows who gets what before it is posted, and says what is wrong.
+func TestSplitForm(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.ledger.OpenBooks()
+	filled := values("from", "bank", "asset", "USD", "quantity", "100.00", "to", "jane=2.9%+0.30\nmarket=19/119\n\nshop=rest")
+	form := s.get("do/split?from=bank", http.StatusOK)
+	preview := s.send("split", form, filled, http.StatusOK)
+	s.has(preview, "What will be posted", "-100.00", "3.20", "15.97", "80.83", ">Post</button>")
+	filled.Set("hold", "1 day")
+	s.has(s.send("split", form, filled, http.StatusOK), "What will be held", "80.83")
+	filled.Del("hold")
+	s.has(s.do("split", filled), `class="status posted"`, "80.83")
+	for to, says := range map[string]string{
+		"":                   "Who gets what: must not be blank",
+		"jane":               "Who gets what: &#34;jane&#34; is not an account and what it gets, such as shop=rest",
+		"jane=x":             "Who gets what: &#34;x&#34; is not",
+		"jane=50%":           "Who gets what: must take the whole quantity, or have a rest; left: 50.00",
+		"jane=60%\nshop=60%": "Who gets what: must not take more than the quantity; too much: 20.00",
+		"jane=101%":          "Who gets what, no. 1: must be above zero and at most all",
+		"nobody=rest":        "Who gets what, no. 1: must be the id of an existing account",
+	} {
+		filled.Set("to", to)
+		page := s.send("split", form, filled, http.StatusUnprocessableEntity)
+		s.shows(page, `role="alert"`, says)
+		if !regexp.MustCompile(` name="to"[^>]*aria-invalid="true"`).MatchString(page) {
+			t.Errorf("%q: the field is not marked", to)
+		}
+	}
+}
+
+// A part of a transaction of one asset is entered as one quantity, or for each posting.
+func TestPartOfBothSides(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.ledger.OpenBooks()
+	s.ledger.Must(201, "POST", "/v1/splits", `{"id":"o-1","asset":"USD","quantity":"10000","from":"bank","to":[{"account":"jane","rest":1},{"account":"shop","rest":1},{"account":"market","rest":1}]}`)
+	form := s.get("do/reverse?transaction=o-1", http.StatusOK)
+	s.has(form, `name="quantity-4" value="33.33"`, "of each side, in proportion")
+	s.shows(s.send("reverse", form, values("transaction", "o-1", "quantity", "100.01"), http.StatusUnprocessableEntity), `role="alert"`, "Quantity: must not exceed 100.00")
+	both := values("transaction", "o-1", "quantity", "1", "quantity-4", "1")
+	s.shows(s.send("reverse", form, both, http.StatusUnprocessableEntity), `role="alert"`, "must be blank if not all of a posting is taken")
+	s.has(s.do("reverse?transaction=o-1", values("transaction", "o-1", "quantity", "50", "quantity-1", "-100", "quantity-2", "33.34", "quantity-3", "33.33", "quantity-4", "33.33")), "-16.67", "-16.66")
 }

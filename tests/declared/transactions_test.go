@@ -45,6 +45,10 @@ var posts = map[client.Kind]post{
 			"asset": "MSFT", "buyer": "c", "seller": "c", "quantity": "6", "cost": "8", "settle": true, "hold": map[string]any{},
 		}, "trade", "trade",
 	},
+	client.KindSplit: {
+		client.PostSplit.Untyped(), map[string]any{"asset": "USD", "quantity": "5", "from": "a", "to": portions(1)},
+		map[string]any{"asset": "EUR", "quantity": "6", "from": "c", "to": portions(2), "hold": map[string]any{}}, "split", "split",
+	},
 	client.KindReversal: {
 		client.ReverseTransaction.Untyped(), map[string]any{"quantity": "2"}, map[string]any{"quantity": "1"}, "reverse", "reverse",
 	},
@@ -56,6 +60,10 @@ var posts = map[client.Kind]post{
 
 // partFields say how much is taken of what a request ends or reverses. Quantity stands for all of them.
 var partFields = []string{"cost", "postings"}
+
+func portions(weight int) []map[string]any {
+	return []map[string]any{{"account": "b", "share": "10%"}, {"account": "b", "rest": weight}}
+}
 
 func legs(quantity int) []map[string]string {
 	return []map[string]string{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,8 +80,13 @@ func (h *history) request() client.Request {
 	from, to := pick(h.Rand, accounts), pick(h.Rand, accounts)
 	switch h.IntN(3) {
 	case 0:
+		asset, quantity := pick(h.Rand, assets), h.quantity()
+		if h.n%3 == 0 {
+			return client.Split{ID: id, Annotation: said, From: from, Asset: asset, Quantity: quantity, Hold: hold, EffectiveAt: at,
+				To: []client.Portion{{Account: to, Share: "33.3%"}, {Account: to, Rest: 2}, {Account: to, Rest: 1}}}
+		}
 		return client.Transfer{ID: id, Annotation: said, From: from, To: to,
-			Asset: pick(h.Rand, assets), Quantity: h.quantity(), Hold: hold, EffectiveAt: at}
+			Asset: asset, Quantity: quantity, Hold: hold, EffectiveAt: at}
 	case 1:
 		return client.Trade{ID: id, Annotation: said, Asset: "AAPL", Buyer: from, Seller: to,
 			Quantity: h.quantity(), Cost: events.NewAmount(h.Int64N(30)), Settle: h.IntN(2) == 0, Hold: hold, EffectiveAt: at}
@@ -92,13 +98,18 @@ func (h *history) request() client.Request {
 	return client.TransactionRequest{ID: id, Annotation: said, Postings: legs, Hold: hold, EffectiveAt: at}
 }
 
+// isOfOneAsset reports whether legs are those of a split here.
+func isOfOneAsset(legs []client.Posting) bool {
+	return len(legs) > 0 && !slices.ContainsFunc(legs, func(p client.Posting) bool { return p.Asset != legs[0].Asset })
+}
+
 // part draws a part of a transaction, in the form of its kind. sign is -1 where the rest is given.
 func (h *history) part(of client.Transaction) (p client.Part) {
 	legs := of.AsPosted()
 	switch {
 	case h.IntN(3) == 0:
 		return p
-	case of.Kind == "transfer" || of.Kind == "trade":
+	case of.Kind == "transfer" || of.Kind == "trade" || isOfOneAsset(legs):
 		q := events.NewAmount(h.Int64N(30))
 		p.Quantity = &q
 		if c := events.NewAmount(h.Int64N(20)); of.Kind == "trade" {

@@ -58,6 +58,8 @@ var (
 		Hint: "of the transaction; without it, the console makes one"}
 	dayField = field{Name: "effective_at", Label: "Effective date", Kind: "day", Optional: true, isExtra: true,
 		Hint: "an earlier day: the posting counts from its beginning"}
+	portionsField = field{Name: "to", Label: "Who gets what", Kind: "lines",
+		Hint: "one on each line, such as fees=2.9%+0.30, tax=19/119, tips=5.00, shop=rest or ann=rest:2"}
 	limitsField = field{Name: "limits", Label: "Overdraft limits", Kind: "lines", Optional: true, member: "overdraft",
 		Hint: "one on each line, such as 500.00 USD; none for none"}
 	partCostField = field{Name: "cost", Label: "Cost", Kind: "amount", Optional: true, Hint: "for part of a trade"}
@@ -153,6 +155,11 @@ var actions = map[string]action{
 	"transfer": {
 		Title: "Transfer", Verb: "Post", HasID: true, command: client.KindTransfer,
 		Fields: annotated(fromField, toField, assetField, quantityField, descriptionField, dayField),
+	},
+	"split": {
+		Title: "Split", Verb: "Post", HasID: true, command: client.KindSplit,
+		Fields: annotated(fromField, quantityField, assetField, portionsField, descriptionField, holdField, dayField),
+		Note:   "Each share is rounded half up. What is left is divided among those who get the rest.",
 	},
 	"legs": {
 		Title: "Several legs", Verb: "Post", HasID: true, HasLegs: true, command: client.KindTransaction,

@@ -101,7 +101,19 @@ func (v *visit) reversalsFor(t client.Transaction, effective time.Time) ([]clien
 	}
 	part := whole
 	part.Part = partOf(of.Value.Kind, taken)
-	return []client.Request{whole, part}, nil
+	requests := []client.Request{whole, part}
+	if !hasParts(of.Value) && hasOneAsset(of.Value) {
+		quantity := events.Amount{}
+		for _, p := range taken {
+			if p.Quantity.Sign() > 0 { // a part of what was posted: no overflow
+				quantity, _ = quantity.Add(p.Quantity)
+			}
+		}
+		side := whole
+		side.Quantity = &quantity
+		requests = append(requests, side)
+	}
+	return requests, nil
 }
 
 // isReversalOf reports whether back can be the leg of a reversal that takes back leg.

@@ -239,7 +239,13 @@ func (v *visit) request(f *form) (client.Request, error) {
 	case f.HasLegs:
 		members["postings"], err = v.legs(f)
 	case f.Partial && !hasParts(f.target):
-		members["postings"], err = v.taken(f)
+		var taken []client.Taken
+		taken, err = v.taken(f)
+		if _, isGiven := members[partField.Name]; !isGiven {
+			members["postings"] = taken
+		} else if err == nil && !isAllOf(leftOf(f.target), taken) {
+			err = errors.New(partField.Label + ": must be blank if not all of a posting is taken")
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -283,6 +289,8 @@ func (v *visit) validated(f *form, of field) (any, error) {
 	case of.Kind == "day":
 		day, err := f.day(of.Label, text)
 		return day.Begin(f.in), err
+	case of.Name == portionsField.Name && of.Kind == "lines":
+		return v.portions(of, asset)
 	case of.Kind == "lines":
 		return v.lines(of)
 	case of.Kind == "check":

@@ -115,6 +115,21 @@ func (v *visit) taken(f *form) (all []client.Taken, err error) {
 	return all, nil
 }
 
+// portions returns who gets what of a split: one on each line.
+func (v *visit) portions(of field, asset string) (all []client.Portion, err error) {
+	for line := range strings.Lines(of.Value) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		p, err := v.units.Portion(v.ctx, of.Label, asset, line)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
 // lines returns what a field has on its lines: metadata, or limits of an overdraft.
 func (v *visit) lines(of field) (any, error) {
 	metadata, limits := make(map[string]string), client.Overdraft{Limits: make(map[string]events.Amount)}
@@ -154,8 +169,8 @@ func (v *visit) lines(of field) (any, error) {
 }
 
 // loadTarget reads the transaction that the form captures or reverses, and adds the fields that select a part of it: a
-// transfer has a quantity, a trade also a cost, and any other transaction a quantity and a cost for each leg. Errors:
-// those of a read.
+// transfer has a quantity, a trade also a cost, and any other transaction a quantity and a cost for each leg, or a
+// quantity of each side if that says enough. Errors: those of a read.
 func (v *visit) loadTarget(f *form) error {
 	if !f.Partial {
 		return nil
@@ -167,8 +182,13 @@ func (v *visit) loadTarget(f *form) error {
 	f.target = t.Value
 	f.Fields = slices.DeleteFunc(f.Fields, func(field field) bool {
 		return field.Name == partCostField.Name && f.target.Kind != string(client.KindTrade) ||
-			field.Name == partField.Name && !hasParts(f.target)
+			field.Name == partField.Name && !hasParts(f.target) && !hasOneAsset(f.target)
 	})
+	for i := range f.Fields {
+		if f.Fields[i].Name == partField.Name && !hasParts(f.target) {
+			f.Fields[i].Hint = "of each side, in proportion to what is left; or say below how much of each posting"
+		}
+	}
 	if err := v.loadAll([]client.Transaction{f.target}); err != nil {
 		return err
 	}
@@ -184,7 +204,15 @@ func (v *visit) loadTarget(f *form) error {
 	return nil
 }
 
-// hasParts reports whether one quantity can select a part of a transaction.
+// hasOneAsset reports whether a transaction has one asset and no costs, so that a quantity says how much of each side
+// is taken. A user who does not see all of it cannot know.
+func hasOneAsset(t client.Transaction) bool {
+	return t.Hidden == 0 && !slices.ContainsFunc(t.Postings, func(p client.Posting) bool {
+		return p.Asset != t.Postings[0].Asset || !p.Cost.IsZero()
+	})
+}
+
+// hasParts reports whether one quantity, and the cost of a trade, are all that selects a part of a transaction.
 func hasParts(t client.Transaction) bool {
 	return t.Kind == string(client.KindTransfer) || t.Kind == string(client.KindTrade)
 }

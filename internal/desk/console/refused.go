@@ -104,6 +104,9 @@ func (v *visit) refusalText(err error, refused *client.Error, f *form) string {
 	for _, p := range f.target.Postings {
 		legs = append(legs, p.Asset)
 	}
+	if asset := f.value(assetField.Name); legs == nil && asset != "" {
+		legs = []string{asset}
+	}
 	_, invalid := v.units.LoadRefusal(v.ctx, refused, legs...)
 	lines := []string{text}
 	if invalid == nil { // otherwise the figures would be in minor units
@@ -176,9 +179,15 @@ func hasField(err error, name string) bool {
 // legOf matches a field of a leg in a request.
 var legOf = regexp.MustCompile(`^postings\[([0-9]+)\]\.([a-z]+)$`)
 
+// itemOf matches a field of an item of a list in a request, and the item itself.
+var itemOf = regexp.MustCompile(`^([a-z]+)\[([0-9]+)\]`)
+
 // nameOf returns the name of the form's field that a field of the request comes from, "" if there is none.
 func (f *form) nameOf(of string) string {
-	name, _, _ := strings.Cut(of, ".") // of a limit or of metadata
+	name, _, _ := strings.Cut(of, ".")                // of a limit or of metadata
+	if m := itemOf.FindStringSubmatch(of); m != nil { // of a list that is entered as lines
+		name = m[1]
+	}
 	if m := legOf.FindStringSubmatch(of); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		row := n + 1
@@ -199,6 +208,10 @@ func (f *form) nameOf(of string) string {
 func (f *form) labelOf(of string) string {
 	name := f.nameOf(of)
 	for _, field := range f.Fields {
+		if m := itemOf.FindStringSubmatch(of); field.Name == name && m != nil && m[1] == name {
+			n, _ := strconv.Atoi(m[2])
+			return field.Label + ", no. " + strconv.Itoa(n+1)
+		}
 		if field.Name == name {
 			return field.Label
 		}
@@ -210,7 +223,7 @@ func (f *form) labelOf(of string) string {
 }
 
 // otherField matches the name of a field in a rule.
-var otherField = regexp.MustCompile(`must differ from ([a-z]+)`)
+var otherField = regexp.MustCompile(`must differ from ([a-z]+(?:\[[0-9]+\]\.[a-z]+)?)`)
 
 // inLabels replaces the name of a field in a rule by its label.
 func (f *form) inLabels(rule string) string {

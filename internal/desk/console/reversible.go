@@ -81,3 +81,13 @@ func (v *visit) fillPart(f *form, given url.Values) {
 		}
 	}
 }
+
+// isAllOf reports whether all is taken that is left of each leg. No taken legs are all of them.
+func isAllOf(left []client.Posting, taken []client.Taken) bool {
+	for i, t := range taken {
+		if t.Quantity != left[i].Quantity {
+			return false
+		}
+	}
+	return true
+}

@@ -52,7 +52,7 @@ func parse(line []byte) (command, error) {
 	path, isKnown := idsOf[kind]
 	if !isKnown {
 		return command{}, fmt.Errorf("%q is not a command: must be asset, account, change, transaction, transfer, "+
-			"trade, capture, release, reversal, group, grouping, member or group_member", string(kind))
+			"trade, split, capture, release, reversal, group, grouping, member or group_member", string(kind))
 	}
 	fields, err := object(body)
 	if err != nil {
@@ -70,7 +70,7 @@ func parse(line []byte) (command, error) {
 // The id of the others stays in the body.
 var idsOf = map[client.Kind][]string{
 	client.KindAsset: {"id"}, client.KindAccount: {"id"}, client.KindChange: {"id"}, client.KindGroup: {"id"},
-	client.KindTransaction: nil, client.KindTransfer: nil, client.KindTrade: nil,
+	client.KindTransaction: nil, client.KindTransfer: nil, client.KindTrade: nil, client.KindSplit: nil,
 	client.KindCapture: {"transaction"}, client.KindRelease: {"transaction"}, client.KindReversal: {"transaction"},
 	client.KindGrouping: {"group", "account"},
 	client.KindMember:   {"account", "user"}, client.KindGroupMember: {"group", "user"},
@@ -79,15 +79,18 @@ var idsOf = map[client.Kind][]string{
 // need collects the ids in the body. Members of wrong types are ignored, because the server refuses them.
 func (c *command) need(body []byte) {
 	var b struct {
-		Currency, Asset, From, To, Buyer, Seller string
-		Overdraft                                json.RawMessage
-		Postings                                 []struct{ Account, Asset, Quantity string }
-		EffectiveAt                              string `json:"effective_at"`
-		Settle                                   bool
+		Currency, Asset, From, Buyer, Seller string
+		To                                   accountIDs
+		Overdraft                            json.RawMessage
+		Postings                             []struct{ Account, Asset, Quantity string }
+		EffectiveAt                          string `json:"effective_at"`
+		Settle                               bool
 	}
 	_ = json.Unmarshal(body, &b)
 	switch c.postings = len(b.Postings); {
 	case c.postings > 0:
+	case c.Kind == client.KindSplit:
+		c.postings = 1 + len(b.To)
 	case c.Kind == client.KindTransfer, c.Kind == client.KindTrade && !b.Settle:
 		c.postings = 2
 	default:
@@ -104,7 +107,7 @@ func (c *command) need(body []byte) {
 		if at, ok := events.ReadTime(b.EffectiveAt); ok {
 			c.effective = events.FormatTime(at)
 		}
-		c.assets, c.accounts = named(b.Asset), named(b.From, b.To, b.Buyer, b.Seller)
+		c.assets, c.accounts = named(b.Asset), append(named(b.From, b.Buyer, b.Seller), named(b.To...)...)
 		for _, debited := range named(b.From, b.Seller) {
 			c.debits = append(c.debits, pair{debited, b.Asset})
 		}
@@ -116,6 +119,24 @@ func (c *command) need(body []byte) {
 			}
 		}
 	}
+}
+
+// accountIDs are the accounts to which a transfer or a split moves something.
+type accountIDs []string
+
+// UnmarshalJSON reads an id, or a list of objects with ids.
+func (ids *accountIDs) UnmarshalJSON(text []byte) error {
+	var id string
+	if err := json.Unmarshal(text, &id); err == nil {
+		*ids = accountIDs{id}
+		return nil
+	}
+	var portions []struct{ Account string }
+	_ = json.Unmarshal(text, &portions) // the server refuses what is of another type
+	for _, p := range portions {
+		*ids = append(*ids, p.Account)
+	}
+	return nil
 }
 
 // named returns the ids that are not empty.

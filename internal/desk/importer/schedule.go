@@ -16,7 +16,7 @@ const (
 
 // batchable has the kinds of commands that may be in a batch.
 var batchable = map[client.Kind]bool{
-	client.KindTransaction: true, client.KindTransfer: true, client.KindTrade: true,
+	client.KindTransaction: true, client.KindTransfer: true, client.KindTrade: true, client.KindSplit: true,
 	client.KindCapture: true, client.KindRelease: true, client.KindReversal: true,
 }
 
