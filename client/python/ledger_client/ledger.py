@@ -33,7 +33,6 @@ COMMAND_TIMEOUT = 10.0  # how long a write without an answer may still be applie
 READ_TIMEOUT = 10.0  # the longest that a read is retried, in seconds
 ATTEMPT_TIMEOUT = 35.0  # of one attempt, in seconds; a gateway answers within 30
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # between attempts, in seconds
-COLLECTIONS = {"/v1/transactions", "/v1/transfers", "/v1/trades", "/v1/batches"}  # written to by every client
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}")
 LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
@@ -121,9 +120,9 @@ class _Call:
         written = self._written() if self.method == "POST" and not self.ends_hold else []
         self.id = next(iter([*written, *reversed(self.ids.values())]), "")  # of what is written
         parts = str(request["url"]).split("/")  # "", "v1", then collections and ids in turn
-        parents = ["/".join(("/v1", *parts[i : i + 2])) for i in range(2, len(parts) - 1, 2)] if self.ids else []
-        new = (f"/v1/transactions/{quote(each, safe='')}" for each in written)
-        self.resources = {str(request["url"]), *parents, *new} - COLLECTIONS
+        parents = ["/".join(("/v1", *parts[i : i + 2])) for i in range(2, len(parts) - 1, 2)]
+        named = [str(request["url"]), *parents] if self.ids else []  # every client writes to a path without ids
+        self.resources = {*named, *(f"/v1/transactions/{quote(each, safe='')}" for each in written)}
 
     def _written(self) -> list[str]:
         """The ids of transactions in the body. That of a new one is chosen here, once, unless the caller did."""
