@@ -252,6 +252,20 @@ func TestEachFieldOfATransaction(t *testing.T) {
 	if err != nil || !report.Sound() || report.Counts.Transactions < int64(len(stored)) {
 		t.Errorf("the audit: %v, %d transactions, %+v", err, report.Counts.Transactions, report.Findings)
 	}
+	for _, f := range report.Findings {
+		if f.Code == audit.FingerprintDiffers {
+			t.Errorf("header.said (internal/watch/audit/transactions.go) has not all of %v", jsonNames[client.Annotation]())
+			break
+		}
+	}
+}
+
+// jsonNames returns the names of the fields of a type.
+func jsonNames[T any]() (names []string) {
+	for _, f := range client.FieldsOf(reflect.TypeFor[T]()) {
+		names = append(names, f.JSON)
+	}
+	return names
 }
 
 // importInto exports the ledger at a URL once its journal has all transactions, and imports it into another ledger.
