@@ -8,7 +8,8 @@
    Left out: accounts without a limit, joint writes, closing, the age of caches, items that become visible one by one,
    late attempts of more than one command, caches that know some of the funds. G8 is judged for command 1. G4 is more
    than docs/api.md promises (Was it posted?): what is in flight when command 1 begins never passes after its refusal.
-   What command 0 sends later may: a refusal is final for its own request, and for those that ended before.
+   What command 0 sends later may, unless its caller hung up before: a refusal is final for its own request, and for
+   those that ended before.
    -D NO_RULE takes a rule away. docs/testing.md has a table of the rules, and of what goes wrong without each. */
 #define FROZEN 9
 #define DEBIT(id) (3 - id)       /* of transaction 0 and 1 */
@@ -22,7 +23,7 @@ byte limit[3], newest = 1, acked = 1; /* the overdraft after a change; the one s
 bool header[2], posted[2];       /* of each transaction: is its header stored, are its postings */
 byte debited;                    /* by all postings */
 bool late; byte lateKnown, lateVer; /* an attempt of command 0 that is still in flight */
-bool before;                     /* it was in flight already when command 1 began */
+bool before, gone;               /* when command 1 began, it was in flight; the caller of command 0 had hung up */
 bool denied;                     /* a caller was told since that its transaction is not stored and will not be */
 byte told0, new0;                /* told and newest when command 1 began */
 
@@ -40,7 +41,7 @@ byte told0, new0;                /* told and newest when command 1 began */
 #define refuses(n, id) (n >= new0 && n <= newest && (limit[n] == FROZEN || gs + DEBIT(id) > told0 + OWN(id) + limit[n]))
 
 /* One attempt, decided by the store at one instant. r is its answer; gs and gv are the guard that refuses. */
-inline attempt(isLate, id, known, v) {
+inline attempt(isOld, id, known, v) {
   if
 #ifndef NO_ABSENT
   :: header[id] -> r = EXISTS
@@ -48,7 +49,7 @@ inline attempt(isLate, id, known, v) {
   :: else ->
      if
      :: guard && same(v) && passes(id, known, v) ->
-        assert(G4 || !header[id]); assert(G4 || !isLate || !denied); header[id] = true; r = OK;
+        assert(G4 || !header[id]); assert(G4 || !isOld || !denied); header[id] = true; r = OK;
         if
         :: posted[id] = true; debited = debited + DEBIT(id); funds = funds + OWN(id);
 #ifdef NO_GROSS
@@ -75,7 +76,7 @@ inline setVersion(v) {           /* of the guard */
 
 proctype Command(byte c, id) {
   byte known, v, gs, gv; mtype r;
-  atomic { if :: c == 1 -> told0 = told; new0 = newest; before = late :: else fi;
+  atomic { if :: c == 1 -> told0 = told; new0 = newest; before = late; if :: gone = id == 0 :: true fi :: else fi;
   v = 1; do :: v < newest -> v++ :: break od; /* from a cache, of any age */
 #ifdef NO_BOUND
   known = funds + 1 };
@@ -85,17 +86,17 @@ proctype Command(byte c, id) {
 again:
   atomic { r = 0; gs = 0; gv = 0;
     if :: goto giveUp :: true fi;
+#ifndef NO_GONE
+    if :: c == 0 && gone -> goto giveUp :: else fi;
+#endif
 #ifdef NO_PROOF
     if :: limit[v] == FROZEN -> goto refuse :: else fi;             /* without an attempt that the guard refuses */
 #endif
     if
-    :: attempt(false, id, known, v); if :: true :: r = UNKNOWN; gs = 0; gv = 0 fi
+    :: attempt((c == 0 && gone), id, known, v); if :: true :: r = UNKNOWN; gs = 0; gv = 0 fi
     :: c == 0 && !late -> late = true; lateKnown = known; lateVer = v; r = UNKNOWN
     fi;
-    if
-    :: r == OK || r == EXISTS -> goto done
-    :: else
-    fi };
+    if :: r == OK || r == EXISTS -> goto done :: else fi };
   if
   :: r == UNKNOWN -> atomic { if :: header[id] -> goto done :: else -> goto again fi }
   :: r == REFUSED && gv == 0 ->  /* create the guard: no debit passes it before it has a version */
@@ -122,14 +123,13 @@ refuse:
     :: header[id] -> goto done
 #endif
     :: else -> assert(G4 || !header[id]); assert(G8 || c == 0 || refuses(1, id) || refuses(2, id));
-       if :: id == 0 && (before || c == 0 && late) -> denied = true :: else fi
+       if :: id == 0 && (before || c == 1 && gone || c == 0 && late) -> denied = true :: else fi
     fi; goto out };
 giveUp:    /* 504 outcome_unknown if an attempt may still be applied, else 503: nothing was written */
 #ifdef NO_UNKNOWN
-  atomic { if :: c == 0 && late -> denied = true :: else fi; goto out };
-#else
-  goto out;
+  atomic { if :: c == 0 && late -> denied = true :: else fi };
 #endif
+  goto out;
 done: assert(G1 || posted[id]);
 out:  atomic { known = 0; v = 0; gs = 0; gv = 0; r = 0 } }
 
