@@ -60,9 +60,9 @@ type plan struct {
 //  4. The times, and the process's clock only if one would be refused.
 //  5. The states of accounts that no guard checks, read anew only if a cached state does not suffice.
 //
-// Its refusals are of two kinds. For those of laterRefusals the caller reads what is stored for the request, and refuses
-// it only if that is nothing. The others are final at once: they depend on what never changes back, so no earlier
-// request can have passed.
+// Its refusals are of two kinds. For those of laterRefusals the caller reads what is stored for the request, and
+// refuses it only if that is nothing. The others are final at once: they depend on what never changes back, so no
+// earlier request can have passed.
 //
 // The shape of a request was checked before. After decide, the size of a batch and what is stored are looked at, and in
 // each attempt the clock, a late capture, closed periods, KSUIDs, numbers of reversals, and the guards.
@@ -168,8 +168,8 @@ func (p *plan) hasGuard(leg events.Leg) bool {
 }
 
 // laterRefusals are codes that apply only if nothing is stored for the request. Most depend on the time or on other
-// requests, so the same request may have been carried out before. Without its costs, an earlier version may have carried
-// it out. A capture of more than was held never passes, but if the hold has ended, that is the answer.
+// requests, so the same request may have been carried out before. Without its costs, an earlier version may have
+// carried it out. A capture of more than was held never passes, but if the hold has ended, that is the answer.
 var laterRefusals = []Code{
 	CodeInvalidRequest, CodeNothingToReverse, CodeExceedsReversible, CodeExceedsHold, CodeCostRequired,
 	CodeUnavailable,

@@ -41,16 +41,16 @@ const (
 //  5. The headers of the requests, after all that: see attempts.failUnlessStored.
 //
 // A commit becomes visible item by item, so the guard may count what it spends before its credits are found. If the
-// exact credits and the accounts look like that, the debits are sent again before a header is read, partialRetries times
-// at most: see limit.isPartial.
+// exact credits and the accounts look like that, the debits are sent again before a header is read, partialRetries
+// times at most: see limit.isPartial.
 //
 // If no header is stored, the refusal is final: no attempt of this command can be applied any more. One that passed the
 // guard before the refusal would have a header. One that reaches the guard later fails its condition. With another
 // version of the account it fails, because the guard has the newest one, which is the one compared here. With the same
 // version it has no higher bound, because the credits that a command knows only rise, and the amount spent never falls.
 // Nothing else raises a bound of an attempt that can still succeed. A reversal whose number was taken is decided again,
-// with its batch, but its earlier attempts used that number. A request that turns out to be stored is no longer sent, and
-// no longer counts in the bounds, but its earlier attempts would write what is stored.
+// with its batch, but its earlier attempts used that number. A request that turns out to be stored is no longer sent,
+// and no longer counts in the bounds, but its earlier attempts would write what is stored.
 func judge(refused []*limit, seen findings) step {
 	isSynced := !slices.ContainsFunc(refused, (*limit).isUnsynced)
 	isCovered := !slices.ContainsFunc(refused, (*limit).exceeds)
