@@ -18,6 +18,7 @@ import (
 type body struct {
 	err       error        // why it was not read, nil if it was
 	malformed []fieldError // repeated and unknown fields, in their order
+	missing   []fieldError // fields that are missing in objects with unknown ones
 	faults    []fault      // fields with invalid values
 	places    []place      // of the known fields outside lists, in their order
 	same      []sameField  // those of the known fields that the ledger sets
@@ -69,7 +70,8 @@ func (r *request) readBody(into any) {
 // made of the body. The ledger checks the rules of single fields when it executes c: see refusal. If there are other
 // faults, checkBody also asks c for its faults, because a reply lists all of them.
 //
-// Repeated and unknown fields are refused before anything else.
+// Repeated and unknown fields are refused before anything else. Of an object with an unknown field, the problem also
+// lists what is missing: quantity beside amount.
 func (r *request) checkBody(c command) error {
 	b := r.body
 	if b == nil {
@@ -80,7 +82,7 @@ func (r *request) checkBody(c command) error {
 	case b.err != nil:
 		return b.err
 	case len(b.malformed) > 0:
-		return malformedFields(b.malformed)
+		return malformedFields(append(b.malformed, b.missing...))
 	case len(b.faults)+len(r.faults) == 0:
 		return nil
 	}
@@ -90,7 +92,7 @@ func (r *request) checkBody(c command) error {
 	}))
 }
 
-// malformedFields returns the problem of repeated or unknown fields.
+// malformedFields returns the problem of repeated or unknown fields, and of those that are missing.
 func malformedFields(fields []fieldError) *problem {
 	return newProblem(codeMalformedBody, "The body has repeated or unknown fields; see errors.", fields...)
 }

@@ -60,11 +60,11 @@ func TestProblemListsFirstFaults(t *testing.T) {
 	}
 	// An unknown field takes precedence over invalid values, even at the end of the body.
 	w = f.do(t, "POST", "/v1/transactions", `{"postings":[`+strings.Repeat(`0,`, 2*errorsMax)+`{"x":1}]}`)
-	if fields := refused(t, w, 400, codeMalformedBody); fields != "postings[512].x" {
+	if fields := refused(t, w, 400, codeMalformedBody); fields != "postings[512].x postings[512].account postings[512].asset postings[512].quantity" {
 		t.Errorf("fields %q", fields)
 	}
 	w = f.do(t, "POST", "/v1/transactions", `{"z":1,"id":"a","id":5,"y":[{"b":{},"b":1}],"postings":[{"x":1}],"z":1}`)
-	if fields := refused(t, w, 400, codeMalformedBody); fields != "z id y y[0].b postings[0].x z" {
+	if fields := refused(t, w, 400, codeMalformedBody); fields != "z id y y[0].b postings[0].x z postings[0].account postings[0].asset postings[0].quantity" {
 		t.Errorf("fields %q", fields)
 	}
 }

@@ -60,7 +60,7 @@ var wireTypes, batchedTypes sync.Map // fields by type
 
 // members reads an object into a struct.
 func (r *reader) members(to reflect.Value) error {
-	fields, given := fieldsOf(to.Type(), r.isBatched), uint64(0)
+	fields, given, isKnown := fieldsOf(to.Type(), r.isBatched), uint64(0), true
 	err := r.object(func(name string) error {
 		for i := range fields {
 			if f := &fields[i]; f.JSON == name {
@@ -72,6 +72,7 @@ func (r *reader) members(to reflect.Value) error {
 				return r.value(to.FieldByIndex(f.Index), f.Is() == "ID")
 			}
 		}
+		isKnown = false
 		r.refuse(ruleKnown)
 		return r.skip()
 	})
@@ -79,7 +80,9 @@ func (r *reader) members(to reflect.Value) error {
 		if given&(1<<i) == 0 && f.IsRequired() && err == nil {
 			outer := len(r.path)
 			r.path = append(append(r.path, '.'), f.JSON...)
-			r.fail(r.at(), ruleRequired)
+			if r.fail(r.at(), ruleRequired); !isKnown && len(r.missing) < errorsMax {
+				r.missing = append(r.missing, fieldError{Field: r.field(), Rule: ruleRequired})
+			}
 			r.path = r.path[:outer]
 		}
 	}
