@@ -35,7 +35,7 @@ func (env *environment) printAssets(assets []client.Asset, heading bool) error {
 	t := env.newPage(heading, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"),
 		words("DESCRIPTION"))
 	for _, a := range assets {
-		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), cmp.Or(a.Currency, "-"), a.Description)
+		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), cmp.Or(a.Currency, absent), a.Description)
 	}
 	return t.flush()
 }
@@ -47,10 +47,27 @@ func (env *environment) accountCommand() *cobra.Command {
 		of:    func(args []string) client.Listing[client.Change] { return env.api.Changes(args[0]) },
 	}
 	return parent("account", env.accountOpenCommand(), env.accountChangeCommand("change", ""), changes.command(env),
-		listByPrefix(env, "accounts", (*client.Client).Accounts, env.printAccounts),
+		env.accountListCommand(),
 		operation(env, client.GetAccount, "show ACCOUNT", env.printAccount),
 		env.accountChangeCommand("freeze", client.StateFrozen), env.accountChangeCommand("unfreeze", client.StateOpen),
 		env.accountChangeCommand("close", client.StateClosed))
+}
+
+// accountListCommand is `ledger account list`.
+func (env *environment) accountListCommand() *cobra.Command {
+	var prefix, state string
+	cmd := &cobra.Command{Use: "list", Args: cobra.NoArgs}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only accounts whose ids begin with this")
+	choiceFlag(cmd, &state, "state", "", "only accounts that are open, frozen or closed: looks through all",
+		client.StateOpen, client.StateFrozen, client.StateClosed)
+	env.limitFlags(cmd, "accounts")
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		var list pager[client.Account] = env.api.Accounts(prefix)
+		if state != "" {
+			list = filtered[client.Account]{list, func(a client.Account) bool { return a.State == state }}
+		}
+		return printPages(ctx, env, list, nil, env.printAccounts)
+	})
 }
 
 func (env *environment) printAccounts(accounts []client.Account, heading bool) error {
@@ -63,7 +80,7 @@ func (env *environment) printAccounts(accounts []client.Account, heading bool) e
 		} else if limits := a.Overdraft.Limits; len(limits) > 0 {
 			overdraft = counted(int64(len(limits)), "asset", "assets")
 		}
-		t.row(a.ID, a.Name, a.State, overdraft, shortTime(a.CreatedAt))
+		t.row(a.ID, a.Name, a.State, overdraft, a.CreatedAt)
 	}
 	return t.flush()
 }
@@ -119,7 +136,7 @@ func (env *environment) printChanges(changes []client.Change, heading bool) erro
 		if to.Profile != nil {
 			parts = append(parts, "profile "+string(to.Profile))
 		}
-		t.row(fmt.Sprint(c.Version), shortTime(c.At), c.Actor, strings.Join(parts, ", "))
+		t.row(fmt.Sprint(c.Version), c.At, c.Actor, strings.Join(parts, ", "))
 	}
 	return t.flush()
 }

@@ -41,7 +41,7 @@ func (env *environment) sayInterrupted(err error) {
 	} else if !errors.Is(err, errInterrupted) {
 		err = errInterrupted
 	}
-	if !env.json {
+	if !env.isJSON() {
 		fmt.Fprintf(env.err, "%v\nTo go on, run:\n  %s\n", err, command)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/events"
 )
 
 // balanceCommand is `ledger balance`, the simplest command that calls the API: flags, one call, and a list for people.
@@ -65,11 +66,30 @@ func (env *environment) balanceAt(ctx context.Context, account, asset string, at
 // sumRows adds the rows of the sums of an asset.
 func (env *environment) sumRows(t *grid, asset string, s client.Sums) {
 	t.row("Quantity", env.units.Quantity(asset, s.Quantity))
-	t.row("Net expenditure", env.units.CostCell(asset, s.NetExpenditure))
+	for i, c := range env.costColumns("Net expenditure") {
+		t.row(c.heading, env.costCells(asset, s.NetExpenditure)[i])
+	}
 	t.row("Credits", env.units.Quantity(asset, s.Credits))
 	t.row("Debits", env.units.Quantity(asset, s.Debits))
 	t.row("Pending debits", env.units.Quantity(asset, s.PendingDebits))
 	t.row("Pending credits", env.units.Quantity(asset, s.PendingCredits))
+}
+
+// costColumns returns the columns of a cost: in CSV, its currency has one of its own.
+func (env *environment) costColumns(heading string) []column {
+	if env.format == formatCSV {
+		return []column{numbers(heading), words("CURRENCY")}
+	}
+	return []column{numbers(heading)}
+}
+
+// costCells returns the cells for costColumns.
+func (env *environment) costCells(asset string, cost events.Amount) []string {
+	if env.format == formatCSV {
+		amount, currency := env.units.Cost(asset, cost)
+		return []string{amount, currency}
+	}
+	return []string{env.units.CostCell(asset, cost)}
 }
 
 // sums is a line of a table of sums.
@@ -79,16 +99,27 @@ type sums struct {
 	cells []string // of more columns
 }
 
-// printSums prints sums as a table, and pending amounts, if there are any, as a second one.
+// printSums prints sums as a table, and pending amounts, if there are any, as a second one. In CSV, the pending amounts
+// are in columns.
 func (env *environment) printSums(lines []sums, more ...column) error {
-	u := env.units
-	t := env.newTable(append([]column{words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"),
-		numbers("CREDITS"), numbers("DEBITS")}, more...)...)
-	pending := env.newTable(words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
+	u, isCSV := env.units, env.format == formatCSV
+	columns := slices.Concat([]column{words("ASSET"), numbers("QUANTITY")}, env.costColumns("NET EXPENDITURE"),
+		[]column{numbers("CREDITS"), numbers("DEBITS")}, more)
+	pendingColumns := []column{numbers("PENDING DEBITS"), numbers("PENDING CREDITS")}
+	if isCSV {
+		columns = append(columns, pendingColumns...)
+	}
+	t := env.newTable(columns...)
+	pending := env.newTable(append([]column{words("ASSET")}, pendingColumns...)...)
 	for _, l := range lines {
-		t.row(append([]string{l.asset, u.Quantity(l.asset, l.Quantity), u.CostCell(l.asset, l.NetExpenditure),
-			u.Quantity(l.asset, l.Credits), u.Quantity(l.asset, l.Debits)}, l.cells...)...)
-		if !l.PendingDebits.IsZero() || !l.PendingCredits.IsZero() {
+		cells := slices.Concat([]string{l.asset, u.Quantity(l.asset, l.Quantity)},
+			env.costCells(l.asset, l.NetExpenditure),
+			[]string{u.Quantity(l.asset, l.Credits), u.Quantity(l.asset, l.Debits)}, l.cells)
+		if isCSV {
+			cells = append(cells, u.Quantity(l.asset, l.PendingDebits), u.Quantity(l.asset, l.PendingCredits))
+		}
+		t.row(cells...)
+		if !isCSV && (!l.PendingDebits.IsZero() || !l.PendingCredits.IsZero()) {
 			pending.row(l.asset, u.Quantity(l.asset, l.PendingDebits), u.Quantity(l.asset, l.PendingCredits))
 		}
 	}
@@ -105,6 +136,7 @@ const newestShown = 10
 // showCommand is `ledger show`. It reads the account page with one request, and balances that are not on it with more.
 func (env *environment) showCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "show ACCOUNT"}
+	env.formatFlags(cmd, formatTable, formatJSON) // it prints several tables
 	env.strongFlag(cmd, "include every acknowledged transaction in the balances")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error { return env.show(ctx, args[0]) })
 }
@@ -118,7 +150,7 @@ func (env *environment) show(ctx context.Context, account string) error {
 	page, raw := r.Value, r.Raw
 	// The page has only the first balances, from the projection. JSON is printed unchanged, with the cursor of the
 	// rest.
-	if env.strong || page.Balances.NextCursor != nil && !env.json {
+	if env.strong || page.Balances.NextCursor != nil && !env.isJSON() {
 		page.Balances = client.List[client.Balance]{}
 		for b, err := range env.api.Balances(account, env.strong).All(ctx) {
 			if err != nil {
@@ -127,7 +159,7 @@ func (env *environment) show(ctx context.Context, account string) error {
 			page.Balances.Data = append(page.Balances.Data, b)
 		}
 	}
-	if env.strong && env.json {
+	if env.strong && env.isJSON() {
 		if raw, err = withBalances(raw, page.Balances); err != nil {
 			return err
 		}
@@ -194,8 +226,11 @@ func (env *environment) printPageHead(p client.AccountPage) {
 	t := env.newList()
 	env.accountRows(t, p.Account)
 	t.row("Holdings", fmt.Sprintf("%d, of %d assets ever held", p.Summary.Holdings, p.Summary.Assets))
-	t.row("Postings", fmt.Sprintf("first %s, last %s", orNone(p.Summary.FirstPostingAt),
-		orNone(p.Summary.LastPostingAt)))
+	if first, last := p.Summary.FirstPostingAt, p.Summary.LastPostingAt; first != nil && last != nil {
+		t.row("Postings", fmt.Sprintf("first %s, last %s", *first, *last))
+	} else {
+		t.row("Postings", "none")
+	}
 	_ = t.flush() // a later flush returns the error
 	fmt.Fprintln(env.out)
 }

@@ -21,7 +21,6 @@ import (
 // trialOptions holds the flags of `ledger trial-balance`.
 type trialOptions struct {
 	trial.Query
-	format string
 	noWait bool
 }
 
@@ -34,17 +33,8 @@ func (env *environment) trialBalanceCommand() *cobra.Command {
 	idFlag(f, &o.Group, "group", "only the accounts of this group")
 	env.atFlag(f, &o.At, "balances at this time, or at the end of this day")
 	f.BoolVar(&o.noWait, "no-wait", false, "without --at: do not wait until postings of this moment are settled")
-	choiceFlag(f, &o.format, "format", "", "table, csv or json; --json is the last", "table", "csv", "json")
-	env.rawFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("prefix", "group")
-	env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		if env.raw && o.format != "csv" {
-			return usageErrorf("--raw needs --format csv")
-		}
-		return env.trialBalance(ctx, o)
-	})
-	cmd.MarkFlagsMutuallyExclusive("format", "json")
-	return cmd
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error { return env.trialBalance(ctx, o) })
 }
 
 func (env *environment) trialBalance(ctx context.Context, o trialOptions) error {
@@ -59,7 +49,7 @@ func (env *environment) trialBalance(ctx context.Context, o trialOptions) error 
 	if err != nil {
 		return err
 	}
-	if err := env.printTrial(ctx, o.format, t); err != nil {
+	if err := env.printTrial(ctx, t); err != nil {
 		return err
 	}
 	if !t.Settled {
@@ -122,9 +112,8 @@ func (env *environment) readTrial(ctx context.Context, q trial.Query) (t trial.B
 	return t, err
 }
 
-// printTrial prints a trial balance in one of the formats.
-func (env *environment) printTrial(ctx context.Context, format string, t trial.Balance) error {
-	env.json = env.json || format == "json"
+// printTrial prints a trial balance.
+func (env *environment) printTrial(ctx context.Context, t trial.Balance) error {
 	raw, err := json.Marshal(t)
 	if err != nil {
 		return err
@@ -140,7 +129,7 @@ func (env *environment) printTrial(ctx context.Context, format string, t trial.B
 				u.Quantity(l.Asset, l.Balance)}
 		}
 		lines := slices.Concat(t.Data, t.Totals)
-		if format == "csv" {
+		if env.format == formatCSV {
 			return env.writeCSV(t.Rows(env.units))
 		}
 		table := env.newTable(words("ACCOUNT"), words("ASSET"), numbers("DEBITS"), numbers("CREDITS"),

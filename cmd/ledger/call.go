@@ -28,12 +28,6 @@ const (
 	tokenVariable = "LEDGER_TOKEN"
 )
 
-// apiFlags adds the flags that say which API is called, as whom, and whether its JSON is printed.
-func (env *environment) apiFlags(cmd *cobra.Command) {
-	env.callFlags(cmd)
-	env.jsonFlag(cmd)
-}
-
 // callFlags adds the flags that say which API is called, and as whom.
 func (env *environment) callFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -51,14 +45,17 @@ func (env *environment) callFlags(cmd *cobra.Command) {
 //
 // A new command is a short file: a cobra.Command with its texts and flags, and a call of apiCommand with a function
 // that calls env.api and prints the answer. The arguments are checked against Use unless Args is set. Examples are
-// `ledger balance`, which reads, and `ledger transfer`, which posts.
+// `ledger balance`, which reads, and `ledger transfer`, which posts. It has all formats, unless it called formatFlags.
 func (env *environment) apiCommand(
 	cmd *cobra.Command, do func(ctx context.Context, args []string) error,
 ) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = argsOfUse
 	}
-	env.apiFlags(cmd)
+	env.callFlags(cmd)
+	if cmd.Flags().Lookup(flagFormat) == nil {
+		env.formatFlags(cmd)
+	}
 	env.completeIDs(cmd)
 	cmd.Flags().BoolVar(&env.minor, "minor", false, "read and print amounts in minor units")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -146,7 +143,7 @@ func (env *environment) dial(timeout time.Duration, connections int) (*client.Cl
 
 // print prints an answer of the API: raw with --json, else by forPeople, after it has loaded the scales of the assets.
 func (env *environment) print(ctx context.Context, raw []byte, assets []string, forPeople func() error) error {
-	if env.json {
+	if env.isJSON() {
 		_, err := fmt.Fprintln(env.out, strings.TrimRight(string(raw), "\n"))
 		return err
 	}

@@ -55,7 +55,7 @@ func (env *environment) digestCommand() *cobra.Command {
 	f.BoolVar(&resume, "resume", false, "go on from the newest note that still holds")
 	f.StringVar(&entries, "entries", "", "file to which the sealed entries are written")
 	cmd.MarkFlagsMutuallyExclusive("new-key", "check", "resume", "entries")
-	env.jsonFlag(cmd)
+	env.formatFlags(cmd, formatTable, formatJSON)
 	return cmd
 }
 
@@ -100,7 +100,7 @@ func (env *environment) checkDigest(ctx context.Context, c digest.Config) error 
 		return err
 	}
 	found := int64(len(r.Findings)) + r.More
-	if env.json {
+	if env.isJSON() {
 		err = env.printJSON(map[string]any{"entries": r.Entries, "notes": r.Notes, "findings": found,
 			"found": append([]string{}, r.Findings...)})
 	} else {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"ledger.example/client"
 	"ledger.example/internal/desk/units"
 	"ledger.example/internal/local/stack"
@@ -34,15 +32,13 @@ type environment struct {
 	// The flags of commands that call the API. Environment variables set those that are not given.
 	url           string
 	sign          bool
-	token         string // a secret
-	user          string // for whom a service or an administrator acts; "" for nobody
-	json          bool
+	token         string   // a secret
+	user          string   // for whom a service or an administrator acts; "" for nobody
 	minor, strong bool     // of commands that print amounts, and of those that read balances
 	limit         int      // of commands that print a list: the most items
 	isDryRun      bool     // of commands that post
 	zone          string   // of days
 	ifAbsent      bool     // of commands that create something: only if there is nothing yet
-	raw           bool     // of commands that print CSV
 	legs          []string // the asset of each posting of the transaction that a part is taken of
 
 	given []setter // of the flags that were given times and days: see setDays
@@ -59,15 +55,6 @@ func newEnvironment(in io.Reader, out, errs io.Writer, getenv func(string) strin
 	env := &environment{in: in, out: bufio.NewWriter(out), err: errs, getenv: getenv}
 	env.screen = screenOf(env.out, out, getenv)
 	return env
-}
-
-func (env *environment) jsonFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&env.json, "json", false, "print JSON")
-}
-
-// jsonLogFlag is for commands that print nothing but a log.
-func (env *environment) jsonLogFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&env.json, "json", false, "log JSON on a terminal, too")
 }
 
 // openInput opens a file, or standard input for "-". size is -1 if it is unknown.
@@ -101,7 +88,7 @@ func (env *environment) openStore(ctx context.Context, o stack.Options) (*stack.
 
 // logger writes to standard error: lines for people on a terminal, otherwise or with --json JSON.
 func (env *environment) logger(level slog.Level) *slog.Logger {
-	if isTerminal(env.err) && !env.json {
+	if isTerminal(env.err) && !env.isJSON() {
 		return slog.New(linesForPeople(env.err, level))
 	}
 	return slog.New(slog.NewJSONHandler(env.err, &slog.HandlerOptions{Level: level}))
@@ -141,7 +128,7 @@ func (env *environment) printFigures(namesAndValues ...any) error {
 		object[name] = value
 		t.row(strings.ReplaceAll(name, "_", " "), fmt.Sprint(value))
 	}
-	if env.json {
+	if env.isJSON() {
 		return env.printJSON(object)
 	}
 	return t.flush()

@@ -25,7 +25,7 @@ func (env *environment) exportCommand() *cobra.Command {
 			switch {
 			case isContinued && output == "":
 				return usageErrorf("--continue needs --output: it continues a file")
-			case env.json && output == "":
+			case env.isJSON() && output == "":
 				return usageErrorf("--json needs --output, because it prints the counts on standard output")
 			}
 			var file *export.File // nil for standard output, or what is no regular file
@@ -50,10 +50,11 @@ func (env *environment) exportCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	choiceFlag(f, &format, "format", export.Lines, strings.Join(export.Formats(), ", "), export.Formats()...)
+	choiceFlag(cmd, &format, "format", export.Lines, strings.Join(export.Formats(), ", "), export.Formats()...)
 	f.StringVarP(&output, "output", "o", "", "file to write, instead of standard output")
 	f.BoolVar(&isContinued, "continue", false, "add to the file what is new since it was exported; not for jsonl")
-	env.apiFlags(cmd)
+	env.callFlags(cmd)
+	env.jsonFlag(cmd, "print the counts as JSON")
 	return cmd
 }
 
@@ -115,7 +116,7 @@ func (env *environment) printNotes(r export.Result) {
 
 // printExported prints the counts of an export, what it cannot have yet, and the command that adds that, if not "".
 func (env *environment) printExported(r export.Result, again string) error {
-	if env.json {
+	if env.isJSON() {
 		err := env.printFigures("transactions", r.Transactions, "postings", r.Postings, "added", r.Added)
 		if err != nil {
 			return err

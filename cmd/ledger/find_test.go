@@ -64,7 +64,10 @@ func TestTail(t *testing.T) {
 			}
 			var out, problems strings.Builder
 			env := newEnvironment(nil, &out, &problems, os.Getenv)
-			env.json, env.api, env.units = asJSON, api, units.New(api, false)
+			env.api, env.units = api, units.New(api, false)
+			if asJSON {
+				env.format = formatJSON
+			}
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- env.tail(ctx, client.JournalQuery{}) }()

@@ -37,8 +37,12 @@ func (u usageError) Unwrap() error { return u.error }
 // usageErrorf returns an error that ends the command with exit code 2.
 func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// explainFlagError explains the error for a negative amount, which pflag parses as a flag.
-func explainFlagError(_ *cobra.Command, err error) error {
+// explainFlagError explains the error for a negative amount, which pflag parses as a flag. An unknown subcommand comes
+// before its flags, which its parent does not have.
+func explainFlagError(cmd *cobra.Command, err error) error {
+	if unknown := noSubcommand(cmd, cmd.Flags().Args()); unknown != nil && cmd.HasSubCommands() {
+		return unknown
+	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if cluster := unknown.GetSpecifiedShortnames(); strings.TrimLeft(cluster, ".0123456789") != cluster {
 			return fmt.Errorf("-%s is read as a flag: an amount must be above zero; "+
@@ -79,15 +83,17 @@ func idFlag(f *pflag.FlagSet, target *string, name, usage string) {
 	textFlag(f, target, name, usage, checkID)
 }
 
-// choiceFlag adds a flag for one of several words.
-func choiceFlag(f *pflag.FlagSet, target *string, name, value, usage string, choices ...string) {
+// choiceFlag adds a flag for one of several words, which the shell completes.
+func choiceFlag(cmd *cobra.Command, target *string, name, value, usage string, choices ...string) {
 	*target = value
-	textFlag(f, target, name, usage, func(text string) error {
+	textFlag(cmd.Flags(), target, name, usage, func(text string) error {
 		if !slices.Contains(choices, text) {
 			return errors.New("must be one of " + strings.Join(choices, ", "))
 		}
 		return nil
 	})
+	// It fails only for an unknown flag.
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // numberFlag adds a flag for a whole number from least to most. math.MaxInt means no upper bound.

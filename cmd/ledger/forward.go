@@ -77,7 +77,7 @@ func (env *environment) forwardCommand() *cobra.Command {
 	}
 	cmd.MarkFlagsMutuallyExclusive("from", "rewind")
 	env.callFlags(cmd)
-	env.jsonLogFlag(cmd)
+	env.jsonFlag(cmd, "log JSON on a terminal, too")
 	return endless(cmd)
 }
 

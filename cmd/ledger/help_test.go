@@ -63,7 +63,7 @@ func TestSharedFlags(t *testing.T) {
 			calling = append(calling, strings.TrimPrefix(cmd.CommandPath(), "ledger "))
 		}
 	})
-	printing := append([]string{"verify", "rebuild", "redrive", "lanes", "digest", "up", "pump", "forward"}, calling...)
+	printing := append([]string{"verify", "restore", "rebuild", "redrive", "lanes", "digest", "up", "pump", "forward"}, calling...)
 	calling = append(calling, "console", "forward", "health")
 	each(t, func(cmd *cobra.Command) {
 		for flag, commands := range map[string][]string{

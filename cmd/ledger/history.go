@@ -18,57 +18,31 @@ import (
 // historyCommand is `ledger history`. It prints each page when it arrives, so that a long history needs little memory.
 func (env *environment) historyCommand() *cobra.Command {
 	var q client.HistoryQuery
-	var asCSV bool
 	cmd := &cobra.Command{Use: "history ACCOUNT"}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")
 	env.periodFlags(f, &q.From, &q.To)
 	env.limitFlags(cmd, "postings")
 	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")
-	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, args []string) error {
+	env.formatFlags(cmd)
+	return env.apiCommand(env.csvFlag(cmd), func(ctx context.Context, args []string) error {
 		if err := checkPeriod(q.From, q.To); err != nil {
 			return err
 		}
 		if q.Strong = env.strong; q.Strong && q.Asset == "" {
 			return usageErrorf("--strong needs --asset")
 		}
-		show := env.printPostings
-		if asCSV {
-			show = env.printPostingsCSV
-		}
-		return printPages(ctx, env, env.api.History(args[0], q), assetsOf, show)
+		return printPages(ctx, env, env.api.History(args[0], q), assetsOf, env.printPostings)
 	})
-}
-
-// csvCommand is apiCommand for a command that can print comma-separated values.
-func (env *environment) csvCommand(
-	cmd *cobra.Command, asCSV *bool, do func(ctx context.Context, args []string) error,
-) *cobra.Command {
-	cmd.Flags().BoolVar(asCSV, "csv", false, "print comma-separated values")
-	env.rawFlag(cmd)
-	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		if env.raw && !*asCSV {
-			return usageErrorf("--raw needs --csv")
-		}
-		return do(ctx, args)
-	})
-	cmd.MarkFlagsMutuallyExclusive("csv", "json")
-	return cmd
-}
-
-func (env *environment) rawFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&env.raw, "raw", false, "print texts in CSV as they were posted, also those like formulas")
-}
-
-// writeCSV prints rows. Texts that a spreadsheet would run as formulas are escaped, unless --raw is given.
-func (env *environment) writeCSV(rows [][]spreadsheet.Cell) error {
-	return spreadsheet.Write(env.out, rows, spreadsheet.Style(env.raw))
 }
 
 // printPostings prints a page of postings as a table for people. Each page is a separate table, whose columns may be
 // wider than those of the page before. Only the first page has a heading, and every page with entries of holds, because
 // these have one more column.
 func (env *environment) printPostings(postings []client.Posting, heading bool) error {
+	if env.format == formatCSV {
+		return env.writeCSV(spreadsheet.Postings(postings, heading, env.units))
+	}
 	columns := []column{times("POSTED AT (UTC)"), words("TRANSACTION"), words("ASSET"),
 		numbers("QUANTITY"), numbers("COST")}
 	hasPending := slices.ContainsFunc(postings, func(p client.Posting) bool { return !p.Pending.IsZero() })
@@ -83,7 +57,7 @@ func (env *environment) printPostings(postings []client.Posting, heading bool) e
 			what += ", " + p.Status
 		}
 		cells := []string{
-			shortTime(p.PostedAt), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", p.Transaction, what, p.Description)),
+			p.PostedAt, strings.TrimSpace(fmt.Sprintf("%s (%s) %s", p.Transaction, what, p.Description)),
 			p.Asset, env.units.Quantity(p.Asset, p.Quantity), env.units.CostCell(p.Asset, p.Cost),
 		}
 		if hasPending {
@@ -94,15 +68,10 @@ func (env *environment) printPostings(postings []client.Posting, heading bool) e
 	return t.flush()
 }
 
-func (env *environment) printPostingsCSV(postings []client.Posting, heading bool) error {
-	return env.writeCSV(spreadsheet.Postings(postings, heading, env.units))
-}
-
 // statementCommand is `ledger statement`. It prints each page when it arrives, so that a long statement needs little
 // memory.
 func (env *environment) statementCommand() *cobra.Command {
 	var q client.StatementQuery
-	var asCSV bool
 	cmd := &cobra.Command{Use: "statement ACCOUNT ASSET"}
 	f := cmd.Flags()
 	q.To = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now
@@ -110,7 +79,8 @@ func (env *environment) statementCommand() *cobra.Command {
 	env.monthFlag(f, &q.From, &q.To, "month", "posted in this month")
 	cmd.MarkFlagsMutuallyExclusive("month", "from")
 	cmd.MarkFlagsMutuallyExclusive("month", "to")
-	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, args []string) error {
+	env.formatFlags(cmd)
+	return env.apiCommand(env.csvFlag(cmd), func(ctx context.Context, args []string) error {
 		q.Account, q.Asset = args[0], args[1]
 		if err := checkPeriod(q.From, q.To); err != nil {
 			return err
@@ -120,7 +90,7 @@ func (env *environment) statementCommand() *cobra.Command {
 				return err
 			}
 		}
-		return env.statement(ctx, q, asCSV)
+		return env.statement(ctx, q)
 	})
 }
 
@@ -144,15 +114,11 @@ func (env *environment) fromFirst(ctx context.Context, q *client.StatementQuery)
 	}
 }
 
-func (env *environment) statement(ctx context.Context, q client.StatementQuery, asCSV bool) error {
-	show := env.printStatement
-	if asCSV {
-		show = env.printStatementCSV
-	}
+func (env *environment) statement(ctx context.Context, q client.StatementQuery) error {
 	isFirst, isSettled := true, true
 	for r, err := range env.api.StatementPages(ctx, q) {
 		if err == nil {
-			err = env.print(ctx, r.Raw, []string{q.Asset}, func() error { return show(r.Value, isFirst) })
+			err = env.print(ctx, r.Raw, []string{q.Asset}, func() error { return env.printStatement(r.Value, isFirst) })
 		}
 		if err == nil {
 			err = env.out.Flush() // a closed pipe ends the statement
@@ -171,17 +137,20 @@ func (env *environment) statement(ctx context.Context, q client.StatementQuery, 
 
 // printStatement prints a page of a statement as a table for people. Each page is a separate table, as in a history.
 func (env *environment) printStatement(s client.Statement, isFirst bool) error {
+	if env.format == formatCSV {
+		return env.writeCSV(spreadsheet.Statement(s, isFirst, env.units))
+	}
 	u := env.units
 	t := env.newTable(times("POSTED AT (UTC)"), words("TRANSACTION"), numbers("QUANTITY"), numbers("BALANCE"))
 	if t.isHeaded = isFirst; isFirst {
-		t.row(shortTime(s.From), "Opening balance", "", u.Quantity(s.Asset, s.Opening.Quantity))
+		t.row(s.From, "Opening balance", "", u.Quantity(s.Asset, s.Opening.Quantity))
 	}
 	for _, p := range s.Data {
 		what := p.Kind
 		if p.Status != client.StatusPosted {
 			what += ", " + p.Status + ", pending " + u.Quantity(s.Asset, p.Pending)
 		}
-		t.row(shortTime(p.PostedAt), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", p.Transaction, what, p.Description)),
+		t.row(p.PostedAt, strings.TrimSpace(fmt.Sprintf("%s (%s) %s", p.Transaction, what, p.Description)),
 			u.Quantity(s.Asset, p.Quantity), u.Quantity(s.Asset, p.BalanceAfter))
 	}
 	if s.NextCursor == nil {
@@ -189,7 +158,7 @@ func (env *environment) printStatement(s client.Statement, isFirst bool) error {
 		if err != nil {
 			return err
 		}
-		t.row(shortTime(s.To), "Closing balance", "", u.Quantity(s.Asset, s.Closing.Quantity))
+		t.row(s.To, "Closing balance", "", u.Quantity(s.Asset, s.Closing.Quantity))
 		t.row("", fmt.Sprintf("Total: %s, %s in, %s out",
 			counted(s.Closing.Postings-s.Opening.Postings, "posting", "postings"),
 			u.Quantity(s.Asset, credits), u.Quantity(s.Asset, debits)), u.Quantity(s.Asset, total), "")
@@ -203,9 +172,4 @@ func change(opening, closing client.Sums) (total, credits, debits events.Amount,
 	credits, err2 := closing.Credits.Sub(opening.Credits)
 	debits, err3 := closing.Debits.Sub(opening.Debits)
 	return total, credits, debits, cmp.Or(err1, err2, err3)
-}
-
-// printStatementCSV prints a page of a statement as comma-separated values: decimals, or minor units with --minor.
-func (env *environment) printStatementCSV(s client.Statement, isFirst bool) error {
-	return env.writeCSV(spreadsheet.Statement(s, isFirst, env.units))
 }

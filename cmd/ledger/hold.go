@@ -8,6 +8,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/spreadsheet"
 )
 
 // holdCommand is `ledger hold`.
@@ -16,7 +17,7 @@ func (env *environment) holdCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "hold [ACCOUNT]"}
 	f := cmd.Flags()
 	idFlag(f, &id, "id", "show the hold with this id")
-	choiceFlag(f, &status, "status", "", "only holds with this status: held, captured, released or expired",
+	choiceFlag(cmd, &status, "status", "", "only holds with this status: held, captured, released or expired",
 		client.StatusHeld, client.StatusCaptured, client.StatusReleased, client.StatusExpired)
 	env.limitFlags(cmd, "holds")
 	for _, other := range []string{"status", "limit", "all"} {
@@ -48,8 +49,11 @@ func (env *environment) listHolds(ctx context.Context, list client.Listing[clien
 	})
 }
 
-// printHolds prints the legs that listHolds describes, one on each line.
+// printHolds prints the legs that listHolds describes, one on each line. CSV has all legs, and what was captured.
 func (env *environment) printHolds(holds []client.Transaction, account string, heading bool) error {
+	if env.format == formatCSV {
+		return env.writeCSV(spreadsheet.Holds(holds, account, heading, env.units))
+	}
 	third := "STATUS"
 	if account == "" {
 		third = "ACCOUNT"
@@ -67,7 +71,7 @@ func (env *environment) printHolds(holds []client.Transaction, account string, h
 				cell = p.Account
 			}
 			if p.Account == account || account == "" && p.Quantity.Sign() < 0 {
-				t.row(shortTime(until), strings.TrimSpace(h.ID+" "+h.Description), cell, p.Asset,
+				t.row(until, strings.TrimSpace(h.ID+" "+h.Description), cell, p.Asset,
 					env.units.Quantity(p.Asset, p.Quantity))
 			}
 		}

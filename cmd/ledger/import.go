@@ -57,7 +57,8 @@ func (env *environment) importCommand() *cobra.Command {
 		"timeclock and timedot files (default: refuse them)")
 	f.StringVar(&o.opening, "opening", "", "day of opening entries with the totals of a book before it, such as "+
 		"2015-01-01")
-	env.apiFlags(cmd)
+	env.callFlags(cmd)
+	env.jsonFlag(cmd, "print the counts as JSON")
 	return cmd
 }
 

@@ -29,7 +29,7 @@ func (env *environment) lanesCommand() *cobra.Command {
 		},
 	}
 	o.tableFlags(cmd)
-	env.jsonFlag(cmd)
+	env.formatFlags(cmd)
 	return cmd
 }
 

@@ -95,7 +95,7 @@ func (env *environment) pumpCommand() *cobra.Command {
 		"dead-letter file for records that cannot be processed")
 	indexedFlag(f, &indexed)
 	f.BoolVar(&verbose, "verbose", false, "log more")
-	env.jsonLogFlag(cmd)
+	env.jsonFlag(cmd, "log JSON on a terminal, too")
 	return endless(cmd)
 }
 

@@ -121,9 +121,7 @@ func printItems[T any](env *environment) func(items []T, heading bool) error {
 		for _, item := range items {
 			cells := make([]string, len(fields))
 			for i, f := range fields {
-				if cells[i] = cell(f, reflect.ValueOf(item).FieldByIndex(f.Index)); f.Is() == "Time" {
-					cells[i] = shortTime(cells[i])
-				}
+				cells[i] = cell(f, reflect.ValueOf(item).FieldByIndex(f.Index))
 			}
 			t.row(cells...)
 		}
@@ -137,18 +135,34 @@ func cell(f client.Field, v reflect.Value) string {
 		return orNone(text)
 	}
 	if none := f.Tag.Get("none"); v.IsZero() && (none != "" || f.Optional) {
-		return cmp.Or(none, "-")
+		return cmp.Or(none, absent)
 	}
 	return fmt.Sprint(v)
 }
 
 // parent returns a command that only has subcommands.
 func parent(use string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: use, Args: noSubcommand}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(commands...)
 	return cmd
 }
+
+// noSubcommand refuses the arguments of a command that only has subcommands: the first is none of these.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = cmp.Or(cmd.SuggestionsMinimumDistance, suggestionDistance)
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		err = fmt.Errorf("%w\n\nDid you mean this?\n\t%s", err, strings.Join(like, "\n\t"))
+	}
+	return err
+}
+
+// suggestionDistance is how many letters may differ between a word and the command that is suggested, as in cobra.
+const suggestionDistance = 2
 
 // list is a command that prints a list of the API.
 type list[T any] struct {
@@ -184,7 +198,7 @@ func listByPrefix[T any](
 // printPages prints a list page by page, until its end or until it has printed env.limit items. It loads the scales of
 // the assets that assets returns, if there are any, before it calls show.
 func printPages[T any](
-	ctx context.Context, env *environment, list client.Listing[T], assets func([]T) []string,
+	ctx context.Context, env *environment, list pager[T], assets func([]T) []string,
 	show func(items []T, heading bool) error,
 ) error {
 	// A page may be short or even empty without being the last one. Only a missing cursor marks the end.

@@ -61,7 +61,7 @@ func (env *environment) rebuildCommand() *cobra.Command {
 		"also rebuild balances that count more postings than exist, and void entries that no hold has")
 	numberFlag(f, &config.Rate, "rate", rebuildRate, 0, math.MaxInt,
 		"maximum number of items to read in a second; 0: no limit")
-	env.jsonFlag(cmd)
+	env.formatFlags(cmd, formatTable, formatJSON)
 	return cmd
 }
 
@@ -199,7 +199,7 @@ func (env *environment) printReported(p rebuild.Report, dryRun bool) {
 // printDifference prints one wrong item on one line: its keys, the fault, and the stored and the new value of each
 // field that changes. "-" is a missing value.
 func (env *environment) printDifference(d differenceJSON) {
-	if env.json {
+	if env.isJSON() {
 		_ = env.printJSON(d)
 		return
 	}
@@ -236,7 +236,7 @@ func (env *environment) redriveCommand() *cobra.Command {
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing; print the balances that are behind")
-	env.jsonFlag(cmd)
+	env.formatFlags(cmd, formatTable, formatJSON)
 	return cmd
 }
 
@@ -262,7 +262,7 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 		OnProblem: func(at redrive.Place, err error) { env.say(printable(fmt.Sprintf("%s: %v", at, err))) },
 		OnRefold: func(pair projections.Target) {
 			switch { // a later flush of env.out returns the error
-			case dryRun && env.json:
+			case dryRun && env.isJSON():
 				_ = env.printJSON(map[string]string{"account": pair.Account, "asset": pair.Asset})
 			case dryRun:
 				fmt.Fprintln(env.out, "behind:", pair)

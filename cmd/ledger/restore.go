@@ -45,6 +45,7 @@ func (env *environment) restoreCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.flags(cmd)
+	env.formatFlags(cmd, formatTable, formatJSON)
 	f.Lookup("table").Usage = "name of the new table, which remains"
 	f.Lookup("table").DefValue = ""
 	textFlag(f, &o.source.Table, "from", "name of the table to restore, which stays as it is", checkTable)
@@ -222,10 +223,14 @@ func (env *environment) printImport(
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.out, "# A new stack for the table: run this in the folder of the ledger's source, at any time "+
-		"from now on.\n# What each step does is in docs/recovery.md.\n%s\n",
-		restore.Commands(r.Table, cmp.Or(o.stack, restoredStack), template))
-	return env.out.Flush()
+	commands := restore.Commands(r.Table, cmp.Or(o.stack, restoredStack), template)
+	if env.isJSON() {
+		err = env.printJSON(map[string]string{"import": commands})
+	} else {
+		_, err = fmt.Fprintf(env.out, "# A new stack for the table: run this in the folder of the ledger's source, at "+
+			"any time from now on.\n# What each step does is in docs/recovery.md.\n%s\n", commands)
+	}
+	return cmp.Or(err, env.out.Flush())
 }
 
 // printLeft prints the settings that a restore does not bring, and what else is left to do.
@@ -233,6 +238,14 @@ func (env *environment) printLeft(ctx context.Context, r *restore.Restorer, is *
 	settings, err := r.Settings(ctx)
 	if err != nil {
 		return err
+	}
+	since, known := "the moment of the backup", any(nil)
+	if s := is.RestoreSummary; s != nil && s.RestoreDateTime != nil {
+		since = s.RestoreDateTime.UTC().Format(time.RFC3339)
+		known = since
+	}
+	if env.isJSON() {
+		return env.printJSON(map[string]any{"table": r.Table, "restored_to": known, "settings": settingsJSON(settings)})
 	}
 	left := false
 	t := env.newTable(words("A RESTORE DOES NOT BRING"), words("IS NOW"), words("SET BY"), words("LEFT TO DO"))
@@ -248,10 +261,6 @@ func (env *environment) printLeft(ctx context.Context, r *restore.Restorer, is *
 	if err := t.flush(); err != nil {
 		return err
 	}
-	since := "the moment of the backup"
-	if s := is.RestoreSummary; s != nil && s.RestoreDateTime != nil {
-		since = s.RestoreDateTime.UTC().Format(time.RFC3339)
-	}
 	fmt.Fprintf(env.out, "\nThe ledger is the one of %s. Cursors and digests that are newer are refused:\n"+
 		"  ledger forward --rewind %[1]s …   ledger digest DIR --resume --table %[2]s\n"+
 		"Let the callers send again, with the same ids, what they posted since then.\n", since, r.Table)
@@ -260,6 +269,15 @@ func (env *environment) printLeft(ctx context.Context, r *restore.Restorer, is *
 			env.again())
 	}
 	return nil
+}
+
+// settingsJSON returns settings for JSON.
+func settingsJSON(settings []restore.Setting) []map[string]any {
+	all := make([]map[string]any, len(settings))
+	for i, s := range settings {
+		all[i] = map[string]any{"name": s.Name, "is": s.Is, "right": s.Right, "set_by": s.By}
+	}
+	return all
 }
 
 // tell writes a message for people.

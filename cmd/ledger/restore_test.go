@@ -238,6 +238,32 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// With --format json, each line of standard output is an object: the import, the audit and the settings.
+func TestRestoreAsJSON(t *testing.T) {
+	b := &backups{t: t, recovers: -1}
+	code, out, problems := restored(t, b, "yes\n", append(fromOld, "--format", "json")...)
+	var all struct {
+		Import, Table string
+		RestoredTo    string `json:"restored_to"`
+		Sound         bool
+		Settings      []struct {
+			Name, Is string
+			SetBy    string `json:"set_by"`
+			Right    bool
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for _, line := range lines {
+		if err := json.Unmarshal([]byte(line), &all); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+	if code != exitDone || len(lines) != 3 || !strings.Contains(all.Import, "--change-set-type IMPORT") || !all.Sound ||
+		all.Table != "new" || all.RestoredTo != moment || len(all.Settings) < 3 || all.Settings[0].SetBy == "" {
+		t.Errorf("exit %d: %s\n%s", code, out, problems)
+	}
+}
+
 // The command may lose its connection at any request, before or after AWS did what it was asked for. Run again, it goes
 // on, and restores once.
 func TestRestoreAfterCrashes(t *testing.T) {

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	switch {
 	case err == nil:
 		return exitDone
-	case env.json:
+	case env.isJSON() || asksJSON(args):
 		fmt.Fprintf(errs, "%s\n", problemOf(err, failed))
 	case failed:
 		fmt.Fprintln(errs, err)
@@ -122,7 +122,7 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 			// before isRunning is set.
 			flags := cmd.Flags()
 			err := errors.Join(noEmptyFlags(flags), cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups(),
-				env.applyVariables(flags, getenv), env.setDays(flags, getenv))
+				env.applyVariables(flags, getenv), env.setDays(flags, getenv), env.checkFormat())
 			env.isRunning = err == nil
 			return err
 		},

@@ -25,7 +25,9 @@ const (
 // screen is where tables are printed.
 type screen struct {
 	out     io.Writer
-	columns int // 0 if it is no terminal: no text is wrapped then, so that each row is a line
+	format  string // formatCSV: tables are printed as CSV
+	raw     bool   // texts in CSV are not escaped
+	columns int    // 0 if it is no terminal: no text is wrapped then, so that each row is a line
 	isColor bool
 }
 
@@ -47,12 +49,13 @@ func screenOf(out, terminal io.Writer, getenv func(string) string) screen {
 type column struct {
 	heading  string
 	isNumber bool // aligned to the right
+	isTime   bool // of the API, which is shortened for people
 	noWrap   bool
 }
 
 // The kinds of columns: words may be wrapped, times and numbers may not.
 func words(heading string) column   { return column{heading: heading} }
-func times(heading string) column   { return column{heading: heading, noWrap: true} }
+func times(heading string) column   { return column{heading: heading, isTime: true, noWrap: true} }
 func numbers(heading string) column { return column{heading: heading, isNumber: true, noWrap: true} }
 
 // grid is a table for people. On a terminal, long texts are wrapped between words. A table that still does not fit is
@@ -89,17 +92,39 @@ func (c column) color(cell any) string {
 	return shown
 }
 
-// row adds a row with a cell for each column. Control characters are replaced.
+// absent is a cell without a value: "-" for people, and empty in CSV.
+const absent = "\x00"
+
+// row adds a row with a cell for each column. Control characters are replaced, except in CSV.
 func (g *grid) row(cells ...string) {
 	shown := make(table.Row, len(cells))
 	for i, c := range cells {
-		shown[i] = printable(c)
+		shown[i] = g.cell(g.of[i], c)
 	}
 	g.rows = append(g.rows, shown)
 }
 
+// cell returns the text of a cell.
+func (g *grid) cell(of column, text string) string {
+	isCSV := g.format == formatCSV
+	switch {
+	case text == absent && isCSV:
+		return ""
+	case text == absent:
+		return "-"
+	case isCSV:
+		return text
+	case of.isTime:
+		text = shortTime(text)
+	}
+	return printable(text)
+}
+
 // flush prints the table. The widths of columns depend on all rows, so nothing is printed before.
 func (g *grid) flush() error {
+	if g.format == formatCSV {
+		return g.printCSV()
+	}
 	widths, fits := g.widths()
 	if !fits {
 		return g.printRecords()
@@ -210,10 +235,10 @@ func printable(s string) string {
 	}, s)
 }
 
-// orNone returns a text that may be nil.
+// orNone returns the cell of a text that may be nil.
 func orNone(s *string) string {
 	if s == nil {
-		return "-"
+		return absent
 	}
 	return *s
 }

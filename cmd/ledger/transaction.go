@@ -33,13 +33,16 @@ func (env *environment) transactionCommand() *cobra.Command {
 	})
 }
 
-// printTransaction prints a transaction: raw, the JSON of the API, with --json, else tables.
+// printTransaction prints a transaction: raw is the JSON of the API. CSV has a line for each posting, as that of find.
 func (env *environment) printTransaction(ctx context.Context, t client.Transaction, raw []byte) error {
 	recorded := t.RecordedAt
 	if recorded == t.PostedAt {
 		recorded = "" // not backdated
 	}
 	return env.print(ctx, raw, assetsOf(t.Postings), func() error {
+		if env.format == formatCSV {
+			return env.printTransactions([]client.Transaction{t}, true)
+		}
 		head := env.newList()
 		head.row("Transaction", t.ID)
 		head.row("Kind", t.Kind)
@@ -102,7 +105,6 @@ func assetsOf(postings []client.Posting) []string {
 // findCommand is `ledger find`.
 func (env *environment) findCommand() *cobra.Command {
 	var by client.TransactionsQuery
-	var asCSV bool
 	cmd := &cobra.Command{Use: "find"}
 	f := cmd.Flags()
 	var metadata string
@@ -125,22 +127,20 @@ func (env *environment) findCommand() *cobra.Command {
 	env.limitFlags(cmd, "transactions")
 	cmd.MarkFlagsMutuallyExclusive("day", "from")
 	cmd.MarkFlagsMutuallyExclusive("day", "to")
-	return env.csvCommand(cmd, &asCSV, func(ctx context.Context, _ []string) error {
+	env.formatFlags(cmd)
+	return env.apiCommand(env.csvFlag(cmd), func(ctx context.Context, _ []string) error {
 		if err := checkPeriod(by.From, by.To); err != nil {
 			return err
 		}
-		show := env.printTransactions
-		if asCSV {
-			show = func(all []client.Transaction, heading bool) error {
-				return env.writeCSV(spreadsheet.Transactions(all, heading, env.units))
-			}
-		}
-		return printPages(ctx, env, env.api.Transactions(by), assetsOfAll, show)
+		return printPages(ctx, env, env.api.Transactions(by), assetsOfAll, env.printTransactions)
 	})
 }
 
 // printTransactions prints a line for each leg of each transaction. The legs of a captured hold are the captured ones.
 func (env *environment) printTransactions(transactions []client.Transaction, heading bool) error {
+	if env.format == formatCSV {
+		return env.writeCSV(spreadsheet.Transactions(transactions, heading, env.units))
+	}
 	t := env.legTable("POSTED AT (UTC)", heading)
 	for _, one := range transactions {
 		what := one.Kind
@@ -160,7 +160,7 @@ func (env *environment) legTable(when string, heading bool) *grid {
 
 // legRows adds a line for each leg. The first line, which exists also without legs, has the time and the transaction.
 func (env *environment) legRows(t *grid, at, what string, one client.Transaction, legs []client.Posting) {
-	head := []string{shortTime(at), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", one.ID, what, one.Description))}
+	head := []string{at, strings.TrimSpace(fmt.Sprintf("%s (%s) %s", one.ID, what, one.Description))}
 	if len(legs) == 0 {
 		t.row(head[0], head[1], "", "", "")
 	}
@@ -177,6 +177,7 @@ const tailPause = 2 * time.Second
 func (env *environment) tailCommand() *cobra.Command {
 	var from client.JournalQuery
 	cmd := &cobra.Command{Use: "tail"}
+	env.formatFlags(cmd, formatTable, formatJSON) // it has no end
 	f := cmd.Flags()
 	f.StringVar(&from.After, "after", "", "continue after the entry with this cursor")
 	env.timeFlag(f, &from.From, "from", beginOf, "begin at this time")
@@ -205,7 +206,7 @@ func (env *environment) tail(ctx context.Context, from client.JournalQuery) (err
 	for isDown, heading := false, true; ctx.Err() == nil; {
 		r, err := env.api.JournalPage(ctx, from, client.PageLimit)
 		page := r.Value
-		if err == nil && !env.json {
+		if err == nil && !env.isJSON() {
 			err = env.units.Load(ctx, assetsOfEntries(page.Data)...)
 		}
 		switch {
@@ -245,7 +246,7 @@ func isFinal(err error) bool {
 
 // printEntries prints a page of the journal: one line of JSON for each entry with --json, else a table.
 func (env *environment) printEntries(r client.Reply[client.JournalPage], heading bool) error {
-	if env.json {
+	if env.isJSON() {
 		var raw struct{ Data []json.RawMessage }
 		if err := json.Unmarshal(r.Raw, &raw); err != nil {
 			return err
@@ -294,7 +295,7 @@ func eventRow(t *grid, e client.JournalEntry) error {
 	if strings.HasPrefix(e.Type, "account.") && about.ID != "" {
 		account = about.ID
 	}
-	t.row(shortTime(e.At), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", of, e.Type, detail)), account, "", "")
+	t.row(e.At, strings.TrimSpace(fmt.Sprintf("%s (%s) %s", of, e.Type, detail)), account, "", "")
 	return nil
 }
 

@@ -68,7 +68,7 @@ func (env *environment) upCommand() *cobra.Command {
 	f.BoolVar(&o.noPump, "no-pump", false, "do not run the pump; run \"ledger pump\" in another terminal")
 	f.BoolVar(&o.demo, "demo", false, "load a week of example data of a trading platform")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
-	env.jsonLogFlag(cmd)
+	env.jsonFlag(cmd, "log JSON on a terminal, too")
 	cmd.MarkFlagsMutuallyExclusive("memory", "data", "dynamodb-endpoint")
 	cmd.MarkFlagsMutuallyExclusive("memory", "no-pump") // no other process could reach the table to project it
 	return endless(cmd)

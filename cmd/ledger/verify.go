@@ -47,7 +47,7 @@ func (env *environment) verifyCommand() *cobra.Command {
 	numberFlag(f, &options.Findings, "max", audit.DefaultFindings, 0, math.MaxInt,
 		"maximum number of findings to print; all are counted")
 	numberFlag(f, &rate, "rate", 0, 0, math.MaxInt, "maximum number of read units in a second (default: no limit)")
-	env.jsonFlag(cmd)
+	env.formatFlags(cmd)
 	return cmd
 }
 
@@ -104,10 +104,10 @@ func itemCount(ctx context.Context, client *dynamodb.Client, name string) int64 
 	return *out.Table.ItemCount
 }
 
-// printReport prints a report: as JSON with --json, else as text with the next step for each finding.
+// printReport prints a report: as JSON, as CSV, or as text with the next step for each finding.
 func (env *environment) printReport(r audit.Report, o operator) error {
 	n := r.Counts
-	if env.json {
+	if env.isJSON() {
 		findings := make([]map[string]string, len(r.Findings))
 		for i, f := range r.Findings {
 			findings[i] = map[string]string{
@@ -124,6 +124,9 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 				"findings": n.Findings, "unsettled": r.Unsettled, "overdue_holds": r.Overdue,
 			},
 		})
+	}
+	if env.format == formatCSV {
+		return env.printFindings(r, o)
 	}
 	// Texts in findings come from users of the ledger, and must not control the terminal.
 	for _, f := range r.Findings {
@@ -165,6 +168,17 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 			r.Overdue)
 	}
 	return nil
+}
+
+// printFindings prints a table of the findings, and on standard error how many there are.
+func (env *environment) printFindings(r audit.Report, o operator) error {
+	t := env.newTable(words("CODE"), words("ATTRIBUTE"), words("PK"), words("SK"), words("STORED"),
+		words("RECOMPUTED"), words("NEXT"))
+	for _, f := range r.Findings {
+		t.row(string(f.Code), f.Attribute, f.Key.PK, f.Key.SK, f.Stored, f.Recomputed, o.nextStep(r, f))
+	}
+	env.tell("%s, of which %d are printed", counted(r.Counts.Findings, "finding", "findings"), len(r.Findings))
+	return t.flush()
 }
 
 // nextStep returns the command that repairs a finding, or where to read what to do.

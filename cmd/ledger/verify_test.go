@@ -64,6 +64,12 @@ func TestVerifyReports(t *testing.T) {
 			fmt.Sprint(codes) != fmt.Sprint(c.found) {
 			t.Errorf("%s: exit %d: %s", c.name, code, out)
 		}
+		code, out, problems = ledger(t, "", "verify", "--dynamodb-endpoint", url, "--segments", "1", "--format", "csv")
+		if found := strings.Join(c.found, ",,X#1,"); code != c.code ||
+			!strings.HasPrefix(out, "code,attribute,pk,sk,stored,recomputed,next\n"+found) ||
+			!strings.Contains(problems, fmt.Sprintf("%d are printed", len(c.found))) {
+			t.Errorf("%s as CSV: exit %d: %s%s", c.name, code, out, problems)
+		}
 	}
 }
 

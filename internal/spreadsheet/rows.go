@@ -44,19 +44,41 @@ func Postings(all []client.Posting, isFirst bool, d Decimals) (rows [][]Cell) {
 func Transactions(all []client.Transaction, isFirst bool, d Decimals) [][]Cell {
 	var postings []client.Posting
 	for _, t := range all {
-		for _, p := range t.AsPosted() {
-			p.Transaction, p.Kind, p.Description = t.ID, t.Kind, t.Description
-			p.PostedAt, p.Status, p.Pending = t.PostedAt, t.Status, events.Amount{}
-			switch t.Status {
-			case client.StatusHeld:
-				p.Pending, p.Quantity, p.Cost = p.Quantity, events.Amount{}, events.Amount{}
-			case client.StatusReleased, client.StatusExpired:
-				p.Quantity, p.Cost = events.Amount{}, events.Amount{}
-			}
-			postings = append(postings, p)
-		}
+		postings = append(postings, postingsOf(t)...)
 	}
 	return Postings(postings, isFirst, d)
+}
+
+// postingsOf returns the postings of a transaction as it is now.
+func postingsOf(t client.Transaction) (postings []client.Posting) {
+	for _, p := range t.AsPosted() {
+		p.Transaction, p.Kind, p.Description = t.ID, t.Kind, t.Description
+		p.PostedAt, p.Status, p.Pending = t.PostedAt, t.Status, events.Amount{}
+		switch t.Status {
+		case client.StatusHeld:
+			p.Pending, p.Quantity, p.Cost = p.Quantity, events.Amount{}, events.Amount{}
+		case client.StatusReleased, client.StatusExpired:
+			p.Quantity, p.Cost = events.Amount{}, events.Amount{}
+		}
+		postings = append(postings, p)
+	}
+	return postings
+}
+
+// Holds returns the rows of Transactions with two more columns: when a hold expires, and when it ended. account selects
+// the postings of one account, unless it is "".
+func Holds(all []client.Transaction, account string, isFirst bool, d Decimals) (rows [][]Cell) {
+	if isFirst {
+		rows = append(rows, append(postingColumns(), Texts("expires_at", "ended_at")...))
+	}
+	for _, t := range all {
+		for _, p := range postingsOf(t) {
+			if account == "" || p.Account == account {
+				rows = append(rows, append(postingCells(p, d), Texts(t.ExpiresAt, t.EndedAt)...))
+			}
+		}
+	}
+	return rows
 }
 
 // Statement returns the rows of a page of a statement. Only the first page has the heading and the opening, and only
