@@ -150,6 +150,8 @@ func (b *browser) everyPage(visit func(name string)) {
 	open("assets", "assets")
 	open("transactions", "transactions?to=2026-13-01")
 	open("holds", "holds")
+	b.ledger.Must(201, "PUT", "/v1/periods/1", `{"closed_before":"2026-02-01T00:00:00Z","reason":"January is audited"}`)
+	open("periods", "periods")
 	open("trial-balance", "trial-balance")
 	open("trial-balance-now", "trial-balance?at=now")
 	open("group", "groups/desk")
@@ -175,6 +177,8 @@ func (b *browser) everyPage(visit func(name string)) {
 		{"change", "account=jane&name=Jane&limits=5+USD", ""},
 		{"asset", "id=NEW&name=New&scale=2", ""},
 		{"state", "account=frozen", ""},
+		{"close-books", "through=2026-02-28&reason=Audited", "through=2026-01-01&reason=Audited"},
+		{"open-books", "from=2026-01-01&reason=Late", "from=2026-03-01&reason=Late"},
 	} {
 		open("do-"+f.action, "do/"+f.action+"?"+f.good)
 		b.click("Preview")

@@ -62,12 +62,13 @@ func TestHostileTexts(t *testing.T) {
 	s.ledger.Must(http.StatusOK, "POST", "/v1/transactions/"+ended+"/capture", `{"postings":[`+strings.Join(part, ",")+`]}`)
 	s.ledger.Must(http.StatusOK, "POST", "/v1/transactions/"+longestID("h01")+"/release", `{"description":`+text(long(0))+`}`)
 	s.ledger.Must(http.StatusOK, "PATCH", "/v1/accounts/"+account(0), `{"name":`+text(long(3))+`}`)
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/periods/1", `{"closed_before":"2026-01-01T00:00:00Z","reason":`+text(long(2))+`}`)
 	s.ledger.Project()
 	s.submit("user", s.get("", http.StatusOK), values("user", "nobody"))
 	paths := []string{
 		"", "accounts?q=a&state=", "transactions", "holds", "assets", "groups", "trial-balance?at=now", "search?q=order=" + url.QueryEscape(markup[0]), "search?q=a", "search?q=s",
 		"accounts/" + account(0), "accounts/" + account(1), "accounts/" + account(0) + "?asset=" + asset(3), "accounts/" + account(0) + "/statement?asset=" + asset(3), "assets/" + asset(0),
-		"transactions/" + longestID("t01"), "transactions/" + longestID("t02"), "transactions/" + longestID("h03"), "transactions/" + ended, "transactions/" + longestID("h01"),
+		"transactions/" + longestID("t01"), "transactions/" + longestID("t02"), "transactions/" + longestID("h03"), "transactions/" + ended, "transactions/" + longestID("h01"), "periods",
 		"do/transfer", "do/state?account=" + account(0), "do/reverse?transaction=" + longestID("t03"),
 	}
 	for _, m := range markup { // query parameters of links

@@ -169,6 +169,10 @@ func TestKeyboardOnly(t *testing.T) {
 	b.press("[name=change]", kb.Enter)
 	b.hasFocus("body")
 
+	b.run(b.open("periods"))
+	b.fillIn("close-books", "The books are closed through 31 January 2026", "through", "01312026", "reason", "Audited")
+	b.fillIn("open-books", "No period of the books is closed", "from", "01012000", "reason", "Late")
+
 	b.run(b.open("groups"))
 	b.fillIn("group", "Group desk", "id", "desk", "name", "Front desk")
 	b.fillIn("group-add", "Group desk", "account", "jane")

@@ -89,6 +89,7 @@ type action struct {
 	command client.Kind
 	about   func(transaction string, body []byte) (client.Request, error)
 	send    func(v *visit, f *form) (path string, err error) // returns the path of the page to show next
+	look    func(v *visit, f *form) error                    // fills in the preview of what has no dry run
 }
 
 // isDry reports whether the API has a dry run for the action, which is then its preview.
@@ -241,6 +242,10 @@ var actions = map[string]action{
 		(*client.Client).Revoke, accountField, userField),
 	"revoke-group": roleChange("Revoke a role in a group", "Revoke",
 		"The user loses the role on all accounts of the group.", (*client.Client).Revoke, groupField, userField),
+	"close-books": booksAction("Close the books", "Close",
+		"Nothing can be posted with an effective date in a closed period. All else is of now, and passes.", throughField),
+	"open-books": booksAction("Open closed books again", "Open",
+		"Postings with an effective date from this day on are taken again. The closing stays in the list.", openField),
 }
 
 const replaces = "A user has one role per account or group. This role replaces it."

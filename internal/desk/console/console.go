@@ -73,6 +73,7 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path + "groups":                       listOf("groups"),
 		"GET " + Path + "trial-balance":                (*visit).trialBalance,
 		"GET " + Path + "trial-balance.csv":            (*visit).trialCSV,
+		"GET " + Path + "periods":                      (*visit).periods,
 		"GET " + Path + "accounts/{id}":                (*visit).account,
 		"GET " + Path + "accounts/{id}/chart.svg":      (*visit).chart,
 		"GET " + Path + "accounts/{id}/statement":      (*visit).statementPage,
@@ -115,7 +116,7 @@ func (c *Console) parse(of *units.Units) pageSet {
 	layout := template.Must(template.New("layout.html").Funcs(c.functions(of)).
 		ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html"))
 	for _, name := range []string{"home", "list", "search", "account", "asset", "transaction", "group", "user", "form",
-		"trial", "problem", "statement"} {
+		"trial", "problem", "statement", "periods"} {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	all["options"] = layout.Lookup("options")

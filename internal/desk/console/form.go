@@ -36,8 +36,10 @@ type form struct {
 	IsExtraOpen bool
 	Lists       []pickList // the choices of the form's pickers
 	Reversible  reversible // of the transaction to reverse
+	Books       *booksLook // the preview of a closing of the books, nil for other forms
 
 	target client.Transaction // the transaction to capture or reverse
+	newest client.Period      // the newest closing of the books
 	rows   []int              // the rows of the legs of the request
 	zone                      // of the days
 }

@@ -50,8 +50,13 @@ func (v *visit) home() (page, error) {
 		HealthError string // "" if the API is healthy
 		Lag         string
 		Counts      []count
+		Books       string // through when they are closed
 	}{}
 	r := v.reading()
+	r.Go(func() (err error) {
+		data.Books, err = v.books(r.ctx)
+		return err
+	})
 	list(r, &data.Open, v.api.OpenHolds(), "", client.PageLimit)
 	r.Go(func() (err error) {
 		data.Names, err = v.directory(false)

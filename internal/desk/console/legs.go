@@ -172,7 +172,10 @@ func (v *visit) lines(of field) (any, error) {
 // transfer has a quantity, a trade also a cost, and any other transaction a quantity and a cost for each leg, or a
 // quantity of each side if that says enough. Errors: those of a read.
 func (v *visit) loadTarget(f *form) error {
-	if !f.Partial {
+	switch {
+	case slices.ContainsFunc(f.Fields, func(of field) bool { return of.Name == closingField.Name }):
+		return v.loadBooks(f)
+	case !f.Partial:
 		return nil
 	}
 	t, err := v.api.Transaction(v.ctx, f.value(postedField.Name))

@@ -148,6 +148,7 @@ func (v *visit) listTransactions(l *listing) func(*stream) error {
 		client.StatusReleased, client.StatusExpired)
 	kind := v.choose(l, "kind", "Kind", string(client.KindTransfer), string(client.KindTrade),
 		string(client.KindTransaction), string(client.KindReversal))
+	dated := v.choose(l, "dated", "Dated", backdated)
 	days, err := v.period()
 	if l.Days = &days; err != nil {
 		l.Error = err.Error()
@@ -156,7 +157,8 @@ func (v *visit) listTransactions(l *listing) func(*stream) error {
 		return look(s, looking[client.Transaction]{
 			pages: v.transactionsOf(days, q), limit: historyLimit, isFiltered: l.isFiltered, back: v.backTo,
 			pass: func(t client.Transaction) bool {
-				return (status == "" || t.Status == status) && (kind == "" || t.Kind == kind) && q.mentions(t)
+				return (status == "" || t.Status == status) && (kind == "" || t.Kind == kind) &&
+					(dated == "" || isBackdated(t)) && q.mentions(t)
 			},
 		}, &l.sought)
 	}

@@ -40,6 +40,9 @@ func (v *visit) preview(f *form) error {
 		return err
 	}
 	request, err := v.request(f)
+	if err == nil && f.look != nil {
+		err = f.look(v, f)
+	}
 	if err != nil || !f.isDry() {
 		f.Confirm = err == nil
 		return err

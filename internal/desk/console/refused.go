@@ -158,9 +158,12 @@ func (v *visit) figures(refused *client.Error) (lines []string) {
 func (v *visit) refused(f *form, err error) page {
 	_, f.OutcomeUnknown = errors.AsType[*client.UnknownError](err)
 	f.ErrorField, f.Confirm = f.fieldOf(err), f.OutcomeUnknown
-	if hasField(err, "hold.expires_at") { // it counts from when the form was opened
+	switch {
+	case hasField(err, "hold.expires_at"): // it counts from when the form was opened
 		f.Error, f.ReopenURL = "this form has expired", f.address()
-	} else {
+	case refusal(err).Code == "period_exists":
+		f.Error, f.ReopenURL = "somebody closed or opened the books meanwhile", f.renumbered().address()
+	default:
 		f.Error = v.textOf(err, f)
 	}
 	for _, field := range f.Fields {
@@ -197,7 +200,7 @@ func (f *form) nameOf(of string) string {
 		name = m[2] + "-" + strconv.Itoa(row)
 	}
 	for _, field := range f.Fields {
-		if field.Name == name || field.member == name && field.Kind == "lines" {
+		if field.Name == name || field.member == name && field.Kind != "check" {
 			return field.Name
 		}
 	}

@@ -56,6 +56,7 @@ type trialPage struct {
 	Shown              []trial.Line
 	Next               *string
 	Sums               firstN[trial.Line]
+	Books              string // through when they are closed
 	zone
 	trialResult
 }
@@ -72,6 +73,9 @@ func (v *visit) trialBalance() (page, error) {
 	p := page{name: "trial", Title: "Trial balance", Data: &data}
 	p.rest = func(s *stream) (err error) {
 		if data.trialResult, err = v.readTrial(key, until.to, s.reports("accounts were read")); err != nil {
+			return err
+		}
+		if data.Books, err = v.books(v.ctx); err != nil {
 			return err
 		}
 		lines, err := pagesIn(data.Data)(v.ctx, v.query.Get("cursor"), trialLines)
