@@ -42,6 +42,12 @@ func TestZoneGoesAlong(t *testing.T) {
 			}
 		}
 		for _, form := range aForm.FindAllString(page, -1) {
+			if chooser := `name="zone" value="Asia/Tokyo" list`; strings.Contains(form, `class="zones"`) {
+				if strings.Count(form, chooser) != 1 || strings.Count(form, `name="zone"`) != 1 {
+					t.Errorf("%s has the choice %s", at, form)
+				}
+				continue
+			}
 			if strings.Count(form, hidden) != 1 || strings.Count(form, `name="zone"`) != 1 {
 				t.Errorf("%s has the form %s", at, form)
 			}
@@ -51,7 +57,11 @@ func TestZoneGoesAlong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.lacks(s.read(r, http.StatusOK), "zone=", `name="zone"`)
+			page := s.read(r, http.StatusOK)
+			s.lacks(page, "zone=", `type="hidden" name="zone"`)
+			if strings.Contains(page, "Amounts are written") != strings.Contains(page, `name="zone" value="UTC" list`) {
+				t.Errorf("%s has one choice without the other", path)
+			}
 		}
 	}
 	noon := s.get("accounts/jane?"+zone, http.StatusOK) // the days of a link's page are of the zone
@@ -67,6 +77,26 @@ func TestZoneGoesAlong(t *testing.T) {
 	defer viewed.Body.Close()
 	if viewed.Request.URL.RawQuery != zone {
 		t.Errorf("after the choice of a user, the page is %s", viewed.Request.URL)
+	}
+}
+
+// The zone is chosen at the end of a page, without a script. What else the page shows stays, also amounts and words with
+// signs of their own.
+func TestZoneIsChosen(t *testing.T) {
+	s := newSite(t)
+	s.people()
+	s.backdate("old", "USD", "2026-01-31T23:30:00Z")
+	s.ledger.Project()
+	s.has(s.eventually("accounts/jane?asset=USD&to=2026-02-01", "/old"), "Days are in UTC")
+	chooser := regexp.MustCompile(`(?s)<form class="zones".*?</form>`)
+	page := s.get("transactions?q=%22a+%26+b%22&from=2026-02-01&cursor=&amounts=1.234%2C56", http.StatusOK)
+	form := chooser.FindString(page)
+	s.has(form, `action="/console/transactions"`, `name="amounts" value="1.234,56"`, `name="from" value="2026-02-01"`, `name="q" value="&#34;a &amp; b&#34;"`, `name="zone" value="UTC"`, "Europe/Berlin")
+	s.lacks(form, "cursor")
+	s.lacks(s.get("transactions?from=2026-02-01", http.StatusOK), "transactions/old")
+	s.has(s.get("transactions?from=2026-02-01&zone=Europe/Berlin", http.StatusOK), "transactions/old", `name="zone" value="Europe/Berlin" list`)
+	if page := s.get("do/transfer?zone=Europe/Berlin", http.StatusOK); chooser.MatchString(page) {
+		t.Error("a form has a choice of the zone")
 	}
 }
 

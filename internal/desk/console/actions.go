@@ -243,7 +243,8 @@ var actions = map[string]action{
 	"revoke-group": roleChange("Revoke a role in a group", "Revoke",
 		"The user loses the role on all accounts of the group.", (*client.Client).Revoke, groupField, userField),
 	"close-books": booksAction("Close the books", "Close",
-		"Nothing can be posted with an effective date in a closed period. All else is of now, and passes.", throughField),
+		"Nothing can be posted with an effective date in a closed period. All else is of now, and passes.",
+		throughField),
 	"open-books": booksAction("Open closed books again", "Open",
 		"Postings with an effective date from this day on are taken again. The closing stays in the list.", openField),
 }

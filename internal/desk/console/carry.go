@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,9 +51,15 @@ type notation struct {
 	IsChosen bool
 }
 
-// notations returns the choices of a page. A form has none: it may hold amounts already.
+// hasChoices reports whether a page offers choices that links carry on. A form does not: it may hold amounts and days
+// already.
+func (v *visit) hasChoices(p page) bool {
+	return p.name != "form" && p.name != "problem" && v.r.Method == http.MethodGet
+}
+
+// notations returns the choices of a page.
 func (v *visit) notations(p page) (all []notation) {
-	if p.name == "form" || p.name == "problem" || v.r.Method != http.MethodGet {
+	if !v.hasChoices(p) {
 		return nil
 	}
 	for _, n := range units.Notations() {
@@ -81,6 +88,9 @@ var (
 	formTag  = regexp.MustCompile(`<form[^>]*>`)
 )
 
+// zonesTag begins the form that chooses the zone.
+const zonesTag = `<form class="zones"`
+
 // carry adds choices to each link and to each form of a page.
 func carry(page []byte, all url.Values) []byte {
 	if len(all) == 0 {
@@ -96,7 +106,12 @@ func carry(page []byte, all url.Values) []byte {
 			hidden += `<input type="hidden" name="` + name + `" value="` + html.EscapeString(value) + `">`
 		}
 	}
-	return formTag.ReplaceAll(page, []byte("${0}"+strings.ReplaceAll(hidden, "$", "$$")))
+	return formTag.ReplaceAllFunc(page, func(tag []byte) []byte {
+		if string(tag[:min(len(tag), len(zonesTag))]) == zonesTag { // it has all that its page has
+			return tag
+		}
+		return slices.Concat(tag, []byte(hidden))
+	})
 }
 
 // with adds choices to the path and query of a page that has none.

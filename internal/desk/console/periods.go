@@ -208,7 +208,8 @@ func (v *visit) lookAtBooks(f *form) error {
 	if err != nil {
 		return err
 	}
-	look := booksLook{Title: "The books will be closed " + v.through(before), IsClosing: f.value(throughField.Name) != ""}
+	isClosing := f.value(throughField.Name) != ""
+	look := booksLook{Title: "The books will be closed " + v.through(before), IsClosing: isClosing}
 	is, wrong := timeOf(f.newest.ClosedBefore), ""
 	switch isNew := f.value(closingField.Name) != strconv.FormatInt(f.newest.Number, 10); {
 	case !isNew:

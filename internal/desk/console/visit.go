@@ -48,6 +48,7 @@ type page struct {
 	User      string
 	IsFixed   bool       // the console acts as one user, which pages cannot change
 	Notations []notation // the choices of the notation of amounts, none where amounts are entered
+	Zones     *zoneChoice
 	Data      any
 	// rest shows what takes time, if it is not nil: where the template of the page calls late.
 	rest func(*stream) error
@@ -103,6 +104,7 @@ func (v *visit) problem(err error) page {
 // execute returns the text of a page.
 func (v *visit) execute(p page) ([]byte, error) {
 	p.User, p.IsFixed, p.Notations = v.user, v.address.User != "", v.notations(p)
+	p.Zones = v.zones(p)
 	var text bytes.Buffer
 	err := v.template(p.name).Execute(&text, p)
 	return text.Bytes(), err

@@ -3,8 +3,10 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +52,42 @@ func (z zone) day(label, text string) (days.Day, error) {
 		return day, problem{http.StatusBadRequest, fmt.Sprintf("%s: %q is not a day such as 2026-11-21", label, text)}
 	}
 	return day, nil
+}
+
+// zoneChoice is the form that chooses the zone of a page, and keeps the other parameters of its address.
+type zoneChoice struct {
+	Path, Name string
+	Others     []parameter
+	Common     []string // some zones; any other can be typed
+}
+
+// parameter is a query parameter of a page.
+type parameter struct{ Name, Value string }
+
+// commonZones are offered first: one or some of each hour.
+var commonZones = []string{
+	"UTC", "Pacific/Honolulu", "America/Los_Angeles", "America/Denver", "America/Chicago", "America/New_York",
+	"America/Sao_Paulo", "Europe/London", "Europe/Berlin", "Europe/Paris", "Africa/Lagos", "Africa/Johannesburg",
+	"Europe/Athens", "Europe/Istanbul", "Asia/Dubai", "Asia/Karachi", "Asia/Kolkata", "Asia/Dhaka", "Asia/Jakarta",
+	"Asia/Shanghai", "Asia/Singapore", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland",
+}
+
+// zones returns the choice of the zone of a page, nil for a page without one. A place in a list may not be there in
+// another zone, so it is not kept.
+func (v *visit) zones(p page) *zoneChoice {
+	if !v.hasChoices(p) {
+		return nil
+	}
+	choice := zoneChoice{Path: v.r.URL.EscapedPath(), Name: v.chosen().ZoneName(), Common: commonZones}
+	for _, name := range slices.Sorted(maps.Keys(v.query)) {
+		if name == zoneParam || name == "cursor" || name == stopParam {
+			continue
+		}
+		for _, value := range v.query[name] {
+			choice.Others = append(choice.Others, parameter{name, value})
+		}
+	}
+	return &choice
 }
 
 // chosen returns the zone of the visit, UTC if it has none, or no valid one.
