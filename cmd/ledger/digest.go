@@ -177,7 +177,7 @@ func (env *environment) proveCommand() *cobra.Command {
 	}
 	o.tableFlags(cmd)
 	cmd.Flags().StringVar(&event, "event", "", "id of an entry of the journal")
-	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write, instead of standard output")
+	outputFlag(cmd.Flags(), &out, "out")
 	return cmd
 }
 

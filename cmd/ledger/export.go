@@ -51,7 +51,7 @@ func (env *environment) exportCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	choiceFlag(cmd, &format, "format", export.Lines, strings.Join(export.Formats(), ", "), export.Formats()...)
-	f.StringVarP(&output, "output", "o", "", "file to write, instead of standard output")
+	outputFlag(f, &output, "output")
 	f.BoolVar(&isContinued, "continue", false, "add to the file what is new since it was exported; not for jsonl")
 	env.callFlags(cmd)
 	env.jsonFlag(cmd, "print the counts as JSON")

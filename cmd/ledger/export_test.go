@@ -58,7 +58,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("exit %d, %s", code, problems)
 	}
 	for wrong, want := range map[string]string{
-		"--from c": "unknown flag", "--json": "--output", "--continue --format csv": "--output", "-o " + lines + " --continue": "always exported whole",
+		"--from c": "unknown flag", "--json": "--output", "--continue --format csv": "--output", "-o - --json": "--output", "-o " + lines + " --continue": "always exported whole",
 		"-o " + file + " --format csv --continue x": "", "--format jsonl --continue -o " + dir + "/new": "always exported whole",
 	} {
 		code, out, problems := ledger(t, o.URL, strings.Fields("export "+wrong)...)

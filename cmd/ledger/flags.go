@@ -78,6 +78,17 @@ func textFlag(f *pflag.FlagSet, target *string, name, usage string, check func(t
 	}}, name, usage)
 }
 
+// outputFlag adds a flag, also under its first letter, for a file to write. The target is "" for standard output, which
+// is the default and "-".
+func outputFlag(f *pflag.FlagSet, target *string, name string) {
+	f.VarP(checked[string]{target, "string", func(text string) (string, error) {
+		if text == "-" {
+			return "", nil
+		}
+		return text, nil
+	}}, name, name[:1], "file to write, instead of standard output")
+}
+
 // idFlag adds a flag for an id. An empty id is refused.
 func idFlag(f *pflag.FlagSet, target *string, name, usage string) {
 	textFlag(f, target, name, usage, checkID)
