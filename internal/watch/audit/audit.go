@@ -8,7 +8,7 @@
 //   - decode.go, reader.go and values.go check each item by itself: keys, types, canonical strings and numbers,
 //     unknown attributes. The types of items are in definitions.go, transactions.go and projections.go.
 //   - item.go, hashes.go, lifecycle.go and entries.go check the checksum of each event, the sums, shape and
-//     fingerprint of each header, the ends of holds, and the reversals. reconcile.go, journal.go and resolve.go also
+//     fingerprint of each header, the ends of holds, and the reversals. reconcile.go, pages.go and resolve.go also
 //     compare headers and ends with the postings, the lists of holds, the lists of transactions and the journal. These
 //     do not fit into memory. The audit therefore adds the hashes of the expected items of each transaction and
 //     subtracts the hashes of the stored items.
