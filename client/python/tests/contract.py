@@ -34,10 +34,12 @@ class Proxy(BaseHTTPRequestHandler):
         Proxy.ids.append(self.headers.get("Idempotency-Key") or "")
         what = Proxy.plan.pop(0) if Proxy.plan else "pass"
         status, text, kind, replayed = 200, b"<html>", "text/html", ""
-        if what in ("pass", "cut"):
+        if what in ("pass", "cut", "another"):
             r = httpx.request(self.command, url + self.path, content=body, headers=headers)
             status, text, kind = r.status_code, r.content, r.headers["Content-Type"]
             replayed = r.headers.get("Idempotent-Replayed", "")
+        if what == "another":
+            text = text.replace(Proxy.ids[-1].encode(), b"another")
         if what == "busy":
             status, text, kind = 503, b'{"code":"throttled","detail":"Busy."}', "application/problem+json"
         if what == "denied":
@@ -137,8 +139,9 @@ Proxy.plan = ["cut", "denied"]
 fails(UnknownError, lambda: post_transfer(ledger, body=transfer("1")))
 Proxy.plan = ["denied"]
 expect(fails(StatusError, lambda: post_transfer(ledger, body=transfer("1"))).status, 403)
-Proxy.plan = ["web page"] * 100
-fails(UnknownError, lambda: post_transfer(short, body=transfer("1")))
+for answer in ("web page", "another"):  # no answer of the ledger, or not to this request
+    Proxy.plan = [answer] * 100
+    fails(UnknownError, lambda: post_transfer(short, body=transfer("1")))
 Proxy.plan = []
 fails(UnreachableError, lambda: post_transfer(Ledger("http://127.0.0.1:1"), body=transfer("1")))
 

@@ -9,7 +9,7 @@ import {
 const url = process.argv[2] ?? "";
 
 // A proxy that passes requests on. It cuts off or replaces the next answers, as the plan says.
-let plan: ("pass" | "cut" | "lost" | "busy" | "denied" | "web page")[] = [];
+let plan: ("pass" | "cut" | "lost" | "busy" | "denied" | "web page" | "another")[] = [];
 let ids: unknown[] = []; // of the transactions that were asked for
 const proxy = createServer(async (request, response) => {
   let body = "";
@@ -17,7 +17,7 @@ const proxy = createServer(async (request, response) => {
   ids.push(request.headers["idempotency-key"]);
   const what = plan.shift() ?? "pass";
   let [status, text, headers] = [200, "<html>", { "Content-Type": "text/html" } as Record<string, string>];
-  if (what === "pass" || what === "cut") {
+  if (what === "pass" || what === "cut" || what === "another") {
     const init = { method: request.method ?? "", headers: { ...request.headers } as Record<string, string> };
     for (const name of ["host", "connection", "content-length", "transfer-encoding"]) delete init.headers[name];
     const answer = await fetch(url + request.url, body ? { ...init, body } : init);
@@ -25,6 +25,7 @@ const proxy = createServer(async (request, response) => {
     for (const name of ["connection", "content-encoding", "content-length", "transfer-encoding"]) delete headers[name];
   }
   if (what === "cut" || what === "lost") return void request.socket.destroy();
+  if (what === "another") text = text.replaceAll(String(ids.at(-1)), "another");
   if (what === "busy") {
     headers = { "Content-Type": "application/problem+json", "Retry-After": "1" };
     [status, text] = [503, '{"code":"throttled","detail":"Busy."}'];
@@ -103,8 +104,10 @@ plan = ["cut", "denied"];
 await fails(UnknownError, post(transfer("1")));
 plan = ["denied"];
 equal((await fails(StatusError, post(transfer("1")))).status, 403);
-plan = many("web page");
-await fails(UnknownError, post(transfer("1"), short));
+for (const answer of ["web page", "another"] as const) { // no answer of the ledger, or not to this request
+  plan = many(answer);
+  await fails(UnknownError, post(transfer("1"), short));
+}
 plan = [];
 const nobody = createServer().listen(0, "127.0.0.1");
 await new Promise((ready) => nobody.on("listening", ready));
