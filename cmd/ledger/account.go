@@ -72,7 +72,7 @@ func (env *environment) accountListCommand() *cobra.Command {
 
 func (env *environment) printAccounts(accounts []client.Account, heading bool) error {
 	t := env.newPage(heading, words("ACCOUNT"), words("NAME"), words("STATE"), words("OVERDRAFT"),
-		times("OPENED (UTC)"))
+		times("OPENED"))
 	for _, a := range accounts {
 		overdraft := "none"
 		if a.Overdraft.Unlimited {
@@ -120,7 +120,7 @@ func assetsOfChanges(changes []client.Change) (assets []string) {
 }
 
 func (env *environment) printChanges(changes []client.Change, heading bool) error {
-	t := env.newPage(heading, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("SET"))
+	t := env.newPage(heading, numbers("VERSION"), times("AT"), words("BY"), words("SET"))
 	for _, c := range changes {
 		var parts []string
 		to := c.Changed

@@ -166,8 +166,6 @@ func (env *environment) closeBooksCommand() *cobra.Command {
 		switch {
 		case before.IsZero() && through.IsZero() && reason != "":
 			return usageErrorf("--reason needs --before or --through")
-		case through.IsZero() && f.Changed(flagZone):
-			return usageErrorf("--zone needs --through")
 		case before.IsZero() && through.IsZero():
 			return printList(ctx, env, env.api.Periods())
 		case reason == "":

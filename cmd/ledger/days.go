@@ -26,7 +26,7 @@ func (env *environment) zoneFlag(f *pflag.FlagSet) {
 		return
 	}
 	env.zone = defaultZone
-	textFlag(f, &env.zone, flagZone, "time zone of days and months, such as Europe/Berlin; or set "+zoneVariable,
+	textFlag(f, &env.zone, flagZone, "time zone of days, months and the times in tables, such as Europe/Berlin; or set "+zoneVariable,
 		func(text string) error {
 			_, err := days.Zone(text)
 			return err
@@ -34,7 +34,7 @@ func (env *environment) zoneFlag(f *pflag.FlagSet) {
 }
 
 // setDays sets the targets of flags that were given days. They begin and end in the zone of --zone, which may follow
-// them on the command line.
+// them on the command line. Tables have their times in it, too.
 func (env *environment) setDays(flags *pflag.FlagSet, getenv func(string) string) error {
 	zone := flags.Lookup(flagZone)
 	if zone == nil {
@@ -49,6 +49,7 @@ func (env *environment) setDays(flags *pflag.FlagSet, getenv func(string) string
 	if err != nil {
 		return err
 	}
+	env.screen.zone = in
 	for _, set := range env.given {
 		if err := set(in); err != nil {
 			return err

@@ -138,7 +138,5 @@ func (g *grid) printCSV() error {
 // decimal matches numbers, which are no formulas.
 var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
-// nameInCSV returns the name of a column: lower case, with underscores, and without the zone, which is in the times.
-func nameInCSV(heading string) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(heading, " (UTC)")), " ", "_")
-}
+// nameInCSV returns the name of a column: lower case, with underscores.
+func nameInCSV(heading string) string { return strings.ReplaceAll(strings.ToLower(heading), " ", "_") }

@@ -43,7 +43,7 @@ func (env *environment) printPostings(postings []client.Posting, heading bool) e
 	if env.format == formatCSV {
 		return env.writeCSV(spreadsheet.Postings(postings, heading, env.units))
 	}
-	columns := []column{times("POSTED AT (UTC)"), words("TRANSACTION"), words("ASSET"),
+	columns := []column{times("POSTED AT"), words("TRANSACTION"), words("ASSET"),
 		numbers("QUANTITY"), numbers("COST")}
 	hasPending := slices.ContainsFunc(postings, func(p client.Posting) bool { return !p.Pending.IsZero() })
 	if hasPending {
@@ -141,7 +141,7 @@ func (env *environment) printStatement(s client.Statement, isFirst bool) error {
 		return env.writeCSV(spreadsheet.Statement(s, isFirst, env.units))
 	}
 	u := env.units
-	t := env.newTable(times("POSTED AT (UTC)"), words("TRANSACTION"), numbers("QUANTITY"), numbers("BALANCE"))
+	t := env.newTable(times("POSTED AT"), words("TRANSACTION"), numbers("QUANTITY"), numbers("BALANCE"))
 	if t.isHeaded = isFirst; isFirst {
 		t.row(s.From, "Opening balance", "", u.Quantity(s.Asset, s.Opening.Quantity))
 	}

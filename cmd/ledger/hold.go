@@ -58,7 +58,7 @@ func (env *environment) printHolds(holds []client.Transaction, account string, h
 	if account == "" {
 		third = "ACCOUNT"
 	}
-	t := env.newPage(heading, times("UNTIL (UTC)"), words("TRANSACTION"), words(third), words("ASSET"),
+	t := env.newPage(heading, times("UNTIL"), words("TRANSACTION"), words(third), words("ASSET"),
 		numbers("QUANTITY"))
 	for _, h := range holds {
 		until := h.ExpiresAt

@@ -110,7 +110,7 @@ func printItems[T any](env *environment) func(items []T, heading bool) error {
 		for i, f := range fields {
 			switch heading := strings.ToUpper(labels[i]); {
 			case f.Is() == "Time":
-				columns[i] = times(heading + " (UTC)")
+				columns[i] = times(heading)
 			case f.Type.Kind() == reflect.Int:
 				columns[i] = numbers(heading)
 			default:

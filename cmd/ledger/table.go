@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +30,7 @@ type screen struct {
 	raw     bool   // texts in CSV are not escaped
 	columns int    // 0 if it is no terminal: no text is wrapped then, so that each row is a line
 	isColor bool
+	zone    *time.Location // of times in tables for people; nil: UTC
 }
 
 // screenOf returns the screen that writes to out, and prints on terminal.
@@ -49,7 +51,7 @@ func screenOf(out, terminal io.Writer, getenv func(string) string) screen {
 type column struct {
 	heading  string
 	isNumber bool // aligned to the right
-	isTime   bool // of the API, which is shortened for people
+	isTime   bool // of the API; for people it is shortened, and of the screen's zone, which the heading names
 	noWrap   bool
 }
 
@@ -115,7 +117,7 @@ func (g *grid) cell(of column, text string) string {
 	case isCSV:
 		return text
 	case of.isTime:
-		text = shortTime(text)
+		text = g.shortTime(text)
 	}
 	return printable(text)
 }
@@ -142,7 +144,7 @@ func (g *grid) flush() error {
 			configs[i].ColorsHeader = text.Colors{text.Bold}
 			configs[i].Transformer = c.color
 		}
-		heading[i] = c.heading
+		heading[i] = g.heading(c)
 	}
 	w.SetColumnConfigs(configs)
 	if g.isHeaded {
@@ -169,7 +171,7 @@ func (g *grid) widths() (widths []int, fits bool) {
 	widths = make([]int, len(g.of))
 	total := columnGap * (len(g.of) - 1)
 	for i, c := range g.of {
-		widths[i] = text.StringWidth(c.heading)
+		widths[i] = text.StringWidth(g.heading(c))
 		for _, cells := range g.rows {
 			widths[i] = max(widths[i], text.StringWidth(cells[i].(string)))
 		}
@@ -216,7 +218,7 @@ func (g *grid) printRecords() error {
 		}
 		record := g.newList()
 		for i, c := range g.of {
-			record.row(c.heading, cells[i].(string))
+			record.row(g.heading(c), cells[i].(string))
 		}
 		if err := record.flush(); err != nil {
 			return err
@@ -243,11 +245,23 @@ func orNone(s *string) string {
 	return *s
 }
 
-// shortTime formats a time of the API in whole seconds. It returns a text that is not a time unchanged.
-func shortTime(text string) string {
+// heading returns the heading of a column in a table for people.
+func (s screen) heading(c column) string {
+	if c.isTime {
+		return fmt.Sprintf("%s (%s)", c.heading, s.location())
+	}
+	return c.heading
+}
+
+// shortTime formats a time of the API in whole seconds of the screen's zone. It returns a text that is not a time
+// unchanged.
+func (s screen) shortTime(text string) string {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return text
 	}
-	return t.UTC().Format(time.DateTime)
+	return t.In(s.location()).Format(time.DateTime)
 }
+
+// location returns the zone of times.
+func (s screen) location() *time.Location { return cmp.Or(s.zone, time.UTC) }

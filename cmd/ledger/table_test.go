@@ -25,7 +25,7 @@ func TestTables(t *testing.T) {
 		"long texts wrapped": {
 			[]column{times("AT"), words("WHAT"), numbers("N")},
 			[][]string{{"2026-11-21 09:06:39", strings.Repeat("word ", 12) + "end", "123456789"}},
-			"AT                   WHAT" + strings.Repeat(" ", 54) + "N\n" +
+			"AT (UTC)             WHAT" + strings.Repeat(" ", 54) + "N\n" +
 				"2026-11-21 09:06:39  word word word word word word word word word      123456789\n" +
 				"                     word word word end\n",
 		},

@@ -141,7 +141,7 @@ func (env *environment) printTransactions(transactions []client.Transaction, hea
 	if env.format == formatCSV {
 		return env.writeCSV(spreadsheet.Transactions(transactions, heading, env.units))
 	}
-	t := env.legTable("POSTED AT (UTC)", heading)
+	t := env.legTable("POSTED AT", heading)
 	for _, one := range transactions {
 		what := one.Kind
 		if one.Status != client.StatusPosted {
@@ -256,7 +256,7 @@ func (env *environment) printEntries(r client.Reply[client.JournalPage], heading
 		}
 		return env.out.Flush()
 	}
-	t := env.legTable("RECORDED AT (UTC)", heading)
+	t := env.legTable("RECORDED AT", heading)
 	for _, e := range r.Value.Data {
 		one, isTransaction, err := e.Transaction()
 		legs := one.Postings
