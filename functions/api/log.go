@@ -1,12 +1,15 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
+	"ledger.example/events"
 	"ledger.example/ledger"
 )
 
@@ -30,7 +33,7 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 	transaction := out.transaction
 	if p != nil {
 		attrs = append(attrs, slog.String("code", string(p.Code)))
-		transaction = p.Transaction
+		transaction = cmp.Or(p.Transaction, r.about())
 		if status >= http.StatusInternalServerError && !r.isAbandoned() {
 			level = slog.LevelWarn
 			if p.cause != nil {
@@ -46,6 +49,18 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 	}
 	attrs = measure(attrs, r, status, out, p)
 	a.config.Log.LogAttrs(r.http.Context(), level, "request", attrs...)
+}
+
+// about returns the id of the transaction that a write is about, "" for none. A batch has many.
+func (r *request) about() string {
+	id := r.posts
+	if r.route != nil && r.route.writes() && strings.HasPrefix(r.route.Path, "/v1/transactions/") {
+		id = cmp.Or(id, r.ids["id"])
+	}
+	if !events.ValidID(id) {
+		return ""
+	}
+	return id
 }
 
 // isAbandoned reports whether the caller of a read canceled it. Its failure then needs no attention.

@@ -25,6 +25,32 @@ func (f *fixture) metricsOf(t testing.TB) map[string]any {
 	return line
 }
 
+// The log line of a refused write has the id of its transaction, if it is one.
+func TestRefusalsNameTheirTransaction(t *testing.T) {
+	f := newFixture(t)
+	f.commands.failWith = &ledger.Error{Code: ledger.CodeInsufficientFunds, Detail: "d"}
+	for _, c := range []struct{ path, body, key, want string }{
+		{"/v1/transfers", `{"id":"m-1",` + goodTransfer[1:], "", "m-1"},
+		{"/v1/transfers", goodTransfer, "m-2", "m-2"},
+		{"/v1/transfers", `{"id":"m-3"}`, "", "m-3"},
+		{"/v1/transfers", `{"id":"a secret"}`, "", ""},
+		{"/v1/transactions/m-4/capture", `{}`, "", "m-4"},
+		{"/v1/transactions/m-5/reversals", `{"id":"back-5"}`, "", "back-5"},
+		{"/v1/transactions/a%20secret/release", `{}`, "", ""},
+	} {
+		f.log.Reset()
+		var headers []string
+		if c.key != "" {
+			headers = []string{idempotencyKey, c.key}
+		}
+		f.do(t, "POST", c.path, c.body, headers...)
+		var line struct{ Code, Transaction string }
+		if err := json.Unmarshal(f.log.Bytes(), &line); err != nil || line.Code == "" || line.Transaction != c.want {
+			t.Errorf("%s %s: %v, %s", c.path, c.body, err, f.log)
+		}
+	}
+}
+
 // The metric of a request depends on its answer. A code that the API does not know counts as internal.
 func TestRequestMetrics(t *testing.T) {
 	f := newFixture(t)

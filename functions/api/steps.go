@@ -34,6 +34,7 @@ type request struct {
 	dry       bool              // a dry run: nothing is written
 	ifAbsent  bool              // a PUT that must not find anything
 	isBatched bool              // it is a request of a batch
+	posts     string            // the id of the transaction that it asks for, for the log; "" for none
 
 	rule        rule         // who may
 	isPermitted bool         // a user's roles were checked, and are enough

@@ -187,8 +187,9 @@ func (r *request) reversal(in *client.Reversal) ledger.Request {
 
 // annotation returns the annotation of the transaction that r asks for, from the fields of the body.
 func (r *request) annotation(id string, said events.Annotation, effectiveAt time.Time) ledger.Annotation {
+	r.posts = r.transactionID(id)
 	return ledger.Annotation{
-		ID: r.transactionID(id), Annotation: said, Actor: r.actor,
+		ID: r.posts, Annotation: said, Actor: r.actor,
 		EffectiveAt: r.body.time("effective_at", effectiveAt), DryRun: r.dry,
 	}
 }
