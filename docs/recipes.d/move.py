@@ -27,7 +27,8 @@ def blnk(t):
     if t["status"] != "APPLIED":  # queued, in flight, void or rejected: it moved nothing
         return
     scale = len(str(t["precision"])) - 1  # 100 is a scale of 2
-    leg = (t["source"], t["destination"], t["currency"], scale, int(t["precise_amount"]))
+    source, destination = (t[end].replace("@", "internal:") for end in ("source", "destination"))  # no id begins with @
+    leg = (source, destination, t["currency"], scale, int(t["precise_amount"]))
     yield t["transaction_id"], t["created_at"], [leg]
 
 

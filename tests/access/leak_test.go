@@ -66,12 +66,18 @@ func leak(w *httptest.ResponseRecorder, all, refusal stored, sees func(account s
 		all.Postings, all.Captured, all.Reversed, refusal.Postings, refusal.Captured, refusal.Left,
 		{{Account: refusal.Account, Asset: refusal.Asset, Quantity: refusal.Available, Cost: refusal.Requested}},
 	} {
+		sums := map[bool]int64{} // of each side's legs that the user sees: whoever sees all of one side knows its sum
 		for _, l := range legs {
-			if sees(l.Account) {
-				seen.add(l)
-			} else {
+			if !sees(l.Account) {
 				hidden.add(l)
+				continue
 			}
+			seen.add(l)
+			quantity, _ := strconv.ParseInt(l.Quantity, 10, 64)
+			sums[quantity < 0] += quantity
+		}
+		for _, sum := range sums {
+			seen.amount(fmt.Sprint(sum))
 		}
 	}
 	maps.DeleteFunc(hidden, func(term string, _ bool) bool { return seen[term] || term == "" })

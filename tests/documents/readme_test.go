@@ -78,6 +78,9 @@ var transactionID = regexp.MustCompile(` --id (\S+)`)
 // serve matches a block that runs `ledger up`.
 var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
 
+// stale matches a block that only reads a balance, which may be behind.
+var stale = regexp.MustCompile(`^ledger balance (\S+ )*--json\n$`)
+
 // defaultStore is the address of DynamoDB Local in the documents.
 const defaultStore = "http://127.0.0.1:8000"
 
@@ -105,6 +108,7 @@ func TestSnippets(t *testing.T) {
 			ledger := process.Start(t, up...)
 			var answer []byte
 			var newest string // the id of the last transaction of the command line
+			var asked string  // the last commands
 			for _, s := range snippets {
 				where := fmt.Sprintf("%s line %d", document, s.line)
 				switch s.language {
@@ -127,8 +131,15 @@ func TestSnippets(t *testing.T) {
 							newest = id[1]
 						}
 						answer = shell(t, ledger, where, s.text)
+						asked = s.text
 					}
 				case "json":
+					if stale.MatchString(asked) {
+						caller.Eventually(t, projectionTime, where+" is projected", func() bool {
+							answer = shell(t, ledger, where, asked)
+							return matches(t, lastLine(answer), []byte(s.text))
+						})
+					}
 					if !matches(t, lastLine(answer), []byte(s.text)) {
 						t.Errorf("%s: the command before it answered %s", where, answer)
 					}
