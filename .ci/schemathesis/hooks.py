@@ -24,6 +24,7 @@ NOT_IN_SCHEMA = [
     ("version", "must be a whole number above zero"),  # as above
     (r"requests\[\d+\]\.\w+\.id", "is required"),
     ("If-Match", 'must be ETags of the account, such as "3", or *'),
+    (r"(requests\[\d+\]\.split\.)?to\[\d+\]\.share", "must be above zero and at most all: .*"),  # the value of 7/6
     (r"hold\.expires_at", "must be after now and at most 31 days ahead"),
     (r"(requests\[\d+\]\.\w+\.)?quantity", "is required with cost"),
     ("id|Idempotency-Key", "must be the same in id and Idempotency-Key"),
