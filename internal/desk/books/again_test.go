@@ -257,6 +257,7 @@ func TestGoneEntriesOfSeveralFiles(t *testing.T) {
 		{"that book without it", "joe.journal", []item{{1, 9, "x"}, {11, 1, "y"}}, 0, "late"},
 		{"that book without entries", "joe.journal", nil, 0, "x late y"},
 		{"home under another name", "house.journal", []item{first, second, {9, 3, "later"}}, 0, ""},
+		{"of three entries one differs from one of home in its text", "jim.journal", []item{{1, 8, "u"}, {9, 3, "other"}, {11, 2, "v"}}, 3, ""},
 	} {
 		if got := strings.Join(imports(c.file, c.book...), " "); got != c.gone || posted != c.posted {
 			t.Errorf("%s: %d are posted, and %q is gone, want %d, %q", c.what, posted, got, c.posted, c.gone)
@@ -264,7 +265,7 @@ func TestGoneEntriesOfSeveralFiles(t *testing.T) {
 		isCopy := c.file == "copy.journal" || c.file == "house.journal"
 		isBeside := strings.HasPrefix(c.what, "of three")
 		if strings.Contains(says, "entries are in the ledger already, from the file home.journal") != isCopy ||
-			strings.Contains(says, "an equal entry from the file home.journal, which is another book") != isBeside {
+			strings.Contains(says, "an entry of the same day and amounts from the file home.journal, which is another book") != isBeside {
 			t.Errorf("%s: %s", c.what, says)
 		}
 	}
