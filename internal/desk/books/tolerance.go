@@ -7,22 +7,25 @@ import (
 	"slices"
 )
 
-// balance adds up what an entry lacks to zero. A program accepts a small rest, and a ledger does not.
+// balance adds up what an entry lacks to zero. A program accepts a small rest, and a ledger does not. What is at most as
+// much as the program's rounding of prices is no rest.
 func (m *mapping) balance(t Transaction) {
-	left := make(map[string]*big.Rat) // by commodity
+	left, unsure := make(map[string]*big.Rat), make(map[string]*big.Rat) // by commodity
 	for _, p := range t.Postings {
 		of := p.Quantity
 		if p.Weight != nil {
 			of = *p.Weight
 		}
 		if left[of.Commodity] == nil {
-			left[of.Commodity] = new(big.Rat)
+			left[of.Commodity], unsure[of.Commodity] = new(big.Rat), new(big.Rat)
 		}
 		left[of.Commodity].Add(left[of.Commodity], of.Number.value())
+		unsure[of.Commodity].Add(unsure[of.Commodity], p.WeightError.value())
 	}
 	for commodity, rest := range left {
 		scale := m.scales[m.assets.ids[commodity]]
-		if units, _, err := (Number{exact: rest}).minor(scale); err != nil || units.IsZero() {
+		units, _, err := (Number{exact: rest}).minor(scale)
+		if err != nil || units.IsZero() || new(big.Rat).Abs(rest).Cmp(unsure[commodity]) <= 0 {
 			continue
 		}
 		if m.rests[commodity] == nil {
