@@ -26,11 +26,11 @@ func (env *environment) zoneFlag(f *pflag.FlagSet) {
 		return
 	}
 	env.zone = defaultZone
-	textFlag(f, &env.zone, flagZone, "time zone of days, months and the times in tables, such as Europe/Berlin; or set "+zoneVariable,
-		func(text string) error {
-			_, err := days.Zone(text)
-			return err
-		})
+	usage := "time zone of days, months and the times in tables, such as Europe/Berlin; or set " + zoneVariable
+	textFlag(f, &env.zone, flagZone, usage, func(text string) error {
+		_, err := days.Zone(text)
+		return err
+	})
 }
 
 // setDays sets the targets of flags that were given days. They begin and end in the zone of --zone, which may follow
