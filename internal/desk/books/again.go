@@ -227,8 +227,8 @@ func (m *mapping) number(p *past, k key) {
 		for _, e := range posted {
 			if !e.isTaken {
 				m.at = all[i].at
-				m.note(fmt.Sprintf("the ledger has an entry of the same day and amounts from the file %s, which is another "+
-					"book: this one is posted beside it", p.books[e.book]))
+				m.note(fmt.Sprintf("the ledger has an entry of the same day and amounts from the file %s, which is "+
+					"another book: this one is posted beside it", p.books[e.book]))
 				break
 			}
 		}

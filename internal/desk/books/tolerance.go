@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// balance adds up what an entry lacks to zero. A program accepts a small rest, and a ledger does not. What is at most as
-// much as the program's rounding of prices is no rest.
+// balance adds up what an entry lacks to zero. A program accepts a small rest, and a ledger does not. What can come
+// from the program's rounding of prices is no rest.
 func (m *mapping) balance(t Transaction) {
 	left, unsure := make(map[string]*big.Rat), make(map[string]*big.Rat) // by commodity
 	for _, p := range t.Postings {
