@@ -25,6 +25,7 @@ NOT_IN_SCHEMA = [
     (r"requests\[\d+\]\.\w+\.id", "is required"),
     ("If-Match", 'must be ETags of the account, such as "3", or *'),
     (r"(requests\[\d+\]\.split\.)?to\[\d+\]\.share", "must be above zero and at most all: .*"),  # the value of 7/6
+    (r"(requests\[\d+\]\.split\.)?to\[\d+\]\.rest", "must be a whole number from 1 to .*"),  # 2.0, again
     (r"hold\.expires_at", "must be after now and at most 31 days ahead"),
     (r"(requests\[\d+\]\.\w+\.)?quantity", "is required with cost"),
     ("id|Idempotency-Key", "must be the same in id and Idempotency-Key"),
