@@ -57,8 +57,12 @@ func TestExport(t *testing.T) {
 	if code, _, problems := ledger(t, o.URL, "export", "-o", lines); code != exitDone || strings.Contains(problems, "--continue") {
 		t.Errorf("exit %d, %s", code, problems)
 	}
+	_, plain, _ := ledger(t, o.URL, "export")
+	if code, out, problems := ledger(t, o.URL, "export", "-o", "-"); code != exitDone || out == "" || out != plain {
+		t.Errorf("exit %d, %s%s", code, out, problems)
+	}
 	for wrong, want := range map[string]string{
-		"--from c": "unknown flag", "--json": "--output", "--continue --format csv": "--output", "-o - --json": "--output", "-o " + lines + " --continue": "always exported whole",
+		"--from c": "unknown flag", "--json": "--output", "--continue --format csv": "--output", "-o - --json": "--json needs --output", "--output=": "must not be empty", "-o " + lines + " --continue": "always exported whole",
 		"-o " + file + " --format csv --continue x": "", "--format jsonl --continue -o " + dir + "/new": "always exported whole",
 	} {
 		code, out, problems := ledger(t, o.URL, strings.Fields("export "+wrong)...)

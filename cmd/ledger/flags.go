@@ -81,8 +81,11 @@ func textFlag(f *pflag.FlagSet, target *string, name, usage string, check func(t
 // outputFlag adds a flag, also under its first letter, for a file to write. The target is "" for standard output, which
 // is the default and "-".
 func outputFlag(f *pflag.FlagSet, target *string, name string) {
-	f.VarP(checked[string]{target, "string", func(text string) (string, error) {
-		if text == "-" {
+	f.VarP(checked[string]{target, "file", func(text string) (string, error) {
+		switch text {
+		case "":
+			return "", errors.New("must not be empty")
+		case "-":
 			return "", nil
 		}
 		return text, nil
