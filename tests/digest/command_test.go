@@ -73,7 +73,9 @@ func (s *served) answer(w http.ResponseWriter, r *http.Request) {
 	type key map[string]struct{ S string }
 	item := func(k key) map[string]any {
 		stored, _, err := s.Table.Get(r.Context(), table.Key{PK: k["PK"].S, SK: k["SK"].S}, table.Strong)
-		s.must(err)
+		if r.Context().Err() == nil { // else as below
+			s.must(err)
+		}
 		return itemJSON(stored)
 	}
 	var in struct {
@@ -106,6 +108,9 @@ func (s *served) answer(w http.ResponseWriter, r *http.Request) {
 			in.QueryInput.ExpressionAttributeValues[name] = table.String(v.S)
 		}
 		found, err := s.Client.Query(r.Context(), &in.QueryInput)
+		if r.Context().Err() != nil {
+			return // as above
+		}
 		s.must(err)
 		items := []any{}
 		for _, i := range found.Items {
@@ -118,7 +123,9 @@ func (s *served) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.operations[operation] = true
-	s.must(json.NewEncoder(w).Encode(out))
+	if err := json.NewEncoder(w).Encode(out); r.Context().Err() == nil {
+		s.must(err)
+	}
 }
 
 // ledger runs the command on the book.
