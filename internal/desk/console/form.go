@@ -130,12 +130,18 @@ func (f *form) address() string {
 	return pathOf("do", f.Name) + "?" + values.Encode()
 }
 
+// field returns the field with a name, nil if the form has none.
+func (f *form) field(name string) *field {
+	if i := slices.IndexFunc(f.Fields, func(of field) bool { return of.Name == name }); i >= 0 {
+		return &f.Fields[i]
+	}
+	return nil
+}
+
 // value returns the value of a field, "" if the form has no such field.
 func (f *form) value(name string) string {
-	for _, field := range f.Fields {
-		if field.Name == name {
-			return field.Value
-		}
+	if of := f.field(name); of != nil {
+		return of.Value
 	}
 	return ""
 }

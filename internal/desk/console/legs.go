@@ -173,7 +173,7 @@ func (v *visit) lines(of field) (any, error) {
 // quantity of each side if that says enough. Errors: those of a read.
 func (v *visit) loadTarget(f *form) error {
 	switch {
-	case slices.ContainsFunc(f.Fields, func(of field) bool { return of.Name == closingField.Name }):
+	case f.field(closingField.Name) != nil:
 		return v.loadBooks(f)
 	case !f.Partial:
 		return nil
@@ -187,10 +187,8 @@ func (v *visit) loadTarget(f *form) error {
 		return field.Name == partCostField.Name && f.target.Kind != string(client.KindTrade) ||
 			field.Name == partField.Name && !hasParts(f.target) && !hasOneAsset(f.target)
 	})
-	for i := range f.Fields {
-		if f.Fields[i].Name == partField.Name && !hasParts(f.target) {
-			f.Fields[i].Hint = "of each side, in proportion to what is left; or say below how much of each posting"
-		}
+	if part := f.field(partField.Name); part != nil && !hasParts(f.target) {
+		part.Hint = "of each side, in proportion to what is left; or say below how much of each posting"
 	}
 	if err := v.loadAll([]client.Transaction{f.target}); err != nil {
 		return err

@@ -156,10 +156,8 @@ func (v *visit) loadBooks(f *form) (err error) {
 		return err
 	}
 	f.Note += " " + v.booksText(f.newest)
-	for i := range f.Fields {
-		if of := &f.Fields[i]; of.Name == closingField.Name && of.Value == "" {
-			of.Value = strconv.FormatInt(f.newest.Number+1, 10)
-		}
+	if of := f.field(closingField.Name); of.Value == "" {
+		of.Value = strconv.FormatInt(f.newest.Number+1, 10)
 	}
 	return nil
 }
@@ -168,11 +166,7 @@ func (v *visit) loadBooks(f *form) (err error) {
 func (f *form) renumbered() *form {
 	again := *f
 	again.Fields = slices.Clone(f.Fields)
-	for i := range again.Fields {
-		if again.Fields[i].Name == closingField.Name {
-			again.Fields[i].Value = ""
-		}
-	}
+	again.field(closingField.Name).Value = ""
 	return &again
 }
 
