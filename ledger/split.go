@@ -75,11 +75,8 @@ func shareOf(part, whole int64, ok bool) (Share, bool) {
 	if !ok || part == 0 || part > whole {
 		return Share{}, false
 	}
-	a, b := part, whole
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return Share{part / a, whole / a}, true
+	lowest := big.NewRat(part, whole)
+	return Share{lowest.Num().Int64(), lowest.Denom().Int64()}, true
 }
 
 // wholeNumber parses a number without leading zeros.
@@ -88,15 +85,10 @@ func wholeNumber(text string, most int64) (n int64, ok bool) {
 	return n, ok && n <= most && (text[0] != '0' || text == "0")
 }
 
-// digits parses a number of at most 10 digits.
+// digits parses a number that has only digits.
 func digits(text string) (n int64, ok bool) {
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' || n > shareNumber {
-			return 0, false
-		}
-		n = 10*n + int64(c-'0')
-	}
-	return n, text != ""
+	number, err := strconv.ParseUint(text, 10, 63)
+	return int64(number), err == nil
 }
 
 // String returns the fraction, "" for none.
