@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,13 +10,7 @@ import (
 // Beyond loopback, up wants to know its names, and answers to no others.
 func TestUpListens(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	out, ready := io.Pipe()
-	go func() {
-		defer cancel() // ends up, which answers by now
-		url, _ := bufio.NewReader(out).ReadString('\n')
-		url = strings.TrimSpace(url)
+	code, problems := runUp(t, func(ctx context.Context, url string) {
 		if !strings.HasPrefix(url, "http://127.0.0.1:") {
 			t.Errorf("up prints the address %q", url)
 		}
@@ -38,12 +30,9 @@ func TestUpListens(t *testing.T) {
 		if code, out, problems := ledger(t, url, "health"); code != exitDone || out != "ok\n" {
 			t.Errorf("exit %d: %s%s", code, out, problems)
 		}
-		go func() { _, _ = io.Copy(io.Discard, out) }()
-	}()
-	args := []string{"up", "--memory", "--port", "0", "--listen", "0.0.0.0", "--host", "ledger", "--host", "books.internal"}
-	code := run(ctx, args, func(string) string { return "" }, nil, ready, io.Discard)
+	}, "--memory", "--listen", "0.0.0.0", "--host", "ledger", "--host", "books.internal")
 	if code != exitDone {
-		t.Errorf("exit %d", code)
+		t.Errorf("exit %d: %s", code, problems)
 	}
 }
 

@@ -73,26 +73,35 @@ func compact(t *testing.T, text []byte) string {
 	return b.String()
 }
 
-// Without Java, up goes on with the built-in store and says so. It does not where data must outlive it.
-func TestUpNeedsNoJava(t *testing.T) {
-	t.Setenv("JAVA_HOME", "")
-	t.Setenv("PATH", t.TempDir())
+// runUp runs `up` on a free port with more arguments, calls do with its address when it answers, and then ends it.
+func runUp(t *testing.T, do func(ctx context.Context, url string), args ...string) (code int, problems string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, ready := io.Pipe()
 	go func() {
-		defer cancel() // ends up, which answers by now
+		defer cancel()
 		url, _ := bufio.NewReader(out).ReadString('\n')
-		if resp, err := http.Get(strings.TrimSpace(url) + "/v1/me"); err != nil || resp.StatusCode != http.StatusOK {
-			t.Errorf("%v, %v", resp, err)
-		}
+		do(ctx, strings.TrimSpace(url))
 		go func() { _, _ = io.Copy(io.Discard, out) }()
 	}()
-	var problems strings.Builder
-	code := run(ctx, []string{"up", "--port", "0"}, func(string) string { return "" }, nil, ready, &problems)
+	var printed strings.Builder
+	code = run(ctx, append([]string{"up", "--port", "0"}, args...), func(string) string { return "" }, nil, ready, &printed)
+	return code, printed.String()
+}
+
+// Without Java, up goes on with the built-in store and says so. It does not where data must outlive it.
+func TestUpNeedsNoJava(t *testing.T) {
+	t.Setenv("JAVA_HOME", "")
+	t.Setenv("PATH", t.TempDir())
+	code, problems := runUp(t, func(_ context.Context, url string) {
+		if resp, err := http.Get(url + "/v1/me"); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("%v, %v", resp, err)
+		}
+	})
 	want := "DynamoDB Local needs Java 17 or newer, so this ledger uses the built-in store: all data is lost on exit."
-	if code != exitDone || !strings.Contains(problems.String(), want) {
-		t.Errorf("exit %d: %s", code, problems.String())
+	if code != exitDone || !strings.Contains(problems, want) {
+		t.Errorf("exit %d: %s", code, problems)
 	}
 	if code, _, problems := ledgerIn(t.Context(), nil, nil, "up", "--port", "0", "--data", t.TempDir()); code != exitFailed || !strings.Contains(problems, "apt-get install") {
 		t.Errorf("exit %d: %s", code, problems)
