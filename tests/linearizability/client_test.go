@@ -121,7 +121,8 @@ func (c *client) body(id string) body {
 	for _, i := range rand.Perm(limited) {
 		parties = append(parties, holder(i))
 	}
-	amount := 1 + int64(rand.IntN(funds/2)) // random, so that different sets rarely have the same sum
+	// The amount is random, so that different sets rarely have the same sum. From 8 on, no leg below is zero.
+	amount := 8 + int64(rand.IntN(funds/2))
 	switch n := rand.IntN(10); {
 	case n < 2:
 		return transfer(id, "bank", parties[0], amount)
@@ -144,7 +145,7 @@ func (c *client) body(id string) body {
 	}
 	sum := int64(0)
 	for i := range legs {
-		legs[i].quantity += int64(1 - 2*(i%2)) // no leg may be zero
+		legs[i].quantity += int64(1 - 2*(i%2)) // so that the sum of these is rarely zero
 		sum += legs[i].quantity
 	}
 	legs = append(legs, leg{pair{"market", "EUR"}, -sum, 0})
