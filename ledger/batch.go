@@ -220,9 +220,12 @@ func checkActions(actions int) error {
 	}
 }
 
-// prefetch looks up the definitions and credits of all requests together. It only fills the caches: each request looks
-// up what it still misses.
-func (l *Ledger) prefetch(ctx context.Context, batch []*request) {
+// prefetch reads what requests have in common: for backdated ones the newest closing, and for all the definitions and
+// credits. Of these it only fills the caches: each request looks up what it still misses.
+func (l *Ledger) prefetch(c *command, batch []*request) {
+	if slices.ContainsFunc(batch, func(r *request) bool { return r.refused == nil && r.EffectiveAt != nil }) {
+		c.readPeriod(l)
+	}
 	var keys lookupKeys
 	all := &definitions{}
 	for _, r := range batch {
@@ -238,8 +241,8 @@ func (l *Ledger) prefetch(ctx context.Context, batch []*request) {
 	if keys.empty() {
 		return
 	}
-	if err := l.lookupInto(ctx, keys, all); err != nil {
-		l.log.WarnContext(ctx, "prefetch of a batch failed", "error", err)
+	if err := l.lookupInto(c, keys, all); err != nil {
+		l.log.WarnContext(c, "prefetch of a batch failed", "error", err)
 	}
 }
 

@@ -38,6 +38,7 @@ func pause(ctx context.Context, failed int) bool { return backoff.Sleep(ctx, fai
 type command struct {
 	context.Context
 	caller context.Context
+	period *closing // nil until it is read
 }
 
 // startCommand starts a command with a deadline. shape has the invalid fields of its request: if there are any, the

@@ -17,7 +17,6 @@ type commit struct {
 	events   []events.Event           // under keys that make them unique: headers, ends of holds, numbers of reversals
 	postings []events.PostingRecorded // of all headers and ends
 	limits   []*limit                 // one for each limited account and asset that is debited, distinct
-	period   *events.PeriodClosed     // the newest, if it was read
 	minted   time.Time                // right before the KSUIDs of postings; monotonic
 }
 

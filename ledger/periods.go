@@ -64,8 +64,8 @@ func (l *Ledger) backdate(
 	return nil
 }
 
-// A closed period is a numbered log of its own, without an account. A backdated request reads the newest before each
-// attempt, and its header has the number. Nobody else reads it: a period can be closed only when it has been over for
+// A closed period is a numbered log of its own, without an account. The command of a backdated request reads the newest
+// once, and the header has the number. Nobody else reads it: a period can be closed only when it has been over for
 // PeriodAge, so no other posting falls into it.
 //
 // The transaction of a backdated request does not check the log, so an attempt that began before the closing may be
@@ -170,21 +170,31 @@ func (l *Ledger) newestPeriod(ctx context.Context) (events.PeriodClosed, error) 
 	return newest[events.PeriodClosed](ctx, l, table.Period.PK(), table.Period.All())
 }
 
-// checkPeriod returns CodePeriodClosed for an effective date in a closed period. It reads the newest closing once for a
-// commit. Other errors are those of reads.
-func (c *commit) checkPeriod(ctx context.Context, l *Ledger, effective time.Time) error {
+// closing is the newest closing of the books, as a command read it.
+type closing struct {
+	newest events.PeriodClosed
+	err    error
+}
+
+// readPeriod reads the newest closing, once for a command. All its attempts go by this closing: they are made before
+// the command's deadline, so what it read is young. It is not safe for concurrent use: a batch calls it first.
+func (c *command) readPeriod(l *Ledger) *closing {
 	if c.period == nil {
-		newest, err := l.newestPeriod(ctx)
-		if err != nil {
-			return err
-		}
-		c.period = &newest
+		c.period = &closing{}
+		c.period.newest, c.period.err = l.newestPeriod(c)
 	}
-	if !effective.Before(c.period.Before) {
-		return nil
+	return c.period
+}
+
+// openPeriod returns the number of the newest closing, or CodePeriodClosed for an effective date in a closed period.
+// Other errors are those of the read.
+func (c *command) openPeriod(l *Ledger, effective time.Time) (int64, error) {
+	p := c.readPeriod(l)
+	if p.err != nil || !effective.Before(p.newest.Before) {
+		return p.newest.Number, p.err
 	}
-	before := events.FormatTime(c.period.Before)
-	return refuse(CodePeriodClosed, "The books are closed before "+before+".",
+	before := events.FormatTime(p.newest.Before)
+	return p.newest.Number, refuse(CodePeriodClosed, "The books are closed before "+before+".",
 		FieldError{Field: Field{Name: "effective_at"}, Rule: "must not be before " + before})
 }
 

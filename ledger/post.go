@@ -182,7 +182,7 @@ func (a *attempts) replan(c *command) error {
 //
 // If the batch has a capture that comes too late, the batch is refused, and the attempt carries out that one only: it
 // writes the expiry.
-func (a *attempts) commit(ctx context.Context, requests []*request) (*commit, error) {
+func (a *attempts) commit(ctx *command, requests []*request) (*commit, error) {
 	c, first := &commit{requests: requests, minted: time.Now()}, requests[0]
 	if !first.DryRun {
 		if err := a.prepare(ctx); err != nil {

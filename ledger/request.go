@@ -164,7 +164,7 @@ func (r *request) ksuidsNeeded() (n int) {
 
 // addTo adds what the request writes to a commit. ids are the KSUIDs that ksuidsNeeded counts, empty in a dry run. now
 // is the process's time after they were minted.
-func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, now time.Time, ids []events.KSUID) error {
+func (r *request) addTo(ctx *command, l *Ledger, c *commit, now time.Time, ids []events.KSUID) error {
 	if r.endsHold() {
 		end, err := r.buildEnd(now, ids)
 		if err != nil {
@@ -183,10 +183,10 @@ func (r *request) addTo(ctx context.Context, l *Ledger, c *commit, now time.Time
 		header.Legs[i].ID = id
 	}
 	if at := r.effective(); !at.IsZero() {
-		if err := c.checkPeriod(ctx, l, at); err != nil {
+		var err error
+		if header.Period, err = ctx.openPeriod(l, at); err != nil {
 			return r.inBatch(err)
 		}
-		header.Period = c.period.Number
 		if r.DryRun {
 			header.Period = 0 // its answer is that of the real request, which may have another
 		} else if err := l.backdate(ctx, &header, at, r.after); err != nil {

@@ -15,6 +15,36 @@ import (
 	"ledger.example/tests/harness/system"
 )
 
+// A batch of backdated requests reads the newest closing once, and a batch without them not at all.
+func TestBatchReadsTheNewestClosingOnce(t *testing.T) {
+	t.Parallel()
+	s := system.New(t)
+	s.OpenRegister()
+	for _, more := range []string{"", `,"atomic":true`} {
+		for _, date := range []string{"", `"effective_at":"2020-01-31T12:00:00Z",`} {
+			requests := system.Promptly(t, func(try int) []system.Request {
+				body, _ := batchOf(fmt.Sprintf("b-%d-%d-%d", len(more), len(date), try), 30)
+				body = strings.ReplaceAll(body, `{"transfer":{`, `{"transfer":{`+date)
+				s.Requests.Take()
+				r := s.Send("POST", "/v1/batches", strings.TrimSuffix(body, "}")+more+"}")
+				if r.Status > 201 || strings.Contains(string(r.Body), "error") {
+					t.Fatalf("%d %s", r.Status, r.Body)
+				}
+				return s.Requests.Take()
+			})
+			reads := 0
+			for _, line := range system.Lines(requests) {
+				if strings.Contains(line, "PK = PERIODS") {
+					reads++
+				}
+			}
+			if reads != min(1, len(date)) {
+				t.Errorf("%q %q: %d reads of PERIODS in %q", date, more, reads, system.Lines(requests))
+			}
+		}
+	}
+}
+
 // batchOf returns the body of a batch of n transfers between two unlimited accounts, and the body of each transfer
 // alone. Their ids begin with a prefix.
 func batchOf(prefix string, n int) (body string, each []string) {

@@ -175,19 +175,14 @@ func (m *model) checkPeriodClosed(op *operation, e *ledger.Error, c *call) {
 }
 
 // checkPeriod checks an attempt to post a transaction, before it is applied. If the transaction has an effective date,
-// it read the newest closing since the call's attempt before, and this closing is not after the date.
+// it read the newest closing since the call began, and this closing is not after the date.
 func (m *model) checkPeriod(t events.TransactionPosted, c *call) {
 	if c == nil || !t.IsBackdated() {
 		return
 	}
-	least := int64(c.closings)
-	if before, again := c.attempts[t.ID]; again {
-		least = int64(before)
-	}
-	c.attempts[t.ID] = len(m.closings)
 	switch n := t.Period; {
-	case n < least:
-		m.fail("%s: an attempt read closing %d, but %d was stored before", t.ID, n, least)
+	case n < int64(c.closings):
+		m.fail("%s: an attempt read closing %d, but %d was stored before", t.ID, n, c.closings)
 	case n > 0 && n <= int64(len(m.closings)) && t.PostedAt().Before(m.closings[n-1].Before):
 		m.fail("%s: an attempt posts at %v, but read %+v", t.ID, t.PostedAt(), m.closings[n-1])
 	}

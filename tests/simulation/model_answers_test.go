@@ -28,8 +28,7 @@ type call struct {
 	backdated map[pair]sums // what had been acknowledged before, but may not be projected yet
 	answered  time.Time     // when its answer came
 	sent      time.Time
-	closings  int            // the number of closings of the books that were stored before
-	attempts  map[string]int // likewise, before the last attempt to post each transaction
+	closings  int // the number of closings of the books that were stored before
 }
 
 // callKey is the context key for the *call that a request belongs to.
@@ -41,7 +40,7 @@ func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 	defer m.mu.Unlock()
 	m.stamp++
 	c := &call{began: m.stamp, acked: maps.Clone(m.ackedSums), backdated: map[pair]sums{},
-		sent: time.Now(), closings: len(m.closings), attempts: map[string]int{}}
+		sent: time.Now(), closings: len(m.closings)}
 	for k, ofPair := range m.hiddenBackdated {
 		for _, p := range ofPair {
 			c.backdated[k] = m.plus(c.backdated[k], sumsOf(p))

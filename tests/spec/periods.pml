@@ -1,13 +1,14 @@
 /* Periods: checks, of docs/design.md, "Closed periods".
 
    Two requests close the books, by the number 1 or 2: as late as the rules allow, or at a time that opens all again. A
-   transaction with an effective date at 0 is sent again and again. Each command makes any number of attempts, over any
-   time. Attempts to post and to close may be applied, applied without an answer, or applied later while they are young.
-   Or, in place of that transaction, ordinary ones are posted, which do not look at the closings. Time goes from 2 to 5.
+   transaction with an effective date at 0 is sent again and again. Each command reads the newest closing once, and then
+   makes any number of attempts while what it read is young. A batch does the same for all its transactions. Attempts to
+   post and to close may be applied, applied without an answer, or applied later while they are young. Or, in place of
+   that transaction, ordinary ones are posted, which do not look at the closings. Time goes from 2 to 5.
 
-   Left out: batches, guards and funds (post.pml), dry runs, clocks that differ (by 5 seconds of the 5 minutes), a third
-   closing, and figures: that reads say settled from final_at on follows from Final. A refusal is judged by the attempts
-   of its own command: one of an earlier command may be stored while it is young, as docs/api.md says.
+   Left out: two transactions of a batch at once, guards and funds (post.pml), dry runs, clocks that differ (by 5 seconds
+   of the 5 minutes), a third closing, and figures: that reads say settled from final_at on follows from Final. A refusal
+   says nothing about attempts of earlier commands: they may be stored while they are young, as docs/api.md says.
    -D NO_RULE takes a rule away. docs/testing.md has a table of the rules, and of what goes wrong without each.
 
    Closed: a request that begins after a closing is stored obeys it, and an acknowledged closing counts. Final: from
@@ -24,7 +25,7 @@ bool G3, G4, Closed, Final;      /* false for ever: assert(G3 || ...) names the 
 byte now = 2, newest;            /* the time of the store; the highest number that is stored */
 byte at[3], before[3];           /* of each closing: when it was decided, 0 for none; it closes what is before */
 bool header; byte young;         /* the transaction is stored; when the posting of now got its KSUIDs, 0 for none */
-bool late, mine, denied;         /* an attempt in flight; of the command that runs? was that one refused meanwhile? */
+bool late;                       /* an attempt is in flight */
 byte lateN, lateAt, lateNew;     /* its number, when it was decided, and the newest closing when its command began */
 byte lateNumber, lateBefore, lateDecided; /* a closing in flight, 0 for none */
 byte t, decided[2];              /* when the command and those who close decided what they send; 0 if that is too old */
@@ -42,40 +43,39 @@ inline post(n, new) {
   assert(Closed || openSince(new));
   assert(Final || OPEN(n) && (n >= 1 || !isFinal(1)) && (n == 2 || !isFinal(2))); header = true }
 
-proctype Command() { byte n, new; bool sent;                  /* and the same request again, any number of times */
-begin: end: atomic { n = 0; t = 0; new = newest; sent = false; mine = false };
-again:
-  atomic { if :: goto begin :: true fi; t = now;              /* 503, or 504 if an attempt may still be applied */
+proctype Command() { byte n, new;                             /* and the same request again, any number of times */
+begin: end: atomic { t = now; new = newest;
 #ifdef NO_ANEW
-    if :: sent -> goto attempt :: else fi;
+    if :: goto decide :: true fi;                             /* by what an earlier command read */
 #endif
 #ifdef NO_STRONG
-    if :: n = newest :: n = 0 fi };
-#else
-    n = newest };
+    if :: goto decide :: true fi;                             /* by 0: the read finds no closing yet */
 #endif
+    n = newest };
+decide:
   atomic { if
   :: before[n] ->
 #ifndef NO_REPLAY
      if :: header -> goto stop :: else fi;
 #endif
-#ifndef NO_PROOF
-     if :: sent -> goto begin :: else fi;                     /* 504 outcome_unknown */
-#endif
-     assert(G4 || !header); denied = (late && mine); goto begin
+     assert(G4 || !header); goto stop
   :: else
   fi };
 attempt:
-  atomic { if :: !t -> goto again :: else fi;
+  atomic { if :: goto stop :: t fi;                           /* 503, or 504 if an attempt may still be applied */
 #ifdef NO_NUMBER
     if :: n > 0 -> n-- :: else fi;
 #endif
     if
     :: header -> goto stop                                    /* answered with what is stored */
-    :: !header -> post(n, new); if :: goto stop :: sent = true fi
-    :: !late -> late = true; mine = true; lateN = n; lateAt = t; lateNew = new; sent = true
-    fi; t = 0; goto again };
-stop: goto begin }
+    :: !header -> post(n, new)
+    :: !late -> late = true; lateN = n; lateAt = t; lateNew = new
+    fi; goto attempt };
+stop: atomic { t = 0; new = 0;
+#ifndef NO_ANEW
+    n = 0;
+#endif
+    goto begin } }
 
 /* The store puts a closing. */
 inline put(n, b, t) {
@@ -109,11 +109,11 @@ found:
 #endif
 stop: atomic { b = 0; decided[c] = 0 } }
 
-inline drop() { late = false; mine = false; denied = false; lateN = 0; lateAt = 0; lateNew = 0 }
+inline drop() { late = false; lateN = 0; lateAt = 0; lateNew = 0 }
 inline dropClosing() { lateNumber = 0; lateBefore = 0; lateDecided = 0 }
 proctype Network() {
 end: do
-  :: atomic { late -> if :: !header -> assert(G4 || !denied); post(lateN, lateNew) :: else fi; drop() }
+  :: atomic { late -> if :: !header -> post(lateN, lateNew) :: else fi; drop() }
   :: atomic { lateNumber -> put(lateNumber, lateBefore, lateDecided); dropClosing() }
   od }
 
