@@ -64,7 +64,7 @@ func TestSharedFlags(t *testing.T) {
 		}
 	})
 	printing := append([]string{"verify", "restore", "rebuild", "redrive", "lanes", "digest", "up", "pump", "forward"}, calling...)
-	calling = append(calling, "console", "forward", "health")
+	calling = append(calling, "console", "forward", "health", "mcp")
 	each(t, func(cmd *cobra.Command) {
 		for flag, commands := range map[string][]string{
 			"url": calling, "sign": calling, "token": calling, "user": calling, "json": printing,

@@ -145,7 +145,7 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 			env.trialBalanceCommand(),
 			env.transactionCommand(), env.findCommand(), env.tailCommand(), env.forwardCommand(),
 			env.transferCommand(), env.tradeCommand(), env.splitCommand(), env.postCommand(), env.reverseCommand(),
-			env.importCommand(), env.exportCommand(), env.closeBooksCommand(),
+			env.importCommand(), env.exportCommand(), env.closeBooksCommand(), env.mcpCommand(),
 		}},
 		{"Capture and release holds, through the API:", []*cobra.Command{
 			env.holdCommand(), env.captureCommand(), env.releaseCommand(),

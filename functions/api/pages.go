@@ -26,6 +26,9 @@ var (
 //go:embed openapi.json
 var openAPI []byte
 
+// OpenAPI returns the OpenAPI document. It must not be changed.
+func OpenAPI() []byte { return openAPI }
+
 // health is the answer to a health check.
 type health struct {
 	Status  string `json:"status"`

@@ -245,6 +245,10 @@ func TestImportsPointInwards(t *testing.T) {
 				strings.HasPrefix(imported, service+"eventbridge") && s.folder() != "functions/forwarder" {
 				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), imported)
 			}
+			if s.folder() != "cmd/ledger" && (strings.HasPrefix(imported, "github.com/modelcontextprotocol/") ||
+				strings.HasPrefix(imported, service+"cloudwatchlogs")) {
+				t.Errorf("%s: %s imports %s, which is for the command line", s.at(spec), s.folder(), imported)
+			}
 			folder, ours := strings.CutPrefix(imported+"/", modulePath+"/")
 			if !ours {
 				if host, _, _ := strings.Cut(imported, "/"); allowed.also&alone != 0 && !s.test && strings.Contains(host, ".") &&

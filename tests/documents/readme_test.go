@@ -155,6 +155,7 @@ func TestSnippets(t *testing.T) {
 						t.Errorf("%s: %v", where, err)
 					}
 				case "json policy": // package digest compares it with the requests
+				case "json mcp": // a test of cmd/ledger runs it
 				case "text": // what the commands before it print, in part
 					for line := range strings.Lines(s.text) {
 						begins, _, _ := strings.Cut(strings.TrimSpace(line), "…")
