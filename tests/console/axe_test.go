@@ -152,6 +152,8 @@ func (b *browser) everyPage(visit func(name string)) {
 	open("holds", "holds")
 	b.ledger.Must(201, "PUT", "/v1/periods/1", `{"closed_before":"2026-02-01T00:00:00Z","reason":"January is audited"}`)
 	open("periods", "periods")
+	open("audit", "audit")
+	open("audit-wrong", "audit?type=nothing")
 	open("trial-balance", "trial-balance")
 	open("trial-balance-now", "trial-balance?at=now")
 	open("group", "groups/desk")

@@ -99,7 +99,7 @@ func TestLongWords(t *testing.T) {
 	b.ledger.Must(201, "PUT", "/v1/accounts/"+long+"/members/"+long, `{"role":"owner"}`)
 	b.ledger.Must(201, "PUT", "/v1/periods/1", `{"closed_before":"2026-01-01T00:00:00Z","reason":"`+word+`"}`)
 	b.ledger.Project()
-	for _, path := range []string{"", "periods", "accounts/" + long, "accounts/" + long + "?asset=" + long, "transactions/" + long, "assets/" + long,
+	for _, path := range []string{"", "periods", "audit", "accounts/" + long, "accounts/" + long + "?asset=" + long, "transactions/" + long, "assets/" + long,
 		"groups", "accounts", "transactions", "holds", "assets", "trial-balance?at=now", "groups/" + long, "search?q=" + strings.Repeat("w", 300), "search?q=" + word + "%3D" + word, "do/state?account=" + long,
 		"do/transfer?from=" + word, "accounts/jane?to=" + word} {
 		for _, width := range []int64{320, 390, desktop} {

@@ -74,6 +74,7 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path + "trial-balance":                (*visit).trialBalance,
 		"GET " + Path + "trial-balance.csv":            (*visit).trialCSV,
 		"GET " + Path + "periods":                      (*visit).periods,
+		"GET " + Path + "audit":                        (*visit).audit,
 		"GET " + Path + "accounts/{id}":                (*visit).account,
 		"GET " + Path + "accounts/{id}/chart.svg":      (*visit).chart,
 		"GET " + Path + "accounts/{id}/statement":      (*visit).statementPage,
@@ -116,7 +117,7 @@ func (c *Console) parse(of *units.Units) pageSet {
 	layout := template.Must(template.New("layout.html").Funcs(c.functions(of)).
 		ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html"))
 	for _, name := range []string{"home", "list", "search", "account", "asset", "transaction", "group", "user", "form",
-		"trial", "problem", "statement", "periods"} {
+		"trial", "problem", "statement", "periods", "audit"} {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	all["options"] = layout.Lookup("options")
