@@ -90,7 +90,7 @@ func TestDaysOfWrites(t *testing.T) {
 func TestWhatIsNoZone(t *testing.T) {
 	for _, name := range []string{"Local", "localtime", "Nowhere", "+01:00", "europe/berlin"} {
 		for _, line := range []string{"find --day 2026-01-31", "close-books --through 2026-01-31 --reason x",
-			"transfer jane shop 1 USD", "trial-balance"} {
+			"transfer jane shop 1 USD", "trial-balance", "up --memory --port 0", "console --port 0"} {
 			sent, code, problems := asked(t, "", append(strings.Fields(line), "--zone", name)...)
 			if code != exitUsage || len(sent) > 0 || !strings.Contains(problems, "--zone") ||
 				!strings.Contains(problems, "IANA") {
@@ -107,11 +107,12 @@ func TestWhatIsNoZone(t *testing.T) {
 	}
 }
 
-// Every command that takes a time or a day takes --zone, except for a time that is no day.
+// Every command that takes a time or a day takes --zone, except for a time that is no day. So do those that serve pages
+// with days.
 func TestZoneGoesWithDays(t *testing.T) {
 	var with []string
 	each(t, func(cmd *cobra.Command) {
-		takesDays := false
+		takesDays := slices.Contains([]string{"up", "console"}, cmd.Name())
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			takesDays = takesDays || f.Value.Type() == "time" && f.Name != "before"
 		})

@@ -69,6 +69,7 @@ func (env *environment) upCommand() *cobra.Command {
 	f.BoolVar(&o.demo, "demo", false, "load a week of example data of a trading platform")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
 	env.jsonFlag(cmd, "log JSON on a terminal, too")
+	env.zoneFlag(f)
 	cmd.MarkFlagsMutuallyExclusive("memory", "data", "dynamodb-endpoint")
 	cmd.MarkFlagsMutuallyExclusive("memory", "no-pump") // no other process could reach the table to project it
 	return endless(cmd)
@@ -127,7 +128,7 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 		parts.Go(func() error { return stack.Sweep(partsCtx, ledger.Sweep) })
 	}
 	address := ownAddress(listener)
-	pages, err := localConsole(partsCtx, address)
+	pages, err := localConsole(partsCtx, address, env.screen.zone)
 	if err != nil {
 		return err
 	}
@@ -163,14 +164,14 @@ func openLedger(s *stack.Store, table, indexed string, log *slog.Logger) (*app.S
 	})
 }
 
-// localConsole returns the console for the ledger that listens on an address.
-func localConsole(ctx context.Context, address string) (*console.Console, error) {
+// localConsole returns the console for the ledger that listens on an address, with its days in a zone.
+func localConsole(ctx context.Context, address string, zone *time.Location) (*console.Console, error) {
 	url := "http://" + address
 	api, err := client.New(client.Config{URL: url, Connections: units.LoadingAtOnce})
 	if err != nil {
 		return nil, err
 	}
-	return console.New(ctx, api, console.Address{URL: url}), nil
+	return console.New(ctx, api, console.Address{URL: url, Zone: zone}), nil
 }
 
 // site serves the console below its path, and the API everywhere else. A ServeMux would redirect and clean paths, which
@@ -317,12 +318,13 @@ func (env *environment) consoleCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(env.err, "The console of the ledger at %s is ready. Press Ctrl-C to stop it.\n", env.url)
-			at := console.Address{URL: env.url, Curl: env.curl(), User: env.user}
+			at := console.Address{URL: env.url, Curl: env.curl(), User: env.user, Zone: env.screen.zone}
 			return stack.Serve(ctx, "the console", listener, console.New(ctx, api, at), env.logger(slog.LevelWarn))
 		},
 	}
 	env.callFlags(cmd)
 	portFlag(cmd.Flags(), &port, consolePort)
+	env.zoneFlag(cmd.Flags())
 	return endless(cmd)
 }
 

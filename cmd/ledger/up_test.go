@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"ledger.example/client"
+	"ledger.example/internal/desk/console"
 	"ledger.example/tests/harness/system"
 )
 
@@ -88,6 +89,24 @@ func runUp(t *testing.T, do func(ctx context.Context, url string), args ...strin
 	var printed strings.Builder
 	code = run(ctx, append([]string{"up", "--port", "0"}, args...), func(string) string { return "" }, nil, ready, &printed)
 	return code, printed.String()
+}
+
+// The console of up has its days in the zone of --zone.
+func TestZoneOfUp(t *testing.T) {
+	code, problems := runUp(t, func(_ context.Context, url string) {
+		resp, err := http.Get(url + console.Path + "audit")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer resp.Body.Close()
+		if page, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(page), "Days are in Europe/Berlin") {
+			t.Errorf("%v, %s", err, page)
+		}
+	}, "--memory", "--zone", "Europe/Berlin")
+	if code != exitDone {
+		t.Errorf("exit %d: %s", code, problems)
+	}
 }
 
 // Without Java, up goes on with the built-in store and says so. It does not where data must outlive it.

@@ -54,8 +54,14 @@ func siteAs(t testing.TB, s *system.System, url, user string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return siteWith(t, s, api, console.Address{URL: s.URL, User: user})
+}
+
+// siteWith returns a console with a client and an address.
+func siteWith(t testing.TB, s *system.System, api *client.Client, at console.Address) *site {
+	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
-	server := httptest.NewServer(console.New(ctx, api, console.Address{URL: s.URL, User: user}))
+	server := httptest.NewServer(console.New(ctx, api, at))
 	t.Cleanup(server.Close)
 	t.Cleanup(end) // runs before server.Close, which waits for open event streams
 	return &site{TB: t, ledger: s, url: server.URL + console.Path}

@@ -6,6 +6,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/internal/desk/console"
 )
 
 var (
@@ -98,6 +102,32 @@ func TestZoneIsChosen(t *testing.T) {
 	if page := s.get("do/transfer?zone=Europe/Berlin", http.StatusOK); chooser.MatchString(page) {
 		t.Error("a form has a choice of the zone")
 	}
+}
+
+// A console with a zone of its own has its days in it, until a reader chooses another one, which may be UTC.
+func TestZoneOfTheConsole(t *testing.T) {
+	s := newSite(t)
+	s.people()
+	s.backdate("old", "USD", "2026-01-31T23:30:00Z")
+	s.ledger.Project()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.New(client.Config{URL: s.ledger.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = siteWith(t, s.ledger, api, console.Address{URL: s.ledger.URL, Zone: berlin})
+	page := s.eventually("transactions?from=2026-02-01", "transactions/old", `name="zone" value="Europe/Berlin" list`)
+	s.lacks(page, "zone=", `type="hidden" name="zone"`)
+	s.has(s.get("transactions?from=2026-02-01&zone=Europe/Berlin", http.StatusOK), "transactions/old")
+	inUTC := s.get("transactions?from=2026-02-01&zone=UTC", http.StatusOK)
+	s.has(inUTC, `href="/console/accounts?zone=UTC"`, "Days are in UTC", `name="zone" value="UTC" list`)
+	s.lacks(inUTC, "transactions/old")
+	s.has(s.get("accounts/jane/statement?asset=USD&from=2026-02-01&to=2026-02-01", http.StatusOK), "transactions/old")
+	s.has(s.get("do/close-books", http.StatusOK), "Europe/Berlin")
+	s.has(s.get("audit", http.StatusOK), "Days are in Europe/Berlin")
 }
 
 // redirect returns the address that a page redirects to.

@@ -36,7 +36,7 @@ func (v *visit) chart() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	in, err := zoneOf(v.query)
+	in, err := v.zoneOf(v.query)
 	if err != nil {
 		return page{}, err
 	}

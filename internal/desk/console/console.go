@@ -45,11 +45,12 @@ type Console struct {
 	pace               pace // of all searches that go on
 }
 
-// Address describes how to call the API, for the commands that pages show.
+// Address describes how to call the API, for the commands that pages show, and the zone of its days.
 type Address struct {
-	URL  string // of the API, without /v1
-	Curl string // curl options for authentication, quoted for a shell, without secrets; may be ""
-	User string // the user that the client acts as; "" for none
+	URL  string         // of the API, without /v1
+	Curl string         // curl options for authentication, quoted for a shell, without secrets; may be ""
+	User string         // the user that the client acts as; "" for none
+	Zone *time.Location // of days, until a reader chooses another one; nil is UTC
 }
 
 // New returns the console of the ledger that api calls. When ctx ends, so do the event streams of open pages.

@@ -94,7 +94,7 @@ func (v *visit) newForm(given url.Values) (*form, error) {
 	if !ok {
 		return nil, errNotFound
 	}
-	in, err := zoneOf(given)
+	in, err := v.zoneOf(given)
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ const (
 	// journalLate is how long after it was recorded an event is usually listed at most. Repairs list some later.
 	journalLate = time.Hour
 	// A window of the journal is read at once. Its first length is windowBegin. It has at most windowMost entries,
-	// unless it is as short as windowLeast. After a window of less than windowFew entries, one of windowLonger times its
-	// length follows.
+	// unless it is as short as windowLeast. After a window of less than windowFew entries, one that is windowLonger
+	// times as long follows.
 	windowBegin, windowLeast            = 10 * time.Minute, time.Millisecond
 	windowMost, windowFew, windowLonger = 200, 20, 8
 )

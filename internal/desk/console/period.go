@@ -33,7 +33,7 @@ func (v *visit) period() (period, error) {
 	refuse := func(format string, args ...any) error {
 		return problem{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 	}
-	in, err := zoneOf(v.query)
+	in, err := v.zoneOf(v.query)
 	p := period{account: v.id, Asset: given("asset"), From: given("from"), To: given("to"), zone: in}
 	if err != nil {
 		return p, err

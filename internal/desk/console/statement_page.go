@@ -84,7 +84,7 @@ func (v *visit) statementPage() (page, error) {
 // takeMonth sets the days of the query to those of its month, by default the present one, and returns it. It is "" if
 // there are other days. Error: a problem.
 func (v *visit) takeMonth() (string, error) {
-	in, err := zoneOf(v.query)
+	in, err := v.zoneOf(v.query)
 	if err != nil {
 		return "", err
 	}

@@ -18,32 +18,34 @@ const zoneParam = "zone"
 
 // zone is the time zone of the days of a page.
 type zone struct {
-	in *time.Location
+	in       *time.Location // nil for none
+	standard *time.Location // that of pages without a choice
 }
 
-// zoneOf returns the zone in a query or a form, by default UTC. Error: a problem.
-func zoneOf(given url.Values) (zone, error) {
+// zoneOf returns the zone in a query or a form, by default that of the console. Error: a problem.
+func (c *Console) zoneOf(given url.Values) (zone, error) {
+	standard := cmp.Or(c.address.Zone, time.UTC)
 	name := strings.TrimSpace(given.Get(zoneParam))
 	if name == "" {
-		return zone{time.UTC}, nil
+		return zone{standard, standard}, nil
 	}
 	in, err := days.Zone(name)
 	if err != nil {
-		return zone{time.UTC}, problem{http.StatusBadRequest, fmt.Sprintf("Zone: %q %v", name, err)}
+		return zone{standard, standard}, problem{http.StatusBadRequest, fmt.Sprintf("Zone: %q %v", name, err)}
 	}
-	return zone{in}, nil
+	return zone{in, standard}, nil
 }
 
-// Zone returns the name of the zone, for links and forms, "" for UTC.
+// Zone returns the name of the zone, for links and forms, "" for the default.
 func (z zone) Zone() string {
-	if z.in == nil || z.in == time.UTC {
+	if z.in == nil || z.ZoneName() == z.standard.String() {
 		return ""
 	}
-	return z.in.String()
+	return z.ZoneName()
 }
 
 // ZoneName returns the name of the zone.
-func (z zone) ZoneName() string { return cmp.Or(z.Zone(), "UTC") }
+func (z zone) ZoneName() string { return cmp.Or(z.in, time.UTC).String() }
 
 // day parses a day. The error begins with the label of its field.
 func (z zone) day(label, text string) (days.Day, error) {
@@ -90,8 +92,8 @@ func (v *visit) zones(p page) *zoneChoice {
 	return &choice
 }
 
-// chosen returns the zone of the visit, UTC if it has none, or no valid one.
+// chosen returns the zone of the visit, the console's if it has none, or no valid one.
 func (v *visit) chosen() zone {
-	in, _ := zoneOf(v.given())
+	in, _ := v.zoneOf(v.given())
 	return in
 }
