@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,28 +15,49 @@ import (
 	"ledger.example/events"
 )
 
-// journaled answers the requests for the journal with n entries, one each second from a time on, and all after it at
-// once.
-func (f *proxy) journaled(first time.Time, n, together int) {
-	at := func(i int) time.Time { return first.Add(time.Duration(min(i, n-together)) * time.Second) }
+// journaled answers the requests for the journal with entries, by their times. Their cursors are their numbers.
+func (f *proxy) journaled(entries []client.JournalEntry) {
 	f.set("/v1/journal?*", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		var i, limit int
 		_, _ = fmt.Sscan(q.Get("limit"), &limit)
 		if _, err := fmt.Sscan(q.Get("after"), &i); err != nil {
-			from, _ := time.Parse(time.RFC3339Nano, q.Get("from"))
-			for i < n && at(i).Before(from) {
+			for from := timeOf(q.Get("from")); i < len(entries) && timeOf(entries[i].At).Before(from); {
 				i++
 			}
 		}
-		var all []string
-		for ; i < n && len(all) < limit; i++ {
-			all = append(all, fmt.Sprintf(`{"id":"GROUP#g-%05d/x","type":"group.registered","at":%q,"cursor":"%d","data":{"id":"g-%05d"},"canonical":"{\"Actor\":\"user-%d\"}"}`,
-				i, at(i).Format(time.RFC3339Nano), i+1, i, i%3))
+		page := client.JournalPage{Data: []client.JournalEntry{}}
+		for ; i < len(entries) && len(page.Data) < limit; i++ {
+			page.Data = append(page.Data, entries[i])
+			page.Data[len(page.Data)-1].Cursor = strconv.Itoa(i + 1)
 		}
+		page.NextCursor = strconv.Itoa(i)
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"data":[%s],"next_cursor":"%d"}`, strings.Join(all, ","), i)
+		_ = json.NewEncoder(w).Encode(page)
 	})
+}
+
+// timeOf returns a time of the API, the zero time if the text is none.
+func timeOf(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, text)
+	return at
+}
+
+// eventsFile has an entry of a journal for each type of event.
+//
+//go:embed testdata/journal.json
+var eventsFile []byte
+
+// eachEvent returns an entry of each type of event, of one day in January 2026.
+func eachEvent(t testing.TB) (all []client.JournalEntry) {
+	t.Helper()
+	if err := json.Unmarshal(eventsFile, &all); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i].At = fmt.Sprintf("2026-01-15T12:00:%02d.000000Z", i)
+	}
+	return all
 }
 
 // The page says who did what, newest first, with filters by account, actor, type and days.
@@ -44,13 +66,19 @@ func TestWhoDidWhat(t *testing.T) {
 	s.get("audit", http.StatusOK)
 	const n = 1400
 	day := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
-	p.journaled(day, n, 700) // more than a window has, in one moment
+	var all []client.JournalEntry
+	for i := range n { // one each second, and then more in one moment than a window has
+		at := day.Add(time.Duration(min(i, n/2)) * time.Second).Format(time.RFC3339Nano)
+		all = append(all, client.JournalEntry{ID: fmt.Sprint(i), Type: events.TypeGroupRegistered, At: at,
+			Data: fmt.Appendf(nil, `{"id":"g-%05d"}`, i), Canonical: fmt.Sprintf(`{"Actor":"user-%d"}`, i%3)})
+	}
+	p.journaled(all)
 	s.has(s.get("audit?from=2026-01-15", http.StatusOK), `/console/groups/g-01399"`, "group.registered", "user-1")
 	s.checkPages("audit", "", "Go on searching", `/console/groups/(g-\d+)"`, n)
 	s.checkPages("audit?from=2026-01-15&to=2026-01-15&actor=SER-2", "", "Go on searching", `/console/groups/(g-\d+)"`, n/3)
-	s.has(s.get("audit?to=2026-01-14", http.StatusOK), "Nothing was done.")
-	s.has(s.get("audit?type=hold.placed", http.StatusOK), "Nothing was done.")
-	s.has(s.get("audit?account=g-00001", http.StatusOK), "Nothing was done.")
+	s.has(s.get("audit?to=2026-01-14", http.StatusOK), "Nothing of this was listed before ")
+	s.has(s.get("audit?type=hold.placed", http.StatusOK), "Nothing of this was listed before ")
+	s.has(s.get("audit?account=g-00001", http.StatusOK), "Nothing of this was listed before ")
 	for _, path := range []string{"type=x", "account=%20-", "from=x", "cursor=x", "cursor=99999999999999999.1", "cursor=1.1", "cursor=9.-1"} {
 		s.get("audit?"+path, http.StatusBadRequest)
 	}
@@ -61,18 +89,10 @@ func TestWhoDidWhat(t *testing.T) {
 	}
 }
 
-// eventsFile has an entry of a journal for each type of event.
-//
-//go:embed testdata/journal.json
-var eventsFile []byte
-
 // Each type of event names who did it, what it is about, and its accounts.
 func TestWhoDidWhatOfEachType(t *testing.T) {
 	s, p := newProxied(t)
-	var all []client.JournalEntry
-	if err := json.Unmarshal(eventsFile, &all); err != nil {
-		t.Fatal(err)
-	}
+	all := eachEvent(t)
 	want := map[string][]string{
 		events.TypeAssetRegistered: {"assets/USD"}, events.TypeAccountOpened: {"accounts/jane"}, events.TypeAccountChanged: {"accounts/cara", "frozen"},
 		events.TypeMemberGranted: {"accounts/ann", "user u-ann", "owner"}, events.TypeMemberRevoked: {"accounts/ann", "user u-ann"},
@@ -82,39 +102,19 @@ func TestWhoDidWhatOfEachType(t *testing.T) {
 		events.TypePosted: {"transactions/deposit-1"}, events.TypeHeld: {"transactions/card-1", "Card payment"}, events.TypeCaptured: {"transactions/card-2"},
 		events.TypeReleased: {"transactions/card-3", "The customer walked away"}, events.TypeExpired: {"transactions/old"},
 	}
-	var shown client.JournalEntry
-	p.set("/v1/journal?*", func(w http.ResponseWriter, r *http.Request) {
-		page := client.JournalPage{Data: []client.JournalEntry{}, NextCursor: "2"}
-		from, err := time.Parse(time.RFC3339Nano, r.URL.Query().Get("from"))
-		if err == nil && !timeOf(t, shown.At).Before(from) {
-			page.Data = append(page.Data, shown)
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(page)
-	})
 	for _, kind := range events.Types {
 		i := slices.IndexFunc(all, func(e client.JournalEntry) bool { return e.Type == kind })
 		if i < 0 || len(want[kind]) == 0 {
 			t.Errorf("no entry of the type %s", kind)
 			continue
 		}
-		shown = all[i]
-		shown.At = "2026-11-01T12:00:00.000000Z"
+		p.journaled(all[i : i+1])
 		page := s.get("audit?actor=&type="+kind, http.StatusOK)
 		s.has(page, append([]string{`<bdi>local</bdi>`}, want[kind]...)...)
-		if strings.Contains(string(shown.Data)+shown.Canonical, "ann") {
+		if strings.Contains(string(all[i].Data)+all[i].Canonical, "ann") {
 			s.has(s.get("audit?account=ann", http.StatusOK), kind+"</td>")
 		}
 	}
-}
-
-func timeOf(t *testing.T, text string) time.Time {
-	t.Helper()
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
 }
 
 // Users may not see what others did.

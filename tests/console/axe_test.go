@@ -152,7 +152,12 @@ func (b *browser) everyPage(visit func(name string)) {
 	open("holds", "holds")
 	b.ledger.Must(201, "PUT", "/v1/periods/1", `{"closed_before":"2026-02-01T00:00:00Z","reason":"January is audited"}`)
 	open("periods", "periods")
+	open("audit-empty", "audit")
+	ledger, journal := proxied(b.TB, b.ledger)
+	journal.journaled(eachEvent(b.TB))
+	b.site, ledger = ledger, b.site
 	open("audit", "audit")
+	b.site = ledger
 	open("audit-wrong", "audit?type=nothing")
 	open("trial-balance", "trial-balance")
 	open("trial-balance-now", "trial-balance?at=now")

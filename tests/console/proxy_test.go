@@ -27,7 +27,12 @@ type proxy struct {
 // newProxied returns a console with a proxy in front of its ledger.
 func newProxied(t testing.TB) (*site, *proxy) {
 	t.Helper()
-	s := system.New(t, system.Pumped, system.Indexed("order"))
+	return proxied(t, system.New(t, system.Pumped, system.Indexed("order")))
+}
+
+// proxied returns a console with a proxy in front of a ledger.
+func proxied(t testing.TB, s *system.System) (*site, *proxy) {
+	t.Helper()
 	at, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
