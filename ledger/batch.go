@@ -368,11 +368,12 @@ func (l *Ledger) postChain(c *command, chain []*request) {
 }
 
 // fitting returns how many of the first requests fit into one transaction of the store; at least one. What ends or
-// reverses a transaction is always alone: it may need the request before it, or the same number as another reversal.
+// reverses a transaction is always alone: it may need the request before it, or the same number as another reversal. So
+// is what moves as much as fits: how much it is depends on the requests before it.
 func (l *Ledger) fitting(chain []*request) int {
 	actions, guards := 0, make(map[events.Pair]bool)
 	for n, r := range chain {
-		if r.other() != "" {
+		if r.other() != "" || r.fit != nil {
 			return max(n, 1)
 		}
 		known, _ := l.cachedDefinitions(r.draft)

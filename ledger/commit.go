@@ -66,6 +66,7 @@ func (c *commit) refusals(why *table.Cancelled) (refused []*limit, err error) {
 				return nil, err
 			}
 		}
+		l.isRead, l.isExact = true, false
 		refused = append(refused, l)
 	}
 	return refused, nil
@@ -93,8 +94,8 @@ func (l *limit) spend(m *table.ItemEncoder) table.Write {
 		If:     withinBound,
 		Names:  spendNames,
 		Values: table.Item{
-			":gross":  m.Amount(l.gross),
-			":bound":  m.Amount(l.bound()),
+			":gross":  m.Amount(addSaturating(l.gross, l.more)),
+			":bound":  m.Amount(addSaturating(l.bound(), l.more.Neg())),
 			":change": m.Amount(events.NewAmount(l.account.Version)),
 			":form":   m.Amount(events.NewAmount(events.Form)),
 		},

@@ -95,6 +95,11 @@ func decide(d *draft, k *facts) (p plan, _ need, _ *Error) {
 	if refused := k.names.checkNames(full); refused != nil {
 		return p, need{}, refused
 	}
+	if d.fit != nil {
+		if refused := d.checkSource(*k.names.account(d.legs[0].Account)); refused != nil {
+			return p, need{}, refused
+		}
+	}
 	p.known, p.header = k.names, k.names.buildTransaction(full)
 	missing, refused := p.decideHeader(d, k)
 	return p, missing, refused

@@ -14,6 +14,7 @@ type draft struct {
 	legs   []LegRequest // from and to of a transfer, buyer and seller of a trade
 	settle bool         // of a trade: add legs that move the cost in the asset's currency
 	split  *divided     // of a split, whose legs follow from it; else nil
+	fit    *fit         // of a transfer of as much as fits: its legs have the least quantity; else nil
 
 	reverses string         // of a reversal: id of the transaction to reverse
 	outcome  events.Outcome // how the request ends a hold, whose id is ID; "" if it does not
@@ -36,9 +37,10 @@ func (r PostTransaction) expand() draft {
 }
 
 func (r PostTransfer) expand() draft {
-	return draft{Annotation: r.Annotation, kind: events.KindTransfer, legs: []LegRequest{
-		{Account: r.From, Asset: r.Asset, Quantity: r.Quantity.Neg()},
-		{Account: r.To, Asset: r.Asset, Quantity: r.Quantity},
+	quantity, fit := r.expandFit()
+	return draft{Annotation: r.Annotation, kind: events.KindTransfer, fit: fit, legs: []LegRequest{
+		{Account: r.From, Asset: r.Asset, Quantity: quantity.Neg()},
+		{Account: r.To, Asset: r.Asset, Quantity: quantity},
 	}}
 }
 
@@ -105,9 +107,12 @@ func (d draft) shape() []FieldError {
 		d.split.shape(&f)
 		return f
 	}
+	d.shapeOfFit(&f)
 	for i, leg := range d.legs {
 		quantity, cost := amountViolation(leg.Quantity), amountViolation(leg.Cost)
-		if d.kind != events.KindTransaction {
+		if d.fit != nil {
+			quantity = ""
+		} else if d.kind != events.KindTransaction {
 			if quantity == "" && leg.Quantity.Sign() <= 0 {
 				quantity = rulePositive
 			}
@@ -147,6 +152,7 @@ func (d draft) rules() *Error {
 			f.check(first, "must differ from "+second.Name)
 			f.check(second, "must differ from "+first.Name)
 		}
+		d.rulesOfFit(&f)
 		return invalidTransaction(f)
 	}
 	if n := len(d.legs); n < events.PostingsMin || n > events.PostingsMax {

@@ -83,7 +83,7 @@ func (a ask) request() Request {
 	n, m := events.NewAmount, a.moves
 	switch a.kind {
 	case "transfer":
-		return PostTransfer{note, m[0].account, m[1].account, m[0].asset, n(m[1].quantity)}
+		return PostTransfer{note, m[0].account, m[1].account, m[0].asset, n(m[1].quantity), nil}
 	case "trade":
 		return PostTrade{note, m[0].asset, m[0].account, m[1].account, n(m[0].quantity), n(m[0].cost), a.settle}
 	case "reversal":

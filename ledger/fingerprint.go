@@ -15,23 +15,23 @@ import (
 // the transaction. The header stores it with the number of its rule, and later requests are compared by that rule. So a
 // rule is never changed; new rules are added.
 //
-// By rule 2, which is that of a split, a second hash follows after a colon. It is the one that a transaction with the
+// By rule 2, which is that of a split and of as much as fits, a second hash follows after a colon. It is the one that a transaction with the
 // legs that were made would have by rule 1: so the audit can check the legs, of which the request does not tell. It is
 // not compared, because the request is what counts.
 const (
 	fingerprintRule = "1"
-	splitRule       = "2"
+	madeRule        = "2"
 )
 
 // sameRequest reports whether a stored fingerprint is that of d. An unknown rule is an error.
 func sameRequest(stored string, d draft) (bool, error) {
 	rule, hashes, _ := strings.Cut(stored, ":")
-	if rule != fingerprintRule && rule != splitRule {
+	if rule != fingerprintRule && rule != madeRule {
 		return false, fmt.Errorf("fingerprint %q has an unknown rule", stored)
 	}
-	if rule == splitRule {
+	if rule == madeRule {
 		request, _, _ := strings.Cut(hashes, ":")
-		stored = splitRule + ":" + request
+		stored = madeRule + ":" + request
 	}
 	return requestHash(d) == stored, nil
 }
@@ -39,20 +39,23 @@ func sameRequest(stored string, d draft) (bool, error) {
 // fingerprint returns the fingerprint of a request, for its header.
 func fingerprint(d draft) string {
 	hash := requestHash(d)
-	if d.split == nil {
+	if !d.isMade() {
 		return hash
 	}
 	made := d
-	made.split = nil
+	made.split, made.fit = nil, nil
 	return hash + strings.TrimPrefix(requestHash(made), fingerprintRule)
 }
 
+// isMade reports whether the ledger makes the amounts of the legs, by what the request says.
+func (d draft) isMade() bool { return d.split != nil || d.fit != nil }
+
 // requestHash is the number of a rule, a colon, and the SHA-256 of these values of a request: the kind, which is the
-// text "split" for a split, the description, the metadata sorted by key, the fields of its kind, whether it is for a
-// hold, the hold's time of expiry, the id of the transaction to reverse, the part of it, and the effective date. The
-// part is the text "" for all; the text "quantity", the quantity and the cost; or the text "postings", their number,
-// and the quantity and the cost of each. Each other field of the annotation that is set follows, in their order: its
-// name, and its value.
+// text "split" for a split and "fit" for as much as fits, the description, the metadata sorted by key, the fields of
+// its kind, whether it is for a hold, the hold's time of expiry, the id of the transaction to reverse, the part of it,
+// and the effective date. The part is the text "" for all; the text "quantity", the quantity and the cost; or the text
+// "postings", their number, and the quantity and the cost of each. Each other field of the annotation that is set
+// follows, in their order: its name, and its value.
 //
 // A text is encoded as its length in bytes, a colon and the text. A time has the form of events.FormatTime. An amount,
 // and the number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or
@@ -79,8 +82,8 @@ func requestHash(d draft) string {
 		c = c.text("")
 	}
 	rule := fingerprintRule
-	if d.split != nil {
-		rule = splitRule
+	if d.isMade() {
+		rule = madeRule
 	}
 	return c.text(effective).later(annotationFields, reflect.ValueOf(&said).Elem()).sum(rule)
 }
@@ -90,6 +93,8 @@ func newCanonical(d draft) canonical {
 	kind := d.kind
 	if d.split != nil { // the answer's kind is that of a transaction with any legs
 		kind = "split"
+	} else if d.fit != nil {
+		kind = "fit"
 	}
 	c := canonical(make([]byte, 0, 512)).text(string(kind)).text(d.Description).count(len(d.Metadata))
 	for _, key := range sortedKeys(d.Metadata) {
@@ -98,6 +103,8 @@ func newCanonical(d draft) canonical {
 	switch kind {
 	case "split":
 		c = d.split.canonical(c)
+	case "fit":
+		c = d.fit.canonical(c.text(d.legs[0].Account).text(d.legs[1].Account).text(d.legs[0].Asset))
 	case events.KindTransfer: // from, to, asset, quantity
 		from, to := d.legs[0], d.legs[1]
 		c = c.text(from.Account).text(to.Account).text(to.Asset).amount(to.Quantity)

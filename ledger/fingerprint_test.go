@@ -42,7 +42,7 @@ func (p printed) request() Request {
 	}
 	switch p.Kind {
 	case events.KindTransfer:
-		return PostTransfer{a, p.From, p.To, p.Asset, p.Quantity}
+		return PostTransfer{a, p.From, p.To, p.Asset, p.Quantity, nil}
 	case events.KindTrade:
 		return PostTrade{a, p.Asset, p.To, p.From, p.Quantity, p.Cost, p.Settle}
 	case events.KindReversal:

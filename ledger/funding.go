@@ -185,7 +185,7 @@ func (a *attempts) raiseToExact(ctx context.Context, of []*limit) error {
 			if err == nil {
 				a.ledger.credits.raise(l.pair, exact)
 				l.raise(exact)
-				l.found = spent
+				l.found, l.isExact = spent, true
 			}
 			return err
 		})
@@ -229,6 +229,14 @@ func (a *attempts) answerDryRun(c *command) error {
 			return a.shortfallError()
 		}
 	}
+	if slices.ContainsFunc(a.pending, isFit) { // by what was read
+		if err := a.decideFits(c); err != nil {
+			return a.fail(c, err)
+		}
+		if commit, err = a.commit(c, a.pending); err != nil {
+			return a.fail(c, err)
+		}
+	}
 	return a.acknowledgeAll(c, commit, time.Time{})
 }
 
@@ -252,7 +260,7 @@ func (a *attempts) areShort(ctx context.Context) (short bool, _ *Error) {
 		if now := found.account(l.pair.Account); now != nil {
 			l.setAccount(*now)
 		}
-		l.guard = found.guards[l.pair]
+		l.guard, l.isRead = found.guards[l.pair], true
 		l.short = l.exceeds()
 		short = short || l.short
 	}

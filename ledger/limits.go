@@ -17,8 +17,14 @@ type limit struct {
 	found      events.Amount // spent, as the exact read of the credits found it
 	isReversal bool          // only reversals debit the pair: they may debit a closed account
 
-	guard guard // as it was when it refused the debits, or when a dry run read it
+	guard guard // as it was when it refused the debits, or when it was read for a dry run or a fit
 	short bool  // that refusal is final: see judge
+
+	// Of a pair that a fit takes from, else zero:
+	fit     *fit
+	more    events.Amount // what the next attempt takes beyond the least quantity, which gross has
+	isRead  bool          // guard was read, or refused an attempt
+	isExact bool          // credits were read exactly since then
 }
 
 // appendLimits appends a limit without figures for each limited pair that r debits, unless limits has it. They are in
@@ -42,6 +48,9 @@ func appendLimits(limits []*limit, r *request) []*limit {
 			continue
 		}
 		l := &limit{pair: pair, isReversal: r.isReversal()}
+		if r.fit != nil && pair == r.source() {
+			l.fit = r.fit
+		}
 		l.setAccount(*a)
 		if limits == nil {
 			limits = make([]*limit, 0, 2) // enough for most requests
@@ -64,6 +73,9 @@ func (l *limit) setAccount(a Account) {
 	l.account, l.overdraft = a, a.Overdraft.Limits[l.pair.Asset]
 	if a.State == events.StateClosed {
 		l.overdraft = events.Amount{}
+	}
+	if l.fit != nil {
+		l.overdraft = lesser(l.overdraft, l.fit.Keep.Neg())
 	}
 }
 
@@ -139,9 +151,15 @@ func (a *attempts) setLimits() {
 			least = owed
 		}
 		l.ownCredits = addSaturating(least, l.gross) // bound subtracts gross again
-		for _, old := range before {                 // credits and account versions never fall during a command
+		if l.fit != nil && !l.fit.taken.IsZero() {
+			l.more = addSaturating(l.fit.taken, l.gross.Neg())
+		}
+		for _, old := range before { // credits and account versions never fall during a command
 			if old.pair == l.pair {
 				l.raise(old.credits)
+				if l.fit != nil {
+					l.guard, l.found, l.isRead, l.isExact = old.guard, old.found, old.isRead, old.isExact
+				}
 				if old.account.Version > l.account.Version {
 					l.setAccount(old.account)
 				}
@@ -204,6 +222,14 @@ func (a *attempts) firstUncovered(l *limit) (uncovered requestDebit) {
 		return l.allowsDebitBy(d.request) && left.Sign() >= 0
 	})
 	return uncovered
+}
+
+// lesser returns the lesser of two amounts.
+func lesser(a, b events.Amount) events.Amount {
+	if b.Cmp(a) < 0 {
+		return b
+	}
+	return a
 }
 
 // addSaturating returns a + b, or the largest or smallest amount if the sum is out of range.

@@ -96,6 +96,9 @@ func (a *attempts) plan(c *command) error {
 		}
 	}
 	a.setLimits()
+	if err := a.checkFits(); err != nil {
+		return err
+	}
 	if err := checkActions(actions + len(a.limits)); err != nil {
 		return err
 	}
@@ -186,6 +189,9 @@ func (a *attempts) commit(ctx *command, requests []*request) (*commit, error) {
 	c, first := &commit{requests: requests, minted: time.Now()}, requests[0]
 	if !first.DryRun {
 		if err := a.prepare(ctx); err != nil {
+			return nil, err
+		}
+		if err := a.decideFits(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -138,6 +138,10 @@ func (r *request) eventCount() int {
 // accounts that it credits, and what it gives back to those that the hold debited.
 func (r *request) fundedLegs() []events.Leg {
 	legs := r.header.Legs
+	if r.fit != nil && !r.fit.taken.IsZero() { // later requests of the batch may spend what it moves
+		legs = slices.Clone(legs)
+		legs[1].Quantity = r.fit.taken
+	}
 	if r.endsHold() {
 		legs = slices.Clone(legs)
 		for i := range legs {
@@ -181,6 +185,9 @@ func (r *request) addTo(ctx *command, l *Ledger, c *commit, now time.Time, ids [
 	header.Legs = slices.Clone(header.Legs)
 	for i, id := range ids {
 		header.Legs[i].ID = id
+	}
+	if r.fit != nil {
+		r.fill(&header)
 	}
 	if at := r.effective(); !at.IsZero() {
 		var err error

@@ -115,7 +115,8 @@ type LegRequest struct {
 type PostTransfer struct {
 	Annotation
 	From, To, Asset string
-	Quantity        events.Amount // above zero
+	Quantity        events.Amount // above zero; ignored with Fit
+	Fit             *Fit          // as much as fits; nil for Quantity
 }
 
 // PostTrade asks for a trade: the buyer gets quantity and cost, the seller gives them. A trade with Settle also moves
