@@ -29,7 +29,8 @@ import (
 //	in       of a request's body: required; or same: the ledger sets it, and takes it only if it is equal
 //	default  the text of a parameter that is not given
 //	time     of a parameter: past (not in the future), or at (not rounded)
-//	with, without, before         the other parameter that it needs, excludes, or must not be later than
+//	with, without, before         the other parameter that it needs, excludes, or must not be later than. Of a field of the
+//	         body: with and without. A required field is not required with one that it excludes
 //	filter   "-" if cursors of a list are valid whatever the parameter is
 //	batch    its name in the body of a batch, of a field of the path
 //	absent   of a field that answers have although it may be omitted: where it is absent nevertheless
@@ -214,7 +215,7 @@ func bodyOf(in reflect.Value, withID bool) ([]byte, error) {
 	for _, f := range FieldsOf(in.Type()) {
 		value := in.FieldByIndex(f.Index)
 		isSent := !withID && f.Path == "" || withID && (f.Path != "" || f.IsSettable())
-		if f.JSON == "" || !isSent || value.IsZero() && !f.IsRequired() {
+		if f.JSON == "" || !isSent || value.IsZero() && !f.IsAlwaysRequired() {
 			continue
 		}
 		text, err := json.Marshal(value.Interface())
@@ -299,6 +300,9 @@ func (f Field) Choices() []string {
 
 // IsRequired reports whether a request must have the field in its body.
 func (f Field) IsRequired() bool { return f.Tag.Get("in") == "required" }
+
+// IsAlwaysRequired is IsRequired, whatever other fields the body has.
+func (f Field) IsAlwaysRequired() bool { return f.IsRequired() && f.Tag.Get("without") == "" }
 
 // IsSame reports whether the ledger sets the field, so that a request may have it only with an equal value.
 func (f Field) IsSame() bool { return f.Tag.Get("in") == "same" }

@@ -17,19 +17,33 @@ import (
 // Annotation is what a request says of its transaction, beside what it moves.
 type Annotation = events.Annotation
 
-// Transfer moves a quantity of an asset from one account to another. ID is the id of the transaction. The same transfer
-// with the same ID gets the first answer again.
+// Transfer moves a quantity of an asset from one account to another, or as much as fits. ID is the id of the
+// transaction. The same transfer with the same ID gets the first answer again, with the quantity that it moved then.
 type Transfer struct {
 	ID string `json:"id" is:"ID"`
 	Annotation
 	From string `json:"from" is:"ID" in:"required"`
 	// Must differ from `from`.
-	To          string        `json:"to" is:"ID" in:"required"`
-	Asset       string        `json:"asset" is:"ID" in:"required"`
-	Quantity    events.Amount `json:"quantity" is:"PositiveAmount" in:"required"`
-	Hold        *Hold         `json:"hold,omitempty" is:"Hold"`               // nil: it is posted at once
-	EffectiveAt time.Time     `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
+	To    string `json:"to" is:"ID" in:"required"`
+	Asset string `json:"asset" is:"ID" in:"required"`
+	// Required, unless `up_to` is given.
+	Quantity events.Amount `json:"quantity,omitzero" is:"PositiveAmount" in:"required" without:"up_to"`
+	// In place of a quantity: the most. As much is moved as `from` has above what it keeps.
+	UpTo UpTo `json:"up_to,omitempty" is:"UpTo"`
+	// With `up_to`: what stays in `from`. The default is `0`. Below zero, so much of its overdraft may be used.
+	Keep *events.Amount `json:"keep,omitempty" is:"PostedAmount" with:"up_to"`
+	// With `up_to`: the least. If `from` has less, nothing is moved. The default is `1`.
+	AtLeast     *events.Amount `json:"at_least,omitempty" is:"PositiveAmount" with:"up_to"`
+	Hold        *Hold          `json:"hold,omitempty" is:"Hold"`               // nil: it is posted at once
+	EffectiveAt time.Time      `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 }
+
+// UpTo is the most that a transfer moves: an amount above zero, in the asset's smallest unit, or All. The zero UpTo is
+// none.
+type UpTo string
+
+// All moves all that there is.
+const All UpTo = "all"
 
 // Trade moves a quantity of an asset from seller to buyer, for a cost in the asset's currency.
 type Trade struct {

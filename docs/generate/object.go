@@ -131,7 +131,8 @@ func (o *object) isWhole() bool {
 var keys = []string{
 	"$ref", "anyOf", "oneOf", "allOf", "type", "format", "enum", "additionalProperties", "pattern", "minLength",
 	"maxLength", "minimum", "maximum", "minProperties", "maxProperties", "propertyNames", "items", "minItems",
-	"maxItems", "description", "readOnly", "required", "properties", "dependentRequired", "examples",
+	"maxItems", "description", "readOnly", "required", "properties", "dependentRequired", "if", "then", "else",
+	"examples",
 }
 
 // sort sorts schemas by name, and what each says by keys.

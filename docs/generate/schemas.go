@@ -89,6 +89,7 @@ func (d *document) define(name string, t reflect.Type, as use) string {
 func (d *document) object(t reflect.Type, fields []client.Field, as use) *object {
 	var properties, needs object
 	var required, omitted []string
+	var instead, other string // fields of which a body has one
 	for _, f := range fields {
 		switch {
 		case f.JSON == "", isOfOthers(f, as):
@@ -96,8 +97,11 @@ func (d *document) object(t reflect.Type, fields []client.Field, as use) *object
 			omitted = append(omitted, f.JSON)
 		default:
 			properties.set(f.JSON, d.schemaOf(t, f, as))
-			if other := f.Tag.Get("with"); other != "" {
-				needs.set(f.JSON, []string{other})
+			if with := f.Tag.Get("with"); with != "" {
+				needs.set(f.JSON, []string{with})
+			}
+			if as == asSent && f.IsRequired() && !f.IsAlwaysRequired() {
+				instead, other = f.JSON, f.Tag.Get("without")
 			}
 			if isRequired(f, as) {
 				required = append(required, f.JSON)
@@ -122,6 +126,11 @@ func (d *document) object(t reflect.Type, fields []client.Field, as use) *object
 	if needs.members != nil {
 		schema.set("dependentRequired", &needs)
 	}
+	if other != "" { // generators of clients leave these keywords out
+		schema.set("if", newObject("required", []string{other}))
+		schema.set("then", newObject("properties", newObject(instead, false)))
+		schema.set("else", newObject("required", []string{instead}))
+	}
 	return schema
 }
 
@@ -138,7 +147,7 @@ func isOfOthers(f client.Field, as use) bool {
 func isRequired(f client.Field, as use) bool {
 	switch as {
 	case asSent:
-		return f.IsRequired()
+		return f.IsAlwaysRequired()
 	case asAnswered:
 		return f.IsAlways() && !strings.HasPrefix(f.Tag.Get("absent"), inDryRun)
 	}

@@ -122,11 +122,21 @@ func (r *request) transaction(in *client.TransactionRequest) ledger.Request {
 	return c
 }
 
-// transfer moves a quantity of one asset between two accounts.
+// transfer moves a quantity of one asset between two accounts, or as much as fits.
 func (r *request) transfer(in *client.Transfer) ledger.Request {
 	c := ledger.PostTransfer{
 		Annotation: r.annotation(in.ID, in.Annotation, in.EffectiveAt),
 		From:       in.From, To: in.To, Asset: in.Asset, Quantity: in.Quantity,
+	}
+	if in.UpTo != "" {
+		c.Fit = &ledger.Fit{AtLeast: in.AtLeast}
+		if in.UpTo != client.All {
+			most, _ := events.ParseAmount(string(in.UpTo), events.PostedDigits) // its text was checked as it was read
+			c.Fit.UpTo = &most
+		}
+		if in.Keep != nil {
+			c.Fit.Keep = *in.Keep
+		}
 	}
 	c.Hold = r.hold(in.Hold)
 	return c
@@ -197,9 +207,6 @@ func (r *request) annotation(id string, said events.Annotation, effectiveAt time
 // part returns the part of a transaction that a capture or a reversal takes. The zero Part means all.
 func (r *request) part(in client.Part) ledger.Part {
 	p := ledger.Part{Quantity: in.Quantity, Cost: in.Cost}
-	if r.body.has("cost") && !r.body.has("quantity") {
-		r.body.add(fieldError{Field: "quantity", Rule: "is required with cost"})
-	}
 	if in.Postings != nil {
 		p.Postings = make([]ledger.LegPart, len(in.Postings))
 		for i, taken := range in.Postings {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ const (
 	ruleInteger  = "must be a whole number"
 	ruleBool     = "must be true or false"
 	ruleAmount   = `must be a whole number in a string, such as "2500": at most 28 digits, no leading zeros, no plus`
+	ruleUpTo     = `must be "all", or a whole number above zero in a string, of at most 28 digits`
 	ruleDraft    = `must be "unlimited" or an object of amounts by asset`
 	ruleInstant  = "must be an RFC 3339 time with its offset, such as 2026-11-21T09:00:00Z"
 	ruleKnown    = "is not a field of this request"
@@ -76,17 +78,42 @@ func (r *reader) members(to reflect.Value) error {
 		r.refuse(ruleKnown)
 		return r.skip()
 	})
-	for i, f := range fields {
-		if given&(1<<i) == 0 && f.IsRequired() && err == nil {
-			outer := len(r.path)
-			r.path = append(append(r.path, '.'), f.JSON...)
-			if r.fail(r.at(), ruleRequired); !isKnown && len(r.missing) < errorsMax {
-				r.missing = append(r.missing, fieldError{Field: r.field(), Rule: ruleRequired})
-			}
-			r.path = r.path[:outer]
-		}
+	if err == nil {
+		r.together(fields, given, isKnown)
 	}
 	return err
+}
+
+// together checks which members of an object are given together. given has a bit for each field. isKnown says that the
+// object has no other members.
+func (r *reader) together(fields []client.Field, given uint64, isKnown bool) {
+	has := func(name string) bool {
+		i := slices.IndexFunc(fields, func(f client.Field) bool { return f.JSON == name })
+		return i >= 0 && given&(1<<i) != 0
+	}
+	for i := range fields {
+		f, isGiven := &fields[i], given&(1<<i) != 0
+		with, without := f.Tag.Get("with"), f.Tag.Get("without")
+		switch {
+		case !isGiven && f.IsRequired() && !has(without):
+			r.failMember(f.JSON, ruleRequired, !isKnown)
+		case isGiven && with != "" && !has(with):
+			r.failMember(with, ruleRequired+" with "+f.JSON, false)
+		case isGiven && without != "" && has(without):
+			r.failMember(f.JSON, "must not be given with "+without, false)
+		}
+	}
+}
+
+// failMember records a fault of a member of the current object, which was read. isMissing says that the object has
+// unknown members, and lacks this one.
+func (r *reader) failMember(name, rule string, isMissing bool) {
+	outer := len(r.path)
+	r.path = append(append(r.path, '.'), name...)
+	if r.fail(r.at(), rule); isMissing && len(r.missing) < errorsMax {
+		r.missing = append(r.missing, fieldError{Field: r.field(), Rule: rule})
+	}
+	r.path = r.path[:outer]
 }
 
 // place records where a member is, unless it is in a list.
@@ -138,7 +165,7 @@ func (r *reader) value(to reflect.Value, isID bool) (err error) {
 			return err
 		}
 		return r.scalarInto(at, to, isID)
-	case *string, *bool, *int, *events.Amount, *time.Time, *client.Share, *client.Weight:
+	case *string, *bool, *int, *events.Amount, *time.Time, *client.Share, *client.Weight, *client.UpTo:
 		return r.scalarInto(at, to, isID)
 	}
 	switch to.Kind() {
@@ -201,6 +228,9 @@ func parse(to any, kind jsontext.Kind, text string, isID bool) (rule string) {
 	case *client.Share:
 		_, ok = ledger.ParseShare(text)
 		*to, rule, ok = client.Share(text), ledger.RuleShare, ok && isText
+	case *client.UpTo:
+		most, err := events.ParseAmount(text, events.PostedDigits)
+		*to, rule, ok = client.UpTo(text), ruleUpTo, isText && (text == string(client.All) || err == nil && most.Sign() > 0)
 	case *client.Weight:
 		n, isNumber := strconv.Atoi(text)
 		ok = kind == '0' && isNumber == nil && n >= 1 && n <= ledger.WeightMax

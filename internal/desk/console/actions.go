@@ -113,7 +113,7 @@ func settable[T any](_ client.Op[T, T], special ...field) []field {
 		case i >= 0:
 			fields = append(fields, special[i])
 		case f.IsSettable():
-			fields = append(fields, field{Name: f.JSON, Label: f.Label(), Optional: !f.IsRequired()})
+			fields = append(fields, field{Name: f.JSON, Label: f.Label(), Optional: !f.IsAlwaysRequired()})
 		}
 	}
 	return fields

@@ -140,7 +140,7 @@ func (h header) requests(first definition) (requests []string, wrong string) {
 		}
 		return requests, ""
 	}
-	if h.isSplit() && !splits(l) {
+	if h.isMade() && !splits(l) {
 		return nil, "for a split, a debit, and then credits of other accounts in the same asset, without costs"
 	}
 	asked := count(len(l))
@@ -156,13 +156,13 @@ func transfers(l []leg) bool {
 		opposite(l[0].Quantity, l[1].Quantity) && l[0].Cost.Sign() == 0 && l[1].Cost.Sign() == 0
 }
 
-// splitRule begins the fingerprint of a split. After it are the hash of the request, which said more than the legs, and
-// the hash of a transaction with these legs.
-const splitRule = "2:"
+// madeRule begins the fingerprint of a split, and of a transfer of as much as fits. After it are the hash of the request,
+// which said more than the legs, and the hash of one with these legs.
+const madeRule = "2:"
 
-// isSplit reports whether the legs were made by the ledger, from what the request said.
-func (h header) isSplit() bool {
-	return h.Kind == transaction && strings.HasPrefix(h.Fingerprint, splitRule)
+// isMade reports whether the legs were made by the ledger, from what the request said.
+func (h header) isMade() bool {
+	return (h.Kind == transaction || h.Kind == transfer) && strings.HasPrefix(h.Fingerprint, madeRule)
 }
 
 // splits reports whether these are the legs of a split.
@@ -236,8 +236,8 @@ func (h header) checkFingerprint(requests []string) []Finding {
 	}
 	requests = withRest(requests, text(h.effective)+last)
 	stored := h.Fingerprint
-	if h.isSplit() {
-		_, made, _ := strings.Cut(strings.TrimPrefix(stored, splitRule), ":")
+	if h.isMade() {
+		_, made, _ := strings.Cut(strings.TrimPrefix(stored, madeRule), ":")
 		stored = "1:" + made
 	}
 	var all []string

@@ -47,7 +47,7 @@ func main() {
 	open("margin", client.OpenAccount{Name: new("Margin"), Overdraft: &limited})
 
 	deposit, err := c.PostTransferWithResponse(ctx, nil, client.PostTransfer{
-		Id: new("deposit:1@bank"), From: "bank", To: "jane", Asset: "USD", Quantity: "500000",
+		Id: new("deposit:1@bank"), From: "bank", To: "jane", Asset: "USD", Quantity: new("500000"),
 	})
 	expect.None(err)
 	expect.Equal(deposit.StatusCode(), 201)

@@ -47,7 +47,7 @@ func main() {
 	open("margin", client.OpenAccount{Name: new("Margin"), Overdraft: &limited})
 
 	_, r, err = c.TransactionsAPI.PostTransfer(ctx).PostTransfer(client.PostTransfer{
-		Id: new("deposit:1@bank"), From: "bank", To: "jane", Asset: "USD", Quantity: "500000",
+		Id: new("deposit:1@bank"), From: "bank", To: "jane", Asset: "USD", Quantity: new("500000"),
 	}).Execute()
 	expect.None(err)
 	expect.Equal(r.StatusCode, 201)
