@@ -14,17 +14,48 @@ import (
 	"ledger.example/events"
 )
 
-// transferCommand is `ledger transfer`. Unless --minor is given, it reads the asset first, for its scale.
+// transferCommand is `ledger transfer`. Unless --minor is given, it reads the asset first, for its scale. With the
+// QUANTITY "all", --keep or --at-least, the transfer moves as much as fits.
 func (env *environment) transferCommand() *cobra.Command {
 	var p postFlags
+	var keep, atLeast string
 	cmd := &cobra.Command{Use: "transfer FROM TO QUANTITY ASSET"}
+	cmd.Flags().StringVar(&keep, "keep", "", "`quantity` that stays in FROM; QUANTITY is then the most")
+	cmd.Flags().StringVar(&atLeast, "at-least", "", "least `quantity`; QUANTITY is then the most")
 	p.holdFlags(env, cmd.Flags())
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
-		quantity, err := env.units.Parse(ctx, "QUANTITY", args[3], args[2])
-		return client.Transfer{
-			ID: p.id, Annotation: p.Annotation, From: args[0], To: args[1], Asset: args[3],
-			Quantity: quantity, Hold: p.hold, EffectiveAt: p.effective,
-		}, err
+		t := client.Transfer{
+			ID: p.id, Annotation: p.Annotation, From: args[0], To: args[1], Asset: args[3], Hold: p.hold,
+			EffectiveAt: p.effective,
+		}
+		parse := func(what, text string, into **events.Amount) error {
+			if text == "" {
+				return nil
+			}
+			quantity, err := env.units.Parse(ctx, what, t.Asset, text)
+			*into = &quantity
+			return err
+		}
+		most := new(events.Amount)
+		if args[2] == string(client.All) {
+			t.UpTo = client.All
+		} else if err := parse("QUANTITY", args[2], &most); err != nil {
+			return t, err
+		}
+		if err := parse("--keep", keep, &t.Keep); err != nil {
+			return t, err
+		}
+		if err := parse("--at-least", atLeast, &t.AtLeast); err != nil {
+			return t, err
+		}
+		switch {
+		case t.UpTo != "":
+		case t.Keep != nil || t.AtLeast != nil:
+			t.UpTo = client.UpTo(most.String())
+		default:
+			t.Quantity = *most
+		}
+		return t, nil
 	})
 }
 

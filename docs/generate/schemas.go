@@ -127,9 +127,12 @@ func (d *document) object(t reflect.Type, fields []client.Field, as use) *object
 		schema.set("dependentRequired", &needs)
 	}
 	if other != "" { // generators of clients leave these keywords out
-		schema.set("if", newObject("required", []string{other}))
-		schema.set("then", newObject("properties", newObject(instead, false)))
-		schema.set("else", newObject("required", []string{instead}))
+		has := func(name string) *object {
+			return newObject("required", []string{name}, "properties", newObject(name, newObject()))
+		}
+		schema.set("if", has(other))
+		schema.set("then", newObject("properties", newObject(instead, newObject("not", newObject()))))
+		schema.set("else", has(instead))
 	}
 	return schema
 }

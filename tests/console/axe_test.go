@@ -178,6 +178,7 @@ func (b *browser) everyPage(visit func(name string)) {
 		{"capture", "transaction=held&quantity=12", "transaction=held&quantity=13"},
 		{"release", "transaction=held", "transaction=released"},
 		{"reverse", "transaction=posted", "transaction=held"},
+		{"sweep", "from=jane&to=shop&asset=USD&keep=1", "from=jane&to=shop&asset=USD&up_to=1000&at_least=1000"},
 		{"split", "from=jane&asset=USD&quantity=1&to=shop%3Drest", "from=jane&asset=USD&quantity=1&to=shop%3D50%25"},
 		{"legs", "account-1=jane&asset-1=USD&quantity-1=-1&account-2=shop&asset-2=USD&quantity-2=1&metadata=order%3D1", "account-1=jane"},
 		{"account", "id=new&name=New", ""},

@@ -369,6 +369,31 @@ func TestSplitForm(t *testing.T) {
 	}
 }
 
+// The form of as much as fits shows how much that would be now. What is posted is decided then.
+func TestSweepForm(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.ledger.OpenBooks()
+	s.ledger.Must(201, "POST", "/v1/transfers", `{"from":"bank","to":"jane","asset":"USD","quantity":"10000"}`)
+	filled := values("from", "jane", "to", "shop", "asset", "USD", "keep", "20.00")
+	form := s.get("do/sweep?from=jane", http.StatusOK)
+	s.has(form, `name="up_to" value="all"`)
+	preview := s.send("sweep", form, filled, http.StatusOK)
+	s.has(preview, "What will be posted", "-80.00", ">Post</button>")
+	s.ledger.Must(201, "POST", "/v1/transfers", `{"from":"jane","to":"bank","asset":"USD","quantity":"1000"}`)
+	s.has(s.send("sweep", preview, nil, http.StatusOK), `class="status posted"`, "-70.00")
+	for of, says := range map[string]string{
+		"up_to":    "At most: &#34;x&#34; is not",
+		"at_least": "At least: &#34;x&#34; is not",
+		"keep":     "Keep: &#34;x&#34; is not",
+	} {
+		wrong := values("from", "jane", "to", "shop", "asset", "USD", of, "x")
+		s.shows(s.send("sweep", form, wrong, http.StatusUnprocessableEntity), `role="alert"`, says)
+	}
+	none := values("from", "jane", "to", "shop", "asset", "USD", "up_to", "50.00", "keep", "15.00", "at_least", "10.00")
+	s.shows(s.send("sweep", form, none, http.StatusUnprocessableEntity), `role="alert"`, "5.00", "10.00")
+}
+
 // A part of a transaction of one asset is entered as one quantity, or for each posting.
 func TestPartOfBothSides(t *testing.T) {
 	t.Parallel()

@@ -292,6 +292,8 @@ func (v *visit) validated(f *form, of field) (any, error) {
 		return n, nil
 	case of.Name == "cost":
 		return v.units.ParseCost(v.ctx, of.Label, asset, text)
+	case of.Name == mostField.Name && text == string(client.All):
+		return text, nil
 	case of.Kind == "amount":
 		return v.units.Parse(v.ctx, of.Label, asset, text)
 	case of.Kind == "day":
