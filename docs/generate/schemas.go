@@ -127,11 +127,9 @@ func (d *document) object(t reflect.Type, fields []client.Field, as use) *object
 		schema.set("dependentRequired", &needs)
 	}
 	if other != "" { // generators of clients leave these keywords out
-		has := func(name string) *object {
-			return newObject("required", []string{name}, "properties", newObject(name, newObject()))
-		}
+		has := func(name string) *object { return newObject("required", []string{name}) }
 		schema.set("if", has(other))
-		schema.set("then", newObject("properties", newObject(instead, newObject("not", newObject()))))
+		schema.set("then", newObject("not", has(instead)))
 		schema.set("else", has(instead))
 	}
 	return schema

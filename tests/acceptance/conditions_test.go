@@ -57,6 +57,7 @@ func unsupported(t *testing.T, s *caller.Caller) {
 		{"POST /v1/transfers", `{"from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`},
 		{"POST /v1/transfers?dry_run=true", `{"from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`},
 		{"POST /v1/trades", `{"asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"1","cost":"0"}`},
+		{"POST /v1/transfers", `{"asset":"~USD","up_to":"1","from":"~bank","to":"~jane"}`},
 		{"POST /v1/splits", `{"asset":"~USD","quantity":"1","from":"~bank","to":[{"account":"~jane","rest":1}]}`},
 		{"POST /v1/batches", `{"requests":[{"release":{"transaction":"~none"}}]}`}, {"POST /v1/transactions/~none/capture", `{}`},
 		{"POST /v1/transactions/~none/release", `{}`}, {"POST /v1/transactions/~none/reversals", `{}`},

@@ -53,6 +53,7 @@ func scenarios() []scenario {
 		{"Holds", lifeOfHolds},
 		{"Changes", accountsChange},
 		{"Splits", splits},
+		{"Fits", fits},
 		{"Conditions", conditions},
 		{"EffectiveDates", effectiveDates},
 		{"Batches", batchesOfRequests},

@@ -379,9 +379,9 @@ func TestSweepForm(t *testing.T) {
 	form := s.get("do/sweep?from=jane", http.StatusOK)
 	s.has(form, `name="up_to" value="all"`)
 	preview := s.send("sweep", form, filled, http.StatusOK)
-	s.has(preview, "What will be posted", "-80.00", ">Post</button>")
+	s.has(preview, "What will be posted", "-3,580.00", ">Post</button>")
 	s.ledger.Must(201, "POST", "/v1/transfers", `{"from":"jane","to":"bank","asset":"USD","quantity":"1000"}`)
-	s.has(s.send("sweep", preview, nil, http.StatusOK), `class="status posted"`, "-70.00")
+	s.has(s.send("sweep", preview, nil, http.StatusOK), `class="status posted"`, "-3,570.00")
 	for of, says := range map[string]string{
 		"up_to":    "At most: &#34;x&#34; is not",
 		"at_least": "At least: &#34;x&#34; is not",
