@@ -132,6 +132,9 @@ func (g *generator) mixed() {
 	for range g.IntN(3) {
 		g.costAlone(pick(g.dice, jane, joe), pick(g.dice, bank, shop), g.seconds(35))
 	}
+	for range g.IntN(4) {
+		g.fits(pick(g.dice, jane, joe), g.seconds(35))
+	}
 }
 
 // costAlone adds transactions of a cost without a quantity: one that gives it to an account and, perhaps, its reversal;
@@ -275,6 +278,9 @@ func (g *generator) changing() {
 	for range g.IntN(6) {
 		g.costAlone(pick(g.dice, jane, jane, joe), bank, g.seconds(30))
 	}
+	for range g.IntN(3) {
+		g.fits(jane, g.seconds(30))
+	}
 }
 
 func (g *generator) raising() {
@@ -284,6 +290,9 @@ func (g *generator) raising() {
 	}
 	for j := range 1 + g.IntN(2) {
 		g.change(jane, "", int64(60+60*j), 5*time.Second+g.seconds(6))
+	}
+	for range g.IntN(3) {
+		g.fits(jane, 3*time.Second+g.seconds(12))
 	}
 }
 

@@ -33,7 +33,7 @@ var (
 	occurrencesOf = map[Mode][]string{
 		PostsOnly: {"backdated shown", string(Memberships)},
 		Mixed: {"holds placed", "holds captured", "holds released", "holds expired", "holds swept", "reversals",
-			"hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
+			"hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed", "less than the most",
 			"changes acknowledged", "account_frozen answers", "costs alone refused", "accounts closed", "atomic batches",
 			"requests in batches", "written together", "not written together", "ends in batches",
 			"ends in atomic batches"},

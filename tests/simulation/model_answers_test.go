@@ -17,6 +17,7 @@ import (
 
 // attempt is one transactional write of a call, with the headers and the ends of holds in it, in their order.
 type attempt struct {
+	leaves func() // fails if the attempt, once it is applied, leaves something behind that it should move
 	*call
 	events []events.Event
 }
@@ -78,6 +79,7 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 				a.events = append(a.events, e)
 				if t, isHeader := e.(events.TransactionPosted); isHeader {
 					m.checkPeriod(t, c)
+					m.checkFit(t, in, a)
 				}
 			}
 		}
@@ -212,7 +214,7 @@ func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) 
 	requested := m.spent[k] - op.effectBefore(m, k) + int64Of(e.Funds.Requested)
 	had := int64(c.acked[k].credits + c.acked[k].returned)
 	if !slices.ContainsFunc(since, func(v version) bool {
-		return v.state != events.StateOpen || requested > had+v.limits[k.Asset]
+		return v.state != events.StateOpen || requested > had+op.limit(v, k.Asset)
 	}) {
 		m.fail("%s: refused although %v had received %d before, and only %d are spent", op.name, k, had, m.spent[k])
 	}

@@ -70,6 +70,7 @@ type operation struct {
 	body      ledger.Request                         // see request
 	otherBody ledger.Request                         // a different body with the same id
 	legs      []ledger.LegRequest                    // of an end or a reversal: in batches only, see brings
+	fit       *ledger.Fit                            // it moves as much as fits: legs have the least
 	hold      bool
 	expires   time.Duration // of a hold, since the history began; 0: the ledger's default
 	effective time.Time     // the effective date; zero: none
@@ -143,7 +144,7 @@ func (h *history) prepare(n int, op *operation) {
 		other.Hold = note.Hold
 	}
 	other.Description = "another body"
-	if !op.hold && !op.isNext && (op.batch == nil || !op.batch.atomic || h.plan.Mode == Books) {
+	if !op.hold && op.fit == nil && !op.isNext && (op.batch == nil || !op.batch.atomic || h.plan.Mode == Books) {
 		h.backdate(n, op)
 	}
 	if !op.effective.IsZero() { // the other body differs only in the date
