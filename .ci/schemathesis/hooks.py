@@ -13,7 +13,7 @@ NOT_IN_SCHEMA = [
     ("closed_before|.*effective_at", "must not be before 2014-05-13T16:53:20Z"),
     ("at|from|to|.*effective_at", "must (not be in the future|be in the past)"),
     ("from", "must not be after to"),
-    (".*effective_at", "must not be given for a hold"),
+    (".*effective_at", "must not be given (for a hold|with up_to)"),
     (r"metadata\.KEY", "is not indexed; the indexed keys are .*"),
     ("cursor", "belongs to another list or to other filters"),
     ("consistency", "is supported only together with asset"),
