@@ -146,6 +146,32 @@ func TestWritesOfATrade(t *testing.T) {
 	}
 }
 
+// All of up_to is moved by known funds, in the one request of any transfer. For less, the guard and the exact funds are
+// read first.
+func TestRequestsOfAsMuchAsFits(t *testing.T) {
+	t.Parallel()
+	s := system.New(t)
+	s.OpenRegister()
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+	s.DeliverAll()
+	s.Must(201, "POST", "/v1/transfers", `{"id":"t-0","from":"jane","to":"bank","asset":"USD","quantity":"1"}`)
+	sweep := func(upTo string) []string {
+		return system.Lines(system.Promptly(t, func(try int) []system.Request {
+			s.Requests.Take()
+			s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(
+				`{"id":"s-%s-%d","from":"jane","to":"bank","asset":"USD","up_to":%[1]q,"keep":"%d"}`, upTo, try, 10-try))
+			return s.Requests.Take()
+		}))
+	}
+	if most := sweep("100"); len(most) != 1 {
+		t.Errorf("at most: %q", most)
+	}
+	all := sweep("all")
+	if len(all) != 4 || !strings.HasPrefix(all[0], "BatchGetItem strong") || !strings.HasPrefix(all[3], "TransactWriteItems") {
+		t.Errorf("all: %q", all)
+	}
+}
+
 // A backdated trade takes the same requests as any other, and one for the newest closing of the books. Neither it nor a
 // replay of it sends requests to make its postings visible to strong reads.
 func TestWritesOfABackdatedTrade(t *testing.T) {
