@@ -208,7 +208,11 @@ func (a *attempts) shortfallError() *Error {
 		return d.request.inBatch(stateError(d.request.draft, short.account))
 	}
 	account, asset := short.pair.Account, short.pair.Asset
-	e := refuse(CodeInsufficientFunds, "The account "+account+" does not have enough "+asset+".")
+	above := ""
+	if short.fit != nil && short.fit.Keep.Sign() > 0 { // less than that is available
+		above = " above what it keeps"
+	}
+	e := refuse(CodeInsufficientFunds, "The account "+account+" does not have enough "+asset+above+".")
 	e.Account = account
 	e.Funds = &Funds{Asset: asset, Requested: d.net.Neg(), Available: addSaturating(short.available(), d.before)}
 	return d.request.inBatch(e)
