@@ -29,8 +29,8 @@ import (
 //	in       of a request's body: required; or same: the ledger sets it, and takes it only if it is equal
 //	default  the text of a parameter that is not given
 //	time     of a parameter: past (not in the future), or at (not rounded)
-//	with, without, before         the other parameter that it needs, excludes, or must not be later than. Of a field of the
-//	         body: with and without. A required field is not required with one that it excludes
+//	with, without, before         the other parameter that it needs, excludes, or must not be later than; with and
+//	         without also of fields of the body: a required one is not required with one that it excludes
 //	filter   "-" if cursors of a list are valid whatever the parameter is
 //	batch    its name in the body of a batch, of a field of the path
 //	absent   of a field that answers have although it may be omitted: where it is absent nevertheless

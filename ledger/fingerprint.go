@@ -15,9 +15,9 @@ import (
 // the transaction. The header stores it with the number of its rule, and later requests are compared by that rule. So a
 // rule is never changed; new rules are added.
 //
-// By rule 2, which is that of a split and of as much as fits, a second hash follows after a colon. It is the one that a transaction with the
-// legs that were made would have by rule 1: so the audit can check the legs, of which the request does not tell. It is
-// not compared, because the request is what counts.
+// By rule 2, which is that of a split and of as much as fits, a second hash follows after a colon. It is the one that a
+// transaction with the legs that were made would have by rule 1: so the audit can check the legs, of which the request
+// does not tell. It is not compared, because the request is what counts.
 const (
 	fingerprintRule = "1"
 	madeRule        = "2"

@@ -11,8 +11,8 @@ import (
 // decides the quantity while it posts the transfer. Whoever sends it again gets that quantity, for ever.
 //
 // The source gives the least of UpTo and of what it has above Keep: its credits + overdraft − debits and holds, where
-// the overdraft counts only so far as Keep is negative. An account with an unlimited overdraft gives UpTo, which it must
-// have.
+// the overdraft counts only so far as Keep is negative. An account with an unlimited overdraft gives UpTo: it does not
+// know how much it has.
 type Fit struct {
 	UpTo    *events.Amount // the most, above zero; nil for all that there is
 	Keep    events.Amount  // what stays in the account; below zero, so much of its overdraft may be used

@@ -169,6 +169,15 @@ func TestFitsInBatches(t *testing.T) {
 		if err != nil || moved(results[1].Posted) != "50" {
 			t.Fatalf("%v, %+v", err, results)
 		}
+		dry := []ledger.Request{transfer("d-1", "bank", "jane", "60"), sweep("d-2", "jane", "bob", "", "10", ""), transfer("d-3", "bob", "bank", "60")}
+		for i := range dry {
+			one := dry[i].(ledger.PostTransfer)
+			one.DryRun = true
+			dry[i] = one
+		}
+		if results, err := r.PostBatch(t.Context(), dry, true); err != nil || moved(results[1].Posted) != "60" {
+			t.Errorf("a dry run: %v, %+v", err, results)
+		}
 		_, err = batch(true, transfer("b-1", "jane", "bank", "5"), sweep("b-2", "jane", "bob", "", "", ""))
 		if e := r.refused(err, ledger.CodeInvalidTransaction); e.Request != 2 || e.Fields[0].Field.Name != "up_to" {
 			t.Errorf("%+v", e)

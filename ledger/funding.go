@@ -261,6 +261,11 @@ func (a *attempts) areShort(ctx context.Context) (short bool, _ *Error) {
 			l.setAccount(*now)
 		}
 		l.guard, l.isRead = found.guards[l.pair], true
+	}
+	if err := a.decideFits(ctx); err != nil {
+		return false, err
+	}
+	for _, l := range a.limits {
 		l.short = l.exceeds()
 		short = short || l.short
 	}

@@ -17,14 +17,13 @@ type limit struct {
 	found      events.Amount // spent, as the exact read of the credits found it
 	isReversal bool          // only reversals debit the pair: they may debit a closed account
 
-	guard guard // as it was when it refused the debits, or when it was read for a dry run or a fit
-	short bool  // that refusal is final: see judge
+	guard   guard // as it was when it refused the debits, or when it was read for a dry run or a fit
+	isRead  bool  // guard is that one
+	isExact bool  // credits were read exactly since then
+	short   bool  // that refusal is final: see judge
 
-	// Of a pair that a fit takes from, else zero:
-	fit     *fit
-	more    events.Amount // what the next attempt takes beyond the least quantity, which gross has
-	isRead  bool          // guard was read, or refused an attempt
-	isExact bool          // credits were read exactly since then
+	fit  *fit          // that takes from the pair; else nil
+	more events.Amount // what the next attempt of the fit takes beyond the least quantity, which gross has
 }
 
 // appendLimits appends a limit without figures for each limited pair that r debits, unless limits has it. They are in
@@ -157,9 +156,7 @@ func (a *attempts) setLimits() {
 		for _, old := range before { // credits and account versions never fall during a command
 			if old.pair == l.pair {
 				l.raise(old.credits)
-				if l.fit != nil {
-					l.guard, l.found, l.isRead, l.isExact = old.guard, old.found, old.isRead, old.isExact
-				}
+				l.guard, l.found, l.isRead, l.isExact = old.guard, old.found, old.isRead, old.isExact
 				if old.account.Version > l.account.Version {
 					l.setAccount(old.account)
 				}

@@ -230,7 +230,8 @@ func parse(to any, kind jsontext.Kind, text string, isID bool) (rule string) {
 		*to, rule, ok = client.Share(text), ledger.RuleShare, ok && isText
 	case *client.UpTo:
 		most, err := events.ParseAmount(text, events.PostedDigits)
-		*to, rule, ok = client.UpTo(text), ruleUpTo, isText && (text == string(client.All) || err == nil && most.Sign() > 0)
+		ok = isText && (text == string(client.All) || err == nil && most.Sign() > 0)
+		*to, rule = client.UpTo(text), ruleUpTo
 	case *client.Weight:
 		n, isNumber := strconv.Atoi(text)
 		ok = kind == '0' && isNumber == nil && n >= 1 && n <= ledger.WeightMax

@@ -60,10 +60,12 @@ var (
 		Hint: "an earlier day: the posting counts from its beginning"}
 	portionsField = field{Name: "to", Label: "Who gets what", Kind: "lines",
 		Hint: "one on each line, such as fees=2.9%+0.30, tax=19/119, tips=5.00, shop=rest or ann=rest:2"}
-	mostField = field{Name: "up_to", Label: "At most", Kind: "amount", Value: string(client.All), Hint: "such as 12.50, or all"}
+	mostField = field{Name: "up_to", Label: "At most", Kind: "amount", Value: string(client.All),
+		Hint: "such as 12.50, or all"}
 	keepField = field{Name: "keep", Label: "Keep", Kind: "amount", Optional: true,
 		Hint: "what stays; below zero, so much of the overdraft may be used"}
-	leastField  = field{Name: "at_least", Label: "At least", Kind: "amount", Optional: true, Hint: "otherwise nothing is moved"}
+	leastField = field{Name: "at_least", Label: "At least", Kind: "amount", Optional: true,
+		Hint: "otherwise nothing is moved"}
 	limitsField = field{Name: "limits", Label: "Overdraft limits", Kind: "lines", Optional: true, member: "overdraft",
 		Hint: "one on each line, such as 500.00 USD; none for none"}
 	partCostField = field{Name: "cost", Label: "Cost", Kind: "amount", Optional: true, Hint: "for part of a trade"}
@@ -163,8 +165,9 @@ var actions = map[string]action{
 	},
 	"sweep": {
 		Title: "Move as much as fits", Verb: "Post", HasID: true, command: client.KindTransfer,
-		Fields: annotated(fromField, toField, assetField, mostField, keepField, leastField, descriptionField, holdField),
-		Note:   "The ledger decides the quantity when it is posted. The preview shows what it would be now.",
+		Fields: annotated(fromField, toField, assetField, mostField, keepField, leastField, descriptionField,
+			holdField),
+		Note: "The ledger decides the quantity when it is posted. The preview shows what it would be now.",
 	},
 	"split": {
 		Title: "Split", Verb: "Post", HasID: true, command: client.KindSplit,

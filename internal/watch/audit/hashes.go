@@ -156,8 +156,8 @@ func transfers(l []leg) bool {
 		opposite(l[0].Quantity, l[1].Quantity) && l[0].Cost.Sign() == 0 && l[1].Cost.Sign() == 0
 }
 
-// madeRule begins the fingerprint of a split, and of a transfer of as much as fits. After it are the hash of the request,
-// which said more than the legs, and the hash of one with these legs.
+// madeRule begins the fingerprint of a split, and of a transfer of as much as fits. After it are the hash of the
+// request, which said more than the legs, and the hash of one with these legs.
 const madeRule = "2:"
 
 // isMade reports whether the legs were made by the ledger, from what the request said.
