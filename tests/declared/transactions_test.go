@@ -61,6 +61,10 @@ var posts = map[client.Kind]post{
 // partFields say how much is taken of what a request ends or reverses. Quantity stands for all of them.
 var partFields = []string{"cost", "postings"}
 
+// fitFields say how much a transfer moves, in place of a quantity, which stands for all of them. Scenario Fits of
+// tests/acceptance changes each of them.
+var fitFields = []string{"up_to", "keep", "at_least"}
+
 func portions(weight int) []map[string]any {
 	return []map[string]any{{"account": "b", "share": "10%"}, {"account": "b", "rest": weight}}
 }
@@ -83,7 +87,8 @@ func (p post) notes() (notes []client.Field) {
 	for _, f := range client.FieldsOf(p.operation.In) {
 		_, moves := p.moves[f.JSON]
 		_, changes := p.others[f.JSON]
-		if f.IsSettable() && f.JSON != "id" && !moves && !changes && !(p.isAbout() && slices.Contains(partFields, f.JSON)) {
+		if f.IsSettable() && f.JSON != "id" && !moves && !changes && !(p.isAbout() && slices.Contains(partFields, f.JSON)) &&
+			!slices.Contains(fitFields, f.JSON) {
 			notes = append(notes, f)
 		}
 	}
