@@ -108,11 +108,11 @@ func TestWhatIsNoZone(t *testing.T) {
 }
 
 // Every command that takes a time or a day takes --zone, except for a time that is no day. So do those that serve pages
-// with days.
+// with days, and refusals, for its table.
 func TestZoneGoesWithDays(t *testing.T) {
 	var with []string
 	each(t, func(cmd *cobra.Command) {
-		takesDays := slices.Contains([]string{"up", "console"}, cmd.Name())
+		takesDays := slices.Contains([]string{"up", "console", "refusals"}, cmd.Name())
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			takesDays = takesDays || f.Value.Type() == "time" && f.Name != "before"
 		})

@@ -64,10 +64,12 @@ func TestSharedFlags(t *testing.T) {
 		}
 	})
 	printing := append([]string{"verify", "restore", "rebuild", "redrive", "lanes", "digest", "up", "pump", "forward"}, calling...)
+	printing = append(printing, "refusals")
 	calling = append(calling, "console", "forward", "health", "mcp")
 	each(t, func(cmd *cobra.Command) {
 		for flag, commands := range map[string][]string{
-			"url": calling, "sign": calling, "token": calling, "user": calling, "json": printing,
+			"url": append(slices.Clone(calling), "refusals"), "sign": calling, "token": calling,
+			"user": append(slices.Clone(calling), "refusals"), "json": printing,
 		} {
 			has := cmd.Flags().Lookup(flag) != nil || cmd.InheritedFlags().Lookup(flag) != nil
 			if has != slices.Contains(commands, strings.TrimPrefix(cmd.CommandPath(), "ledger ")) {

@@ -143,7 +143,7 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 		{"Read and post, through the API:", []*cobra.Command{
 			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.statementCommand(),
 			env.trialBalanceCommand(),
-			env.transactionCommand(), env.findCommand(), env.tailCommand(), env.forwardCommand(),
+			env.transactionCommand(), env.findCommand(), env.refusalsCommand(), env.tailCommand(), env.forwardCommand(),
 			env.transferCommand(), env.tradeCommand(), env.splitCommand(), env.postCommand(), env.reverseCommand(),
 			env.importCommand(), env.exportCommand(), env.closeBooksCommand(), env.mcpCommand(),
 		}},

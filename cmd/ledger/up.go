@@ -24,6 +24,7 @@ import (
 	"ledger.example/functions/app"
 	"ledger.example/internal/desk/console"
 	"ledger.example/internal/desk/importer"
+	"ledger.example/internal/desk/refusals"
 	"ledger.example/internal/desk/units"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/stack"
@@ -107,7 +108,8 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 		debug.SetMemoryLimit(memoryBytes)
 	}
 	log := env.logger(verbosity(o.isVerbose))
-	ledger, err := openLedger(s, o.table, o.indexed, log)
+	refused := refusals.NewRecent(log.Handler()) // also of lines that are not printed
+	ledger, err := openLedger(s, o.table, o.indexed, slog.New(refused))
 	if err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 		parts.Go(func() error { return stack.Sweep(partsCtx, ledger.Sweep) })
 	}
 	address := ownAddress(listener)
-	pages, err := localConsole(partsCtx, address, env.screen.zone)
+	pages, err := localConsole(partsCtx, address, env.screen.zone, refused)
 	if err != nil {
 		return err
 	}
@@ -165,13 +167,15 @@ func openLedger(s *stack.Store, table, indexed string, log *slog.Logger) (*app.S
 }
 
 // localConsole returns the console for the ledger that listens on an address, with its days in a zone.
-func localConsole(ctx context.Context, address string, zone *time.Location) (*console.Console, error) {
+func localConsole(
+	ctx context.Context, address string, zone *time.Location, refused refusals.Log,
+) (*console.Console, error) {
 	url := "http://" + address
 	api, err := client.New(client.Config{URL: url, Connections: units.LoadingAtOnce})
 	if err != nil {
 		return nil, err
 	}
-	return console.New(ctx, api, console.Address{URL: url, Zone: zone}), nil
+	return console.New(ctx, api, console.Address{URL: url, Zone: zone, Refusals: refused}), nil
 }
 
 // site serves the console below its path, and the API everywhere else. A ServeMux would redirect and clean paths, which

@@ -82,11 +82,12 @@ var importRules = []importRule{
 	// The second wing, which people use, speaks HTTP only.
 	{"internal/desk/units", "client events", pure},
 	{"internal/desk/days", "", pure},
+	{"internal/desk/refusals", "", pure},
 	{"internal/desk/books", "client events", pure},
 	{"internal/desk/importer", "client events", pure},
 	{"internal/desk/trial", "client events internal/spreadsheet internal/desk/units", pure},
 	{"internal/desk/export", "client events internal/desk/books internal/durable internal/desk/units", pure},
-	{"internal/desk/console", "client events internal/desk/days internal/spreadsheet internal/desk/trial internal/desk/units", pure},
+	{"internal/desk/console", "client events internal/desk/days internal/desk/refusals internal/spreadsheet internal/desk/trial internal/desk/units", pure},
 
 	// The third wing, which operators and auditors run, reads the table.
 	{"internal/watch/proof", "", pure},                      // auditors check proofs with it, without the ledger

@@ -68,7 +68,7 @@ func TestHostileTexts(t *testing.T) {
 	paths := []string{
 		"", "accounts?q=a&state=", "transactions", "holds", "assets", "groups", "trial-balance?at=now", "search?q=order=" + url.QueryEscape(markup[0]), "search?q=a", "search?q=s",
 		"accounts/" + account(0), "accounts/" + account(1), "accounts/" + account(0) + "?asset=" + asset(3), "accounts/" + account(0) + "/statement?asset=" + asset(3), "assets/" + asset(0),
-		"transactions/" + longestID("t01"), "transactions/" + longestID("t02"), "transactions/" + longestID("h03"), "transactions/" + ended, "transactions/" + longestID("h01"), "periods", "audit",
+		"transactions/" + longestID("t01"), "transactions/" + longestID("t02"), "transactions/" + longestID("h03"), "transactions/" + ended, "transactions/" + longestID("h01"), "periods", "audit", "refusals?id=" + url.QueryEscape(markup[0]),
 		"do/transfer", "do/state?account=" + account(0), "do/reverse?transaction=" + longestID("t03"),
 	}
 	for _, m := range markup { // query parameters of links

@@ -28,7 +28,7 @@ func TestZoneGoesAlong(t *testing.T) {
 	s.ledger.Project()
 	const zone, hidden = "zone=Asia%2FTokyo", `<input type="hidden" name="zone" value="Asia/Tokyo">`
 	for _, path := range []string{"", "?q=x", "accounts/jane", "accounts/jane?asset=USD&from=2026-01-03", "accounts/none", "assets/USD", "groups/desk",
-		"transactions/old", "transactions/held", "transactions", "accounts", "assets", "holds", "groups", "trial-balance", "trial-balance?at=now", "periods", "audit", "do/close-books", "search?q=poe",
+		"transactions/old", "transactions/held", "transactions", "accounts", "assets", "holds", "groups", "trial-balance", "trial-balance?at=now", "periods", "audit", "refusals?code=x", "do/close-books", "search?q=poe",
 		"search?q=00", "do/transfer", "do/transfer?from=x", "do/legs", "nowhere"} {
 		at := path + "?" + zone
 		if strings.Contains(path, "?") {

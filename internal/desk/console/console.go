@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ledger.example/client"
+	"ledger.example/internal/desk/refusals"
 	"ledger.example/internal/desk/units"
 )
 
@@ -51,6 +52,8 @@ type Address struct {
 	Curl string         // curl options for authentication, quoted for a shell, without secrets; may be ""
 	User string         // the user that the client acts as; "" for none
 	Zone *time.Location // of days, until a reader chooses another one; nil is UTC
+
+	Refusals refusals.Log // nil where the log is elsewhere
 }
 
 // New returns the console of the ledger that api calls. When ctx ends, so do the event streams of open pages.
@@ -76,6 +79,8 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path + "trial-balance.csv":            (*visit).trialCSV,
 		"GET " + Path + "periods":                      (*visit).periods,
 		"GET " + Path + "audit":                        (*visit).audit,
+		"GET " + Path + "refusals":                     (*visit).refusals,
+		"GET " + Path + "refusals.json":                (*visit).refusalsJSON,
 		"GET " + Path + "accounts/{id}":                (*visit).account,
 		"GET " + Path + "accounts/{id}/chart.svg":      (*visit).chart,
 		"GET " + Path + "accounts/{id}/statement":      (*visit).statementPage,
@@ -118,7 +123,7 @@ func (c *Console) parse(of *units.Units) pageSet {
 	layout := template.Must(template.New("layout.html").Funcs(c.functions(of)).
 		ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html"))
 	for _, name := range []string{"home", "list", "search", "account", "asset", "transaction", "group", "user", "form",
-		"trial", "problem", "statement", "periods", "audit"} {
+		"trial", "problem", "statement", "periods", "audit", "refusals"} {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	all["options"] = layout.Lookup("options")
