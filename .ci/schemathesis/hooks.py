@@ -11,6 +11,7 @@ NOT_IN_SCHEMA = [
     ("cursor|after", "was altered, or was not issued by this API"),
     ("from", "must not be given together with after"),
     ("closed_before|.*effective_at", "must not be before 2014-05-13T16:53:20Z"),
+    (".*effective_at", "must not be before .*, the time of what it reverses"),
     ("at|from|to|.*effective_at", "must (not be in the future|be in the past)"),
     ("from", "must not be after to"),
     (".*effective_at", "must not be given (for a hold|with up_to)"),
