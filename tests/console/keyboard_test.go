@@ -103,7 +103,7 @@ func (b *browser) openWhen(path, text string) {
 // openForm opens the form of an action by a link on the page, or on the list to which it belongs.
 func (b *browser) openForm(action string) {
 	b.Helper()
-	if list, ok := map[string]string{"asset": "assets", "account": "accounts", "transfer": "transactions", "trade": "transactions", "hold": "holds",
+	if list, ok := map[string]string{"asset": "assets", "account": "accounts", "transfer": "transactions", "sweep": "transactions", "trade": "transactions", "hold": "holds",
 		"group": "groups"}[action]; ok {
 		b.press(fmt.Sprintf(`header a[href="/console/%s"]`, list), kb.Enter)
 	}
@@ -143,6 +143,7 @@ func TestKeyboardOnly(t *testing.T) {
 	b.press("button.main", kb.Enter)
 	b.shows("Transaction ")
 
+	b.fillIn("sweep", "transfer · posted", "from", "jane", "to", "shop", "asset", "USD", "keep", "60")
 	b.fillIn("trade", "trade · posted", "asset", "GOLD", "buyer", "jane", "seller", "bank", "quantity", "3", "cost", "30", "settle", " ")
 	b.fillIn("reverse", "reversal")
 	b.fillIn("hold", "The hold expires", "from", "jane", "to", "shop", "asset", "USD", "quantity", "20", "hold", "30")
@@ -159,6 +160,10 @@ func TestKeyboardOnly(t *testing.T) {
 	b.confirm()
 	b.shows("How the hold ended")
 
+	b.run(chromedp.KeyEvent("/"))
+	b.hasFocus("header input[name=q]")
+	b.run(chromedp.KeyEvent("/")) // is text there
+	b.run(chromedp.KeyEvent(kb.Backspace))
 	b.enter("q", "jane")
 	b.load(kb.Enter)
 	b.shows("Account jane")

@@ -1,5 +1,5 @@
-// Refreshes the parts of pages that change, finds choices for pickers, and prevents that a form with data-once is
-// submitted twice. Pages work without this script.
+// Refreshes the parts of pages that change, finds choices for pickers, moves the focus to the search, and prevents that a
+// form with data-once is submitted twice. Pages work without this script.
 "use strict";
 
 const main = document.querySelector("main[data-live]");
@@ -49,6 +49,14 @@ for (const list of document.querySelectorAll("datalist[data-options]")) {
     });
   }
 }
+
+// The key "/" moves the focus to the search, unless it is typed into a field.
+addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  document.querySelector("header input[name=q]").focus();
+});
 
 for (const form of document.querySelectorAll("[data-once]")) {
   form.addEventListener("submit", (event) => {
