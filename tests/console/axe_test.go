@@ -158,6 +158,7 @@ func (b *browser) everyPage(visit func(name string)) {
 	b.site, ledger = ledger, b.site
 	open("audit", "audit")
 	b.site = ledger
+	open("refusals", "refusals")
 	open("audit-wrong", "audit?type=nothing")
 	open("trial-balance", "trial-balance")
 	open("trial-balance-now", "trial-balance?at=now")
