@@ -51,36 +51,36 @@ func (h *history) operationOf(transaction string) *operation {
 }
 
 // checkFit checks how much an attempt moves as much as fits of. It is at least the least quantity and at most the most.
-// If it is less than the most and the attempt is applied, nothing that was acknowledged before the call began is left
-// behind, by one of the limits in force since then: the bound is how much was spent, as the command knows it, and
-// nothing else passes it.
+// The bound says how much may have been spent before. So the bound and the quantity together are what the source has, as
+// the command knows it. If the attempt is applied, that is no more than it has, by one of the limits in force since the
+// call began. If less than the most is moved, nobody spent anything in between, so it is no less than what was
+// acknowledged before the call began.
 func (m *model) checkFit(t events.TransactionPosted, in *dynamodb.TransactWriteItemsInput, a *attempt) {
-	op := m.operationOf(t.ID)
-	c := a.call
+	c, op := a.call, m.operationOf(t.ID)
 	if op == nil || op.fit == nil || c == nil {
 		return
 	}
 	k, moved := pair{Account: t.Legs[0].Account, Asset: t.Legs[0].Asset}, int64Of(t.Legs[1].Quantity)
-	most := moved
-	if op.fit.UpTo != nil {
-		most = int64Of(*op.fit.UpTo)
-	}
-	if moved < int64Of(op.fit.Least()) || moved > most {
+	isMost := op.fit.UpTo != nil && moved == int64Of(*op.fit.UpTo)
+	if moved < int64Of(op.fit.Least()) || !isMost && op.fit.UpTo != nil && moved > int64Of(*op.fit.UpTo) {
 		m.fail("%s moves %d, and may move %+v", t.ID, moved, op.fit)
-	}
-	if op.fit.UpTo != nil && moved == most || moved == int64Of(op.fit.Least()) { // with less, the guard has to refuse it
-		return
 	}
 	for _, action := range in.TransactItems {
 		if action.Update == nil || table.ItemKey(action.Update.Key) != table.Spend.Key(k.Account, k.Asset) {
 			continue
 		}
 		known := number(action.Update.ExpressionAttributeValues, ":bound") + moved
-		a.leaves = func() {
+		a.fits = func() {
+			has, had := m.funds[k]-m.unprojected(k), int64(c.acked[k].credits+c.acked[k].returned)
+			since := m.inForce(k.Account, c)
+			if !slices.ContainsFunc(since, func(v version) bool { return known <= has+op.limit(v, k.Asset) }) {
+				m.fail("%s moves %d of %v as if it had %d, and it has received %d", t.ID, moved, k, known, has)
+			}
+			if isMost {
+				return
+			}
 			m.count("less than the most")
-			had := int64(c.acked[k].credits + c.acked[k].returned)
-			covers := func(v version) bool { return known >= had+op.limit(v, k.Asset) }
-			if !slices.ContainsFunc(m.inForce(k.Account, c), covers) {
+			if !slices.ContainsFunc(since, func(v version) bool { return known >= had+op.limit(v, k.Asset) }) {
 				m.fail("%s moves %d of %v, which had received %d before: something is left behind", t.ID, moved, k, had)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 
 // attempt is one transactional write of a call, with the headers and the ends of holds in it, in their order.
 type attempt struct {
-	leaves func() // fails if the attempt, once it is applied, leaves something behind that it should move
+	fits func() // checks how much it moves as much as fits of, when it is applied; nil for none
 	*call
 	events []events.Event
 }

@@ -95,8 +95,8 @@ func (m *model) takeHeader(t events.TransactionPosted) {
 		case events.TransactionPosted:
 			if !m.decided[e.Legs[0].ID] {
 				m.decided[e.Legs[0].ID] = true
-				if a.leaves != nil {
-					a.leaves()
+				if a.fits != nil {
+					a.fits()
 				}
 				m.takeTransaction(e, a.call)
 			}
@@ -147,7 +147,6 @@ func (m *model) fund(k pair, id events.KSUID, quantity int64) {
 // was covered by the limit, in one version that was in force since the call began. All credits that the debit relied on are visible, but maybe not all
 // earlier debits.
 func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]int64) {
-	op := m.operationOf(t.ID)
 	for _, account := range []string{jane, joe} {
 		if !slices.ContainsFunc(t.Legs, func(leg events.Leg) bool {
 			return leg.Account == account && (leg.Quantity.Sign() < 0 || leg.Quantity.IsZero() && leg.Cost.Sign() < 0)
@@ -156,7 +155,7 @@ func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]
 		}
 		covered := func(v version) bool {
 			for k := range debits {
-				if k.Account == account && m.spentOrHeld[k] > m.funds[k]-m.unprojected(k)+op.limit(v, k.Asset) {
+				if k.Account == account && m.spentOrHeld[k] > m.funds[k]-m.unprojected(k)+v.limits[k.Asset] {
 					return false
 				}
 			}
