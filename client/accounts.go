@@ -13,11 +13,12 @@ type AccountID struct {
 
 // Account is a holder of assets. A new account has an ID, a Name, a Profile and an Overdraft; the ledger sets the rest.
 type Account struct {
-	ID        string          `path:"account" json:"id" is:"ID" in:"same" example:"jane" names:"account"`
-	Name      string          `json:"name" is:"Text" example:"Jane Doe"`
-	Profile   json.RawMessage `json:"profile,omitempty" is:"Profile" list:"-"` // an object, at most 4 KB
-	Overdraft Overdraft       `json:"overdraft,omitzero" is:"Overdraft"`
-	State     string          `json:"state" is:"AccountState" in:"same" example:"open"`
+	ID        string            `path:"account" json:"id" is:"ID" in:"same" example:"jane" names:"account"`
+	Name      string            `json:"name" is:"Text" example:"Jane Doe"`
+	Profile   json.RawMessage   `json:"profile,omitempty" is:"Profile" list:"-"` // an object, at most 4 KB
+	Overdraft Overdraft         `json:"overdraft,omitzero" is:"Overdraft"`
+	Metadata  map[string]string `json:"metadata,omitempty" is:"Metadata"`
+	State     string            `json:"state" is:"AccountState" in:"same" example:"open"`
 	// 1 when opened. Each change adds 1.
 	Version int64 `json:"version" in:"same" least:"1" most:"999999999999" example:"1"`
 	// The time of the opening.
@@ -40,6 +41,8 @@ type AccountPatch struct {
 	Profile json.RawMessage `json:"profile,omitempty" is:"Profile"` // an object
 	// An empty object means no overdraft. An account cannot switch between `unlimited` and limited.
 	Overdraft *Overdraft `json:"overdraft,omitempty" is:"Overdraft"`
+	// An empty object removes all.
+	Metadata map[string]string `json:"metadata,omitzero" is:"Metadata"`
 	// `closed` is final. Only an account without balances and open holds can be closed.
 	State string `json:"state,omitempty" is:"AccountState"`
 

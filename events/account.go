@@ -4,12 +4,13 @@ import "time"
 
 // AccountOpened: an account was opened. Later changes of the account are AccountChanged events.
 type AccountOpened struct {
-	ID        string    `stored:"id"`                        // see ValidID; set by the caller
-	Name      string    `stored:"name,optional"`             // 0 to NameChars characters
-	Profile   string    `stored:"profile,optional,unlisted"` // compact JSON object, to ProfileBytes bytes; or "{}"
-	Overdraft Overdraft `stored:"limits,optional"`           // how far below zero its balances may go
-	Actor     string    `stored:"actor,unlisted"`            // who opened it, 1 to ActorChars characters
-	At        time.Time `stored:"time"`                      // UTC, whole microseconds; set by the command
+	ID        string            `stored:"id"`                        // see ValidID; set by the caller
+	Name      string            `stored:"name,optional"`             // 0 to NameChars characters
+	Profile   string            `stored:"profile,optional,unlisted"` // compact JSON, to ProfileBytes bytes; or "{}"
+	Overdraft Overdraft         `stored:"limits,optional"`           // how far below zero its balances may go
+	Metadata  map[string]string `stored:"metadata,optional"`         // as of a transaction; never nil in an event
+	Actor     string            `stored:"actor,unlisted"`            // who opened it, 1 to ActorChars characters
+	At        time.Time         `stored:"time"`                      // UTC, whole microseconds; set by the command
 }
 
 // AccountChanged: an account was changed. It has the complete new state of the account. Changes are in the order of
@@ -22,7 +23,9 @@ type AccountChanged struct {
 	Number    int64             `stored:"version"`       // the account's version: 2, 3 … ChangesMax; its opening is 1
 	Name      string            `stored:"name,optional"` // as in AccountOpened, like Profile and Overdraft
 	Profile   string            `stored:"profile,optional"`
-	Overdraft Overdraft         `stored:"limits,optional"` // unlimited if and only if the opening's is
+	Metadata  map[string]string `stored:"metadata,optional"` // as in AccountOpened
+	Tagged    bool              `stored:"flag"`              // this version or an earlier one has metadata
+	Overdraft Overdraft         `stored:"limits,optional"`   // unlimited if and only if the opening's is
 	State     AccountState      `stored:"state"`
 	Closing   bool              `stored:"flag"`             // the first step of closing it
 	Highest   map[string]Amount `stored:"highest,optional"` // see above
@@ -52,6 +55,9 @@ type Overdraft struct {
 func (AccountOpened) EventName() string { return "AccountOpened" }
 
 func (e AccountOpened) check() (field, rule string) {
+	if field, rule := checkMetadata(e.Metadata); rule != "" {
+		return field, rule
+	}
 	return checkLimits("Overdraft", e.Overdraft.Limits)
 }
 
@@ -61,6 +67,12 @@ func (AccountChanged) EventName() string { return "AccountChanged" }
 func (e AccountChanged) check() (field, rule string) {
 	if e.Closing && e.State != StateFrozen {
 		return "Closing", "does not fit the state"
+	}
+	if len(e.Metadata) > 0 && !e.Tagged {
+		return "Tagged", ruleMissing
+	}
+	if field, rule := checkMetadata(e.Metadata); rule != "" {
+		return field, rule
 	}
 	if field, rule := checkLimits("Overdraft", e.Overdraft.Limits); rule != "" {
 		return field, rule

@@ -20,13 +20,13 @@ const (
 	// PostingsMax is the maximum number of legs of a transaction. DynamoDB allows 100 actions in one write, and the
 	// header, 48 postings and a guard for each posting are 97.
 	PostingsMax = 48
-	// MetadataPairs is the maximum number of pairs of a transaction's metadata.
+	// MetadataPairs is the maximum number of pairs of metadata, of a transaction or an account.
 	MetadataPairs = 20
 	// MetadataKeyChars is the maximum length of a metadata key. The minimum is 1.
 	MetadataKeyChars = 40
 	// MetadataValueChars is the maximum length of a metadata value.
 	MetadataValueChars = 256
-	// MetadataBytes is the maximum size of a transaction's metadata, keys and values together.
+	// MetadataBytes is the maximum size of metadata, keys and values together.
 	MetadataBytes = 4096
 	// ProfileBytes is the maximum size of an account's profile in compact JSON.
 	ProfileBytes = 4096

@@ -131,13 +131,10 @@ func (t TransactionPosted) Postings() []PostingRecorded {
 }
 
 func (t TransactionPosted) check() (field, rule string) {
-	size := 0
-	for key, value := range t.Metadata {
-		size += len(key) + len(value)
+	if field, rule := checkMetadata(t.Metadata); rule != "" {
+		return field, rule
 	}
 	switch {
-	case size > MetadataBytes:
-		return "Metadata", ruleRange
 	case t.IsBackdated() && (t.IsHold() || !t.RecordedAt.After(t.PostedAt())):
 		return "RecordedAt", ruleRecorded
 	case t.Period != 0 && !t.IsBackdated():
@@ -146,6 +143,18 @@ func (t TransactionPosted) check() (field, rule string) {
 		return "Reverses", ruleMissing
 	}
 	return checkLegs(t.Legs)
+}
+
+// checkMetadata checks the size of metadata.
+func checkMetadata(metadata map[string]string) (field, rule string) {
+	size := 0
+	for key, value := range metadata {
+		size += len(key) + len(value)
+	}
+	if size > MetadataBytes {
+		return "Metadata", ruleRange
+	}
+	return "", ""
 }
 
 // checkLegs checks that the KSUIDs of legs increase and are of one instant. It does not check that the legs balance:

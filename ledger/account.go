@@ -20,6 +20,7 @@ type Account struct {
 	Name      string
 	Profile   string // a JSON object in compact form
 	Overdraft events.Overdraft
+	Metadata  map[string]string
 	State     events.AccountState
 	Version   int64     // 1 when opened; each change adds 1
 	OpenedAt  time.Time // UTC, whole microseconds
@@ -29,6 +30,7 @@ type Account struct {
 
 	opening events.AccountOpened
 	closing bool                     // see events.AccountChanged, likewise highest
+	tagged  bool                     // likewise
 	highest map[string]events.Amount // nil at version 1
 }
 
@@ -36,12 +38,14 @@ type Account struct {
 func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Account {
 	a := Account{
 		ID: opening.ID, Name: opening.Name, Profile: opening.Profile, Overdraft: opening.Overdraft,
+		Metadata: opening.Metadata, tagged: len(opening.Metadata) > 0,
 		State: events.StateOpen, Version: 1, OpenedAt: opening.At, OpenedBy: opening.Actor, opening: opening,
 	}
 	if newest != nil {
 		a.Name, a.Profile, a.Overdraft = newest.Name, newest.Profile, newest.Overdraft
 		a.State, a.Version, a.ChangedAt, a.ChangedBy = newest.State, newest.Number, newest.At, newest.Actor
 		a.closing, a.highest = newest.Closing, newest.Highest
+		a.Metadata, a.tagged = newest.Metadata, newest.Tagged
 	}
 	return a
 }
@@ -50,13 +54,14 @@ func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Acc
 func (a Account) clone() Account {
 	a.Overdraft.Limits, a.highest = maps.Clone(a.Overdraft.Limits), maps.Clone(a.highest)
 	a.opening.Overdraft.Limits = maps.Clone(a.opening.Overdraft.Limits)
+	a.Metadata, a.opening.Metadata = maps.Clone(a.Metadata), maps.Clone(a.opening.Metadata)
 	return a
 }
 
 // reopening returns the opening with which the account would be what it is now, apart from its state.
 func (a Account) reopening() events.AccountOpened {
 	o := a.opening
-	o.Name, o.Profile, o.Overdraft = a.Name, a.Profile, a.Overdraft
+	o.Name, o.Profile, o.Overdraft, o.Metadata = a.Name, a.Profile, a.Overdraft, a.Metadata
 	return o
 }
 
@@ -214,7 +219,7 @@ func (c *accountChange) decide(ctx context.Context) (addition, error) {
 func (c *accountChange) withState(a Account, s events.AccountState) events.AccountChanged {
 	return events.AccountChanged{
 		ID: a.ID, Number: a.Version + 1, Name: a.Name, Profile: a.Profile, Overdraft: a.Overdraft, Highest: a.highest,
-		State: s, Actor: strings.Clone(c.request.Actor), At: c.ledger.instant(),
+		Metadata: a.Metadata, Tagged: a.tagged, State: s, Actor: strings.Clone(c.request.Actor), At: c.ledger.instant(),
 	}
 }
 
@@ -234,6 +239,10 @@ func (c *accountChange) nextChange(a Account) events.AccountChanged {
 		next.Overdraft = cloneOverdraft(*r.Overdraft)
 		next.Highest = a.highestBeside(next.Overdraft)
 	}
+	if r.Metadata != nil {
+		next.Metadata = cloneMetadata(*r.Metadata)
+		next.Tagged = a.tagged || len(next.Metadata) > 0
+	}
 	if r.State != nil {
 		next.State = *r.State
 	}
@@ -248,7 +257,8 @@ func (c *accountChange) nextChange(a Account) events.AccountChanged {
 // changesNothing reports whether a change would leave the account the same.
 func changesNothing(a Account, next events.AccountChanged) bool {
 	return a.Name == next.Name && a.State == next.State && a.closing == next.Closing &&
-		sameProfile(a.Profile, next.Profile) && SameOverdraft(a.Overdraft, next.Overdraft)
+		sameProfile(a.Profile, next.Profile) && maps.Equal(a.Metadata, next.Metadata) &&
+		SameOverdraft(a.Overdraft, next.Overdraft)
 }
 
 // matches reports whether the account has the version in IfMatch, or the next one if that only froze it to close it:

@@ -97,8 +97,18 @@ func (r readTime) within(age time.Duration, now func() time.Time) bool {
 
 func accountBytes(a Account) int {
 	size := definitionBytes(a) + limitBytes*(len(a.Overdraft.Limits)+len(a.highest))
+	size += metadataBytes(a.Metadata)
 	if a.Version > 1 {
-		size += definitionBytes(a.opening) + limitBytes*len(a.opening.Overdraft.Limits)
+		size += metadataBytes(a.opening.Metadata) + definitionBytes(a.opening) +
+			limitBytes*len(a.opening.Overdraft.Limits)
+	}
+	return size
+}
+
+// metadataBytes counts the texts of metadata.
+func metadataBytes(metadata map[string]string) (size int) {
+	for key, value := range metadata {
+		size += limitBytes + len(key) + len(value)
 	}
 	return size
 }

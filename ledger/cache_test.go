@@ -13,9 +13,11 @@ import (
 // what later commands read.
 func TestCachesHoldValues(t *testing.T) {
 	limits := func(n int64) map[string]events.Amount { return map[string]events.Amount{"USD": events.NewAmount(n)} }
-	opening := events.AccountOpened{ID: "jane", Overdraft: events.Overdraft{Limits: limits(1)}}
+	metadata := func() map[string]string { return map[string]string{"tier": "gold"} }
+	opening := events.AccountOpened{ID: "jane", Metadata: metadata(), Overdraft: events.Overdraft{Limits: limits(1)}}
 	account := NewAccount(opening,
-		&events.AccountChanged{Number: 2, Overdraft: events.Overdraft{Limits: limits(2)}, Highest: limits(3)})
+		&events.AccountChanged{Number: 2, Overdraft: events.Overdraft{Limits: limits(2)}, Highest: limits(3),
+			Metadata: metadata(), Tagged: true})
 	legs := func() []events.Leg { return []events.Leg{{Account: "jane"}} }
 	reversed := Lifecycle{Reversals: []events.TransactionReversed{{Taken: []events.Taken{{}}}, {Taken: []events.Taken{{}}}}}
 	reversed.Header.Legs, reversed.Header.Metadata = legs(), map[string]string{"order": "1"}

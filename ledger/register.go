@@ -119,6 +119,15 @@ func storedProfile(profile string) string {
 	return compactJSON(profile)
 }
 
+// cloneMetadata copies metadata and its texts. It is not nil, as in an event.
+func cloneMetadata(metadata map[string]string) map[string]string {
+	clone := make(map[string]string, len(metadata))
+	for key, value := range metadata {
+		clone[strings.Clone(key)] = strings.Clone(value)
+	}
+	return clone
+}
+
 // cloneOverdraft copies a policy and its texts.
 func cloneOverdraft(o events.Overdraft) events.Overdraft {
 	clone := events.Overdraft{Unlimited: o.Unlimited}
@@ -178,6 +187,8 @@ func differences[E events.Event](stored, wanted E) (names []string) {
 		case same:
 		case f.rule == "profile":
 			same = sameProfile(a.(string), b.(string))
+		case f.rule == "metadata":
+			same = maps.Equal(a.(map[string]string), b.(map[string]string))
 		case f.rule == "limits":
 			same = SameOverdraft(a.(events.Overdraft), b.(events.Overdraft))
 		default:
@@ -196,6 +207,8 @@ func cloneTexts(definition any) {
 		switch text := f.value.Addr().Interface().(type) {
 		case *string:
 			*text = strings.Clone(*text)
+		case *map[string]string:
+			*text = cloneMetadata(*text)
 		case *events.Overdraft:
 			*text = cloneOverdraft(*text)
 		}

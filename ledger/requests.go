@@ -18,7 +18,8 @@ type ChangeAccount struct {
 	ID        string
 	Name      *string // as in OpenAccount, like Profile and Overdraft; the new value replaces the old one
 	Profile   *string
-	Overdraft *events.Overdraft    // cannot become unlimited, or cease to be
+	Overdraft *events.Overdraft // cannot become unlimited, or cease to be
+	Metadata  *map[string]string
 	State     *events.AccountState // events.StateClosed is final
 	IfMatch   int64                // the version that the account must have; 0 for any
 	Actor     string               // who sends the request, 1 to events.ActorChars characters

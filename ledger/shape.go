@@ -151,6 +151,8 @@ func shapeOf(definition any) (f faults) {
 			f.profile(of.value.String())
 		case "limits":
 			f.overdraft(of.value.Interface().(events.Overdraft))
+		case "metadata":
+			f.metadata(of.value.Interface().(map[string]string))
 		case "actor", "time":
 		default:
 			violation = of.violation(of.value.String())
@@ -202,6 +204,9 @@ func (r ChangeAccount) Shape() []FieldError {
 	}
 	if r.Overdraft != nil {
 		f.overdraft(*r.Overdraft)
+	}
+	if r.Metadata != nil {
+		f.metadata(*r.Metadata)
 	}
 	if r.State != nil {
 		switch *r.State {

@@ -163,7 +163,8 @@ func (l *Lists) changes(ctx context.Context, account string, before int64, limit
 // firstVersion returns the opening of an account as its version 1.
 func firstVersion(e events.AccountOpened) events.AccountChanged {
 	return events.AccountChanged{
-		ID: e.ID, Number: 1, Name: e.Name, Profile: e.Profile, Overdraft: e.Overdraft, State: events.StateOpen,
+		ID: e.ID, Number: 1, Name: e.Name, Profile: e.Profile, Overdraft: e.Overdraft, Metadata: e.Metadata,
+		Tagged: len(e.Metadata) > 0, State: events.StateOpen,
 		Actor: e.Actor, At: e.At,
 	}
 }

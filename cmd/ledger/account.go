@@ -104,6 +104,7 @@ func (env *environment) accountRows(t *grid, a client.Account) {
 		t.row("Version", fmt.Sprint(a.Version))
 	}
 	t.row("Opened", a.CreatedAt)
+	metadataRows(t, a.Metadata)
 	if profile := string(a.Profile); profile != "" && profile != "{}" {
 		t.row("Profile", profile)
 	}
@@ -136,9 +137,21 @@ func (env *environment) printChanges(changes []client.Change, heading bool) erro
 		if to.Profile != nil {
 			parts = append(parts, "profile "+string(to.Profile))
 		}
+		if to.Metadata != nil {
+			parts = append(parts, "metadata "+metadataText(to.Metadata))
+		}
 		t.row(fmt.Sprint(c.Version), c.At, c.Actor, strings.Join(parts, ", "))
 	}
 	return t.flush()
+}
+
+// metadataText formats metadata as pairs in the order of their keys.
+func metadataText(metadata map[string]string) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		parts = append(parts, fmt.Sprintf("%s=%q", key, metadata[key]))
+	}
+	return cmp.Or(strings.Join(parts, " "), "none")
 }
 
 // overdraft formats an overdraft policy. The scales of its assets must be loaded.
@@ -159,6 +172,7 @@ type definition struct {
 	name      string
 	profile   string
 	overdraft []string
+	metadata  map[string]string
 }
 
 func (d *definition) flags(f *pflag.FlagSet) {
@@ -172,6 +186,17 @@ func (d *definition) flags(f *pflag.FlagSet) {
 	}}, "profile", "profile of the account, a JSON object")
 	f.StringArrayVar(&d.overdraft, "overdraft", nil,
 		"how far a balance may fall below zero, as `asset:amount`; may be repeated; or none; or unlimited")
+	add, isNone := addPair(&d.metadata), false
+	f.Func(metadataFlag, "`key=value` of the account; may be repeated; or none", func(pair string) error {
+		if isNone || pair == "none" && d.metadata != nil {
+			return errors.New("none must be the only value")
+		}
+		if isNone = pair == "none"; isNone {
+			d.metadata = map[string]string{}
+			return nil
+		}
+		return add(pair)
+	})
 }
 
 // body returns a request with the fields whose flags are given. It reads the assets of --overdraft for their scales.
@@ -182,6 +207,7 @@ func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet)
 	if d.profile != "" {
 		p.Profile = json.RawMessage(d.profile)
 	}
+	p.Metadata = d.metadata
 	switch {
 	case len(d.overdraft) == 0:
 	case len(d.overdraft) == 1 && d.overdraft[0] == "unlimited":
@@ -220,7 +246,7 @@ func (env *environment) accountOpenCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		request := client.Account{ID: args[0], Name: d.name, Profile: p.Profile}
+		request := client.Account{ID: args[0], Name: d.name, Profile: p.Profile, Metadata: p.Metadata}
 		if p.Overdraft != nil {
 			request.Overdraft = *p.Overdraft
 		}
@@ -243,7 +269,7 @@ func (env *environment) accountChangeCommand(name, state string) *cobra.Command 
 	f := cmd.Flags()
 	if state == "" {
 		d.flags(f)
-		cmd.MarkFlagsOneRequired("name", "profile", "overdraft")
+		cmd.MarkFlagsOneRequired("name", "profile", "overdraft", metadataFlag)
 	}
 	numberFlag(f, &version, "if-version", 0, 0, math.MaxInt,
 		"change the account only if it has this version; 0: any version")

@@ -27,7 +27,7 @@ type postFlags struct {
 	hold    *client.Hold // nil for none
 }
 
-// flags adds the flags except those of a hold. The first "=" of --metadata separates key and value.
+// flags adds the flags except those of a hold.
 func (p *postFlags) flags(env *environment, f *pflag.FlagSet) {
 	idFlag(f, &p.id, "id", "id of the transaction; a repeated id is not posted twice (default: a new KSUID)")
 	v := reflect.ValueOf(&p.Annotation).Elem()
@@ -38,20 +38,27 @@ func (p *postFlags) flags(env *environment, f *pflag.FlagSet) {
 	}
 	env.timeFlag(f, &p.effective, "effective-at", beginOf,
 		"time at which it takes effect, at least 15 seconds ago (default: now)")
-	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
+	f.Func(metadataFlag, "`key=value` to store with the transaction; may be repeated", addPair(&p.Metadata))
+}
+
+const metadataFlag = "metadata"
+
+// addPair returns the setter of a flag that adds a pair to metadata. The first "=" separates key and value.
+func addPair(to *map[string]string) func(pair string) error {
+	return func(pair string) error {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return errors.New("must be key=value")
 		}
-		if _, twice := p.Metadata[key]; twice {
+		if _, twice := (*to)[key]; twice {
 			return fmt.Errorf("%q is given twice", key)
 		}
-		if p.Metadata == nil {
-			p.Metadata = make(map[string]string)
+		if *to == nil {
+			*to = make(map[string]string)
 		}
-		p.Metadata[key] = value
+		(*to)[key] = value
 		return nil
-	})
+	}
 }
 
 // annotationFlags returns the names of the flags for the fields of an annotation.

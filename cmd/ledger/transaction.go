@@ -64,9 +64,7 @@ func (env *environment) printTransaction(ctx context.Context, t client.Transacti
 		for _, id := range t.Reversals {
 			head.row("Reversed by", id)
 		}
-		for _, k := range slices.Sorted(maps.Keys(t.Metadata)) {
-			head.row("Metadata", k+" = "+t.Metadata[k])
-		}
+		metadataRows(head, t.Metadata)
 		err := head.flush()
 		for _, part := range []struct {
 			title string
@@ -100,6 +98,13 @@ func assetsOf(postings []client.Posting) []string {
 		assets[i] = p.Asset
 	}
 	return assets
+}
+
+// metadataRows adds metadata to a list, in the order of the keys.
+func metadataRows(t *grid, metadata map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		t.row("Metadata", key+" = "+metadata[key])
+	}
 }
 
 // findCommand is `ledger find`.

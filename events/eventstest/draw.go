@@ -242,6 +242,7 @@ func holdEnded(t *rapid.T, e *events.HoldEnded) {
 
 func accountChanged(t *rapid.T, e *events.AccountChanged) {
 	e.Closing = e.State == events.StateFrozen && rapid.Bool().Draw(t, "closing")
+	e.Tagged = len(e.Metadata) > 0 || rapid.Bool().Draw(t, "tagged")
 }
 
 func accountGrouped(t *rapid.T, e *events.AccountGrouped) {

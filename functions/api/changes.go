@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -74,6 +75,9 @@ func (r *request) changeAccount(in *client.AccountChange) accountChange {
 	if in.Profile != nil {
 		c.Profile = new(string(in.Profile))
 	}
+	if r.body.has("metadata") { // an empty object is nil
+		c.Metadata = &in.Metadata
+	}
 	if r.body.has("state") {
 		c.State = new(events.AccountState(in.State))
 	}
@@ -123,6 +127,9 @@ func showChange(v projections.AccountVersion) client.Change {
 		if is := v.Is.Overdraft; is.Unlimited || len(is.Limits) > 0 || v.Was != nil {
 			to.Overdraft = new(showOverdraft(is))
 		}
+	}
+	if v.Was == nil && len(v.Is.Metadata) > 0 || v.Was != nil && !maps.Equal(v.Was.Metadata, v.Is.Metadata) {
+		to.Metadata = v.Is.Metadata
 	}
 	if v.Was == nil || v.Was.State != v.Is.State || v.Was.Closing && !v.Is.Closing {
 		to.State = string(v.Is.State)

@@ -35,7 +35,7 @@ func (r *request) registerAsset(in *client.Asset) ledger.RegisterAsset {
 func showAccount(e ledger.Account) client.Account {
 	return client.Account{
 		ID: e.ID, Name: e.Name, Profile: json.RawMessage(cmp.Or(e.Profile, "{}")),
-		Overdraft: showOverdraft(e.Overdraft), State: string(e.State), Version: e.Version,
+		Overdraft: showOverdraft(e.Overdraft), Metadata: e.Metadata, State: string(e.State), Version: e.Version,
 		CreatedAt: events.FormatTime(e.OpenedAt), Actor: e.OpenedBy,
 	}
 }
@@ -56,7 +56,7 @@ func showOverdraft(o events.Overdraft) client.Overdraft {
 func (r *request) openAccount(in *client.Account) ledger.OpenAccount {
 	return ledger.OpenAccount{
 		ID: in.ID, Name: in.Name, Profile: string(in.Profile), Overdraft: events.Overdraft(in.Overdraft),
-		Actor: r.actor,
+		Metadata: in.Metadata, Actor: r.actor,
 	}
 }
 

@@ -206,6 +206,14 @@ func accountsChange(t *testing.T, s *caller.Caller) {
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"profile":{"a":1,"b":[]}}`, "If-Match", `"7", "2"`)
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"profile":{"b":[],"a":1}}`).Shows(t, map[string]any{"version": 3.0})
 	s.Must(304, "GET", "/v1/accounts/~shop", "", "If-None-Match", `"3"`)
+	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"metadata":{"tier":"gold","~city":""}}`).Shows(t, map[string]any{"version": 4.0})
+	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"metadata":{"~city":"","tier":"gold"}}`).Shows(t, map[string]any{"version": 4.0})
+	tagged := s.Must(200, "PATCH", "/v1/accounts/~shop", `{"metadata":{"tier":"new"}}`)
+	if got := fmt.Sprint(tagged.Value("metadata")); got != "map[tier:new]" {
+		t.Errorf("metadata: %s", got)
+	}
+	sentBack(t, s, opening)
+	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"metadata":{}}`).Shows(t, map[string]any{"version": 6.0})
 	sentBack(t, s, opening)
 	s.Must(409, "PUT", "/v1/accounts/~shop", `{"name":"Corner shop","overdraft":{"~USD":"300"}}`) // version 2
 	s.Must(409, "PUT", "/v1/accounts/~shop", `{"name":"Corner shop"}`)                            // of two versions
@@ -223,13 +231,16 @@ func accountsChange(t *testing.T, s *caller.Caller) {
 map[state:frozen]
 map[state:open]
 map[state:frozen]
+map[metadata:map[]]
+map[metadata:map[tier:new]]
+map[metadata:map[tier:gold ~city:]]
 map[profile:map[a:1 b:[]]]
 map[name:Corner shop overdraft:map[~USD:300]]
 map[name:Shop profile:map[] state:open]` {
 		t.Errorf("changes: %s", got)
 	}
 	last := versions[0]
-	if last["version"] != 7.0 || last["actor"] == "" {
+	if last["version"] != 10.0 || last["actor"] == "" {
 		t.Errorf("the last change: %v", last)
 	}
 	parseTime(t, last["at"])

@@ -94,8 +94,8 @@ func (w *largest) opening(name string) string {
 		limits[n] = fmt.Sprintf("%q:%q", w.asset(n), w.posted.Abs())
 	}
 	limits[0] = fmt.Sprintf(`"USD":%q`, w.posted.Abs())
-	return fmt.Sprintf(`{"name":%q,"profile":%s,"overdraft":{%s}}`, w.text("", events.NameChars-len(name))+name,
-		w.profile, strings.Join(limits, ","))
+	return fmt.Sprintf(`{"name":%q,"profile":%s,"metadata":{%s},"overdraft":{%s}}`,
+		w.text("", events.NameChars-len(name))+name, w.profile, w.pairs(), strings.Join(limits, ","))
 }
 
 // rights registers groups, and puts each account into ten: desk, in which the user is an owner, and nine of its own. The
@@ -183,14 +183,21 @@ func (w *largest) deliver(keys []table.Key) {
 
 // annotated returns the body of a request with the longest id, texts and, if with, metadata, before its last member.
 func (w *largest) annotated(id string, with bool, last string) string {
-	var metadata []string
-	for key, value := range w.metadata {
-		if with {
-			metadata = append(metadata, fmt.Sprintf("%q:%q", key, value))
-		}
+	pairs := ""
+	if with {
+		pairs = w.pairs()
 	}
-	return fmt.Sprintf(`{"id":%q,"description":%q,"metadata":{%s},%s}`, id, w.text("", events.DescriptionChars),
-		strings.Join(metadata, ","), last)
+	return fmt.Sprintf(`{"id":%q,"description":%q,"metadata":{%s},%s}`, id, w.text("", events.DescriptionChars), pairs,
+		last)
+}
+
+// pairs returns the longest metadata, as members of an object.
+func (w *largest) pairs() string {
+	var pairs []string
+	for key, value := range w.metadata {
+		pairs = append(pairs, fmt.Sprintf("%q:%q", key, value))
+	}
+	return strings.Join(pairs, ",")
 }
 
 // debits returns legs that debit all accounts but the last, which they credit. Each has a cost.

@@ -106,8 +106,12 @@ func (f inputs) items(t *testing.T) (kinds []string, items []table.Item) {
 		}
 		overdraft.Limits[f.id(fmt.Sprintf("A%05d", n))] = f.posted.Abs()
 	}
+	var metadata map[string]string // most accounts have none
+	if f.limits > 0 {
+		metadata = f.metadata
+	}
 	add("account", table.EventItem(events.AccountOpened{
-		ID: id, Name: f.text("Jane Doe", events.NameChars), Profile: f.profile, Overdraft: overdraft, Actor: f.actor,
+		ID: id, Metadata: metadata, Name: f.text("Jane Doe", events.NameChars), Profile: f.profile, Overdraft: overdraft, Actor: f.actor,
 		At: now,
 	}))
 	add("asset", table.EventItem(events.AssetRegistered{

@@ -30,6 +30,8 @@ func values(t *testing.T, f client.Field) (one, other, over any, isPlain bool) {
 	switch {
 	case f.Is() == "Overdraft":
 		return map[string]string{"USD": "5"}, map[string]string{"USD": "6"}, limits, false
+	case f.Is() == "Metadata":
+		return map[string]string{"tier": "gold"}, map[string]string{"tier": "new"}, map[string]string{"tier": long}, false
 	case f.Is() == "Profile":
 		return map[string]string{"a": "b"}, map[string]string{"a": "c"}, map[string]string{"a": long}, false
 	case f.Is() == "ID":

@@ -242,7 +242,7 @@ func (h *history) live(t *testing.T, steps int) {
 		h.did(t, err)
 	}
 	for _, id := range accounts {
-		a := client.Account{ID: id, Name: id, Profile: []byte(`{"email":"` + id + `@example.com"}`)}
+		a := client.Account{ID: id, Name: id, Profile: []byte(`{"email":"` + id + `@example.com"}`), Metadata: h.metadata()}
 		if a.Overdraft.Unlimited = id == "bank"; id == "ben" {
 			a.Overdraft.Limits = map[string]events.Amount{"USD": events.NewAmount(100)}
 		}

@@ -310,6 +310,12 @@ func changed(u *units.Units, of client.Change) (all []changedField) {
 			add("overdraft limit", u.Quantity(asset, o.Limits[asset])+" "+asset)
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(now.Metadata)) {
+		add("metadata", key+"="+now.Metadata[key])
+	}
+	if now.Metadata != nil && len(now.Metadata) == 0 {
+		add("no metadata", "")
+	}
 	if len(now.Profile) > 0 && string(now.Profile) != "{}" {
 		add("profile", "")
 	}

@@ -54,6 +54,8 @@ var (
 		Hint: "empty: all that is left"}
 	metadataField = field{Name: "metadata", Label: "Metadata", Kind: "lines", Optional: true, isExtra: true,
 		Hint: "one on each line, such as order=1001"}
+	tagsField = field{Name: metadataField.Name, Label: metadataField.Label, Kind: "lines", Optional: true,
+		Hint: "one on each line, such as tier=gold; none for none"}
 	ownIDField = field{Name: "id", Label: "Own id", Optional: true, isExtra: true,
 		Hint: "of the transaction; without it, the console makes one"}
 	dayField = field{Name: "effective_at", Label: "Effective date", Kind: "day", Optional: true, isExtra: true,
@@ -215,12 +217,13 @@ var actions = map[string]action{
 			{Name: "unlimited", Label: "Unlimited overdraft", Kind: "check", Optional: true, member: "overdraft",
 				checked: client.Overdraft{Unlimited: true},
 				Hint:    "For issuers and the outside world. It cannot be changed later."},
-			limitsField},
+			limitsField, tagsField},
 	},
 	"change": {
-		Title: "Change the name or the overdraft of an account", Verb: "Change", command: client.KindChange,
-		Fields: []field{{Name: "account", Label: "Account", Kind: "fixed", inPath: true}, nameField, limitsField},
-		Note:   "What you leave blank stays as it is.",
+		Title: "Change an account", Verb: "Change", command: client.KindChange,
+		Fields: []field{{Name: "account", Label: "Account", Kind: "fixed", inPath: true}, nameField, limitsField,
+			tagsField},
+		Note: "What you leave blank stays as it is.",
 	},
 	"asset": {
 		Title: "Register an asset", Verb: "Register", command: client.KindAsset,

@@ -135,7 +135,7 @@ func (v *visit) lines(of field) (any, error) {
 	metadata, limits := make(map[string]string), client.Overdraft{Limits: make(map[string]events.Amount)}
 	for line := range strings.Lines(of.Value) {
 		line = strings.TrimSpace(line)
-		if line == "" {
+		if line == "" || line == "none" {
 			continue
 		}
 		if of.Name == metadataField.Name {
@@ -147,9 +147,6 @@ func (v *visit) lines(of field) (any, error) {
 			continue
 		}
 		words := strings.Fields(line)
-		if line == "none" {
-			continue
-		}
 		if len(words) != 2 {
 			return nil, fmt.Errorf("%s: %q is not an amount and an asset such as 500.00 USD", of.Label, line)
 		}

@@ -62,6 +62,7 @@ type account struct {
 	Name      string    `is:"name?"`
 	Profile   string    `is:"profile?"`
 	Overdraft overdraft `is:"map?"`
+	Metadata  metadata  `is:"map?"`
 
 	known     bool // false: its opening or a change is missing or unusable
 	unlimited bool
@@ -130,11 +131,16 @@ type change struct {
 	State     string    `is:"state"`
 	Closing   bool      `is:"flag?"`
 	Highest   highest   `is:"map?"`
+	Metadata  metadata  `is:"map?"`
+	Tagged    bool      `is:"flag?"`
 }
 
 func (c *change) check(r *reader) {
 	if c.Closing && c.State != frozen {
 		r.fault(WrongValue, "Closing", absent)
+	}
+	if len(c.Metadata) > 0 && !c.Tagged {
+		r.fault(WrongValue, "Tagged", "true, beside metadata")
 	}
 }
 
