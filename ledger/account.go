@@ -50,11 +50,13 @@ func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Acc
 	return a
 }
 
-// clone returns a copy that shares no map with a.
+// clone returns a copy that shares no map with a, but for empty metadata.
 func (a Account) clone() Account {
 	a.Overdraft.Limits, a.highest = maps.Clone(a.Overdraft.Limits), maps.Clone(a.highest)
 	a.opening.Overdraft.Limits = maps.Clone(a.opening.Overdraft.Limits)
-	a.Metadata, a.opening.Metadata = maps.Clone(a.Metadata), maps.Clone(a.opening.Metadata)
+	if len(a.Metadata)+len(a.opening.Metadata) > 0 { // most have none: a copy of an empty map is an allocation
+		a.Metadata, a.opening.Metadata = maps.Clone(a.Metadata), maps.Clone(a.opening.Metadata)
+	}
 	return a
 }
 

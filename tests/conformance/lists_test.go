@@ -59,12 +59,14 @@ func (s *shelf) open(i int, id string) {
 		return
 	}
 	of := projections.Holder{Opened: &events.AccountOpened{
-		ID: id, Name: "N", Profile: `{"email":"x@example.com"}`, Actor: "test", At: viewstest.Morning,
+		ID: id, Name: "N", Profile: `{"email":"x@example.com"}`, Metadata: map[string]string{}, Actor: "test",
+		At: viewstest.Morning,
 	}}
 	s.must(s.Put(s.Context(), *of.Opened))
 	if i%2 == 0 {
 		of.Newest = &events.AccountChanged{
-			ID: id, Number: 2, Profile: "{}", State: events.StateFrozen, Actor: "test", At: viewstest.Morning,
+			ID: id, Number: 2, Profile: "{}", Metadata: map[string]string{}, State: events.StateFrozen, Actor: "test",
+			At: viewstest.Morning,
 		}
 		s.must(s.Change(s.Context(), *of.Newest))
 	}

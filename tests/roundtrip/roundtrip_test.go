@@ -219,7 +219,11 @@ func (l *ledger) state(t *testing.T, ids []string) (all []string) {
 				must(err)
 				for _, p := range page.Value.Data {
 					if !p.Quantity.IsZero() || !p.Cost.IsZero() {
-						say("  statement", p.Transaction, p.PostedAt, p.Kind, p.Description, text(p.Quantity), text(p.Cost), text(p.BalanceAfter))
+						kind := p.Kind
+						if kind == "trade" { // if only its cost was captured, it is a transaction in the second ledger
+							kind = "transaction"
+						}
+						say("  statement", p.Transaction, p.PostedAt, kind, p.Description, text(p.Quantity), text(p.Cost), text(p.BalanceAfter))
 					}
 				}
 			}
