@@ -23,6 +23,7 @@ type standIn struct {
 	lines   []map[string]any
 	status  string // how queries end
 	looks   atomic.Int32
+	looked  func() // is called at each look; nil for nothing
 	stopped atomic.Bool
 	queries []string
 }
@@ -38,6 +39,9 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&in)
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if operation == "GetQueryResults" && s.looked != nil {
+		s.looked()
+	}
 	switch {
 	case operation == "StartQuery" && in.LogGroupName == "command-logs":
 		s.queries = append(s.queries, in.QueryString)
@@ -224,8 +228,6 @@ func TestInsightsQuery(t *testing.T) {
 func TestRefusalsThatCannotBeRead(t *testing.T) {
 	s := &standIn{status: "Timeout"}
 	useStandIn(t, s)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*insightsPause)
-	defer cancel()
 	for _, c := range []struct {
 		args string
 		code int
@@ -245,7 +247,9 @@ func TestRefusalsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%s", c.args, code, out, problems)
 		}
 	}
-	s.status = "Running"
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.status, s.looked = "Running", cancel // interrupted while the query runs
 	if code, _, problems := ledgerIn(ctx, nil, nil, "refusals", "--log-group", "command-logs"); code != exitInterrupted || !s.stopped.Load() {
 		t.Errorf("exit %d, stopped %t: %s", code, s.stopped.Load(), problems)
 	}

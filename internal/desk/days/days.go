@@ -104,10 +104,14 @@ var zoneName = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*
 // ErrZone says what a zone must be.
 var ErrZone = errors.New("must be a name of the IANA Time Zone Database, such as Europe/Berlin or UTC")
 
+// local is what package time calls the zone of this machine. With TZ, or without /etc/localtime, time.Local has another
+// name, which is that of a zone.
+const local = "Local"
+
 // Zone returns a zone by its name in the IANA Time Zone Database. The zone of this machine, Local, is refused: the same
 // request would mean another day elsewhere. Error: ErrZone.
 func Zone(name string) (*time.Location, error) {
-	if zoneName.MatchString(name) && name != time.Local.String() {
+	if zoneName.MatchString(name) && name != local {
 		if in, err := time.LoadLocation(name); err == nil {
 			return in, nil
 		}

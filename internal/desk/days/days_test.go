@@ -159,3 +159,21 @@ func TestWhatIsNoDay(t *testing.T) {
 		t.Errorf("it is %s", d)
 	}
 }
+
+// The zone of this machine has the name of a zone where TZ names it, and is UTC in a container without /etc/localtime.
+func TestZoneOfThisMachine(t *testing.T) {
+	before := time.Local
+	t.Cleanup(func() { time.Local = before })
+	for _, name := range []string{"Europe/Berlin", "UTC"} {
+		var err error
+		if time.Local, err = time.LoadLocation(name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Zone(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Zone("Local"); err == nil {
+			t.Error("Local is a zone")
+		}
+	}
+}
