@@ -110,15 +110,11 @@ func (d draft) shape() []FieldError {
 	d.shapeOfFit(&f)
 	for i, leg := range d.legs {
 		quantity, cost := amountViolation(leg.Quantity), amountViolation(leg.Cost)
-		if d.fit != nil {
+		switch {
+		case d.fit != nil: // see shapeOfFit
 			quantity = ""
-		} else if d.kind != events.KindTransaction {
-			if quantity == "" && leg.Quantity.Sign() <= 0 {
-				quantity = rulePositive
-			}
-			if cost == "" && leg.Cost.Sign() < 0 {
-				cost = ruleNegative
-			}
+		case d.kind != events.KindTransaction:
+			quantity, cost = positiveViolation(leg.Quantity), negativeViolation(leg.Cost)
 		}
 		account, asset := idViolation(leg.Account), idViolation(leg.Asset)
 		if account == "" && asset == "" && quantity == "" && cost == "" {

@@ -57,14 +57,9 @@ func (d draft) shapeOfFit(f *faults) {
 		return
 	}
 	above := func(name string, a *events.Amount) {
-		if a == nil {
-			return
+		if a != nil {
+			f.check(Field{Name: name}, positiveViolation(*a))
 		}
-		rule := amountViolation(*a)
-		if rule == "" && a.Sign() <= 0 {
-			rule = rulePositive
-		}
-		f.check(Field{Name: name}, rule)
 	}
 	above("up_to", d.fit.UpTo)
 	above("at_least", d.fit.AtLeast)
@@ -85,7 +80,7 @@ func (d draft) rulesOfFit(f *faults) {
 // never ceases to be unlimited, so the refusal is final.
 func (d draft) checkSource(source Account) *Error {
 	var f faults
-	if d.fit == nil || !source.Overdraft.Unlimited {
+	if !source.Overdraft.Unlimited {
 		return nil
 	}
 	const because = ", because the overdraft of from is unlimited"

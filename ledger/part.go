@@ -71,6 +71,14 @@ func negativeViolation(a events.Amount) string {
 	return ruleNegative
 }
 
+// positiveViolation is negativeViolation for an amount that must be above zero.
+func positiveViolation(a events.Amount) string {
+	if violation := amountViolation(a); violation != "" || a.Sign() > 0 {
+		return violation
+	}
+	return rulePositive
+}
+
 // rules checks the rules over several fields. Error: CodeInvalidTransaction.
 func (p Part) rules() *Error {
 	var f faults

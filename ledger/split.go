@@ -210,11 +210,7 @@ func portionField(index int, name string) Field { return Field{List: "to", Leg: 
 func (s *divided) shape(f *faults) {
 	f.check(Field{Name: "from"}, idViolation(s.From))
 	f.check(Field{Name: "asset"}, idViolation(s.Asset))
-	quantity := amountViolation(s.Quantity)
-	if quantity == "" && s.Quantity.Sign() <= 0 {
-		quantity = rulePositive
-	}
-	f.check(Field{Name: "quantity"}, quantity)
+	f.check(Field{Name: "quantity"}, positiveViolation(s.Quantity))
 	for i, p := range s.To {
 		f.check(portionField(i, "account"), idViolation(p.Account))
 		if p.Quantity != nil {
