@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 )
 
 // BatchMax is the maximum number of requests in a batch.
@@ -105,9 +104,9 @@ type result struct {
 // callOfBatch returns the call that sends items together. Its accept sets results.
 func callOfBatch(items []*item, isAtomic, isDry bool, results *[]result) (call, error) {
 	requests := make([]map[Kind]json.RawMessage, len(items))
-	k := call{method: http.MethodPost, path: batchesPath, isDry: isDry}
+	k := call{method: http.MethodPost, path: batchesPath}
 	if isDry {
-		k.query = url.Values{"dry_run": {"true"}}
+		k.makeDry()
 	}
 	for i, it := range items {
 		requests[i] = map[Kind]json.RawMessage{it.kind: it.inBatch}

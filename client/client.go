@@ -196,6 +196,9 @@ type call struct {
 	err       error                   // why the call cannot be sent
 }
 
+// makeDry makes the call a dry run. It replaces the query.
+func (c *call) makeDry() { c.isDry, c.query = true, url.Values{"dry_run": {"true"}} }
+
 func (c call) writes() bool { return c.method != http.MethodGet && !c.isDry }
 
 // accepts returns why the body of a 2xx is not an answer to the call.

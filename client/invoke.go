@@ -20,9 +20,9 @@ func (o Operation) Invoke(ctx context.Context, c *Client, r RawRequest, isDry bo
 	if r.ID != "" {
 		k.id, k.resources = r.ID, append(k.resources, transactionPath(r.ID))
 	}
-	k.query, k.body, k.isDry = r.Query, r.Body, isDry
+	k.query, k.body = r.Query, r.Body
 	if isDry {
-		k.query = url.Values{"dry_run": {"true"}}
+		k.makeDry()
 	}
 	value, answer, err := ask(ctx, c, k, func(text json.RawMessage) error {
 		var is struct {

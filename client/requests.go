@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -298,7 +297,7 @@ func (c *Client) DryRun(ctx context.Context, r Request) (Reply[Transaction], err
 	if err != nil {
 		return Reply[Transaction]{}, err
 	}
-	k.isDry, k.query = true, url.Values{"dry_run": {"true"}}
+	k.makeDry()
 	t, a, err := ask(ctx, c, k, func(t Transaction) error {
 		if !t.DryRun {
 			return errNotDry

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/events"
 	"ledger.example/internal/desk/console"
 	"ledger.example/internal/desk/refusals"
 )
@@ -82,7 +83,7 @@ func (env *environment) printRefusals(page refusals.Page) error {
 	t := env.newTable(times("TIME"), words("TRANSACTION"), words("CODE"), words("REQUEST"), words("ACTOR"),
 		words("REQUEST ID"))
 	for _, r := range page.Data {
-		t.row(r.At.UTC().Format("2006-01-02T15:04:05.000000Z"), orNone(&r.Transaction), r.Code, r.Method+" "+r.Route,
+		t.row(events.FormatTime(r.At), orNone(&r.Transaction), r.Code, r.Method+" "+r.Route,
 			r.Actor, r.RequestID)
 	}
 	if page.More {
