@@ -80,6 +80,8 @@ func TestEveryPage(t *testing.T) {
 			}
 			if l.width == phone {
 				b.checkPhone(name)
+			} else {
+				b.checkDesktop(name)
 			}
 			b.screenshot(name + "-" + l.String())
 		}
@@ -88,6 +90,15 @@ func TestEveryPage(t *testing.T) {
 		}
 		pages++
 	})
+}
+
+// checkDesktop fails the test if the top of the current page takes more than a row.
+func (b *browser) checkDesktop(name string) {
+	b.Helper()
+	if rows := evaluate(b, chromedp.Evaluate[int](`new Set([...document.querySelectorAll(".brand, .bar input, .bar nav a")]
+		.map(e => e.getBoundingClientRect()).map(r => Math.round((r.top + r.bottom) / 8))).size`)); rows > 1 {
+		b.Errorf("the top of %s takes %d rows", name, rows)
+	}
 }
 
 // checkPhone fails the test if the current page is wider than a phone, or has small tap targets.

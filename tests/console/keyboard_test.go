@@ -178,6 +178,7 @@ func TestKeyboardOnly(t *testing.T) {
 	b.fillIn("close-books", "The books are closed through 31 January 2026", "through", "01312026", "reason", "Audited")
 	b.fillIn("open-books", "No period of the books is closed", "from", "01012000", "reason", "Late")
 
+	b.auditByKeyboard()
 	b.run(b.open("groups"))
 	b.fillIn("group", "Group desk", "id", "desk", "name", "Front desk")
 	b.fillIn("group-add", "Group desk", "account", "jane")
@@ -192,4 +193,25 @@ func TestKeyboardOnly(t *testing.T) {
 	b.openWhen("groups/desk", "No users have a role here")
 	b.fillIn("group-remove", "Group desk")
 	b.openWhen("groups/desk", "This group has no accounts")
+}
+
+// auditByKeyboard finds who did something, goes to what it was done to, and asks for days that are none.
+func (b *browser) auditByKeyboard() {
+	b.Helper()
+	ledger := b.site
+	defer func() { b.site = ledger }()
+	journaled, journal := proxied(b.TB, b.ledger)
+	journal.journaled(eachEvent(b.TB))
+	b.site = journaled
+	b.run(b.open(""))
+	b.press(`header a[href="/console/audit"]`, kb.Enter)
+	b.enter("account", "jane", "actor", "loc", "type", "account.o", "from", "01152026", "to", "01152026")
+	b.press(".filter button", " ")
+	b.shows("account.opened")
+	b.press(`td a[href="/console/accounts/jane"]`, kb.Enter)
+	b.shows("Account jane")
+	b.press(`header a[href="/console/audit"]`, kb.Enter)
+	b.enter("from", "01162026", "to", "01152026")
+	b.load(kb.Enter)
+	b.hasFocus(".fault")
 }

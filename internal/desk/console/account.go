@@ -108,6 +108,13 @@ func (v *visit) account() (page, error) {
 	return p, v.loadAll(data.Holds, assets...)
 }
 
+// IsSampled reports whether the chart may have too many postings to show each.
+func (a *accountPage) IsSampled() bool {
+	return slices.ContainsFunc(a.Balances.Data, func(b client.Balance) bool {
+		return b.Asset == a.Chart.Asset && b.Postings > chartLines
+	})
+}
+
 // choices sets the assets of the filter and of the chart: the chosen one, otherwise that of the newest posting. It
 // returns all assets of the page.
 func (a *accountPage) choices() []string {

@@ -15,7 +15,7 @@ import (
 
 const (
 	// Up to chartLines postings, a chart has the balance after each posting. Beyond, it has chartTimes balances at
-	// equal intervals: a statement of a year may have a thousand pages.
+	// equal intervals: a statement of a year may have a thousand pages. Pages say so.
 	chartLines, chartTimes    = 300, 12
 	chartWidth, chartHeight   = 1100, 260
 	chartNarrow               = 420 // the width on a phone
@@ -80,32 +80,39 @@ func (v *visit) curve(s client.StatementQuery) (b curve, err error) {
 			}
 		}
 		if isLong {
-			err := v.sample(s, &b)
-			b.add(p.To, v.Console.units.Quantity(s.Asset, p.Closing.Quantity))
-			return b, err
+			return b, v.sample(s, &b)
 		}
 	}
 	return b, nil
 }
 
-// sample adds the balances between the first time of a curve and the end of a statement.
+// sample adds the balances between the first time of a curve and the end of a statement. It spreads them until the last
+// posting: the balance does not change after it.
 func (v *visit) sample(s client.StatementQuery, b *curve) error {
-	from := b.since[0]
+	closing, err := v.api.BalanceAt(v.ctx, s.Account, s.Asset, client.LastBefore(s.To), false)
+	if err != nil {
+		return err
+	}
+	from, last := b.since[0], closing.Value.At
+	if at := closing.Value.AsOfTime; at != nil {
+		last = *at
+	}
+	step := timeOf(last).Sub(from) / (chartTimes - 1)
 	g, ctx := errgroup.WithContext(v.ctx)
 	g.SetLimit(units.LoadingAtOnce)
 	balances := make([]client.PastBalance, chartTimes-2)
 	for i := range balances {
 		g.Go(func() error {
-			at := from.Add(s.To.Sub(from) / (chartTimes - 1) * time.Duration(i+1))
-			reply, err := v.api.BalanceAt(ctx, s.Account, s.Asset, at, false)
+			reply, err := v.api.BalanceAt(ctx, s.Account, s.Asset, from.Add(step*time.Duration(i+1)), false)
 			balances[i] = reply.Value
 			return err
 		})
 	}
-	err := g.Wait()
+	err = g.Wait()
 	for _, past := range balances {
 		b.add(past.At, v.Console.units.Quantity(s.Asset, past.Quantity))
 	}
+	b.add(last, v.Console.units.Quantity(s.Asset, closing.Value.Quantity))
 	return err
 }
 

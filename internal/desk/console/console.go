@@ -41,7 +41,8 @@ type Console struct {
 
 	directories        directories
 	transactionParties transactionParties
-	limits             limits
+	limits             background[attention]
+	activity           background[activity]
 	trials             trials
 	pace               pace // of all searches that go on
 }
@@ -130,12 +131,23 @@ func (c *Console) parse(of *units.Units) pageSet {
 	return all
 }
 
+// menuItem is a link at the top of each page.
+type menuItem struct{ Path, Label string }
+
+// menu fits into one row of a desktop's window.
+var menu = []menuItem{
+	{"transactions", "Transactions"}, {"accounts", "Accounts"}, {"assets", "Assets"}, {"holds", "Holds"},
+	{"groups", "Groups"}, {"trial-balance", "Trial balance"}, {"periods", "Periods"}, {"audit", "Audit"},
+	{"refusals", "Refusals"},
+}
+
 // functions returns the functions of the templates. Those for amounts need assets that of has loaded.
 func (c *Console) functions(of *units.Units) template.FuncMap {
 	return template.FuncMap{
 		"quantity":    of.Quantity,
 		"cost":        of.CostCell,
 		"available":   of.Available,
+		"moved":       func(asset string, in volume) string { return of.Quantity(asset, in.Moved[asset]) },
 		"number":      func(n int) string { return of.Notation().Print(strconv.Itoa(n)) },
 		"example":     func() string { return of.Notation().Print("50.00") },
 		"id":          breakable,
@@ -148,6 +160,7 @@ func (c *Console) functions(of *units.Units) template.FuncMap {
 		"brief":       func(text string) string { return brief(text, briefChars) },
 		"legs":        func(all []client.Posting) firstN[client.Posting] { return firstOf(all, legsShown) },
 		"moves":       func(legs []client.Posting) firstN[move] { return firstOf(moves(legs), movesShown) },
+		"menu":        func() []menuItem { return menu },
 		"token":       func() string { return c.token },
 		"late":        func() template.HTML { return template.HTML(c.late()) },
 	}

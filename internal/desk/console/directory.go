@@ -35,8 +35,14 @@ type directory struct {
 	Accounts []client.Account
 	Assets   []client.Asset
 	Groups   []client.Group
-	More     bool // there are more than directoryMost accounts, assets or groups
-	read     time.Time
+	// Next are the cursors of the lists of the API where those here end, nil for whole lists.
+	Next struct{ Accounts, Assets, Groups *string }
+	read time.Time
+}
+
+// More reports whether there are more than directoryMost accounts, assets or groups.
+func (d *directory) More() bool {
+	return d.Next.Accounts != nil || d.Next.Assets != nil || d.Next.Groups != nil
 }
 
 // directories has the directories of users, "" for the console's own identity, and the names of accounts. It is safe
@@ -118,48 +124,51 @@ func readDirectory(ctx context.Context, api *client.Client) (*directory, error) 
 	if err != nil {
 		return d, err
 	}
-	var more [3]bool
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		return collect(ctx, api.Assets(""), &more[0], func(a client.Asset) { d.Assets = append(d.Assets, a) })
+		return collect(ctx, api.Assets(""), &d.Next.Assets, func(a client.Asset) { d.Assets = append(d.Assets, a) })
 	})
 	if user := me.Value.User; user != nil {
 		g.Go(func() error {
-			return collect(ctx, api.UserAccounts(*user), &more[1], func(r client.AccountRole) {
+			return collect(ctx, api.UserAccounts(*user), &d.Next.Accounts, func(r client.AccountRole) {
 				d.Accounts = append(d.Accounts, client.Account{ID: r.Account})
 			})
 		})
 		g.Go(func() error {
-			return collect(ctx, api.UserGroups(*user), &more[2], func(m client.Member) {
+			return collect(ctx, api.UserGroups(*user), &d.Next.Groups, func(m client.Member) {
 				d.Groups = append(d.Groups, client.Group{ID: m.Group})
 			})
 		})
 	} else {
 		g.Go(func() error {
-			return collect(ctx, api.Accounts(""), &more[1], func(a client.Account) {
+			return collect(ctx, api.Accounts(""), &d.Next.Accounts, func(a client.Account) {
 				d.Accounts = append(d.Accounts, a)
 			})
 		})
 		g.Go(func() error {
-			return collect(ctx, api.Groups(""), &more[2], func(g client.Group) { d.Groups = append(d.Groups, g) })
+			return collect(ctx, api.Groups(""), &d.Next.Groups, func(g client.Group) { d.Groups = append(d.Groups, g) })
 		})
 	}
-	err = g.Wait()
-	d.More = more != [3]bool{}
-	return d, err
+	return d, g.Wait()
 }
 
-// collect reads up to directoryMost items of a list. It sets more if there are more.
-func collect[T any](ctx context.Context, from client.Listing[T], more *bool, add func(T)) error {
-	n := 0
-	for item, err := range from.All(ctx) {
-		if *more = n == directoryMost; err != nil || *more {
+// collect reads up to directoryMost items of a list. It sets next to the cursor of the items that follow.
+func collect[T any](ctx context.Context, from client.Listing[T], next **string, add func(T)) error {
+	cursor := ""
+	for n := 0; ; {
+		page, err := from.Page(ctx, cursor, client.PageLimit)
+		if err != nil {
 			return err
 		}
-		add(item)
-		n++
+		for _, item := range page.Value.Data {
+			add(item)
+			n++
+		}
+		if *next = page.Value.NextCursor; *next == nil || n >= directoryMost {
+			return nil
+		}
+		cursor = **next
 	}
-	return nil
 }
 
 // option is a choice of a picker.
@@ -258,7 +267,7 @@ func (v *visit) resolve(f *form) error {
 				names = append(names, "…")
 			}
 			least := ""
-			if d.More {
+			if d.More() {
 				least = "at least "
 			}
 			return fmt.Errorf("%s: %s%s %s contain %q: %s", field.Label, least, v.number(all), field.List, field.Value,

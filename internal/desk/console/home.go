@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,10 +18,8 @@ import (
 
 const (
 	// newestShown is the number of transactions on the home page.
-	newestShown = 10
-	// attentionShown is the most items of each kind that need attention. Balances below their limit are read again when
-	// they are older than attentionFresh.
-	attentionShown, attentionFresh = 5, time.Minute
+	newestShown    = 10
+	attentionShown = 5 // the most items of each kind that need attention
 	// balancesShown is the number of balances of each account of a user.
 	balancesShown = 3
 	// lagSample is the number of balances that the lag is measured on.
@@ -45,12 +42,15 @@ func (v *visit) home() (page, error) {
 		Newest      []client.Transaction
 		Open        client.List[client.Transaction] // holds, of which the overdue ones come first
 		Overdue     []client.Transaction
+		MoreOverdue bool // there may be more of them
 		Frozen      firstN[client.Account]
 		Below       attention
 		HealthError string // "" if the API is healthy
 		Lag         string
 		Counts      []count
 		Books       string // through when they are closed
+		States      states
+		Activity    activeDays
 	}{}
 	r := v.reading()
 	r.Go(func() (err error) {
@@ -81,24 +81,28 @@ func (v *visit) home() (page, error) {
 	}
 	d := data.Names
 	data.Counts = []count{
-		{counted(v, client.List[client.Asset]{Data: d.Assets, NextCursor: d.more(len(d.Assets))}, "asset"), "assets"},
-		{counted(v, client.List[client.Account]{Data: d.Accounts, NextCursor: d.more(len(d.Accounts))}, "account"),
+		{counted(v, client.List[client.Asset]{Data: d.Assets, NextCursor: d.Next.Assets}, "asset"), "assets"},
+		{counted(v, client.List[client.Account]{Data: d.Accounts, NextCursor: d.Next.Accounts}, "account"),
 			"accounts"},
 		{counted(v, data.Open, "open hold"), "holds"},
-		{counted(v, client.List[client.Group]{Data: d.Groups, NextCursor: d.more(len(d.Groups))}, "group"), "groups"},
+		{counted(v, client.List[client.Group]{Data: d.Groups, NextCursor: d.Next.Groups}, "group"), "groups"},
 	}
 	for _, t := range data.Open.Data {
 		if isOverdue(t) && t.Status == client.StatusHeld {
 			data.Overdue = append(data.Overdue, t)
 		}
 	}
+	if n := len(data.Open.Data); data.Open.NextCursor != nil && n > 0 {
+		data.MoreOverdue = isOverdue(data.Open.Data[n-1])
+	}
 	frozen := slices.DeleteFunc(slices.Clone(d.Accounts), func(a client.Account) bool {
 		return a.State != client.StateFrozen
 	})
 	data.Frozen = firstOf(frozen, attentionShown)
-	data.Frozen.AtLeast = d.More
+	data.Frozen.AtLeast = d.Next.Accounts != nil
 	data.Below = v.below(d)
-	var assets []string
+	data.States, data.Activity = v.statesOf(d), v.activeDays()
+	assets := data.Activity.Assets
 	for _, b := range data.Below.Balances.First {
 		assets = append(assets, b.Asset)
 	}
@@ -109,54 +113,23 @@ func (v *visit) home() (page, error) {
 // count is the size of a list, and its page.
 type count struct{ Text, List string }
 
-// more returns a cursor, not of a page, if a list of a length may have more items.
-func (d *directory) more(length int) *string {
-	if length < directoryMost || !d.More {
-		return nil
-	}
-	return new("")
-}
-
-// attention is the balances below their limit, as of a time.
+// attention is the balances below their limit.
 type attention struct {
 	Balances firstN[client.Balance]
 	More     bool // there are more balances than were looked at
-	At       time.Time
 }
 
-// limits has the newest attention, and whether it is being read. It is safe for concurrent use.
-type limits struct {
-	mu      sync.Mutex
-	newest  attention
-	reading bool
-}
-
-// below returns the balances that are below their limit, which can only happen when a limit is lowered. It never waits:
-// it starts to read them if they are older than attentionFresh. At is zero before the first time.
+// below returns the balances that are below their limit, which can only happen when a limit is lowered.
 func (v *visit) below(d *directory) attention {
-	l := &v.limits
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.reading && time.Since(l.newest.At) > attentionFresh {
-		l.reading = true
-		api, running := v.api, v.running
-		go func() {
-			ctx, cancel := context.WithTimeout(running, directoryTimeout)
-			defer cancel()
-			found, err := readBelow(ctx, api, d.Assets)
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if l.reading = false; err == nil {
-				l.newest = found
-			}
-		}()
-	}
-	return l.newest
+	found, _ := v.limits.get(v.running, func(ctx context.Context) (attention, error) {
+		return readBelow(ctx, v.Console.api, d.Assets)
+	})
+	return found
 }
 
 // readBelow looks at the first directoryMost balances, by asset.
 func readBelow(ctx context.Context, api *client.Client, assets []client.Asset) (attention, error) {
-	found, n := attention{At: time.Now().UTC()}, 0
+	found, n := attention{}, 0
 	var all []client.Balance
 	for _, asset := range assets {
 		for b, err := range api.Holders(asset.ID).All(ctx) {

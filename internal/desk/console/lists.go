@@ -10,10 +10,10 @@ import (
 	"ledger.example/client"
 )
 
-// choice is a filter of a list by one of some values, "" for all.
+// choice is a filter of a list by one of some values, "" for all. None says what "" means, "" for all.
 type choice struct {
-	Name, Label, Value string
-	Values             []string
+	Name, Label, Value, None string
+	Values                   []string
 }
 
 // listing is the page of a list.
@@ -22,9 +22,10 @@ type listing struct {
 	Kind       string // accounts, assets, groups, holds or transactions
 	Text, Hint string // the text filter, and what it looks at
 	Choices    []choice
-	Days       *period // the filter by days, nil for none
-	Error      string  // of the days
-	IsPart     bool    // of a user's accounts or groups, only the first directoryMost can be looked at
+	Days       *period  // the filter by days, nil for none
+	Sort       *sorting // of accounts, nil for others
+	Error      string   // of the days
+	IsPart     bool     // of a user's accounts or groups, only the first directoryMost can be looked at
 	isFiltered bool
 	sought
 }
@@ -67,6 +68,7 @@ func listOf(kind string) func(*visit) (page, error) {
 			if v.query.Has(stopParam) {
 				l.Back, l.URLs.GoOn = stoppedText, l.Here.With(stopParam, "")
 			}
+			l.sort(v.query.Get("cursor") == "")
 			return s.show("rows", &l)
 		}
 		if l.Error != "" {
@@ -82,20 +84,19 @@ func (v *visit) choose(l *listing, name, label string, values ...string) string 
 	if !slices.Contains(values, value) {
 		value = ""
 	}
-	l.Choices = append(l.Choices, choice{name, label, value, values})
+	l.Choices = append(l.Choices, choice{Name: name, Label: label, Value: value, Values: values})
 	l.isFiltered = l.isFiltered || value != ""
 	return value
 }
 
-// listNamed reads a list of what has an id and a name. Without a filter, it is the list of the API. With one, it is in
-// memory as far as that has all.
+// listNamed reads a list of what has an id and a name. Without a filter, it is the list of the API. With one, its first
+// items are in memory.
 func (v *visit) listNamed(l *listing) (func(*stream) error, error) {
 	l.Hint = "parts of an id, a name or a description"
-	q, state := v.lookFor(l.Text), ""
+	q := v.lookFor(l.Text)
 	l.isFiltered = !q.isEmpty()
 	if l.Kind == "accounts" {
-		l.Hint = "parts of an id or a name"
-		state = v.choose(l, "state", "State", client.StateOpen, client.StateFrozen, client.StateClosed)
+		return v.listAccounts(l, q)
 	}
 	var d *directory
 	if l.isFiltered || l.Kind != "assets" && v.user != "" {
@@ -103,39 +104,36 @@ func (v *visit) listNamed(l *listing) (func(*stream) error, error) {
 		if d, err = v.directory(false); err != nil {
 			return nil, err
 		}
-		if d.More && (v.user == "" || l.Kind == "assets") {
-			d = nil
-		}
-		l.IsPart = d != nil && d.More
 	}
-	upTo := func(id string) string { return "Looked through the " + l.Kind + " up to " + id }
-	switch l.Kind {
-	case "accounts":
-		return named(v, l, v.api.Accounts(""), d, func(d *directory) []client.Account { return d.Accounts },
-			func(a client.Account) bool { return (state == "" || a.State == state) && q.isIn(a.ID, a.Name) },
-			func(a client.Account) string { return upTo(a.ID) }), nil
-	case "assets":
-		return named(v, l, v.api.Assets(""), d, func(d *directory) []client.Asset { return d.Assets },
+	if l.Kind == "assets" {
+		return named(v, l, v.api.Assets(""), d,
+			func(d *directory) ([]client.Asset, *string) { return d.Assets, d.Next.Assets },
 			func(a client.Asset) bool { return q.isIn(a.ID, a.Name, a.Description) },
-			func(a client.Asset) string { return upTo(a.ID) }), nil
+			func(a client.Asset) string { return upTo(l.Kind, a.ID) }), nil
 	}
-	return named(v, l, v.api.Groups(""), d, func(d *directory) []client.Group { return d.Groups },
+	return named(v, l, v.api.Groups(""), d,
+		func(d *directory) ([]client.Group, *string) { return d.Groups, d.Next.Groups },
 		func(g client.Group) bool { return q.isIn(g.ID, g.Name, g.Description) },
-		func(g client.Group) string { return upTo(g.ID) }), nil
+		func(g client.Group) string { return upTo(l.Kind, g.ID) }), nil
 }
 
-// named returns the function that reads the rows of a list of the API if d is nil, otherwise of the list in d.
+// named returns the function that reads the rows of a list of the API if d is nil. Otherwise it begins with the items
+// in d, and goes on with those that follow in the API. Of a user's accounts and groups, it has only those in d.
 func named[T any](
-	v *visit, l *listing, from client.Listing[T], d *directory, known func(*directory) []T, pass func(T) bool,
-	back func(T) string,
+	v *visit, l *listing, from client.Listing[T], d *directory, known func(*directory) ([]T, *string),
+	pass func(T) bool, back func(T) string,
 ) func(*stream) error {
-	return func(s *stream) error {
-		of := looking[T]{pages: pagesOf(from), limit: listLimit, pass: pass, back: back, isFiltered: l.isFiltered}
-		if d != nil {
-			of.pages, of.isKnown = pagesIn(known(d)), true
+	of := looking[T]{pages: pagesOf(from), limit: listLimit, pass: pass, back: back, isFiltered: l.isFiltered}
+	if d != nil {
+		first, next := known(d)
+		switch l.IsPart = next != nil && v.user != "" && l.Kind != "assets"; {
+		case next == nil || l.IsPart:
+			of.pages, of.isKnown = pagesIn(first), true
+		default:
+			of.pages = pagesAfter(client.List[T]{Data: first, NextCursor: next}, of.pages)
 		}
-		return look(s, of, &l.sought)
 	}
+	return func(s *stream) error { return look(s, of, &l.sought) }
 }
 
 // listTransactions returns the function that reads a page of the transactions, newest first.

@@ -46,6 +46,16 @@ func pagesIn[T any](all []T) pages[T] {
 	}
 }
 
+// pagesAfter returns the pages of a list whose first page, however long, is in memory.
+func pagesAfter[T any](first client.List[T], rest pages[T]) pages[T] {
+	return func(ctx context.Context, cursor string, limit int) (client.List[T], error) {
+		if cursor == "" {
+			return first, nil
+		}
+		return rest(ctx, cursor, limit)
+	}
+}
+
 // pace bounds the cost per second of everything that goes on by itself. It is safe for concurrent use.
 type pace struct {
 	mu   sync.Mutex

@@ -145,12 +145,12 @@ func (v *visit) findNamed(q query, f *searched) error {
 		if err != nil {
 			return err
 		}
-		f.IsPart = d.More
+		f.IsPart = d.More()
 		for list, to := range map[string]*[]option{"accounts": &f.Accounts, "assets": &f.Assets, "groups": &f.Groups} {
 			var all int
 			if *to, all = d.find(list, q, searchShown); all > len(*to) {
 				f.More[list] = fmt.Sprintf("All %s %s", v.number(all), list)
-				if d.More {
+				if d.More() {
 					f.More[list] = "More " + list
 				}
 			}

@@ -44,6 +44,7 @@ type page struct {
 	status   int    // 0: 200
 
 	Title     string
+	Menu      string // the item of the menu that leads to the page, "" for none
 	Live      string // the path of the page's event stream, "" for none
 	User      string
 	IsFixed   bool       // the console acts as one user, which pages cannot change
@@ -104,7 +105,7 @@ func (v *visit) problem(err error) page {
 // execute returns the text of a page.
 func (v *visit) execute(p page) ([]byte, error) {
 	p.User, p.IsFixed, p.Notations = v.user, v.address.User != "", v.notations(p)
-	p.Zones = v.zones(p)
+	p.Zones, p.Menu = v.zones(p), strings.TrimPrefix(v.r.URL.Path, Path)
 	var text bytes.Buffer
 	err := v.template(p.name).Execute(&text, p)
 	return text.Bytes(), err
