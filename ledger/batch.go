@@ -156,7 +156,7 @@ func (d draft) batchPostings() int {
 	case d.settle:
 		return 2 * len(d.legs)
 	case d.split != nil:
-		return 1 + len(d.split.To)
+		return max(1, len(d.split.Sources)) + len(d.split.To)
 	}
 	return len(d.legs)
 }

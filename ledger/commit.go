@@ -88,15 +88,14 @@ var (
 // exists, has the form that is known here and the account's version, and that the amount spent so far is at most bound.
 // So a negative bound never passes. It is sent nevertheless, because the refusal returns the amount spent.
 func (l *limit) spend(m *table.ItemEncoder) table.Write {
-	gross, bound := addSaturating(l.gross, l.more), addSaturating(l.bound(), l.more.Neg())
 	return table.Write{
 		Key:    table.Spend.Key(l.pair.Account, l.pair.Asset),
 		Update: addGross,
 		If:     withinBound,
 		Names:  spendNames,
 		Values: table.Item{
-			":gross":  m.Amount(gross),
-			":bound":  m.Amount(bound),
+			":gross":  m.Amount(l.gross),
+			":bound":  m.Amount(l.bound()),
 			":change": m.Amount(events.NewAmount(l.account.Version)),
 			":form":   m.Amount(events.NewAmount(events.Form)),
 		},

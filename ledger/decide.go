@@ -96,7 +96,7 @@ func decide(d *draft, k *facts) (p plan, _ need, _ *Error) {
 		return p, need{}, refused
 	}
 	if d.fit != nil {
-		if refused := d.checkSource(*k.names.account(d.legs[0].Account)); refused != nil {
+		if refused := d.checkSources(k.names); refused != nil {
 			return p, need{}, refused
 		}
 	}

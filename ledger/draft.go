@@ -14,7 +14,7 @@ type draft struct {
 	legs   []LegRequest // from and to of a transfer, buyer and seller of a trade
 	settle bool         // of a trade: add legs that move the cost in the asset's currency
 	split  *divided     // of a split, whose legs follow from it; else nil
-	fit    *fit         // of a transfer of as much as fits: its legs have the least quantity; else nil
+	fit    *fit         // of as much as fits: the legs are all that it may have; else nil
 
 	reverses string         // of a reversal: id of the transaction to reverse
 	outcome  events.Outcome // how the request ends a hold, whose id is ID; "" if it does not
@@ -105,6 +105,7 @@ func (d draft) shape() []FieldError {
 	f.check(Field{Name: "effective_at"}, d.effectiveDateViolation())
 	if d.split != nil {
 		d.split.shape(&f)
+		d.shapeOfFit(&f)
 		return f
 	}
 	d.shapeOfFit(&f)
@@ -139,7 +140,7 @@ func (d draft) rules() *Error {
 		return d.part.rules()
 	}
 	if d.split != nil {
-		return d.split.rules(d.legs)
+		return d.split.rules(d)
 	}
 	var f faults
 	if d.kind != events.KindTransaction { // a transfer and a trade balance by construction

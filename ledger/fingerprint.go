@@ -51,9 +51,9 @@ func fingerprint(d draft) string {
 func (d draft) isMade() bool { return d.split != nil || d.fit != nil }
 
 // requestHash is the number of a rule, a colon, and the SHA-256 of these values of a request: the kind, which is the
-// text "split" for a split and "fit" for as much as fits, the description, the metadata sorted by key, the fields of
-// its kind, whether it is for a hold, the hold's time of expiry, the id of the transaction to reverse, the part of it,
-// and the effective date. The part is the text "" for all; the text "quantity", the quantity and the cost; or the text
+// text "split" for a split, "fit" for as much as fits and "split fit" for both, the description, the metadata sorted by
+// key, the fields of its kind, whether it is for a hold, the hold's time of expiry, the id of the transaction to
+// reverse, the part of it, and the effective date. The part is the text "" for all; the text "quantity", the quantity and the cost; or the text
 // "postings", their number, and the quantity and the cost of each. Each other field of the annotation that is set
 // follows, in their order: its name, and its value.
 //
@@ -91,9 +91,12 @@ func requestHash(d draft) string {
 // newCanonical returns the values of a request through the fields of its kind.
 func newCanonical(d draft) canonical {
 	kind := d.kind
-	if d.split != nil { // the answer's kind is that of a transaction with any legs
+	switch { // the answer's kind is that of a transaction with any legs, or of a transfer
+	case d.split != nil && d.fit != nil:
+		kind = "split fit"
+	case d.split != nil:
 		kind = "split"
-	} else if d.fit != nil {
+	case d.fit != nil:
 		kind = "fit"
 	}
 	c := canonical(make([]byte, 0, 512)).text(string(kind)).text(d.Description).count(len(d.Metadata))
@@ -101,8 +104,8 @@ func newCanonical(d draft) canonical {
 		c = c.text(key).text(d.Metadata[key])
 	}
 	switch kind {
-	case "split":
-		c = d.split.canonical(c)
+	case "split", "split fit":
+		c = d.split.canonical(c, d.fit)
 	case "fit":
 		c = d.fit.canonical(c.text(d.legs[0].Account).text(d.legs[1].Account).text(d.legs[0].Asset))
 	case events.KindTransfer: // from, to, asset, quantity

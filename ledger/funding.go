@@ -14,13 +14,14 @@ import (
 // quickAttempts is how many attempts are made without a backoff after refusals by stale figures.
 const quickAttempts = 3
 
-// prepare raises the limits to the cached credits, and creates the guards that are known to be missing.
+// prepare raises the limits to the cached credits, and creates the guards that are known to be missing. Those of
+// sources are created when it is decided which of them give something.
 func (a *attempts) prepare(ctx context.Context) *Error {
 	var missing []*limit
 	for _, l := range a.limits {
 		if cached, ok := a.ledger.credits.fresh(l.pair); ok {
 			l.raise(cached.amount)
-			if cached.unguarded {
+			if cached.unguarded && l.source == nil {
 				missing = append(missing, l)
 			}
 		}

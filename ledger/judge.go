@@ -44,6 +44,9 @@ const (
 // exact credits and the accounts look like that, the debits are sent again before a header is read, partialRetries
 // times at most: see limit.isPartial.
 //
+// Of a fit, the refusal counts if the guards of all its sources refused the same attempt, and the sources together have
+// too little: see lacksSources and fit.isShort.
+//
 // If no header is stored, the refusal is final: no attempt of this command can be applied any more. One that passed the
 // guard before the refusal would have a header. One that reaches the guard later fails its condition. With another
 // version of the account it fails, because the guard has the newest one, which is the one compared here. With the same
@@ -61,7 +64,7 @@ func judge(refused []*limit, seen findings) step {
 		return stepSync
 	case !seen.others:
 		return stepAwait
-	case isCovered:
+	case isCovered, lacksSources(refused):
 		return stepRetry
 	case !seen.exact:
 		return stepExact

@@ -9,7 +9,7 @@ import (
 // limit is the overdraft limit that a commit must keep on one pair: one update of the pair's spending guard.
 type limit struct {
 	pair       events.Pair
-	gross      events.Amount // the sum of the pending requests' debits of the pair, above zero
+	gross      events.Amount // the sum of the pending requests' debits of the pair, above zero; see debited
 	ownCredits events.Amount // those of their credits that the debits may spend
 	credits    events.Amount // credits known to be committed; never falls during a command
 	account    Account       // as last read
@@ -22,8 +22,7 @@ type limit struct {
 	isExact bool  // credits were read exactly since then
 	short   bool  // that refusal is final: see judge
 
-	fit  *fit          // that takes from the pair; else nil
-	more events.Amount // what the next attempt of the fit takes beyond the least quantity, which gross has
+	source *source // of a fit, if that takes from the pair; else nil
 }
 
 // appendLimits appends a limit without figures for each limited pair that r debits, unless limits has it. They are in
@@ -46,10 +45,7 @@ func appendLimits(limits []*limit, r *request) []*limit {
 			limits[at].isReversal = limits[at].isReversal && r.isReversal()
 			continue
 		}
-		l := &limit{pair: pair, isReversal: r.isReversal()}
-		if r.fit != nil && pair == r.source() {
-			l.fit = r.fit
-		}
+		l := &limit{pair: pair, isReversal: r.isReversal(), source: r.fit.takesFrom(pair)}
 		l.setAccount(*a)
 		if limits == nil {
 			limits = make([]*limit, 0, 2) // enough for most requests
@@ -73,8 +69,8 @@ func (l *limit) setAccount(a Account) {
 	if a.State == events.StateClosed {
 		l.overdraft = events.Amount{}
 	}
-	if l.fit != nil {
-		l.overdraft = lesser(l.overdraft, l.fit.Keep.Neg())
+	if l.source != nil {
+		l.overdraft = lesser(l.overdraft, l.source.Keep.Neg())
 	}
 }
 
@@ -96,14 +92,20 @@ var impassable = events.NewAmount(-1)
 // bound is the most that may have been spent before this debit: known credits + own credits + overdraft − gross. It
 // saturates, so that the amount spent, which is at most bound + gross, never has more than events.FoldedDigits digits.
 func (l *limit) bound() events.Amount {
-	if !l.allowsDebit() {
+	if !l.allowsDebit() || l.source != nil && l.source.fit.legs == nil {
 		return impassable
 	}
 	return addSaturating(addSaturating(addSaturating(l.credits, l.ownCredits), l.overdraft), l.gross.Neg())
 }
 
-// exceeds reports whether the amount spent is above the bound.
-func (l *limit) exceeds() bool { return l.guard.spent.Cmp(l.bound()) > 0 }
+// exceeds reports whether the amount spent is above the bound. That of a source may be above it and the fit pass, with
+// another quantity.
+func (l *limit) exceeds() bool {
+	if l.source != nil {
+		return l.source.fit.isShort()
+	}
+	return l.guard.spent.Cmp(l.bound()) > 0
+}
 
 // available is what the pair had left at the refusal.
 func (l *limit) available() events.Amount {
@@ -150,10 +152,7 @@ func (a *attempts) setLimits() {
 			least = owed
 		}
 		l.ownCredits = addSaturating(least, l.gross) // bound subtracts gross again
-		if l.fit != nil && !l.fit.taken.IsZero() {
-			l.more = addSaturating(l.fit.taken, l.gross.Neg())
-		}
-		for _, old := range before { // credits and account versions never fall during a command
+		for _, old := range before {                 // credits and account versions never fall during a command
 			if old.pair == l.pair {
 				l.raise(old.credits)
 				l.guard, l.found, l.isRead, l.isExact = old.guard, old.found, old.isRead, old.isExact
@@ -163,30 +162,36 @@ func (a *attempts) setLimits() {
 			}
 		}
 	}
+	a.linkSources()
 }
 
 // eachDebit calls do for each pending request that debits a pair, in order, until do returns false.
 func (a *attempts) eachDebit(pair events.Pair, do func(requestDebit) bool) {
 	var running events.Amount
 	for _, r := range a.pending {
-		var credits, debits events.Amount
-		for _, leg := range r.fundedLegs() {
-			switch {
-			case leg.Account != pair.Account || leg.Asset != pair.Asset:
-			case leg.Quantity.Sign() < 0:
-				debits = addSaturating(debits, leg.Quantity.Neg())
-			case r.header.IsHold() && !r.endsHold(): // available once it is captured
-			case r.EffectiveAt != nil: // available once it is projected
-			default:
-				credits = addSaturating(credits, leg.Quantity)
-			}
-		}
+		credits, debits := r.flow(pair)
 		net := addSaturating(credits, debits.Neg())
 		if !debits.IsZero() && !do(requestDebit{request: r, before: running, gross: debits, net: net}) {
 			return
 		}
 		running = addSaturating(running, net)
 	}
+}
+
+// flow returns what a request debits of a pair, and what it credits that may be spent at once.
+func (r *request) flow(pair events.Pair) (credits, debits events.Amount) {
+	for _, leg := range r.fundedLegs() {
+		switch {
+		case leg.Account != pair.Account || leg.Asset != pair.Asset:
+		case leg.Quantity.Sign() < 0:
+			debits = addSaturating(debits, leg.Quantity.Neg())
+		case r.header.IsHold() && !r.endsHold(): // available once it is captured
+		case r.EffectiveAt != nil: // available once it is projected
+		default:
+			credits = addSaturating(credits, leg.Quantity)
+		}
+	}
+	return credits, debits
 }
 
 // shortfallError is the error of the first request that one of the short limits leaves uncovered.
@@ -201,15 +206,14 @@ func (a *attempts) shortfallError() *Error {
 			}
 		}
 	}
+	if short.source != nil {
+		return d.request.inBatch(d.request.shortfall(a.unknown))
+	}
 	if !short.allowsDebitBy(d.request) {
 		return d.request.inBatch(stateError(d.request.draft, short.account))
 	}
 	account, asset := short.pair.Account, short.pair.Asset
-	above := ""
-	if short.fit != nil && short.fit.Keep.Sign() > 0 { // less than that is available
-		above = " above what it keeps"
-	}
-	e := refuse(CodeInsufficientFunds, "The account "+account+" does not have enough "+asset+above+".")
+	e := refuse(CodeInsufficientFunds, "The account "+account+" does not have enough "+asset+".")
 	e.Account = account
 	e.Funds = &Funds{Asset: asset, Requested: d.net.Neg(), Available: addSaturating(short.available(), d.before)}
 	return d.request.inBatch(e)

@@ -277,7 +277,7 @@ func (l *Ledger) readTogether(ctx context.Context, keys []table.Key) (at time.Ti
 func (a *attempts) acknowledgeAll(c *command, sent *commit, at time.Time) error {
 	written, left := sent.events, sent.postings
 	for _, r := range sent.requests {
-		e, postings := written[0], left[:len(r.header.Legs)]
+		e, postings := written[0], left[:len(r.nextLegs())]
 		written, left = written[r.eventCount():], left[len(postings):]
 		if err := a.settle(c, r, a.acknowledge(c, r, e, postings, at)); err != nil {
 			return err

@@ -226,7 +226,7 @@ func (a *attempts) commit(ctx *command, requests []*request) (*commit, error) {
 		ids = ids[n:]
 	}
 	if len(requests) == len(a.pending) {
-		c.limits = a.limits
+		c.limits = debited(a.limits)
 	}
 	return c, nil
 }

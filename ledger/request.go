@@ -137,11 +137,7 @@ func (r *request) eventCount() int {
 // fundedLegs returns the legs that need funds or bring some. The end of a hold only brings some: what it posts to the
 // accounts that it credits, and what it gives back to those that the hold debited.
 func (r *request) fundedLegs() []events.Leg {
-	legs := r.header.Legs
-	if r.fit != nil && !r.fit.taken.IsZero() { // later requests of the batch may spend what it moves
-		legs = slices.Clone(legs)
-		legs[1].Quantity = r.fit.taken
-	}
+	legs := r.nextLegs()
 	if r.endsHold() {
 		legs = slices.Clone(legs)
 		for i := range legs {
@@ -158,7 +154,7 @@ func (r *request) fundedLegs() []events.Leg {
 // id. The legs of a backdated transaction are not counted: backdate mints theirs.
 func (r *request) ksuidsNeeded() (n int) {
 	if r.EffectiveAt == nil {
-		n = len(r.header.Legs)
+		n = len(r.nextLegs())
 	}
 	if r.ID == "" {
 		n++
@@ -182,12 +178,12 @@ func (r *request) addTo(ctx *command, l *Ledger, c *commit, now time.Time, ids [
 		r.header.ID = r.ID
 	}
 	header := r.header
-	header.Legs = slices.Clone(header.Legs)
+	header.Legs = slices.Clone(r.nextLegs())
 	for i, id := range ids {
 		header.Legs[i].ID = id
 	}
-	if r.fit != nil {
-		r.fill(&header)
+	if r.fit != nil && r.fit.legs != nil {
+		header.Fingerprint = r.fingerprint()
 	}
 	if at := r.effective(); !at.IsZero() {
 		var err error

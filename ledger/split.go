@@ -16,8 +16,10 @@ import (
 type PostSplit struct {
 	Annotation
 	From, Asset string
-	Quantity    events.Amount // above zero
+	Quantity    events.Amount // above zero; ignored with Fit
 	To          []Portion     // 1 to PortionsMax
+	Fit         *Fit          // as much as fits, of which the portions have a rest; nil for Quantity
+	Sources     []Source      // with Fit, in place of From and of its Keep: 1 to SourcesMax; nil for From
 }
 
 // PortionsMax is the maximum number of portions of a split.
@@ -136,7 +138,7 @@ func apportion(quantity *big.Int, weights []*big.Int) []*big.Int {
 // divided is a split with what each portion gets.
 type divided struct {
 	PostSplit
-	amounts []events.Amount // of the portions; nil if they are too many, or the quantity is not valid
+	amounts []events.Amount // of the portions; nil if they are too many, or the quantity is not valid, or all that fits
 	left    *big.Int        // what the portions leave, negative if they take too much; nil without amounts
 }
 
@@ -189,15 +191,25 @@ func amountOf(n *big.Int) events.Amount {
 
 // expand returns the draft with the legs, if the amounts are valid.
 func (r PostSplit) expand() draft {
+	if r.Fit != nil {
+		return r.expandFit()
+	}
 	s := r.divide()
 	legs := make([]LegRequest, 1, 1+len(s.amounts))
 	legs[0] = LegRequest{Account: r.From, Asset: r.Asset, Quantity: r.Quantity.Neg()}
+	legs = append(legs, s.credits()...)
+	return draft{Annotation: r.Annotation, kind: events.KindTransaction, legs: legs, split: s}
+}
+
+// credits returns the legs of the portions that get something.
+func (s *divided) credits() []LegRequest {
+	legs := make([]LegRequest, 0, len(s.amounts))
 	for i, amount := range s.amounts {
 		if !amount.IsZero() {
-			legs = append(legs, LegRequest{Account: r.To[i].Account, Asset: r.Asset, Quantity: amount})
+			legs = append(legs, LegRequest{Account: s.To[i].Account, Asset: s.Asset, Quantity: amount})
 		}
 	}
-	return draft{Annotation: r.Annotation, kind: events.KindTransaction, legs: legs, split: s}
+	return legs
 }
 
 // Shape implements Request.
@@ -208,9 +220,13 @@ func portionField(index int, name string) Field { return Field{List: "to", Leg: 
 
 // shape adds the fields that are invalid by themselves.
 func (s *divided) shape(f *faults) {
-	f.check(Field{Name: "from"}, idViolation(s.From))
+	for i, account := range s.from() {
+		f.check(s.sourceField(i, "account"), idViolation(account))
+	}
 	f.check(Field{Name: "asset"}, idViolation(s.Asset))
-	f.check(Field{Name: "quantity"}, positiveViolation(s.Quantity))
+	if s.Fit == nil {
+		f.check(Field{Name: "quantity"}, positiveViolation(s.Quantity))
+	}
 	for i, p := range s.To {
 		f.check(portionField(i, "account"), idViolation(p.Account))
 		if p.Quantity != nil {
@@ -223,15 +239,16 @@ func (s *divided) shape(f *faults) {
 }
 
 // rules checks the rules over several fields. Errors: CodeInvalidTransaction, else CodeUnbalanced.
-func (s *divided) rules(legs []LegRequest) *Error {
+func (s *divided) rules(d draft) *Error {
 	var f faults
+	from := s.from()
 	if n := len(s.To); n < 1 || n > PortionsMax {
 		f.check(Field{Name: "to"}, fmt.Sprintf("must have 1 to %d items, not %d", PortionsMax, n))
 	}
 	for i, p := range s.To[:min(len(s.To), PortionsMax)] {
-		if p.Account == s.From {
-			f.check(Field{Name: "from"}, fmt.Sprintf("must differ from to[%d].account", i))
-			f.check(portionField(i, "account"), "must differ from from")
+		if at := slices.Index(from, p.Account); at >= 0 {
+			f.check(s.sourceField(at, "account"), fmt.Sprintf("must differ from to[%d].account", i))
+			f.check(portionField(i, "account"), "must differ from "+s.sourceName(at))
 		}
 		isFixed := p.Share != Share{} || p.Quantity != nil
 		switch {
@@ -241,25 +258,32 @@ func (s *divided) rules(legs []LegRequest) *Error {
 			f.check(portionField(i, "rest"), "must not be given with a share or a quantity")
 		}
 	}
+	if s.Fit != nil {
+		return s.rulesOfFit(d, f)
+	}
 	switch {
 	case s.left == nil:
 	case s.left.Sign() < 0:
 		f.check(Field{Name: "to"}, "must not take more than the quantity; too much: "+new(big.Int).Neg(s.left).String())
-	case len(legs) > events.PostingsMax:
+	case len(d.legs) > events.PostingsMax:
 		f.check(Field{Name: "to"}, fmt.Sprintf("must lead to at most %d postings with that of from, not %d",
-			events.PostingsMax, len(legs)))
+			events.PostingsMax, len(d.legs)))
 	}
 	if f != nil || s.left.Sign() == 0 {
 		return invalidTransaction(f)
 	}
 	f.check(Field{Name: "to"}, "must take the whole quantity, or have a rest; left: "+s.left.String())
-	return f.refusal(CodeUnbalanced, "The split leaves something that nobody gets.")
+	return f.refusal(CodeUnbalanced, detailLeft)
 }
+
+const detailLeft = "The split leaves something that nobody gets."
 
 // accountFields returns the fields whose account matches, as errors with the given rule.
 func (s *divided) accountFields(matches func(account string) bool, rule string) (f faults) {
-	if matches(s.From) {
-		f.check(Field{Name: "from"}, rule)
+	for i, account := range s.from() {
+		if matches(account) {
+			f.check(s.sourceField(i, "account"), rule)
+		}
 	}
 	for i, p := range s.To {
 		if matches(p.Account) {
@@ -284,9 +308,19 @@ func (s *divided) unmoved() (accounts []string) {
 }
 
 // canonical appends what a split says: from, asset, quantity, the number of portions, and of each its account, its
-// share, its quantity and its weight.
-func (s *divided) canonical(c canonical) canonical {
-	c = c.text(s.From).text(s.Asset).amount(s.Quantity).count(len(s.To))
+// share, its quantity and its weight. In place of from, asset and quantity, one of as much as fits has the asset, the
+// number of sources, the account of each and what it keeps, and the fit.
+func (s *divided) canonical(c canonical, fit *fit) canonical {
+	if fit == nil {
+		c = c.text(s.From).text(s.Asset).amount(s.Quantity)
+	} else {
+		c = c.text(s.Asset).count(len(fit.sources))
+		for _, source := range fit.sources {
+			c = c.text(source.Account).amount(source.Keep)
+		}
+		c = (&Fit{UpTo: fit.UpTo, AtLeast: fit.AtLeast}).canonical(c) // with a list or without, it is the same request
+	}
+	c = c.count(len(s.To))
 	for _, p := range s.To {
 		c = c.text(p.Account).text(p.Share.String()).amount(orZero(p.Quantity)).count(int(p.Rest))
 	}

@@ -141,7 +141,7 @@ func (h header) requests(first definition) (requests []string, wrong string) {
 		return requests, ""
 	}
 	if h.isMade() && !splits(l) {
-		return nil, "for a split, a debit, and then credits of other accounts in the same asset, without costs"
+		return nil, "for a split, debits, and then credits of other accounts in the same asset, without costs"
 	}
 	asked := count(len(l))
 	for _, leg := range l {
@@ -165,15 +165,18 @@ func (h header) isMade() bool {
 	return (h.Kind == transaction || h.Kind == transfer) && strings.HasPrefix(h.Fingerprint, madeRule)
 }
 
-// splits reports whether these are the legs of a split.
+// splits reports whether these are the legs of a split: debits of different accounts, and then credits of others.
 func splits(l []leg) bool {
-	for i, leg := range l {
-		if leg.Asset != l[0].Asset || leg.Cost.Sign() != 0 || (leg.Quantity.Sign() < 0) != (i == 0) ||
-			i > 0 && leg.Account == l[0].Account {
+	given, gotten := map[string]bool{}, false
+	for _, leg := range l {
+		isDebit := leg.Quantity.Sign() < 0
+		if leg.Asset != l[0].Asset || leg.Cost.Sign() != 0 || leg.Quantity.Sign() == 0 || given[leg.Account] ||
+			isDebit && gotten {
 			return false
 		}
+		given[leg.Account], gotten = isDebit, gotten || !isDebit
 	}
-	return true
+	return len(given) > 0 && gotten
 }
 
 // trades reports whether these are the legs of a trade: the asset of the buyer and of the seller, and after a
