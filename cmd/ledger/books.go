@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
-	"ledger.example/internal/desk/days"
+	"ledger.example/internal/days"
 	"ledger.example/internal/desk/trial"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/desk/days"
+	"ledger.example/internal/days"
 )
 
 // The zone of the days and months on the command line, and the environment variable that is its default.

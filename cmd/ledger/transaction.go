@@ -16,7 +16,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/desk/days"
+	"ledger.example/internal/days"
 	"ledger.example/internal/retry"
 	"ledger.example/internal/spreadsheet"
 )

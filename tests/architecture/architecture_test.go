@@ -55,6 +55,7 @@ var importRules = []importRule{
 	// What several rooms use.
 	{"internal/retry", "", pure},
 	{"internal/durable", "", pure},
+	{"internal/days", "", pure},
 	{"internal/table", "events internal/retry", sdk},
 	{"internal/table/*", "events internal/table", sdk},
 	{"client", "events internal/retry", alone | testsImportAll},
@@ -63,7 +64,7 @@ var importRules = []importRule{
 	{"internal/forward", "client events internal/durable internal/table", testsImportAll},
 
 	// The core: the write side and the read side do not import each other.
-	{"ledger", "events internal/table internal/retry", testsImportAll},
+	{"ledger", "events internal/days internal/table internal/retry", testsImportAll},
 	{"projections", "events internal/table internal/retry", testsImportAll},
 	{"projections/rebuild", "events projections internal/table internal/retry", pure},
 
@@ -81,13 +82,12 @@ var importRules = []importRule{
 
 	// The second wing, which people use, speaks HTTP only.
 	{"internal/desk/units", "client events", pure},
-	{"internal/desk/days", "", pure},
 	{"internal/desk/refusals", "", pure},
 	{"internal/desk/books", "client events", pure},
 	{"internal/desk/importer", "client events", pure},
 	{"internal/desk/trial", "client events internal/spreadsheet internal/desk/units", pure},
 	{"internal/desk/export", "client events internal/desk/books internal/durable internal/desk/units", pure},
-	{"internal/desk/console", "client events internal/desk/days internal/desk/refusals internal/spreadsheet internal/desk/trial internal/desk/units", pure},
+	{"internal/desk/console", "client events internal/days internal/desk/refusals internal/spreadsheet internal/desk/trial internal/desk/units", pure},
 
 	// The third wing, which operators and auditors run, reads the table.
 	{"internal/watch/proof", "", pure},                      // auditors check proofs with it, without the ledger

@@ -13,7 +13,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/desk/days"
+	"ledger.example/internal/days"
 	"ledger.example/internal/desk/trial"
 )
 

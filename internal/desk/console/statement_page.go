@@ -12,7 +12,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/desk/days"
+	"ledger.example/internal/days"
 	"ledger.example/internal/desk/units"
 )
 

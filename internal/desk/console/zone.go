@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"ledger.example/internal/desk/days"
+	"ledger.example/internal/days"
 )
 
 // zoneParam is the query parameter with the name of the zone of days. It goes with every page: see carried.
