@@ -9,6 +9,7 @@ type AccountOpened struct {
 	Profile   string            `stored:"profile,optional,unlisted"` // compact JSON, to ProfileBytes bytes; or "{}"
 	Overdraft Overdraft         `stored:"limits,optional"`           // how far below zero its balances may go
 	Metadata  map[string]string `stored:"metadata,optional"`         // as of a transaction; never nil in an event
+	Rates     []Rate            `stored:"rates,optional,unlisted"`   // limits over time, as SortRates orders them
 	Actor     string            `stored:"actor,unlisted"`            // who opened it, 1 to ActorChars characters
 	At        time.Time         `stored:"time"`                      // UTC, whole microseconds; set by the command
 }
@@ -26,6 +27,7 @@ type AccountChanged struct {
 	Metadata  map[string]string `stored:"metadata,optional"` // as in AccountOpened
 	Tagged    bool              `stored:"flag"`              // this version or an earlier one has metadata
 	Overdraft Overdraft         `stored:"limits,optional"`   // unlimited if and only if the opening's is
+	Rates     []Rate            `stored:"rates,optional"`
 	State     AccountState      `stored:"state"`
 	Closing   bool              `stored:"flag"`             // the first step of closing it
 	Highest   map[string]Amount `stored:"highest,optional"` // see above
@@ -58,6 +60,9 @@ func (e AccountOpened) check() (field, rule string) {
 	if field, rule := checkMetadata(e.Metadata); rule != "" {
 		return field, rule
 	}
+	if field, rule := checkRates(e.Rates, e.Overdraft); rule != "" {
+		return field, rule
+	}
 	return checkLimits("Overdraft", e.Overdraft.Limits)
 }
 
@@ -72,6 +77,9 @@ func (e AccountChanged) check() (field, rule string) {
 		return "Tagged", ruleMissing
 	}
 	if field, rule := checkMetadata(e.Metadata); rule != "" {
+		return field, rule
+	}
+	if field, rule := checkRates(e.Rates, e.Overdraft); rule != "" {
 		return field, rule
 	}
 	if field, rule := checkLimits("Overdraft", e.Overdraft.Limits); rule != "" {

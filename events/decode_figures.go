@@ -20,6 +20,7 @@ const (
 	atAsset
 	atBackdated
 	atCost
+	_ // Counted
 	_ // Description
 	atID
 	_ // Kind

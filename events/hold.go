@@ -1,6 +1,9 @@
 package events
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // HoldEnded: a hold was captured, released or expired. A hold has at most one. Its stored name depends on its outcome.
 type HoldEnded struct {
@@ -47,4 +50,11 @@ func (e HoldEnded) Postings(hold TransactionPosted) []PostingRecorded {
 	return postings
 }
 
-func (e HoldEnded) check() (field, rule string) { return checkLegs(e.Legs) }
+func (e HoldEnded) check() (field, rule string) {
+	for i, leg := range e.Legs {
+		if leg.Counted != "" {
+			return fmt.Sprintf("Legs[%d].Counted", i), ruleCounted
+		}
+	}
+	return checkLegs(e.Legs)
+}

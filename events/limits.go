@@ -34,6 +34,12 @@ const (
 	AddressesMax = 10
 	// OverdraftAssets is the maximum number of assets in an account's overdraft policy.
 	OverdraftAssets = 100
+	// RatesMax is the maximum number of an account's limits over time.
+	RatesMax = 100
+	// AssetRatesMax is the maximum number of an account's limits over time in one asset. A guard counts each.
+	AssetRatesMax = 4
+	// ZoneChars is the maximum length of the name of a time zone. The longest in use has 32.
+	ZoneChars = 64
 	// HighestLimits is the maximum number of assets whose limit was once higher in an account than it is now.
 	HighestLimits = 1000
 	// ActorChars is the maximum length of an actor: that of the ARN of an IAM identity (AWS: 2,048).

@@ -67,6 +67,10 @@ func (e PostingRecorded) check() (field, rule string) {
 	if !isRecorded(e.ID, e.Figures()) {
 		return "RecordedAt", ruleRecorded
 	}
+	isDebit := e.Quantity.Sign() < 0 || e.Pending.Sign() < 0
+	if e.Counted != "" && (!isDebit || e.Backdated || e.Phase.Ends() || e.Kind == KindReversal) {
+		return "Counted", ruleCounted
+	}
 	return "", ""
 }
 

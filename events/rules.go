@@ -48,6 +48,7 @@ var rules = map[string]rule{
 	"kind":  oneOf(KindTransaction, KindTransfer, KindTrade, KindReversal),
 	"phase": oneOf(PhasePlaced, PhaseCaptured, PhaseReleased, PhaseExpired),
 	"role":  oneOf(RoleViewer, RoleOperator, RoleOwner),
+	"per":   oneOf(PerDay, PerWeek, PerMonth),
 	"state": oneOf(StateOpen, StateFrozen, StateClosed),
 
 	"scale":    {least: 0, most: ScaleMax},
@@ -60,6 +61,9 @@ var rules = map[string]rule{
 
 	"legs":    {least: PostingsMin, most: PostingsMax},
 	"groups":  {least: 1, most: AccountGroupsMax, valid: ValidID, broken: ruleID},
+	"rates":   {least: 1, most: RatesMax},
+	"zone":    {valid: ValidZone, broken: "is not the name of a zone"},
+	"counted": {valid: validCounted, broken: "is not a list of rates in order"},
 	"limits":  {least: 1, most: OverdraftAssets, validKey: ValidID, broken: ruleID},
 	"highest": {least: 1, most: HighestLimits, validKey: ValidID, broken: ruleID},
 	"metadata": {

@@ -76,6 +76,10 @@ type Leg struct {
 	Asset    string `stored:"id"`
 	Quantity Amount `stored:"amount"` // signed minor units of the asset, at most PostedDigits digits
 	Cost     Amount `stored:"amount"` // signed minor units of the asset's currency, at most PostedDigits digits
+
+	// Counted has the limits over time that counted a debit, as CountedBy has them: "day@Europe/Berlin month@UTC". It
+	// is empty in credits, in reversals, in backdated transactions, and in the ends of holds.
+	Counted string `stored:"counted,optional"`
 }
 
 // Kind is the kind of request that made a transaction.
@@ -141,6 +145,9 @@ func (t TransactionPosted) check() (field, rule string) {
 		return "Period", "is that of a transaction without an effective date"
 	case (t.Kind == KindReversal) != (t.Reverses != ""):
 		return "Reverses", ruleMissing
+	}
+	if field, rule := t.checkCounted(); rule != "" {
+		return field, rule
 	}
 	return checkLegs(t.Legs)
 }

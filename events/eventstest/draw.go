@@ -88,7 +88,7 @@ func KSUIDs(n int) *rapid.Generator[[]events.KSUID] {
 func Event() *rapid.Generator[events.Event] {
 	return rapid.OneOf(
 		of(transactionPosted), PostingRecorded(), of(holdEnded), of[events.TransactionReversed](nil),
-		of[events.AssetRegistered](nil), of[events.AccountOpened](nil), of(accountChanged),
+		of[events.AssetRegistered](nil), of(accountOpened), of(accountChanged),
 		of[events.GroupRegistered](nil), of(accountGrouped), of(memberGranted),
 		of[events.PeriodClosed](nil), of[events.LanesGrown](nil),
 	)
@@ -115,6 +115,7 @@ func fill(t *rapid.T, v reflect.Value) {
 		rule, options, _ := strings.Cut(tag, ",")
 		switch {
 		case f.Anonymous, rule == "-", rule == "flag":
+		case rule == "counted" || rule == "rates": // see those of each event
 		case to.Kind() == reflect.Slice && rule == "legs":
 			n := rapid.IntRange(events.PostingsMin, 5).Draw(t, f.Name)
 			if rapid.IntRange(0, 3).Draw(t, "most") == 0 {
@@ -216,9 +217,16 @@ func transactionPosted(t *rapid.T, e *events.TransactionPosted) {
 	if e.Reverses = ""; rapid.IntRange(0, 3).Draw(t, "reversal") == 0 {
 		e.Kind, e.Reverses = events.KindReversal, ID().Draw(t, "reverses")
 	}
+	for i := range e.Legs {
+		isCounted := e.Legs[i].Quantity.Sign() < 0 && !e.IsBackdated() && e.Reverses == ""
+		if isCounted && rapid.Bool().Draw(t, "counted") {
+			e.Legs[i].Counted = strings.Join(names(t), " ")
+		}
+	}
 }
 
 func postingRecorded(t *rapid.T, e *events.PostingRecorded) {
+	defer countPosting(t, e)
 	e.Pending, e.RecordedAt = events.Amount{}, time.Time{}
 	switch e.Phase {
 	case events.PhasePlaced:
@@ -235,12 +243,51 @@ func postingRecorded(t *rapid.T, e *events.PostingRecorded) {
 	}
 }
 
+// countPosting draws the limits over time that counted a posting.
+func countPosting(t *rapid.T, e *events.PostingRecorded) {
+	isDebit := e.Quantity.Sign() < 0 || e.Pending.Sign() < 0
+	isCounted := isDebit && !e.Backdated && !e.Phase.Ends() && e.Kind != events.KindReversal
+	if isCounted && rapid.Bool().Draw(t, "counted") {
+		e.Counted = strings.Join(names(t), " ")
+	}
+}
+
 func holdEnded(t *rapid.T, e *events.HoldEnded) {
 	outcomes := []events.Outcome{events.OutcomeCaptured, events.OutcomeReleased, events.OutcomeExpired}
 	e.Outcome = rapid.SampledFrom(outcomes).Draw(t, "outcome")
 }
 
+func accountOpened(t *rapid.T, e *events.AccountOpened) {
+	e.Rates = rates(t, e.Overdraft)
+}
+
+// rates draws limits over time for an account with a policy.
+func rates(t *rapid.T, o events.Overdraft) (drawn []events.Rate) {
+	if o.Unlimited || rapid.Bool().Draw(t, "without rates") {
+		return nil
+	}
+	for _, asset := range rapid.SliceOfNDistinct(ID(), 1, 3, rapid.ID[string]).Draw(t, "assets") {
+		for _, name := range names(t) {
+			per, zone, _ := events.ParseRateName(name)
+			quantity := rapid.Map(Amount(events.PostedDigits), events.Amount.Abs).Draw(t, "quantity")
+			if quantity.IsZero() {
+				quantity = events.NewAmount(1)
+			}
+			drawn = append(drawn, events.Rate{Asset: asset, Per: per, Zone: zone, Quantity: quantity})
+		}
+	}
+	events.SortRates(drawn)
+	return drawn
+}
+
+// names draws the names of rates of one asset, in order.
+func names(t *rapid.T) []string {
+	name := rapid.SampledFrom([]string{"day@Europe/Berlin", "day@UTC", "month@Etc/GMT+3", "month@UTC", "week@Asia/Gaza"})
+	return slices.Sorted(slices.Values(rapid.SliceOfNDistinct(name, 1, 4, rapid.ID[string]).Draw(t, "names")))
+}
+
 func accountChanged(t *rapid.T, e *events.AccountChanged) {
+	e.Rates = rates(t, e.Overdraft)
 	e.Closing = e.State == events.StateFrozen && rapid.Bool().Draw(t, "closing")
 	e.Tagged = len(e.Metadata) > 0 || rapid.Bool().Draw(t, "tagged")
 }
