@@ -10,7 +10,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
-	"ledger.example/internal/desk/days"
+	"ledger.example/internal/days"
 )
 
 const (
