@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type Account struct {
 	Profile   string // a JSON object in compact form
 	Overdraft events.Overdraft
 	Metadata  map[string]string
+	Rates     []events.Rate // limits over time, sorted
 	State     events.AccountState
 	Version   int64     // 1 when opened; each change adds 1
 	OpenedAt  time.Time // UTC, whole microseconds
@@ -39,10 +41,11 @@ func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Acc
 	a := Account{
 		ID: opening.ID, Name: opening.Name, Profile: opening.Profile, Overdraft: opening.Overdraft,
 		Metadata: opening.Metadata, tagged: len(opening.Metadata) > 0,
+		Rates: opening.Rates,
 		State: events.StateOpen, Version: 1, OpenedAt: opening.At, OpenedBy: opening.Actor, opening: opening,
 	}
 	if newest != nil {
-		a.Name, a.Profile, a.Overdraft = newest.Name, newest.Profile, newest.Overdraft
+		a.Name, a.Profile, a.Overdraft, a.Rates = newest.Name, newest.Profile, newest.Overdraft, newest.Rates
 		a.State, a.Version, a.ChangedAt, a.ChangedBy = newest.State, newest.Number, newest.At, newest.Actor
 		a.closing, a.highest = newest.Closing, newest.Highest
 		a.Metadata, a.tagged = newest.Metadata, newest.Tagged
@@ -57,13 +60,14 @@ func (a Account) clone() Account {
 	if len(a.Metadata)+len(a.opening.Metadata) > 0 { // most have none: a copy of an empty map is an allocation
 		a.Metadata, a.opening.Metadata = maps.Clone(a.Metadata), maps.Clone(a.opening.Metadata)
 	}
+	a.Rates, a.opening.Rates = slices.Clone(a.Rates), slices.Clone(a.opening.Rates)
 	return a
 }
 
 // reopening returns the opening with which the account would be what it is now, apart from its state.
 func (a Account) reopening() events.AccountOpened {
 	o := a.opening
-	o.Name, o.Profile, o.Overdraft, o.Metadata = a.Name, a.Profile, a.Overdraft, a.Metadata
+	o.Name, o.Profile, o.Overdraft, o.Metadata, o.Rates = a.Name, a.Profile, a.Overdraft, a.Metadata, a.Rates
 	return o
 }
 
@@ -147,6 +151,11 @@ func (l *Ledger) ChangeAccount(ctx context.Context, r ChangeAccount) (Account, e
 			return Account{}, err
 		}
 	}
+	if r.Rates != nil {
+		if err := l.checkRateAssets(c, *r.Rates); err != nil {
+			return Account{}, err
+		}
+	}
 	return (&accountChange{ledger: l, request: r}).run(c)
 }
 
@@ -220,8 +229,9 @@ func (c *accountChange) decide(ctx context.Context) (addition, error) {
 // withState returns a change of the account that sets only its state.
 func (c *accountChange) withState(a Account, s events.AccountState) events.AccountChanged {
 	return events.AccountChanged{
-		ID: a.ID, Number: a.Version + 1, Name: a.Name, Profile: a.Profile, Overdraft: a.Overdraft, Highest: a.highest,
-		Metadata: a.Metadata, Tagged: a.tagged, State: s, Actor: strings.Clone(c.request.Actor), At: c.ledger.instant(),
+		ID: a.ID, Number: a.Version + 1, Name: a.Name, Profile: a.Profile, Overdraft: a.Overdraft, Rates: a.Rates,
+		Highest: a.highest, Metadata: a.Metadata, Tagged: a.tagged, State: s, Actor: strings.Clone(c.request.Actor),
+		At: c.ledger.instant(),
 	}
 }
 
@@ -245,6 +255,9 @@ func (c *accountChange) nextChange(a Account) events.AccountChanged {
 		next.Metadata = cloneMetadata(*r.Metadata)
 		next.Tagged = a.tagged || len(next.Metadata) > 0
 	}
+	if r.Rates != nil {
+		next.Rates = cloneRates(*r.Rates)
+	}
 	if r.State != nil {
 		next.State = *r.State
 	}
@@ -260,7 +273,7 @@ func (c *accountChange) nextChange(a Account) events.AccountChanged {
 func changesNothing(a Account, next events.AccountChanged) bool {
 	return a.Name == next.Name && a.State == next.State && a.closing == next.Closing &&
 		sameProfile(a.Profile, next.Profile) && maps.Equal(a.Metadata, next.Metadata) &&
-		SameOverdraft(a.Overdraft, next.Overdraft)
+		SameOverdraft(a.Overdraft, next.Overdraft) && slices.Equal(a.Rates, next.Rates)
 }
 
 // matches reports whether the account has the version in IfMatch, or the next one if that only froze it to close it:
@@ -279,6 +292,8 @@ func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error
 		return invalidChange("overdraft", "must stay unlimited")
 	case !a.Overdraft.Unlimited && next.Overdraft.Unlimited:
 		return invalidChange("overdraft", "must not become unlimited")
+	case next.Overdraft.Unlimited && len(next.Rates) > 0:
+		return invalidChange("rates", ruleUnlimitedRates)
 	case len(next.Highest) > events.HighestLimits:
 		return invalidChange("overdraft", fmt.Sprintf("must not lower limits of more than %d assets over the "+
 			"account's life", events.HighestLimits))

@@ -215,7 +215,7 @@ func checkActions(actions int) error {
 		Code: CodeBatchTooLarge, TooMany: over,
 		Detail: fmt.Sprintf("The batch needs %d writes, %d more than one database transaction can have. Each request "+
 			"needs one write, a reversal two. So does each posting, and each account and asset that is debited within "+
-			"a limit.",
+			"a limit, or whose limits over time get something back from a hold.",
 			actions, over),
 	}
 }

@@ -96,11 +96,11 @@ func (r readTime) within(age time.Duration, now func() time.Time) bool {
 }
 
 func accountBytes(a Account) int {
-	size := definitionBytes(a) + limitBytes*(len(a.Overdraft.Limits)+len(a.highest))
+	size := definitionBytes(a) + limitBytes*(len(a.Overdraft.Limits)+len(a.highest)+len(a.Rates))
 	size += metadataBytes(a.Metadata)
 	if a.Version > 1 {
 		size += metadataBytes(a.opening.Metadata) + definitionBytes(a.opening) +
-			limitBytes*len(a.opening.Overdraft.Limits)
+			limitBytes*(len(a.opening.Overdraft.Limits)+len(a.opening.Rates))
 	}
 	return size
 }

@@ -14,10 +14,13 @@ import (
 func TestCachesHoldValues(t *testing.T) {
 	limits := func(n int64) map[string]events.Amount { return map[string]events.Amount{"USD": events.NewAmount(n)} }
 	metadata := func() map[string]string { return map[string]string{"tier": "gold"} }
-	opening := events.AccountOpened{ID: "jane", Metadata: metadata(), Overdraft: events.Overdraft{Limits: limits(1)}}
+	rates := func() []events.Rate { return []events.Rate{{Asset: "USD"}} }
+	opening := events.AccountOpened{
+		ID: "jane", Metadata: metadata(), Overdraft: events.Overdraft{Limits: limits(1)}, Rates: rates(),
+	}
 	account := NewAccount(opening,
 		&events.AccountChanged{Number: 2, Overdraft: events.Overdraft{Limits: limits(2)}, Highest: limits(3),
-			Metadata: metadata(), Tagged: true})
+			Metadata: metadata(), Tagged: true, Rates: rates()})
 	legs := func() []events.Leg { return []events.Leg{{Account: "jane"}} }
 	reversed := Lifecycle{Reversals: []events.TransactionReversed{{Taken: []events.Taken{{}}}, {Taken: []events.Taken{{}}}}}
 	reversed.Header.Legs, reversed.Header.Metadata = legs(), map[string]string{"order": "1"}
@@ -29,7 +32,8 @@ func TestCachesHoldValues(t *testing.T) {
 	checkCopies(t, tested, l.groups, "smiths", events.GroupRegistered{ID: "smiths"})
 	checkCopies(t, tested, l.reversed, "t-1", reversed)
 	checkCopies(t, tested, l.credits.cache, events.Pair{}, credits{})
-	for _, holder := range []any{Ledger{}, knownAccounts{}, knownCredits{}} {
+	checkCopies(t, tested, l.rates.cache, events.Pair{}, guardRates{rates: map[string]rateState{"day@UTC": {slot: 1}}})
+	for _, holder := range []any{Ledger{}, knownAccounts{}, knownCredits{}, knownRates{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(holder)) {
 			if strings.HasPrefix(f.Type.String(), "*ledger.cache[") && !tested[f.Type] {
 				t.Errorf("no test puts a value into the cache %T.%s", holder, f.Name)

@@ -13,11 +13,12 @@ import (
 // commit is written in one transaction of the store: all or nothing. Its conditions: every event and posting is absent,
 // and every debit passes its guard.
 type commit struct {
-	requests []*request               // that it carries out
-	events   []events.Event           // under keys that make them unique: headers, ends of holds, numbers of reversals
-	postings []events.PostingRecorded // of all headers and ends
-	limits   []*limit                 // one for each limited account and asset that is debited, distinct
-	minted   time.Time                // right before the KSUIDs of postings; monotonic
+	requests    []*request               // that it carries out
+	events      []events.Event           // unique by their keys: headers, ends of holds, numbers of reversals
+	postings    []events.PostingRecorded // of all headers and ends
+	limits      []*limit                 // one for each limited account and asset that is debited, distinct
+	unknownZone string                   // of a rate that must count a debit and cannot: nothing may be written
+	minted      time.Time                // right before the KSUIDs of postings; monotonic
 }
 
 // add adds the event of a request with its postings.
@@ -88,6 +89,9 @@ var (
 // exists, has the form that is known here and the account's version, and that the amount spent so far is at most bound.
 // So a negative bound never passes. It is sent nevertheless, because the refusal returns the amount spent.
 func (l *limit) spend(m *table.ItemEncoder) table.Write {
+	if l.rates != nil {
+		return l.spendWithRates(m)
+	}
 	return table.Write{
 		Key:    table.Spend.Key(l.pair.Account, l.pair.Asset),
 		Update: addGross,
@@ -107,7 +111,8 @@ func (l *limit) spend(m *table.ItemEncoder) table.Write {
 type guard struct {
 	pair    events.Pair
 	spent   events.Amount
-	version int64 // of the account, as set last; 0 for none, also if the guard does not exist
+	version int64                // of the account, as set last; 0 for none, also if the guard does not exist
+	rates   map[string]rateState // by name; nil without any
 }
 
 // readGuard decodes the guard of a pair.
@@ -116,6 +121,9 @@ func readGuard(pair events.Pair, item table.Item) (guard, error) {
 	g := guard{pair: pair, spent: r.Amount(table.AttrSpent)}
 	if r.Has(table.AttrChange) {
 		g.version = r.Integer(table.AttrChange)
+	}
+	if r.Err() == nil {
+		g.rates = readRates(r, item)
 	}
 	if r.Err() != nil {
 		return g, fmt.Errorf("guard of %s in %s: %w", pair.Asset, pair.Account, r.Err())

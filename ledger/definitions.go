@@ -90,6 +90,9 @@ func (l *Ledger) lookupInto(ctx context.Context, keys lookupKeys, known *definit
 		if account := known.account(p.Account); account != nil && !account.Overdraft.Unlimited {
 			// Credits are zero if there is no balance yet. That is a lower bound, too, and saves the next lookup.
 			l.credits.raise(p, found.credits[p])
+			if len(account.Rates) > 0 {
+				l.rates.read(p, found.guards[p].rates)
+			}
 			if found.guards[p].version == 0 {
 				l.credits.setUnguarded(p, true)
 			}

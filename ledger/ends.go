@@ -121,7 +121,7 @@ func (r *request) buildEnd(now time.Time, ids []events.KSUID) (end events.HoldEn
 	end.Legs = slices.Clone(hold.Legs)
 	for i := range end.Legs {
 		leg := &end.Legs[i]
-		leg.ID, leg.Quantity, leg.Cost = ids[i], events.Amount{}, events.Amount{}
+		leg.ID, leg.Quantity, leg.Cost, leg.Counted = ids[i], events.Amount{}, events.Amount{}, ""
 		if end.Outcome == events.OutcomeCaptured {
 			leg.Quantity, leg.Cost = r.taken[i].Quantity, r.taken[i].Cost
 		}

@@ -29,6 +29,7 @@ const (
 	CodeGroupExists         Code = "group_exists"          // the id was used with another body: Error.Fields differ
 	CodeTooManyGroups       Code = "too_many_groups"       // the account is in events.AccountGroupsMax groups
 	CodeInsufficientFunds   Code = "insufficient_funds"    // Error.Funds has the amounts
+	CodeRateExceeded        Code = "rate_exceeded"         // Error.Rate has the figures
 	CodeAccountFrozen       Code = "account_frozen"        // Error.Fields name the account: it cannot be debited
 	CodeAccountClosed       Code = "account_closed"        // Error.Fields name the account
 	CodePreconditionFailed  Code = "precondition_failed"   // the request is only for what does not exist
@@ -62,6 +63,7 @@ type Error struct {
 	TooMany     int           // with CodeBatchTooLarge of an atomic batch only: writes over the limit
 	Fields      []FieldError  // all invalid fields
 	Funds       *Funds        // with CodeInsufficientFunds only
+	Rate        *RateExceeded // with CodeRateExceeded only
 	HoldStatus  events.Status // with CodeHoldEnded only: how the hold ended
 	Left        []LegRequest  // with CodeExceedsReversible only: what is left to reverse of each leg
 	Version     int64         // with CodeVersionMismatch only: the account's current version

@@ -53,9 +53,9 @@ func (d draft) isMade() bool { return d.split != nil || d.fit != nil }
 // requestHash is the number of a rule, a colon, and the SHA-256 of these values of a request: the kind, which is the
 // text "split" for a split, "fit" for as much as fits and "split fit" for both, the description, the metadata sorted by
 // key, the fields of its kind, whether it is for a hold, the hold's time of expiry, the id of the transaction to
-// reverse, the part of it, and the effective date. The part is the text "" for all; the text "quantity", the quantity and the cost; or the text
-// "postings", their number, and the quantity and the cost of each. Each other field of the annotation that is set
-// follows, in their order: its name, and its value.
+// reverse, the part of it, and the effective date. The part is the text "" for all; the text "quantity", the quantity
+// and the cost; or the text "postings", their number, and the quantity and the cost of each. Each other field of the
+// annotation that is set follows, in their order: its name, and its value.
 //
 // A text is encoded as its length in bytes, a colon and the text. A time has the form of events.FormatTime. An amount,
 // and the number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or

@@ -10,9 +10,10 @@ import (
 // Fit says how much a transfer or a split moves that has no quantity: as much as its source has, within these bounds.
 // The ledger decides the quantity while it posts the request. Whoever sends it again gets that quantity, for ever.
 //
-// The source gives the least of UpTo and of what it has above Keep: its credits + overdraft − debits and holds, where
-// the overdraft counts only so far as Keep is negative. An account with an unlimited overdraft gives UpTo: it does not
-// know how much it has. Several sources give one after the other: a later one gives what those before it do not have.
+// The source gives the least of UpTo, of what it has above Keep, and of what its limits over time leave. It has its
+// credits + overdraft − debits and holds, where the overdraft counts only so far as Keep is negative. An account with
+// an unlimited overdraft gives UpTo: it does not know how much it has. Several sources give one after the other: a
+// later one gives what those before it do not have.
 type Fit struct {
 	UpTo    *events.Amount // the most in all, above zero; nil for all that there is
 	Keep    events.Amount  // what stays in the account; below zero, so much of its overdraft may be used
@@ -47,6 +48,7 @@ type source struct {
 	pair  events.Pair
 	fit   *fit
 	limit *limit // of the pair; nil if it is unlimited
+	rates sourceRates
 }
 
 func newFit(of Fit, asset string, sources ...Source) *fit {

@@ -76,8 +76,11 @@ func (a *attempts) setShort(ctx context.Context, refused []*limit) {
 	for _, l := range a.limits {
 		l.short = false
 	}
+	byRate := slices.ContainsFunc(refused, (*limit).exceedsRate)
 	for _, l := range refused {
-		l.short = l.exceeds()
+		if l.short = l.exceeds(); byRate { // funds were not read: they prove nothing
+			l.short = l.exceedsRate()
+		}
 		if l.isDamaged() {
 			a.ledger.log.ErrorContext(ctx, "account is below its limit",
 				"account", l.pair.Account, "asset", l.pair.Asset, "credits", l.credits.String(),
@@ -222,8 +225,8 @@ func (a *attempts) answerDryRun(c *command) error {
 	if err != nil {
 		return a.fail(c, err)
 	}
-	if len(commit.limits) > 0 {
-		switch short, refused := a.areShort(c); {
+	if slices.ContainsFunc(commit.limits, func(l *limit) bool { return !l.backOnly }) {
+		switch short, refused := a.areShort(c, commit); {
 		case refused != nil:
 			return refused
 		case short:
@@ -244,7 +247,7 @@ func (a *attempts) answerDryRun(c *command) error {
 // areShort reports whether limits are short by the current funds and account states. It reads the amounts spent before
 // the credits, so that a debit that a commit covers is found short only while that commit is visible in part. A dry run
 // promises nothing, so it does not wait for that.
-func (a *attempts) areShort(ctx context.Context) (short bool, _ *Error) {
+func (a *attempts) areShort(ctx context.Context, c *commit) (short bool, _ *Error) {
 	var keys lookupKeys
 	for _, l := range a.limits {
 		keys.accounts = append(keys.accounts, l.pair.Account)
@@ -266,8 +269,13 @@ func (a *attempts) areShort(ctx context.Context) (short bool, _ *Error) {
 	if err := a.decideFits(ctx); err != nil {
 		return false, err
 	}
+	c.limits = a.limits
+	a.countRates(c, c.instant(a.ledger.now()))
+	byRate := slices.ContainsFunc(a.limits, (*limit).exceedsRate)
 	for _, l := range a.limits {
-		l.short = l.exceeds()
+		if l.short = l.exceeds(); byRate {
+			l.short = l.exceedsRate()
+		}
 		short = short || l.short
 	}
 	return short, nil

@@ -40,6 +40,9 @@ const (
 //  4. The accounts, after the exact credits, so that a limit or a state that changed meanwhile counts.
 //  5. The headers of the requests, after all that: see attempts.failUnlessStored.
 //
+// Limits over time are judged before funds, right after the versions. The guard says by itself what they have counted,
+// so only the accounts are read: a limit may have been raised meanwhile.
+//
 // A commit becomes visible item by item, so the guard may count what it spends before its credits are found. If the
 // exact credits and the accounts look like that, the debits are sent again before a header is read, partialRetries
 // times at most: see limit.isPartial.
@@ -51,6 +54,11 @@ const (
 // guard before the refusal would have a header. One that reaches the guard later fails its condition. With another
 // version of the account it fails, because the guard has the newest one, which is the one compared here. With the same
 // version it has no higher bound, because the credits that a command knows only rise, and the amount spent never falls.
+// It is the same with limits over time. In the slot that the guard has, what is counted never falls, and an attempt
+// knows of nothing given back that the guard did not have. An attempt for an older slot fails, because slots never go
+// back. If the guard has an older slot than the refused attempt, the debits alone exceed the limit, in any slot: what
+// the same request gives back to a slot was counted there before.
+//
 // Nothing else raises a bound of an attempt that can still succeed. A reversal whose number was taken is decided again,
 // with its batch, but its earlier attempts used that number. A request that turns out to be stored is no longer sent,
 // and no longer counts in the bounds, but its earlier attempts would write what is stored.
@@ -62,6 +70,11 @@ func judge(refused []*limit, seen findings) step {
 		return stepRetry
 	case !isSynced:
 		return stepSync
+	case slices.ContainsFunc(refused, (*limit).exceedsRate) && !lacksSources(refused):
+		if !seen.accounts {
+			return stepAccounts
+		}
+		return stepRefuse
 	case !seen.others:
 		return stepAwait
 	case isCovered, lacksSources(refused):

@@ -39,6 +39,7 @@ type Ledger struct {
 	assets    *cache[string, events.AssetRegistered]
 	groups    *cache[string, events.GroupRegistered]
 	credits   *knownCredits
+	rates     *knownRates
 	reversed  *cache[string, Lifecycle] // see remember
 	reversing queues                    // of reversals, by the transaction that they reverse
 }
@@ -69,6 +70,7 @@ func New(c Config) *Ledger {
 		groups:      newCache[string](groupsBytes, definitionBytes[events.GroupRegistered], itself),
 		reversed:    newCache[string](reversedBytes, lifecycleBytes, Lifecycle.clone),
 		credits:     newKnownCredits(c.Now),
+		rates:       newKnownRates(c.Now),
 	}
 }
 

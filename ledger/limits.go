@@ -17,6 +17,9 @@ type limit struct {
 	found      events.Amount // spent, as the exact read of the credits found it
 	isReversal bool          // only reversals debit the pair: they may debit a closed account
 
+	rates    []rateUse // what the attempt counts in limits over time: see attempts.countRates
+	backOnly bool      // nothing is debited: holds that end give back what their rates counted
+
 	guard   guard // as it was when it refused the debits, or when it was read for a dry run or a fit
 	isRead  bool  // guard is that one
 	isExact bool  // credits were read exactly since then
@@ -196,6 +199,9 @@ func (r *request) flow(pair events.Pair) (credits, debits events.Amount) {
 
 // shortfallError is the error of the first request that one of the short limits leaves uncovered.
 func (a *attempts) shortfallError() *Error {
+	if refused := a.rateError(); refused != nil {
+		return refused
+	}
 	var short *limit
 	var d requestDebit
 	for _, l := range a.limits {

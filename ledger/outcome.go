@@ -139,7 +139,7 @@ func (a *attempts) awaitOutcome(c *command, wait bool, awaited func(*request) bo
 // once, so a different end proves that this one failed.
 var proofs = []Code{
 	CodeInsufficientFunds, CodeAccountFrozen, CodeAccountClosed, CodeTransactionIDReused, CodeExceedsReversible,
-	CodeHoldEnded, CodeHoldExpired,
+	CodeRateExceeded, CodeHoldEnded, CodeHoldExpired,
 }
 
 // fail returns the error that the command ends with: err or, while the outcome of an attempt is unknown,

@@ -15,11 +15,12 @@ import (
 //
 // Errors of every request: CodeInvalidRequest, CodeInvalidTransaction, CodeUnbalanced, CodeThrottled, CodeContention,
 // CodeUnavailable, CodeOutcomeUnknown, CodeInternal. Of a transaction: CodeAccountNotFound, CodeAssetNotFound,
-// CodeTransactionIDReused, CodeAccountFrozen, CodeAccountClosed, CodeInsufficientFunds, and with an effective date
-// CodePeriodClosed. Of a reversal also CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible,
-// CodeCostRequired. Of the end of a hold: CodeTransactionNotFound, CodeNotAHold, CodeHoldEnded; of a capture also
-// CodeNothingCaptured, CodeExceedsHold, CodeCostRequired, CodeHoldExpired. A capture within clockTolerance after the
-// time of expiry is CodeUnavailable if no attempt was made before that, else CodeOutcomeUnknown.
+// CodeTransactionIDReused, CodeAccountFrozen, CodeAccountClosed, CodeRateExceeded, CodeInsufficientFunds, and with an
+// effective date CodePeriodClosed. Of a reversal also CodeTransactionNotFound, CodeNothingToReverse,
+// CodeExceedsReversible, CodeCostRequired. Of the end of a hold: CodeTransactionNotFound, CodeNotAHold, CodeHoldEnded;
+// of a capture also CodeNothingCaptured, CodeExceedsHold, CodeCostRequired, CodeHoldExpired. A capture within
+// clockTolerance after the time of expiry is CodeUnavailable if no attempt was made before that, else
+// CodeOutcomeUnknown.
 func (l *Ledger) Post(ctx context.Context, r Request) (Posted, error) { return l.post(ctx, r.expand()) }
 
 // Expire ends a hold after its time of expiry. Errors: those of a release. Until clockTolerance after that time:
@@ -66,6 +67,9 @@ type attempts struct {
 	limits  []*limit
 	partial int // see partialRetries
 	sent    []*commit
+
+	opened   events.KSUID // before the newest slot of a rate that is known to be open: see countRates
+	refusing []guard      // guards with rates that refused an attempt, as they were at the last one
 }
 
 // carryOut carries out requests in one transaction of the store, or only checks them in a dry run. It sets the answer
@@ -99,7 +103,7 @@ func (a *attempts) plan(c *command) error {
 	if err := a.checkFits(); err != nil {
 		return err
 	}
-	if err := checkActions(actions + len(a.limits)); err != nil {
+	if err := checkActions(actions + len(a.limits) + a.giveBacks()); err != nil {
 		return err
 	}
 	if err := a.awaitListed(c); err != nil {
@@ -133,6 +137,7 @@ func (a *attempts) run(c *command) error {
 		cancelled, isCancelled := errors.AsType[*table.Cancelled](err)
 		switch {
 		case err == nil:
+			a.ledger.rates.learnFrom(commit)
 			return a.acknowledgeAll(c, commit, at)
 		case isCancelled:
 			retryNow, refused := a.handleCancelled(c, commit, cancelled)
@@ -195,7 +200,7 @@ func (a *attempts) commit(ctx *command, requests []*request) (*commit, error) {
 			return nil, err
 		}
 	}
-	var after events.KSUID
+	after := a.opened
 	need := 0
 	for _, r := range requests {
 		need += r.ksuidsNeeded()
@@ -214,6 +219,9 @@ func (a *attempts) commit(ctx *command, requests []*request) (*commit, error) {
 		return nil, err
 	}
 	now := a.ledger.now()
+	if len(requests) == len(a.pending) {
+		c.limits = debited(a.limits)
+	}
 	for _, r := range requests {
 		n := r.ksuidsNeeded()
 		if len(requests) > 1 && r.isLate(now, ids) {
@@ -225,10 +233,18 @@ func (a *attempts) commit(ctx *command, requests []*request) (*commit, error) {
 		}
 		ids = ids[n:]
 	}
-	if len(requests) == len(a.pending) {
-		c.limits = debited(a.limits)
+	at := c.instant(now)
+	opened := a.countRates(c, at)
+	switch {
+	case c.unknownZone != "": // the program that accepted the rate had newer zones
+		return nil, busy(CodeUnavailable, "This program does not know the zone "+c.unknownZone+".", nil)
+	case first.DryRun:
+		return c, nil
+	case opened <= a.opened && !a.fitsOtherwise(at):
+		return c, nil
 	}
-	return c, nil
+	a.opened = max(a.opened, opened, events.FirstKSUID(at))
+	return a.commit(ctx, requests)
 }
 
 // append makes one attempt. at is the store's time.
@@ -285,10 +301,15 @@ func (a *attempts) handleCancelled(c *command, sent *commit, why *table.Cancelle
 	if err != nil {
 		return false, a.fail(c, internalError(err))
 	}
-	if !isClear || len(refused) == 0 {
+	a.learnRates(refused)
+	debits := slices.DeleteFunc(refused, func(l *limit) bool { return l.backOnly })
+	switch {
+	case !isClear:
 		return false, nil
+	case len(debits) == 0: // the next attempt gives back by what the guards have
+		return len(refused) > 0 && len(a.sent) <= quickAttempts, nil
 	}
-	short, failed := a.resolveRefusals(c, refused)
+	short, failed := a.resolveRefusals(c, debits)
 	switch {
 	case failed != nil:
 		return false, a.fail(c, failed)

@@ -55,6 +55,12 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 	if err := l.checkOverdraft(c, r.Overdraft); err != nil {
 		return account, false, err
 	}
+	if r.Overdraft.Unlimited && len(r.Rates) > 0 {
+		return account, false, invalidChange("rates", ruleUnlimitedRates)
+	}
+	if err := l.checkRateAssets(c, r.Rates); err != nil {
+		return account, false, err
+	}
 	cloneTexts(&r)
 	r.Profile, r.At = storedProfile(r.Profile), l.instant()
 	read := readTimeNow(l.now)
@@ -189,6 +195,8 @@ func differences[E events.Event](stored, wanted E) (names []string) {
 			same = sameProfile(a.(string), b.(string))
 		case f.rule == "metadata":
 			same = maps.Equal(a.(map[string]string), b.(map[string]string))
+		case f.rule == "rates":
+			same = slices.Equal(a.([]events.Rate), b.([]events.Rate))
 		case f.rule == "limits":
 			same = SameOverdraft(a.(events.Overdraft), b.(events.Overdraft))
 		default:
@@ -209,6 +217,8 @@ func cloneTexts(definition any) {
 			*text = strings.Clone(*text)
 		case *map[string]string:
 			*text = cloneMetadata(*text)
+		case *[]events.Rate:
+			*text = cloneRates(*text)
 		case *events.Overdraft:
 			*text = cloneOverdraft(*text)
 		}

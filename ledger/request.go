@@ -185,6 +185,7 @@ func (r *request) addTo(ctx *command, l *Ledger, c *commit, now time.Time, ids [
 	if r.fit != nil && r.fit.legs != nil {
 		header.Fingerprint = r.fingerprint()
 	}
+	r.markCounted(header.Legs, c.limits)
 	if at := r.effective(); !at.IsZero() {
 		var err error
 		if header.Period, err = ctx.openPeriod(l, at); err != nil {

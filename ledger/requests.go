@@ -20,6 +20,7 @@ type ChangeAccount struct {
 	Profile   *string
 	Overdraft *events.Overdraft // cannot become unlimited, or cease to be
 	Metadata  *map[string]string
+	Rates     *[]events.Rate       // not of an unlimited account
 	State     *events.AccountState // events.StateClosed is final
 	IfMatch   int64                // the version that the account must have; 0 for any
 	Actor     string               // who sends the request, 1 to events.ActorChars characters

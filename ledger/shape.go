@@ -153,6 +153,8 @@ func shapeOf(definition any) (f faults) {
 			f.overdraft(of.value.Interface().(events.Overdraft))
 		case "metadata":
 			f.metadata(of.value.Interface().(map[string]string))
+		case "rates":
+			f.rates(of.value.Interface().([]events.Rate))
 		case "actor", "time":
 		default:
 			violation = of.violation(of.value.String())
@@ -207,6 +209,9 @@ func (r ChangeAccount) Shape() []FieldError {
 	}
 	if r.Metadata != nil {
 		f.metadata(*r.Metadata)
+	}
+	if r.Rates != nil {
+		f.rates(*r.Rates)
 	}
 	if r.State != nil {
 		switch *r.State {

@@ -12,8 +12,9 @@ import (
 // its sources. Each attempt decides anew: an earlier one was refused by a guard, whose amount spent is known now.
 //
 // A source gives less than is asked of it only by an exact read of its funds that this command made after its guard was
-// read, or refused. So nothing is left behind that was acknowledged before the request, and no later source gives what
-// an earlier one has. Known funds suffice for a source that gives all that is asked of it.
+// read, or refused. The guard says what its rates leave. So nothing is left behind that was acknowledged before the
+// request, and no later source gives what an earlier one has. Known funds suffice for a source that gives all that is
+// asked of it.
 func (a *attempts) decideFits(c context.Context) *Error {
 	for _, r := range a.pending {
 		if r.fit == nil {
@@ -29,6 +30,7 @@ func (a *attempts) decideFits(c context.Context) *Error {
 
 func (a *attempts) decideFit(c context.Context, r *request) *Error {
 	f := r.fit
+	a.setRates(r, a.nextInstant())
 	for {
 		each, sum, less := f.gives()
 		unread := slices.DeleteFunc(less, func(l *limit) bool { return l.isExact })
@@ -83,7 +85,7 @@ func (s *source) has() events.Amount {
 		return events.Amount{}
 	}
 	has := addSaturating(l.available(), l.ownCredits)
-	if has.Sign() < 0 {
+	if has = lesser(has, s.room()); has.Sign() < 0 {
 		return events.Amount{}
 	}
 	return has

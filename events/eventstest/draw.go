@@ -282,7 +282,7 @@ func rates(t *rapid.T, o events.Overdraft) (drawn []events.Rate) {
 
 // names draws the names of rates of one asset, in order.
 func names(t *rapid.T) []string {
-	name := rapid.SampledFrom([]string{"day@Europe/Berlin", "day@UTC", "month@Etc/GMT+3", "month@UTC", "week@Asia/Gaza"})
+	name := rapid.SampledFrom(strings.Fields("day@Europe/Berlin day@UTC month@Etc/GMT+3 month@UTC week@Asia/Gaza"))
 	return slices.Sorted(slices.Values(rapid.SliceOfNDistinct(name, 1, 4, rapid.ID[string]).Draw(t, "names")))
 }
 

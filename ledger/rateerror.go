@@ -1,0 +1,82 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"ledger.example/events"
+)
+
+// RateExceeded has the figures of CodeRateExceeded.
+type RateExceeded struct {
+	events.Rate
+	Used, Available, Requested events.Amount
+	OpensAt                    time.Time // when the next slot begins; zero if the request never fits
+}
+
+// rateError is the error of the first request that a rate of a short limit does not allow, nil if there is none.
+func (a *attempts) rateError() *Error {
+	for i, r := range a.pending {
+		for _, l := range a.limits {
+			if !l.short || !l.exceedsRate() {
+				continue
+			}
+			switch e := l.rateError(r, a.pending[:i]); {
+			case l.source == nil && e != nil:
+				return r.inBatch(e)
+			case l.source != nil && l.source.fit == r.fit:
+				return r.inBatch(r.fit.rateError())
+			}
+		}
+	}
+	return nil
+}
+
+// rateError is the error of a request that a rate of the pair does not allow after the earlier ones of the batch, nil if
+// they all allow it.
+func (l *limit) rateError(r *request, earlier []*request) *Error {
+	requested := countedDebits(r, l.pair)
+	if requested.IsZero() {
+		return nil
+	}
+	for i := range l.rates {
+		u := &l.rates[i]
+		if !u.exceeds(l.guard) {
+			continue
+		}
+		used := u.usedAfter(earlier, l)
+		if addSaturating(used, requested).Cmp(u.rate.Quantity) > 0 {
+			return exceeded(l.pair.Account, u, used, requested)
+		}
+	}
+	return nil
+}
+
+// usedAfter returns what is used of a rate of a pair after the first requests of the batch.
+func (u *rateUse) usedAfter(earlier []*request, l *limit) events.Amount {
+	used := l.guard.rates[u.name].usedIn(u.slot)
+	for _, r := range earlier {
+		used = addSaturating(used, countedDebits(r, l.pair))
+	}
+	for _, g := range u.gives {
+		if slices.Contains(earlier, g.by) {
+			used = addSaturating(used, g.amount.Neg())
+		}
+	}
+	return used
+}
+
+// exceeded is the error of a debit that a rate does not allow on top of what is used.
+func exceeded(account string, u *rateUse, used, requested events.Amount) *Error {
+	left := addSaturating(u.rate.Quantity, used.Neg())
+	if left.Sign() < 0 { // the limit was lowered
+		left = events.Amount{}
+	}
+	e := refuse(CodeRateExceeded, "The account "+account+" may not debit so much "+u.rate.Asset+" in one "+
+		string(u.rate.Per)+" of "+u.rate.Zone+".")
+	e.Account, e.Rate = account, &RateExceeded{Rate: u.rate, Used: used, Available: left, Requested: requested}
+	if requested.Cmp(u.rate.Quantity) <= 0 {
+		e.Rate.OpensAt = u.slots.Next(u.slots.Begin(u.slot))
+	}
+	return e
+}
