@@ -91,6 +91,7 @@ func newBook(t testing.TB) book {
 	}
 	w.postBackdated(projectAll)
 	projectAll()
+	w.postCounted()
 	w.trade(100, 3)
 	project(t, client, p) // the newest trades are not settled: they are in no seal
 	addPage()
@@ -311,6 +312,26 @@ func (w writer) postBackdated(project func()) {
 		w.check(err)
 	}
 	w.post(ledger.PostTrade{Annotation: note("e-4"), Asset: "GOLD", Buyer: "past", Seller: "market", Quantity: amount(1)})
+}
+
+// postCounted posts what limits over time count, and what they do not: of the account daily, which has two.
+func (w writer) postCounted() {
+	rate := func(per events.Per, n int64) events.Rate {
+		return events.Rate{Asset: "USD", Per: per, Zone: "Europe/Berlin", Quantity: amount(n)}
+	}
+	w.open(ledger.OpenAccount{ID: "daily", Rates: []events.Rate{rate(events.PerMonth, 900)}})
+	w.pay("q-0", "bank", "daily", 1000)
+	w.pay("q-1", "daily", "bank", 100)
+	w.change(ledger.ChangeAccount{ID: "daily", Rates: &[]events.Rate{
+		rate(events.PerMonth, 900), rate(events.PerWeek, 800)}})
+	for _, id := range []string{"q-part", "q-back", "q-open"} {
+		note := about(id)
+		note.Hold = &ledger.HoldRequest{}
+		w.post(transfer(note, "daily", "bank", "USD", 50))
+	}
+	w.ended(w.Post(w.Context(), ledger.CaptureRequest{Transaction: "q-part", Part: part(20, 0), Actor: "tester"}))
+	w.ended(w.Post(w.Context(), ledger.ReleaseRequest{Transaction: "q-back", Actor: "tester"}))
+	w.reverse(about("q-2"), "q-0", part(10, 0))
 }
 
 // registerGroups registers the groups desk and idle. jane is in desk and was in idle. bank was in desk. u-1 is a member

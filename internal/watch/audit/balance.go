@@ -52,6 +52,7 @@ type comparison struct {
 	issues     []issue
 
 	folds          [3]foldCheck // base, seal, head
+	usageOfBase    usage        // at the end of the base
 	segment        *segment     // the next segment; nil: there are no more
 	segmentStart   *checkpoint  // the sums at its beginning; nil until the comparison passes that
 	previousEnd    checkpoint   // the sums at the end of the segment before
@@ -87,7 +88,7 @@ func compare(ctx context.Context, p pair) *comparison {
 	}
 	c.judgeBalance()
 	c.judgeBase()
-	c.judgeGuard(c.all.fold)
+	c.judgeGuard(c.all)
 	if c.beforeRecent == nil {
 		c.beforeRecent = &c.all
 	}
@@ -109,7 +110,7 @@ func (c *comparison) isTailYoung() bool {
 // resume returns the sums from which the next comparison may start.
 func (c *comparison) resume() tally {
 	if base := c.folds[0]; !c.isSegmentWrong && base.stored.equal(base.actual.all) {
-		return tally{base.stored, c.all.first}
+		return tally{base.stored, c.all.first, c.usageOfBase}
 	}
 	return newTally()
 }
@@ -144,7 +145,7 @@ func (c *comparison) count(p posting) {
 }
 
 // here returns the sums so far.
-func (c *comparison) here() *checkpoint { return &checkpoint{c.all.copy().fold, c.young.copy().fold} }
+func (c *comparison) here() *checkpoint { return &checkpoint{c.all.fold.copy(), c.young.fold.copy()} }
 
 // mayEnd reports whether a fold may end at a KSUID without a posting. A rebuild keeps such ends. They are harmless
 // where no more postings can be committed; later ends would make the projector skip postings.
@@ -173,6 +174,9 @@ func (c *comparison) compareEndsBefore(ctx context.Context, next string) {
 			cut.actual = &checkpoint{noFold(), noFold()}
 		case next == "" || next > cut.stored.Through:
 			cut.actual = c.here()
+			if cut.name == table.AttrBase {
+				c.usageOfBase = c.all.usage.copy()
+			}
 			if c.mayEnd(cut.stored.Through) &&
 				(cut.name != table.AttrHead || cut.stored.Through == c.balance.Seal.Through) {
 				cut.actual.all.Through = cut.stored.Through

@@ -63,6 +63,7 @@ type account struct {
 	Profile   string    `is:"profile?"`
 	Overdraft overdraft `is:"map?"`
 	Metadata  metadata  `is:"map?"`
+	Rates     rates     `is:"list?"`
 
 	known     bool // false: its opening or a change is missing or unusable
 	unlimited bool
@@ -76,7 +77,8 @@ type account struct {
 
 func (a *account) index(*reader) (sk2, pk2 string) { return table.Account.SK2(), table.Account.PK2() }
 
-func (a *account) check(*reader) {
+func (a *account) check(r *reader) {
+	a.Overdraft.checkRates(r, a.Rates)
 	a.known, a.version, a.unlimited, a.limits = true, 1, a.Overdraft.unlimited, a.Overdraft.limits
 }
 
@@ -106,6 +108,13 @@ func (o *overdraft) read(r *reader, name string, v types.AttributeValue) (ok boo
 	return ok
 }
 
+// checkRates reports rates of an account without a limit: no guard counts its debits.
+func (o overdraft) checkRates(r *reader, of rates) {
+	if o.unlimited && len(of) > 0 {
+		r.fault(WrongValue, "Rates", absent+": the account has no limit")
+	}
+}
+
 // highest has the limits of assets that once had a higher one.
 type highest map[string]*big.Int
 
@@ -133,9 +142,11 @@ type change struct {
 	Highest   highest   `is:"map?"`
 	Metadata  metadata  `is:"map?"`
 	Tagged    bool      `is:"flag?"`
+	Rates     rates     `is:"list?"`
 }
 
 func (c *change) check(r *reader) {
+	c.Overdraft.checkRates(r, c.Rates)
 	if c.Closing && c.State != frozen {
 		r.fault(WrongValue, "Closing", absent)
 	}

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -144,7 +145,7 @@ func (a *Audit) stableGuard(ctx context.Context, p pair, result *comparison) (is
 		stable++
 		c := comparison{pair: before}
 		c.account = after.account // read after the guard
-		c.judgeGuard(total.fold)
+		c.judgeGuard(total)
 		if issues = c.issues; len(issues) == 0 {
 			break
 		}
@@ -188,7 +189,7 @@ func (a *Audit) withPostings(p pair) pair {
 
 // judgeGuard compares the guard with the sum of all debits and with the account's newest version, and the available
 // amount with the limit.
-func (c *comparison) judgeGuard(total fold) {
+func (c *comparison) judgeGuard(total tally) {
 	if !c.account.known {
 		return
 	}
@@ -211,6 +212,7 @@ func (c *comparison) judgeGuard(total fold) {
 		c.addIssue(GuardWrong, key, table.AttrSpent, is, spent.String(), wrong, lasting)
 	}
 	c.judgeGuardVersion(key)
+	c.judgeRates(key, total.usage.windows)
 	available := new(big.Int).Sub(total.quantity(), total.sums[pendingDebits])
 	if available.Add(available, limit).Sign() < 0 {
 		c.addIssue(Overdrawn, table.Balance.Key(c.account.ID, c.asset), "",
@@ -246,5 +248,5 @@ func sameGuard(a, b *guard) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Spent.Cmp(b.Spent) == 0 && a.Change == b.Change
+	return a.Spent.Cmp(b.Spent) == 0 && a.Change == b.Change && maps.EqualFunc(a.rates, b.rates, guardRate.equal)
 }

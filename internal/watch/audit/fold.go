@@ -145,17 +145,21 @@ func (f fold) fitsIn(g fold) bool {
 type tally struct {
 	fold
 	first string // KSUID
+	usage usage
 }
 
 func newTally() tally { return tally{fold: noFold()} }
 
-func (t tally) copy() tally { return tally{t.fold.minus(noFold()), t.first} }
+func (f fold) copy() fold { return f.minus(noFold()) }
+
+func (t tally) copy() tally { return tally{t.fold.copy(), t.first, t.usage.copy()} }
 
 // add adds a posting, which must follow all postings before in the order of keys.
 func (t *tally) add(p posting) {
 	for i := range foldSums {
 		foldSums[i].add(t.sums[i], p)
 	}
+	t.usage.add(p)
 	t.Count++
 	t.Through = p.ID
 	if t.first == "" {
@@ -169,8 +173,9 @@ func amountsOf(item attributes) (p posting, ok bool) {
 	r := newReader(table.Key{}, item)
 	r.fill(&p.amounts)
 	r.fill(&p.marks)
+	r.fill(&p.counting)
 	p.checkFigures(r)
-	p.Kind = textOf(item["Kind"])
+	p.Kind, p.Transaction = textOf(item["Kind"]), textOf(item["Transaction"])
 	return p, ok && !r.broken && textOf(item[table.AttrType]) == kindPosting
 }
 

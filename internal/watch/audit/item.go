@@ -42,6 +42,7 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		for id := range opened.limits {
 			a.asset(ctx, id, key)
 		}
+		a.assetsOf(ctx, opened.Rates, key)
 		a.reconciler.addItem(ctx, value, lifecycle{}, key)
 		a.enqueue(ctx, opened)
 		return
@@ -79,6 +80,7 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		for id := range v.Overdraft.limits {
 			a.asset(ctx, id, key)
 		}
+		a.assetsOf(ctx, v.Rates, key)
 	case group:
 		a.checkGroup(ctx, v.ID)
 	case grouping:
@@ -233,6 +235,13 @@ func (a *Audit) definition(ctx context.Context, k, by table.Key, code Code, want
 func (a *Audit) asset(ctx context.Context, id string, by table.Key) definition {
 	found, _ := a.definition(ctx, table.Asset.Key(id), by, AssetMissing, "a registered asset")
 	return found
+}
+
+// assetsOf looks up the assets of rates.
+func (a *Audit) assetsOf(ctx context.Context, all rates, by table.Key) {
+	for _, r := range all {
+		a.asset(ctx, r.Asset, by)
+	}
 }
 
 // account looks up an account. The items of a missing one are checked, too.

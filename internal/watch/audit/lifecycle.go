@@ -271,7 +271,7 @@ func (a *Audit) compareReversing(ctx context.Context, v reversed, key table.Key,
 			continue
 		}
 		n := len(wanted)
-		wanted = append(wanted, leg{"", posted[i].Account, posted[i].Asset, t.amounts})
+		wanted = append(wanted, leg{Account: posted[i].Account, Asset: posted[i].Asset, amounts: t.amounts})
 		isRight = isRight && n < len(h.Legs) && h.Legs[n].Account == posted[i].Account &&
 			h.Legs[n].Asset == posted[i].Asset && opposite(h.Legs[n].Quantity, t.Quantity) &&
 			opposite(h.Legs[n].Cost, t.Cost)

@@ -176,4 +176,8 @@ type guard struct {
 	Asset   string   `is:"-id"`
 	Spent   *big.Int `is:"sum"`     // the sum of all debits, holds included
 	Change  int64    `is:"number?"` // the newest version of the account that was written to the guard; 0: none
+
+	rates map[string]guardRate // by name
 }
+
+func (g *guard) check(r *reader) { g.rates = readGuardRates(r) }

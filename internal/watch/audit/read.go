@@ -102,8 +102,11 @@ func (a *Audit) page(ctx context.Context, s keyRange, from attributes) (items []
 		ReturnConsumedCapacity: a.limiter.capacity(),
 	}
 	if s.amountsOnly {
-		names := map[string]string{"#Kind": "Kind", "#PK": table.AttrPK, "#SK": table.AttrSK, "#Type": table.AttrType}
-		for _, of := range []reflect.Type{reflect.TypeFor[amounts](), reflect.TypeFor[marks]()} {
+		names := map[string]string{"#Kind": "Kind", "#PK": table.AttrPK, "#SK": table.AttrSK, "#Type": table.AttrType,
+			"#Transaction": "Transaction"}
+		for _, of := range []reflect.Type{
+			reflect.TypeFor[amounts](), reflect.TypeFor[marks](), reflect.TypeFor[counting](),
+		} {
 			for _, c := range columnsOf(of) {
 				names["#"+c.name] = c.name
 			}

@@ -166,6 +166,9 @@ func (p posting) String() string {
 	if p.Phase != "" {
 		s += ", pending " + p.Pending.String() + ", " + p.Phase
 	}
+	if p.Counted != "" {
+		s += ", counted by " + p.Counted
+	}
 	if p.Backdated {
 		s += ", backdated, recorded at " + p.RecordedAt.Format(instantForm)
 	}

@@ -48,6 +48,7 @@ type leg struct {
 	Account string `is:"id"`
 	Asset   string `is:"id"`
 	amounts
+	counting
 }
 
 // posting is a leg as an item in the partition of its account. It repeats a part of its header.
@@ -147,6 +148,7 @@ func (h header) isHold() bool { return h.ExpiresAt != "" }
 
 func (h *header) check(r *reader) {
 	h.at = timeOf(h.Legs)
+	h.Legs.checkCounted(r, h.Reverses == "" && !r.has("RecordedAt"))
 	if !r.has("RecordedAt") {
 		return
 	}
@@ -225,6 +227,7 @@ func (o outcome) when() time.Time { return o.at }
 func (o *outcome) check(r *reader) {
 	o.how = strings.ToLower(strings.TrimPrefix(textOf(r.item[table.AttrType]), "Hold"))
 	o.at = timeOf(o.Legs)
+	o.Legs.checkCounted(r, false)
 }
 
 // reversed is the event that says which amounts of a transaction were reversed. It has no time.

@@ -85,6 +85,9 @@ var rules = map[string]rule{
 	"kind":      oneOf(transaction, transfer, trade, reversal),
 	"phase":     oneOf(placed, captured, released, expired),
 	"state":     oneOf("open", frozen, closed),
+	"per":       oneOf("day", "week", "month"),
+	"zone":      valid("the name of a time zone", isZone),
+	"counted":   valid("names of rates in increasing order, such as day@Europe/Berlin", isCounted),
 	"unlimited": oneOf("unlimited"),
 	// An optional boolean: false must not be stored.
 	"flag": {aFlag, "true, or no such attribute", func(s string) (any, bool) { return s == "true", s == "true" }},
@@ -96,6 +99,7 @@ var rules = map[string]rule{
 
 	"form":     integer(1, 1),
 	"scale":    integer(0, 18),
+	"slot":     integer(1, 99_991_231), // a day or a month as a number
 	"lanes":    integer(2, 256),
 	"count":    integer(0, math.MaxInt64),
 	"number":   integer(1, numbersMax),
