@@ -60,6 +60,13 @@ type Change struct {
 	Changed AccountPatch `json:"changed" is:"ChangedFields" example:"{\"state\":\"frozen\"}"`
 }
 
+// AccountsQuery selects accounts.
+type AccountsQuery struct {
+	ByPrefix
+	// An indexed metadata key and its value. `KEY` stands for the key. The error of another key names the indexed ones.
+	Metadata map[string]string `query:"metadata.KEY" is:"MetadataValue" example:"gold"` // one, or none
+}
+
 // AccountChange is the change of an account.
 type AccountChange struct {
 	ID string `path:"account" json:"id" is:"ID" in:"same"`
@@ -98,9 +105,10 @@ var (
 		ID: "listChanges", Path: accountPath + "/changes", Summary: "List an account's changes, newest first",
 		May: viewers,
 	}
-	// By id. With `prefix`, only ids that begin with it. New accounts may be missing for a moment. Profiles are
+	// By id. With `prefix`, only ids that begin with it. With `metadata.KEY`, only accounts that have this value of an
+	// indexed metadata key. New accounts may be missing for a moment. Profiles are
 	// omitted.
-	ListAccounts = Op[ByPrefix, List[Account]]{
+	ListAccounts = Op[AccountsQuery, List[Account]]{
 		ID: "listAccounts", Path: "/v1/accounts", Summary: "List accounts", May: admins,
 	}
 )
@@ -116,9 +124,14 @@ func (c *Client) Account(ctx context.Context, id string) (Reply[Account], error)
 	return GetAccount.Call(ctx, c, AccountID{id})
 }
 
+// TaggedAccounts lists accounts as a query says, by id. Profiles are omitted.
+func (c *Client) TaggedAccounts(by AccountsQuery) Listing[Account] {
+	return Listing[Account]{c, ListAccounts.request(by)}
+}
+
 // Accounts lists the accounts whose ids begin with a prefix, "" for all, by id. Profiles are omitted.
 func (c *Client) Accounts(prefix string) Listing[Account] {
-	return Listing[Account]{c, ListAccounts.request(ByPrefix{prefix})}
+	return Listing[Account]{c, ListAccounts.request(AccountsQuery{ByPrefix: ByPrefix{prefix}})}
 }
 
 // Changes lists an account's opening and its changes, newest first.

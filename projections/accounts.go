@@ -169,6 +169,17 @@ func firstVersion(e events.AccountOpened) events.AccountChanged {
 	}
 }
 
+// AccountVersionOf returns the version of an account that an event makes. ok is false for other events.
+func AccountVersionOf(e events.Event) (version events.AccountChanged, ok bool) {
+	switch e := e.(type) {
+	case events.AccountOpened:
+		return firstVersion(e), true
+	case events.AccountChanged:
+		return e, true
+	}
+	return version, false
+}
+
 // History lists an account's postings of all assets, newest first.
 func (l *Lists) History(ctx context.Context, account string, span Span, s Slice) (
 	Page[events.PostingRecorded], error,

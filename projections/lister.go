@@ -25,8 +25,8 @@ const (
 	answerTime = 3 * time.Second
 )
 
-// Lister writes the lists of transactions and of open holds, and the journal of all events. It is safe for concurrent
-// use.
+// Lister writes the lists of transactions, of open holds and of accounts by metadata, and the journal of all events. It
+// is safe for concurrent use.
 type Lister struct {
 	table   table.Table
 	lanes   *table.LaneLog
@@ -41,8 +41,8 @@ type Lister struct {
 	journaled map[table.Key]bool // events in the journal whose records the stream will deliver again
 }
 
-// NewLister returns a lister on a table. It lists transactions by time and by the indexed metadata keys. now is its
-// own clock (nil: time.Now). A nil log is slog.Default().
+// NewLister returns a lister on a table. It lists transactions by time, and transactions and accounts by the indexed
+// metadata keys. now is its own clock (nil: time.Now). A nil log is slog.Default().
 func NewLister(t table.Table, indexed []string, now func() time.Time, log *slog.Logger) *Lister {
 	if now == nil {
 		now = time.Now
@@ -53,8 +53,8 @@ func NewLister(t table.Table, indexed []string, now func() time.Time, log *slog.
 	}
 }
 
-// List applies a batch. It puts the entries that the events make into the lists of transactions and of open holds, and
-// writes the journal entries of the whole batch. It skips records of items that the journal does not have. Applying a
+// List applies a batch. It puts the entries that the events make into the lists, and writes the journal entries of the
+// whole batch. It skips records of items that the journal does not have. Applying a
 // batch again is safe: it puts the same list entries, and may add another page to the journal.
 //
 // No list delays another, since the key of one may be throttled for minutes. List tries each entry a few times. Then it
@@ -207,10 +207,15 @@ func (l *Lister) read(ctx context.Context, key table.Key, limit func(error) int)
 	return e, err
 }
 
-// writes returns the writes of the entries that an event makes. A hold's end takes the hold out of the list of open
-// holds. The header has the key of the entry.
+// writes returns the writes of the entries that an event makes in lists. A hold's end takes the hold out of the list of
+// open holds. The header has the key of the entry.
 func (l *Lister) writes(ctx context.Context, j *job, limit func(error) int) (writes []table.Write, err error) {
 	switch e := j.event.(type) {
+	case events.AccountOpened, events.AccountChanged:
+		version, _ := AccountVersionOf(e)
+		for _, item := range TaggedItems(version, l.indexed) {
+			writes = append(writes, Tags.put(item))
+		}
 	case events.TransactionPosted:
 		var lanes table.Lanes
 		err := l.retry(ctx, limit, func() (err error) {

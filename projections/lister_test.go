@@ -81,6 +81,9 @@ func (l listerTable) Write(ctx context.Context, w table.Write) (time.Time, error
 		at, err := l.Table.Write(ctx, w)
 		return at.Add(n.shift), err
 	}
+	if table.Tagged.Is(table.ItemKey(w.Item).SK) {
+		return l.Table.Write(ctx, w)
+	}
 	page, err := projections.JournalForm.Decode(w.Item)
 	if err == nil && n.beforePage != nil {
 		err = n.alone(func() error { return n.beforePage(page) })

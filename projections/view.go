@@ -165,7 +165,8 @@ func (v *View) put(value any) table.Write {
 type Target struct {
 	View                              *View // nil: a balance or the lists
 	Account, Group, Asset, User, Hold string
-	Lists                             bool // a Lister writes these and the journal, a Projector all others
+	Tag                               string // a metadata key, of an account in a list
+	Lists                             bool   // a Lister writes these and the journal, a Projector all others
 }
 
 // String is "jane USD", "jane, member u-17", "group desk, member u-17", "jane, its groups", "hold h-1" or "lists and

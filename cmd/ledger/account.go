@@ -55,14 +55,16 @@ func (env *environment) accountCommand() *cobra.Command {
 
 // accountListCommand is `ledger account list`.
 func (env *environment) accountListCommand() *cobra.Command {
-	var prefix, state string
+	var state string
 	cmd := &cobra.Command{Use: "list", Args: cobra.NoArgs}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "only accounts whose ids begin with this")
+	var by client.AccountsQuery
+	cmd.Flags().StringVar(&by.Prefix, "prefix", "", "only accounts whose ids begin with this")
+	pairFlag(cmd.Flags(), &by.Metadata, "only accounts with this metadata, KEY=VALUE")
 	choiceFlag(cmd, &state, "state", "", "only accounts that are open, frozen or closed: looks through all",
 		client.StateOpen, client.StateFrozen, client.StateClosed)
 	env.limitFlags(cmd, "accounts")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		var list pager[client.Account] = env.api.Accounts(prefix)
+		var list pager[client.Account] = env.api.TaggedAccounts(by)
 		if state != "" {
 			list = filtered[client.Account]{list, func(a client.Account) bool { return a.State == state }}
 		}

@@ -166,7 +166,7 @@ var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 const flagIndexed = "indexed-metadata"
 
 func indexedFlag(f *pflag.FlagSet, target *string) {
-	f.StringVar(target, flagIndexed, "order",
+	f.StringVar(target, flagIndexed, "order,tier",
 		"metadata keys that can be searched: at most 5, separated by commas")
 }
 

@@ -55,7 +55,7 @@ func (env *environment) rebuildCommand() *cobra.Command {
 	idFlag(f, &config.From, "from", "continue with this account, in the order of ids")
 	cmd.MarkFlagsMutuallyExclusive("account", "from")
 	f.BoolVar(&config.ListsOnly, "lists", false,
-		"rebuild only the lists of transactions and of open holds, and the journal")
+		"rebuild only the lists of transactions, of open holds and of accounts by metadata, and the journal")
 	f.BoolVar(&scope.DryRun, "dry-run", false, "write nothing; print what rebuild would repair")
 	f.BoolVar(&scope.DropMissing, "drop-missing", false,
 		"also rebuild balances that count more postings than exist, and void entries that no hold has")
@@ -161,7 +161,7 @@ func reportName(p rebuild.Report) string {
 	case p.User != "":
 		return fmt.Sprintf("account %s, user %s", p.Account, p.User)
 	case p.Account == "":
-		return "lists of transactions"
+		return "lists"
 	case p.View != nil:
 		return fmt.Sprintf("account %s, %s", p.Account, p.View.Name)
 	}

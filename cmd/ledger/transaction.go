@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -100,6 +101,23 @@ func assetsOf(postings []client.Posting) []string {
 	return assets
 }
 
+// pairFlag adds a flag that selects by one pair of metadata. Elsewhere the flag can be repeated, so here the last one
+// does not count alone.
+func pairFlag(f *pflag.FlagSet, to *map[string]string, usage string) {
+	var metadata string
+	textFlag(f, &metadata, metadataFlag, usage, func(text string) error {
+		key, value, _ := strings.Cut(text, "=")
+		if key == "" || value == "" {
+			return errors.New("must be KEY=VALUE")
+		}
+		if *to != nil {
+			return errors.New("must be given once")
+		}
+		*to = map[string]string{key: value}
+		return nil
+	})
+}
+
 // metadataRows adds metadata to a list, in the order of the keys.
 func metadataRows(t *grid, metadata map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
@@ -112,15 +130,7 @@ func (env *environment) findCommand() *cobra.Command {
 	var by client.TransactionsQuery
 	cmd := &cobra.Command{Use: "find"}
 	f := cmd.Flags()
-	var metadata string
-	textFlag(f, &metadata, "metadata", "only transactions with this metadata, KEY=VALUE", func(text string) error {
-		key, value, _ := strings.Cut(text, "=")
-		if key == "" || value == "" {
-			return errors.New("must be KEY=VALUE")
-		}
-		by.Metadata = map[string]string{key: value}
-		return nil
-	})
+	pairFlag(f, &by.Metadata, "only transactions with this metadata, KEY=VALUE")
 	env.periodFlags(f, &by.From, &by.To)
 	env.dayFlag(f, "day", "posted on this day", func(day days.Day, in *time.Location) error {
 		if by.From, by.To = given(day.Begin(in)), day.End(in); by.From.Equal(by.To) {

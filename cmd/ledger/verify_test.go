@@ -117,6 +117,7 @@ func TestVerifySuggestsTheNextStep(t *testing.T) {
 		{"grouped_behind", table.Grouped.Key("joe", "staff"), "ledger rebuild --account joe"},
 		{audit.HoldEntryBehind, table.OpenHold.Key("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
 		{audit.ListEntryBehind, table.Listed.Key("0", "ksuid", "t-1"), "ledger rebuild --lists"},
+		{audit.ListedAccountBehind, table.Tagged.Key("jane", "tier"), "ledger rebuild --lists"},
 		{audit.JournalAltered, table.Journal.Key("0", "page"), "ledger rebuild --lists"},
 		{audit.EventUnseen, table.Asset.Key("EUR"),
 			"look before you rebuild: see docs/audit.md#audit. Somebody may have added this event"},

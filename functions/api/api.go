@@ -72,7 +72,7 @@ type Config struct {
 	Strong  Strong
 	Past    *projections.Past
 	Journal *projections.JournalReader
-	// IndexedMetadata has the metadata keys by which transactions can be found.
+	// IndexedMetadata has the metadata keys by which transactions and accounts can be found.
 	IndexedMetadata []string
 	// Caller returns the caller of a request, the zero Caller if it is not authenticated. Routes under /v1 refuse that.
 	Caller func(*http.Request) access.Caller

@@ -31,6 +31,16 @@ func (a *api) transactions(
 	}), err
 }
 
+// accounts reads accounts by id, either all or those with a value of an indexed metadata key.
+func (a *api) accounts(
+	r *request, in *client.AccountsQuery, s projections.Slice,
+) (projections.Page[projections.Holder], error) {
+	for key, value := range in.Metadata { // at most one
+		return a.config.Lists.TaggedAccounts(r.ctx(), key, value, in.Prefix, s)
+	}
+	return a.config.Lists.Accounts(r.ctx(), in.Prefix, s)
+}
+
 // reversals reads the reversals of a transaction, oldest first. A user's list has those of which the user may see a
 // leg, and ends where they end.
 func (a *api) reversals(

@@ -45,7 +45,7 @@ func routes() []route {
 		get(client.GetAccount, Resources.Account, showAccount),
 		write(client.ChangeAccount, (*request).changeAccount, (*api).change),
 		list(client.ListChanges, byNumber, those[client.AccountID]((*lists).Changes), showChange),
-		list(client.ListAccounts, byAccount, those[client.ByPrefix]((*lists).Accounts), showHolder),
+		list(client.ListAccounts, byAccount, (*api).accounts, showHolder),
 		read(client.GetAccountSummary, (*api).getSummary),
 		list(client.ListBalances, byAsset, (*api).balances, asIs),
 		read(client.GetBalance, (*api).getBalance),

@@ -36,7 +36,7 @@ const (
 	VariableAdminScope = "LEDGER_JWT_ADMIN_SCOPE"
 	// VariableMetrics is the CloudWatch namespace of the metrics. By default, there are no metrics.
 	VariableMetrics = "LEDGER_METRICS"
-	// VariableIndexed lists the metadata keys by which transactions can be found, separated by commas.
+	// VariableIndexed lists the metadata keys by which transactions and accounts can be found, separated by commas.
 	VariableIndexed = "LEDGER_INDEXED_METADATA"
 	// VariableBus names the EventBridge bus of the forwarder.
 	VariableBus = "LEDGER_EVENT_BUS"

@@ -38,7 +38,7 @@ type Config struct {
 	Version string
 	Console string       // see api.Config
 	Log     *slog.Logger // nil: slog.Default()
-	Indexed []string     // metadata keys by which transactions are listed: see projections.ParseIndexed
+	Indexed []string     // metadata keys by which transactions and accounts are listed: see projections.ParseIndexed
 	Metrics string       // CloudWatch namespace for metrics, "" for none; with metrics, Log must write JSON
 }
 

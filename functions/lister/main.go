@@ -1,4 +1,4 @@
-// Lister is the Lambda function that writes the lists of transactions and the journal from the table's stream.
+// Lister is the Lambda function that writes lists and the journal from the table's stream.
 package main
 
 import "ledger.example/functions/app"

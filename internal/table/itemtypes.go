@@ -121,6 +121,9 @@ var (
 	ListedMetadata = five(ItemType{What: "transaction in a list by metadata, likewise", Class: projection,
 		Type: "TransactionListed", By: lister, PK: "METADATA#{lane}#{key}#{value...}",
 		SK: "LISTED#{ksuid}#{transaction}", Grows: InLanes})
+	Tagged = two[string](ItemType{What: "account in a list by metadata, with `PK2` while it has the key",
+		Class: projection, Type: "AccountTagged", By: lister, PK: "TAGGED#{account}", SK: "TAGGED#{key}",
+		PK2: "TAGGED#{key}#{value...}", Grows2: ByName})
 	Journal = two[string](ItemType{What: "page of the journal, by when it was written", Class: projection,
 		Type: "JournalPage", By: lister, PK: "JOURNAL#{lane}", SK: "ENTRIES#{ksuid}", Grows: InLanes})
 	Forwarded = one(ItemType{What: "how far a target got in the journal", Class: position,

@@ -108,6 +108,55 @@ func holders(t *testing.T, s *caller.Caller) {
 	}
 }
 
+// Accounts can be listed by the metadata that they have now, filtered by prefix, in pages.
+func listsByMetadata(t *testing.T, s *caller.Caller) {
+	const gold, silver = `{"metadata":{"order":"~gold#1","note":"n"}}`, `{"metadata":{"order":"~silver"}}`
+	for id, body := range map[string]string{
+		"~a:1": gold, "~a:2": silver, "~a:3": `{}`, "~b:1": gold, "~b:2": gold, "~b:3": `{"metadata":{"note":"~gold#1"}}`,
+	} {
+		s.Must(201, "PUT", "/v1/accounts/"+id, body)
+	}
+	const byGold, bySilver = "/v1/accounts?metadata.order=~gold%231", "/v1/accounts?metadata.order=~silver"
+	check := func(path string, want ...string) {
+		t.Helper()
+		for _, limit := range []int{1, 2, 100} {
+			caller.Eventually(t, timeToProject, fmt.Sprintf("%s lists %q", path, want), func() bool {
+				return slices.Equal(caller.Column(s.All(path, limit), "id"), want)
+			})
+		}
+	}
+	check(byGold, "~a:1", "~b:1", "~b:2")
+	check(byGold+"&prefix=~b:", "~b:1", "~b:2")
+	check("/v1/accounts?prefix=~b:1&metadata.order=~gold%231", "~b:1")
+	check(byGold + "&prefix=~c")
+	check(bySilver, "~a:2")
+	check("/v1/accounts?metadata.order=~gold")
+	found := s.Must(200, "GET", byGold+"&limit=1", "")
+	if got := fmt.Sprint(found.Value("data", 0, "metadata")); !strings.Contains(got, "note:n") {
+		t.Errorf("listed with the metadata %s", got)
+	}
+	if cursor := found.Text("next_cursor"); cursor != "" {
+		for _, path := range []string{bySilver, "/v1/accounts", byGold + "&prefix=~a", "/v1/accounts?prefix=~a"} {
+			r := s.Send("GET", path+caller.Separator(path)+"cursor="+cursor, "")
+			if r.Status != 400 || r.Code() != "invalid_cursor" {
+				t.Errorf("a cursor of another query, at %s: %d %s", path, r.Status, r.Body)
+			}
+		}
+	}
+
+	s.Must(200, "PATCH", "/v1/accounts/~a:1", silver)
+	s.Must(200, "PATCH", "/v1/accounts/~b:1", `{"metadata":{}}`)
+	s.Must(200, "PATCH", "/v1/accounts/~b:2", `{"name":"B"}`)
+	s.Must(200, "PATCH", "/v1/accounts/~a:3", gold)
+	check(byGold, "~a:3", "~b:2")
+	check(bySilver, "~a:1", "~a:2")
+	s.Must(200, "PATCH", "/v1/accounts/~b:1", gold)
+	check(byGold, "~a:3", "~b:1", "~b:2")
+	if page := s.Must(200, "GET", bySilver, ""); strings.Contains(string(page.Body), "profile") {
+		t.Errorf("a list shows profiles: %s", page.Body)
+	}
+}
+
 // Altered cursors, and cursors of another list, are refused.
 func badCursors(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()

@@ -66,6 +66,7 @@ func scenarios() []scenario {
 		{"Past", past},
 		{"Finding", finding},
 		{"Lists", listsByPrefix},
+		{"ListsByMetadata", listsByMetadata},
 		{"Fields", badFields},
 		{"Cursors", badCursors},
 		{"Books", importedBooks},

@@ -78,8 +78,11 @@ func (w *largest) Must(status int, method, path, body string, headers ...string)
 
 // cold starts a process with empty caches.
 func (w *largest) cold() *system.System {
-	return w.NewProcess(system.Client(w.meter.Count), system.Indexed(fmt.Sprintf("%0*d", events.MetadataKeyChars, 0)))
+	return w.NewProcess(system.Client(w.meter.Count), system.Indexed(indexedKey))
 }
+
+// indexedKey is one of the longest metadata keys, of longestInputs.
+var indexedKey = fmt.Sprintf("%0*d", events.MetadataKeyChars, 0)
 
 // named returns the body of an asset or, without its fields, of a group.
 func (w *largest) named() string {
@@ -149,6 +152,10 @@ func (w *largest) lists() {
 			join(w.account(n), w.group(i))
 		}
 		join(w.account(n), "desk")
+		opened := events.AccountChanged{ID: w.account(n), Number: 1, Metadata: w.metadata, Tagged: true}
+		for _, item := range projections.TaggedItems(opened, []string{indexedKey}) {
+			w.try(w.views.Show(w.t.Context(), projections.Tags, item))
+		}
 		account := fmt.Sprintf("%04d", n)
 		join(account, "totals")
 		for i := range exceedingShares(n) {

@@ -81,4 +81,31 @@ func TestCostOfLists(t *testing.T) {
 	check("a hold", 0, 2+1, 3+1, placed)
 	check("the end of a hold", 1, 1+1, 2+1, ended)
 	check("the end again", 1, 1+1, 1+1, ended)
+
+	// An account takes a unit for each list, and those of the index if the list changes. One that never had metadata takes
+	// none, whatever changes.
+	open := func(id string, metadata map[string]string) table.Key {
+		t.Helper()
+		_, _, err := b.warm.OpenAccount(t.Context(), ledger.OpenAccount{ID: id, Metadata: metadata, Actor: "tester"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table.Account.Key(id)
+	}
+	change := func(id, name string, metadata *map[string]string) table.Key {
+		t.Helper()
+		a, err := b.warm.ChangeAccount(t.Context(), ledger.ChangeAccount{ID: id, Name: &name, Metadata: metadata, Actor: "tester"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table.Change.Key(id, a.Version)
+	}
+	check("an account without metadata", 0, 1, 1, open("plain", nil))
+	check("its change", 0, 1, 1, change("plain", "Plain", nil))
+	check("an account with metadata that is not indexed", 0, 1, 1, open("noted", map[string]string{"note": "x"}))
+	check("its change", 0, 2+1, 2+1, change("noted", "Noted", nil))
+	check("an account with two indexed keys", 0, 2+1, 4+1, open("gold", map[string]string{"order": "1", "customer": "2"}))
+	check("its change of a name", 0, 2+1, 2+1, change("gold", "Gold", nil))
+	check("its change of a value", 0, 2+1, 4+1, change("gold", "Gold", &map[string]string{"order": "1", "customer": "3"}))
+	check("its change to no metadata", 0, 2+1, 4+1, change("gold", "Gold", &map[string]string{}))
 }

@@ -20,8 +20,9 @@ import (
 // newRegister starts a ledger with some assets, accounts, members and transactions, all projected.
 func newRegister(t testing.TB) *system.System {
 	t.Helper()
-	s := system.New(t)
+	s := system.New(t, system.Indexed("order"))
 	s.OpenRegister()
+	s.Must(201, "PUT", "/v1/accounts/vault", `{"metadata":{"order":"7"}}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
 	s.Must(201, "POST", "/v1/trades",
 		`{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`)

@@ -190,6 +190,12 @@ func workloads() []*workload {
 			c.must(err)
 			c.post(c.transfer(house(i), id, "USD"))
 		}},
+		{name: "openings of an account with the same metadata", do: func(c *crowd, i int) {
+			_, _, err := c.warm.OpenAccount(c.t.Context(), ledger.OpenAccount{
+				ID: fmt.Sprintf("new:%08d", i), Metadata: map[string]string{"order": "the same"}, Actor: by,
+			})
+			c.must(err)
+		}},
 		{name: "registrations of an asset and a group", do: func(c *crowd, i int) {
 			id := fmt.Sprintf("new:%08d", i)
 			_, _, err := c.warm.RegisterAsset(c.t.Context(), ledger.RegisterAsset{ID: id, Name: "Asset", Actor: by})

@@ -109,6 +109,8 @@ func (w *worst) readResources() {
 	w.row("GET /v1/assets/{asset}", "", 200, "GET /v1/assets/"+w.asset(0), "")
 	w.row("GET /v1/assets", "100 assets", 200, "GET /v1/assets?limit=100", "")
 	w.row("GET /v1/accounts", "100 accounts", 200, "GET /v1/accounts?limit=100", "")
+	w.row("GET /v1/accounts by metadata", "100 accounts", 200,
+		"GET /v1/accounts?limit=100&metadata."+indexedKey+"="+w.metadata[indexedKey], "")
 	w.row("GET /v1/groups", "100 groups", 200, "GET /v1/groups?limit=100", "")
 	w.row("GET /v1/assets/{asset}/holders", "100 holders", 200, "GET /v1/assets/"+w.asset(0)+"/holders?limit=100", "")
 	w.row("GET /v1/accounts/{account} by a user", "", 200, "GET "+account, "")

@@ -27,16 +27,17 @@ func TestItemsOfNewerFormsAreLeftAlone(t *testing.T) {
 		table.Grouped.Type:    {"GET", "/v1/groups/desk/accounts", ""},
 		table.Hold.Type:       {"GET", "/v1/accounts/jane/holds", ""},
 		table.OpenHold.Type:   {}, // only its key is read
+		table.Tagged.Type:     {}, // likewise
 		table.Listed.Type:     {"GET", "/v1/transactions", ""},
 		table.Journal.Type:    {"GET", "/v1/journal", ""},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				s := tampered(t, system.Pumped)
+				s := tampered(t, system.Pumped, system.Indexed("order"))
 				s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"viewer"}`)
 				s.Must(201, "PUT", "/v1/groups/desk", `{}`)
 				s.Must(201, "PUT", "/v1/groups/desk/accounts/jane", ``)
-				s.Must(200, "PATCH", "/v1/accounts/jane", `{"name":"J"}`)
+				s.Must(200, "PATCH", "/v1/accounts/jane", `{"name":"J","metadata":{"order":"7"}}`)
 				s.Must(201, "POST", "/v1/transfers",
 					`{"id":"h-1","from":"jane","to":"bank","asset":"USD","quantity":"1","hold":{}}`)
 				project(s)

@@ -220,7 +220,8 @@ func TestReadsOfAFailingStore(t *testing.T) {
 		"broken":      {inject.Lost, 503, "unavailable"},
 	}
 	paths := []string{
-		"/v1/assets", "/v1/assets/USD", "/v1/assets/USD/holders", "/v1/accounts", "/v1/accounts/payer",
+		"/v1/assets", "/v1/assets/USD", "/v1/assets/USD/holders", "/v1/accounts", "/v1/accounts?metadata.order=1",
+		"/v1/accounts/payer",
 		"/v1/accounts/payer/summary", "/v1/accounts/payer/balances", "/v1/accounts/payer/balances?consistency=strong",
 		"/v1/accounts/payer/balances/USD", "/v1/accounts/payer/balances/USD?consistency=strong",
 		"/v1/accounts/payer/postings", "/v1/accounts/payer/postings?asset=USD&consistency=strong",

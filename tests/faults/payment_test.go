@@ -65,7 +65,7 @@ type payment struct {
 func newPayment(t testing.TB) payment {
 	t.Helper()
 	f := inject.NewSet()
-	p := payment{System: system.New(t, system.WithFaults(f), system.Direct), faults: f}
+	p := payment{System: system.New(t, system.WithFaults(f), system.Direct, system.Indexed("order")), faults: f}
 	p.Must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
 	p.Must(201, "PUT", "/v1/accounts/source", `{"overdraft":"unlimited"}`)
 	p.Must(201, "PUT", "/v1/accounts/payer", `{}`)
@@ -79,7 +79,9 @@ func newPayment(t testing.TB) payment {
 // process starts another process on the same table, with empty caches and the same faults.
 func (p payment) process() payment {
 	p.T.Helper()
-	return payment{System: p.NewProcess(system.WithFaults(p.faults), system.Direct), faults: p.faults}
+	return payment{
+		System: p.NewProcess(system.WithFaults(p.faults), system.Direct, system.Indexed("order")), faults: p.faults,
+	}
 }
 
 // id is the payment's id.

@@ -45,7 +45,8 @@ func (h *history) checkEnd() {
 func (h *history) rebuildAll(listsOnly bool) {
 	v, quiet := table.NewTable(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
 	err := repair.New(repair.Config{
-		Table: v, Append: projections.NewLister(v, nil, nil, quiet).Append, ListsOnly: listsOnly, Log: quiet,
+		Table: v, Append: projections.NewLister(v, nil, nil, quiet).Append, Indexed: indexed, ListsOnly: listsOnly,
+		Log: quiet,
 	}).Run(as("rebuild of all"))
 	if err != nil {
 		h.fail("rebuild of all: %w", err)
@@ -60,6 +61,7 @@ func (h *history) audit() {
 	if h.lostRecords > 0 {
 		h.rebuildAll(true)
 	}
+	h.checkTags()
 	report, err := h.runAudit()
 	unfinished := report.ByCode[audit.GuardBehind] // changes of accounts whose callers gave up
 	if err != nil || report.Counts.Findings > unfinished || report.Unsettled > 0 {
@@ -69,9 +71,43 @@ func (h *history) audit() {
 
 func (h *history) runAudit() (audit.Report, error) {
 	return audit.New(audit.Options{
-		Store: h.store.DynamoDB(), Table: tableName, Segments: 1, Findings: 3,
+		Store: h.store.DynamoDB(), Table: tableName, Segments: 1, Findings: 3, Indexed: indexed,
 		Pause: func(context.Context, time.Duration) error { return nil },
 	}).Run(context.Background())
+}
+
+// checkTags compares the lists of accounts by metadata with the newest versions of the accounts. The lists read by
+// themselves leave out entries that contradict their account, so the items are compared as well.
+func (h *history) checkTags() {
+	listed, wanted := make(map[string]string), make(map[string]string)
+	for _, account := range []string{jane, joe} {
+		all := h.model.versions[account]
+		newest := all[len(all)-1]
+		if newest.tier != "" {
+			wanted[account] = newest.tier
+		}
+		shown, _ := h.store.Item(table.Tagged.Key(account, tier))
+		if pk2 := text(shown, table.AttrPK2); newest.tier == "" && pk2 != "" ||
+			newest.tier != "" && pk2 != table.Tagged.PK2(tier, newest.tier) {
+			h.fail("%s has the tier %q in version %d, but its entry is %v", account, newest.tier, newest.number, shown)
+		}
+	}
+	lists := projections.NewLists(table.NewTable(h.store.DynamoDB(), tableName))
+	for _, value := range tiers {
+		page, err := lists.TaggedAccounts(as("lists by metadata"), tier, value, "", projections.Slice{Limit: 10})
+		if err != nil {
+			h.fail("list accounts by metadata: %w", err)
+		}
+		for _, found := range page.Items {
+			listed[found.Opened.ID] = value
+		}
+	}
+	if !maps.Equal(listed, wanted) {
+		h.fail("accounts are listed by metadata as %v, not %v", listed, wanted)
+	}
+	for range wanted {
+		h.count("accounts listed by metadata")
+	}
 }
 
 // retryAll retries each operation whose effect is stored. The answer must show the stored effect.

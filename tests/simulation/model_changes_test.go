@@ -18,7 +18,7 @@ func (m *model) takeChange(e events.AccountChanged) {
 	if e.Number != was.number+1 || was.state == events.StateClosed {
 		m.fail("%s changes from %+v to %+v", e.ID, was, e)
 	}
-	now := version{number: e.Number, state: e.State, limits: map[string]int64{}}
+	now := version{number: e.Number, state: e.State, limits: map[string]int64{}, tier: e.Metadata[tier]}
 	for asset, limit := range e.Overdraft.Limits {
 		now.limits[asset] = int64Of(limit)
 	}
@@ -66,6 +66,7 @@ func (m *model) acknowledgeChange(op *operation, account ledger.Account) {
 		return
 	case all[at].state != account.State,
 		op.change.State != nil && *op.change.State != account.State,
+		op.change.Metadata != nil && (*op.change.Metadata)[tier] != all[at].tier,
 		op.change.Overdraft != nil && int64Of(op.change.Overdraft.Limits[usd]) != all[at].limits[usd]:
 		m.fail("%s: %+v was requested, but %+v was acknowledged", op.name, op.change, account)
 	}

@@ -37,7 +37,8 @@ type version struct {
 	number int64
 	state  events.AccountState
 	limits map[string]int64
-	acked  int // stamp of the first acknowledgement; 0: none
+	tier   string // its metadata; "": none
+	acked  int    // stamp of the first acknowledgement; 0: none
 }
 
 func newLifecycle() lifecycle {
@@ -55,7 +56,8 @@ func newLifecycle() lifecycle {
 // noteOpened adds the first version of each account with a limit.
 func (m *model) noteOpened() {
 	m.versions[jane] = []version{{number: 1, state: events.StateOpen}}
-	m.versions[joe] = []version{{number: 1, state: events.StateOpen, limits: map[string]int64{usd: m.knobs.overdraft}}}
+	m.versions[joe] = []version{{number: 1, state: events.StateOpen, tier: tiers[0],
+		limits: map[string]int64{usd: m.knobs.overdraft}}}
 }
 
 // stampAck notes when something was first acknowledged.

@@ -70,10 +70,10 @@ type model struct {
 	groups       []string                      // the groups of jane's account after each change, from the first
 
 	// Stored projections.
-	balances    map[pair]balance
-	segments    map[pair]map[events.KSUID]segment
-	summaries   map[string]summary
-	memberships map[string]int64 // number of the newest change, by sort key
+	balances  map[pair]balance
+	segments  map[pair]map[events.KSUID]segment
+	summaries map[string]summary
+	newest    map[table.Key]int64 // numbers of the events that memberships, places and tags show
 
 	// Answers to callers.
 	ackedSums       map[pair]sums
@@ -93,7 +93,7 @@ func newModel(h *history) *model {
 		stored: map[pair]sums{}, ackedSums: map[pair]sums{}, ackedPostings: map[pair]map[events.KSUID]sums{},
 		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		roles: []string{""}, groups: []string{""},
-		summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]int64{},
+		summaries: map[string]summary{}, newest: map[table.Key]int64{}, spent: map[pair]int64{},
 		hiddenBackdated: map[pair]map[events.KSUID]events.PostingRecorded{}, lifecycle: newLifecycle(),
 		fundsRead: map[pair]uint64{}, late: map[events.KSUID]bool{},
 	}
@@ -107,7 +107,7 @@ func (h *history) observe() {
 	for _, c := range h.store.Since(h.observed) {
 		h.observed++
 		h.model.take(c.Key, c.Before, c.After)
-		if kind := text(c.After, table.AttrType); kind == table.Listed.Type || kind == table.Journal.Type {
+		if kind := text(c.After, table.AttrType); isListed(kind) {
 			h.unstreamed++
 			continue
 		}
@@ -123,6 +123,11 @@ func (h *history) observe() {
 		h.model.checkProjections()
 		h.model.checkLimits()
 	}
+}
+
+// isListed reports whether a lister writes items of a type, in parallel: their order says nothing.
+func isListed(kind string) bool {
+	return kind == table.Listed.Type || kind == table.Tagged.Type || kind == table.Journal.Type
 }
 
 // take adds one change of the store.
@@ -157,12 +162,12 @@ func (m *model) take(key table.Key, before, after table.Item) {
 	case table.Summary.Type:
 		account, _ := table.Summary.Parse(key)
 		m.summaries[account] = summaryOf(after)
-	case table.Membership.Type, table.Grouped.Type:
+	case table.Membership.Type, table.Grouped.Type, table.Tagged.Type:
 		newest := number(after, table.AttrNumber)
-		if newest < m.memberships[key.SK] {
-			m.fail("%s went back from number %d to %d", key.SK, m.memberships[key.SK], newest)
+		if newest < m.newest[key] {
+			m.fail("%v went back from number %d to %d", key, m.newest[key], newest)
 		}
-		m.memberships[key.SK] = newest
+		m.newest[key] = newest
 	default:
 		if !table.IsEvent(key.SK) {
 			return // other projections are checked by the audit at the end

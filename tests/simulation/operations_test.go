@@ -186,6 +186,11 @@ func (p Plan) operations(k knobs) []*operation {
 		Changing: g.changing, Raising: g.raising, Closing: g.closing, Batching: g.batching,
 		Books: g.closeBooks,
 	}[p.Mode]()
+	for i, op := range g.all {
+		if d := p.draw("metadata", uint64(i)); op.kind == kindChange && d.chance(.6) {
+			op.change.Metadata = pick(d, &map[string]string{}, &map[string]string{tier: pick(d, tiers...)})
+		}
+	}
 	return g.all
 }
 

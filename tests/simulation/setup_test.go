@@ -19,6 +19,11 @@ const (
 	bank, jane, joe, shop = "bank", "jane", "joe", "shop"
 )
 
+// tier is the indexed metadata key, and tiers are its values. joe has the first one from the beginning.
+const tier = "tier"
+
+var indexed, tiers = []string{tier}, []string{"gold", "silver"}
+
 var accountIDs = []string{bank, jane, joe, shop}
 
 // mary is granted a role on jane's account, and loses it again. The account is put into groups and taken out of them.
@@ -68,7 +73,7 @@ func (h *history) definitions() (all []definition) {
 	for _, r := range []ledger.OpenAccount{
 		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane},
 		{ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
-		{ID: joe,
+		{ID: joe, Metadata: map[string]string{tier: tiers[0]},
 			Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
 	} {
 		all = append(all, definition{r.ID, ledger.CodeAccountExists,

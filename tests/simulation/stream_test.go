@@ -278,7 +278,7 @@ func (h *history) deliverToLister(batch []record) {
 				return
 			}
 			v := table.NewTable(h.store.DynamoDB(), tableName)
-			lister := projections.NewLister(v, nil, nil, slog.New(slog.DiscardHandler))
+			lister := projections.NewLister(v, indexed, nil, slog.New(slog.DiscardHandler))
 			answer, err := stream.Handler(lister.List)(ctx, event(wanted))
 			if err != nil || len(answer.BatchItemFailures) > 0 {
 				h.fail("the lister failed: %+v (%w)", answer, err)

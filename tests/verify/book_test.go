@@ -57,7 +57,7 @@ func about(id string) ledger.Annotation { return ledger.Annotation{ID: id, Actor
 type book map[table.Key]table.Item
 
 // newBook returns a book that the real ledger and the real projector wrote. It has items of each type, balances with
-// segments and all three folds, unlimited, limited, overdrawn, changed and closed accounts, holds of every status,
+// segments and all three folds, unlimited, limited, overdrawn, changed and closed accounts, some with metadata, holds of every status,
 // reversals, and groups.
 func newBook(t testing.TB) book {
 	var after atomic.Int64 // nanoseconds since the beginning of the book, an hour ago
@@ -115,7 +115,7 @@ func project(t testing.TB, client *dynamodb.Client, p *projections.Projector) {
 	}
 }
 
-// indexed are the metadata keys by which the book lists transactions.
+// indexed are the metadata keys by which the book lists transactions and accounts.
 var indexed = []string{"order", "by"}
 
 // list builds the lists of transactions and the journal.
@@ -216,9 +216,10 @@ func (w writer) openAccounts() {
 	w.open(ledger.OpenAccount{ID: "jane", Name: "Jane Doe",
 		Profile: `{"email":"jane@example.com","addresses":[{"city":"Springfield"}]}`})
 	w.open(ledger.OpenAccount{ID: "margin", Overdraft: limit(50_000)})
-	for _, id := range []string{"ann", "shop", "firm", "old", "past"} {
+	for _, id := range []string{"ann", "shop", "firm", "old"} {
 		w.open(ledger.OpenAccount{ID: id})
 	}
+	w.open(ledger.OpenAccount{ID: "past", Metadata: map[string]string{"by": "phone", "city": "Springfield"}})
 	for _, role := range []events.Role{events.RoleViewer, events.RoleOperator, events.RoleViewer} {
 		w.grant(ledger.GrantMember{Account: "jane", User: "u-1", Role: role})
 	}
@@ -285,9 +286,10 @@ func (w writer) postHolds(pass func(time.Duration) time.Time) {
 	}})
 	w.reverse(about("r-6"), "r-1", ledger.Part{})
 
-	w.change(ledger.ChangeAccount{ID: "firm", Name: new("Firm"), Overdraft: new(limit(500))})
+	w.change(ledger.ChangeAccount{ID: "firm", Name: new("Firm"), Overdraft: new(limit(500)),
+		Metadata: &map[string]string{"order": "7", "city": "#"}})
 	w.pay("f-1", "firm", "bank", 300)
-	w.change(ledger.ChangeAccount{ID: "firm", State: new(events.StateFrozen)})
+	w.change(ledger.ChangeAccount{ID: "firm", State: new(events.StateFrozen), Metadata: &map[string]string{"by": "mail"}})
 	w.change(ledger.ChangeAccount{ID: "firm", State: new(events.StateOpen), Overdraft: new(limit(100))})
 	w.pay("o-1", "bank", "old", 5)
 	w.pay("o-2", "old", "bank", 5)

@@ -134,7 +134,7 @@ func TestDeletionsWithoutATrace(t *testing.T) {
 func TestDeletedCopyOfAnAccount(t *testing.T) {
 	b := copyOfBook(t)
 	current, newest := table.Current.Key("firm"), table.Change.Key("firm", 5)
-	b.addChange(events.AccountChanged{ID: "firm", Number: 5, State: events.StateFrozen, Overdraft: limit(100),
+	b.addChange(events.AccountChanged{ID: "firm", Number: 5, State: events.StateFrozen, Overdraft: limit(100), Tagged: true,
 		Highest: limit(500).Limits, At: time.Now().Add(-30 * time.Minute)})
 	original := b[current]
 	b.drop(current)
@@ -162,9 +162,10 @@ func TestDeletedCopyOfAnAccount(t *testing.T) {
 	}
 }
 
-// listCodes are the codes of findings about lists of transactions and about the journal.
+// listCodes are the codes of findings about lists of transactions and of accounts, and about the journal.
 var listCodes = []audit.Code{
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
+	audit.ListedAccountBehind, audit.ListedAccountDiffers, audit.ListedAccountWithoutVersion,
 	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered, audit.EventUnseen,
 }
 
@@ -188,6 +189,18 @@ func TestHarmlessListItems(t *testing.T) {
 	b.put(void, b[page])
 	b.set(void, table.AttrVoid, table.Flag(true))
 	b.set(void, table.AttrEntries, &types.AttributeValueMemberL{})
+	tagged := func(account, key, as string, number int64) {
+		k := table.Tagged.Key(account, key)
+		b.put(k, b[table.Tagged.Key("past", "by")])
+		b.set(k, table.AttrNumber, table.Integer(number))
+		if b.unset(k, table.AttrPK2); as != "" {
+			b.set(k, table.AttrPK2, table.String(table.Tagged.PK2(key, as)))
+		}
+	}
+	tagged("past", "city", "Springfield", 1)
+	tagged("firm", "city", "#", 2) // it has lost the key since
+	tagged("jane", "by", "", 0)    // a rebuild found no metadata
+	tagged("nobody", "by", "", 0)
 	db := &readHook{Store: b.client(t)}
 	if report := verify(t, db, 0); !report.Sound() || report.Unsettled > 0 || db.scans.Load() != audit.DefaultSegments {
 		t.Errorf("%s with %d scan requests", some(report.Findings), db.scans.Load())

@@ -146,7 +146,11 @@ func holdOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 	if rand.IntN(4) > 0 {
 		return nil
 	}
-	_, err := l.ChangeAccount(ctx, ledger.ChangeAccount{ID: "ann", Name: new(id), Actor: "tester"})
+	metadata := map[string]string{"order": id}
+	if rand.IntN(3) == 0 {
+		metadata = nil
+	}
+	_, err := l.ChangeAccount(ctx, ledger.ChangeAccount{ID: "ann", Name: new(id), Metadata: &metadata, Actor: "tester"})
 	return err
 }
 
@@ -154,7 +158,7 @@ func holdOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 func verifyWithPauses(t *testing.T, client *dynamodb.Client) audit.Report {
 	t.Helper()
 	report, err := audit.New(audit.Options{
-		Store: client, Table: books, Findings: 100, Settle: audit.DefaultSettle,
+		Store: client, Table: books, Findings: 100, Settle: audit.DefaultSettle, Indexed: indexed[:1], // as the service
 		Pause: func(ctx context.Context, d time.Duration) error {
 			select {
 			case <-time.After(d / 10):

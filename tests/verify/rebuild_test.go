@@ -32,6 +32,7 @@ var projectionCodes = []audit.Code{
 	audit.SummaryWrong, audit.SummaryIncomplete,
 	audit.HoldEntryWrong, audit.HoldEntryBehind, audit.HoldEntryWithoutHold,
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
+	audit.ListedAccountBehind, audit.ListedAccountDiffers, audit.ListedAccountWithoutVersion,
 	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered,
 }
 

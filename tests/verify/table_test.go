@@ -189,6 +189,7 @@ var itemTypes = map[string]*table.Pattern{
 	"groupgrant": table.GroupGrant.Pattern, "groupmember": table.GroupMembership.Pattern,
 	"growth": table.LanesGrown.Pattern,
 	"period": table.Period.Pattern, "grouping": table.Grouping.Pattern, "place": table.Grouped.Pattern,
+	"tag": table.Tagged.Pattern,
 }
 
 // itemNames are the other names of items. A number counts from the end if it is negative; * stands for all.

@@ -156,6 +156,9 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 	if !unreadable {
 		a.checkSummary(ctx, acct.ID, p.summary, ofBalances, ofPostings)
 	}
+	if acct.tagged && !a.hasTags(ctx, acct.ID) {
+		a.checkTags(ctx, acct.ID)
+	}
 	for _, k := range numberedKinds {
 		if isID(acct.ID) { // otherwise nothing is projected, and the scan reports the key
 			a.checkNumbered(ctx, k, table.Account.PK(acct.ID), partition{families: p.numbered[k]})
@@ -264,6 +267,10 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 			found = append(found, Finding{ChangeImpossible, keyOf(item), "", c.String(),
 				"no such change of an account with " + acct.String()})
 		}
+		if acct.tagged && !c.Tagged {
+			found = append(found, Finding{ChangeImpossible, keyOf(item), "Tagged", absent,
+				"true, as in the version before"})
+		}
 		acct.become(c)
 		highest := acct.highestBeside(c.Overdraft.limits)
 		if len(found) == 0 && !maps.EqualFunc(highest, c.Highest, sameAmount) {
@@ -304,6 +311,7 @@ func (a *account) become(c change) {
 		}
 	}
 	a.limits, a.version, a.changedAt, a.checksum = limits, c.Number, c.At, c.Checksum
+	a.tagged = a.tagged || c.Tagged
 	a.known = a.known && len(limits) <= limitsKept
 	if c.State == closed && a.closedAt.IsZero() {
 		a.closedAt = c.At

@@ -16,6 +16,7 @@
 //   - account.go reads each account in the order of its keys. balance.go, fold.go, examine.go, closed.go and
 //     numbered.go compare balances, segments, guards, the summary, memberships and places in groups with the events of
 //     the account: postings, changes, changes of groups, grants; and the memberships of each group with its grants.
+//     tags.go compares entries in lists by metadata with the versions of their accounts.
 //
 // A failed read ends the audit: request cancels the audit's context with the error and returns an empty reply. No
 // other function returns errors of reads. Functions may continue with the empty reply, because a canceled audit
@@ -63,7 +64,7 @@ type Options struct {
 	Settle   time.Duration // events of this age or older must be projected; 0: all events
 	Findings int           // the report has at most this number of findings; all are counted
 	Rate     float64       // read units per second; 0: no limit
-	Indexed  []string      // the metadata keys by which transactions are listed
+	Indexed  []string      // the metadata keys by which transactions and accounts are listed
 
 	Now   func() time.Time                           // nil: time.Now
 	Pause func(context.Context, time.Duration) error // nil: sleep
@@ -100,6 +101,7 @@ type Audit struct {
 	progress         progress
 	accounts         chan account // to be checked
 	checkedReversals recentIDs    // transactions whose reversals were checked
+	checkedTags      recentIDs    // accounts whose entries in lists by metadata were found
 
 	mu        sync.Mutex
 	draft     Report

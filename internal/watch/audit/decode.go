@@ -46,6 +46,7 @@ var kinds = kindsByType(
 	kindOf[openHold](table.OpenHold.Pattern, "Expires", "Hold"),
 	kindOf[listEntry](table.Listed.Pattern, "Lane", "KSUID", "Transaction"),
 	kindOf[listEntry](table.ListedMetadata.Pattern, "Lane", "Name", "", "KSUID", "Transaction"),
+	kindOf[tagged](table.Tagged.Pattern, "Account", "Key"),
 	kindOf[journalPage](table.Journal.Pattern, "Lane", "KSUID"),
 	kindOf[cursor](table.Forwarded.Pattern, "Target"),
 	kindOf[balance](table.Balance.Pattern, "Account", "Asset"),

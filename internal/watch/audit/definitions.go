@@ -73,6 +73,7 @@ type account struct {
 	changedAt time.Time // of that change
 	checksum  string    // of that change; "": it was never changed
 	closedAt  time.Time // zero: it is not closed
+	tagged    bool      // it has metadata, or once had
 }
 
 func (a *account) index(*reader) (sk2, pk2 string) { return table.Account.SK2(), table.Account.PK2() }
@@ -80,6 +81,7 @@ func (a *account) index(*reader) (sk2, pk2 string) { return table.Account.SK2(),
 func (a *account) check(r *reader) {
 	a.Overdraft.checkRates(r, a.Rates)
 	a.known, a.version, a.unlimited, a.limits = true, 1, a.Overdraft.unlimited, a.Overdraft.limits
+	a.tagged = len(a.Metadata) > 0
 }
 
 // limit returns how far below zero the balance of an asset may go. It is nil if the account is unlimited or not known.

@@ -92,6 +92,10 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.countOverdue(v, l)
 	case listEntry:
 		a.checkUnindexed(ctx, v, key)
+	case tagged:
+		if a.checkedTags.add(v.Account) {
+			a.checkTags(ctx, v.Account)
+		}
 	case journalPage:
 		a.progress.list(v)
 		a.checkPage(ctx, v, key)

@@ -135,7 +135,8 @@ var (
 
 	ChangeMissing    = newCode("change_missing", "a gap in the numbers of an account's changes")
 	ChangeImpossible = newCode("change_impossible",
-		"a change of a closed account, or a change between an unlimited and a limited account")
+		"a change of a closed account, a change between an unlimited and a limited account, or one that does not "+
+			"say that an earlier version had metadata")
 	AccountCurrentWrong = newCode("account_current_wrong",
 		"a copy of an account's newest change that differs from that change")
 	DebitAfterClose = newCode("debit_after_close",
@@ -160,6 +161,13 @@ var (
 		"an entry in a list of transactions that shows a hold as none, or the reverse")
 	ListEntryWithoutTransaction = newProjected("list_entry_without_transaction",
 		"an entry in a list of transactions whose transaction does not exist, or belongs in another list")
+	ListedAccountBehind = newBehind("listed_account_behind",
+		"an account that is missing from the list of an indexed key that it has, or whose entry does not show its "+
+			"newest version: the list of a key that was indexed later is complete only after a rebuild")
+	ListedAccountDiffers = newProjected("listed_account_differs",
+		"an entry in a list of accounts that differs from the version with its number")
+	ListedAccountWithoutVersion = newProjected("listed_account_without_version",
+		"an entry in a list of accounts whose version does not exist, or needs no entry")
 	JournalBehind = newBehind("journal_behind", "an event that is missing from the journal")
 	EventUnseen   = newCode("event_unseen", "an event that neither the journal nor a projection shows, although both "+
 		"show later ones: somebody may have added it, so look before you rebuild")

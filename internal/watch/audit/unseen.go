@@ -125,8 +125,10 @@ func (a *Audit) isSeen(ctx context.Context, e journalEntry) bool {
 		return exists(table.Listed.Key(lane, v.Legs[0].ID, v.ID)) || !a.progress.countsNone(v.Legs)
 	case outcome:
 		return !a.progress.countsNone(v.Legs)
+	case account:
+		return a.tagsShow(ctx, v.ID, 1)
 	case change:
-		return exists(table.Change.Key(v.ID, v.Number+1))
+		return exists(table.Change.Key(v.ID, v.Number+1)) || a.tagsShow(ctx, v.ID, v.Number)
 	case period:
 		return exists(table.Period.Key(table.Number(v.Number + 1)))
 	case grant:

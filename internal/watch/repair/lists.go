@@ -22,8 +22,8 @@ import (
 // listParts is how many parts of the table are scanned in parallel.
 const listParts = 4
 
-// lists rebuilds the lists of transactions and the journal. It keeps a hash of each journal entry in memory: about 20
-// MB for a million entries.
+// lists rebuilds the lists of transactions and of accounts by metadata, and the journal. It keeps a hash of each entry
+// of the journal in memory: about 20 MB for a million entries.
 type lists struct {
 	*rebuild.Rebuilder
 	run  *Run
@@ -39,10 +39,10 @@ type lists struct {
 	missing map[uint64]projections.JournalEntry // by its hash
 }
 
-// lists rebuilds the lists of transactions and the journal, and without accounts also the list of open holds. It reads
-// the journal, then scans the table, and writes entries that are missing or wrong. It deletes nothing: entries without
-// a transaction become void. It is idempotent and may be interrupted. Error: that of ctx, or one that affects the
-// entire table.
+// lists rebuilds the lists of transactions and of accounts by metadata, and the journal, and without accounts also the
+// list of open holds. It reads the journal, then scans the table, and writes entries that are missing or wrong. It
+// deletes nothing: entries without a transaction become void. It is idempotent and may be interrupted. Error: that of
+// ctx, or one that affects the entire table.
 func (r *Run) lists(ctx context.Context) error {
 	l := &lists{
 		Rebuilder: r.rebuilder, run: r, seed: maphash.MakeSeed(),
@@ -55,7 +55,7 @@ func (r *Run) lists(ctx context.Context) error {
 	for part := range listParts {
 		s := table.Scan{
 			Part: part, Parts: listParts,
-			Types: append(table.JournaledTypes(), table.Listed.Type, table.OpenHold.Type),
+			Types: append(table.JournaledTypes(), table.Listed.Type, table.OpenHold.Type, table.Tagged.Type),
 		}
 		running.Go(func() error {
 			return l.Scan(runCtx, s, func(p table.Page) error { return l.page(runCtx, p.Items) })
@@ -73,8 +73,9 @@ func (r *Run) lists(ctx context.Context) error {
 // page compares a page of the table with the lists and the journal.
 func (l *lists) page(ctx context.Context, items []table.Item) error {
 	wanted := make(map[table.Key]projections.Row)
-	var listed, open []table.Item
+	var listed, open, tagged []table.Item
 	var holds []string
+	newest := make(map[string]events.AccountChanged) // of the accounts' versions on this page
 	headers := int64(0)
 	for _, item := range items {
 		key := table.ItemKey(item)
@@ -85,6 +86,9 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 		case table.OpenHold.Type:
 			open = append(open, item)
 			continue
+		case table.Tagged.Type:
+			tagged = append(tagged, item)
+			continue
 		}
 		e, err := table.DecodeEvent(item)
 		if err != nil {
@@ -92,6 +96,9 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 			continue
 		}
 		l.find(projections.EntryOf(e))
+		if version, ok := projections.AccountVersionOf(e); ok && version.Number > newest[version.ID].Number {
+			newest[version.ID] = version
+		}
 		if header, ok := e.(events.TransactionPosted); ok {
 			headers++
 			lanes, err := l.lanes(ctx, header.Recorded())
@@ -125,6 +132,9 @@ func (l *lists) page(ctx context.Context, items []table.Item) error {
 		return err
 	}
 	if err := l.stored(ctx, b, projections.Holds, open, l.open, hasOwner); err != nil {
+		return err
+	}
+	if err := l.tags(ctx, b, newest, tagged); err != nil {
 		return err
 	}
 	return l.append(ctx, entriesPerPage)

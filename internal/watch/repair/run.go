@@ -1,5 +1,5 @@
-// Package repair rebuilds the accounts and groups of a table at a limited rate, and then the lists of transactions and
-// the journal, while the ledger serves requests. Package rebuild, of the projections, rebuilds each of them.
+// Package repair rebuilds the accounts and groups of a table at a limited rate, and then the lists and the journal,
+// while the ledger serves requests. Package rebuild, of the projections, rebuilds each of them.
 package repair
 
 import (
@@ -32,9 +32,10 @@ type Config struct {
 	Rate  int           // maximum items read per second; 0: unlimited
 
 	// Append appends entries to the journal, in a page that no reader's cursor has passed, like projections.Lister.
-	// With all accounts, the run also rebuilds the lists of transactions and the journal; nil: it does not.
+	// With all accounts, the run also rebuilds the lists of transactions and of accounts by metadata, and the journal;
+	// nil: it does not.
 	Append    func(ctx context.Context, entries []projections.JournalEntry) error
-	Indexed   []string // the metadata keys by which transactions are listed
+	Indexed   []string // the metadata keys by which transactions and accounts are listed
 	ListsOnly bool     // rebuild no accounts
 	// Report is called for each projection that has a problem, never concurrently.
 	Report func(rebuild.Report)

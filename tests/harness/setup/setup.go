@@ -75,7 +75,7 @@ func Service(t testing.TB, client *dynamodb.Client, table string,
 	t.Helper()
 	s, err := app.New(app.Config{
 		Client: client, Table: table, Caller: caller, Version: "test", Log: slog.New(slog.DiscardHandler),
-		Indexed: []string{"order"}, // as ledger up does
+		Indexed: []string{"order", "tier"}, // as ledger up does
 	})
 	if err != nil {
 		t.Fatal(err)
