@@ -50,12 +50,15 @@ func TestListsArePaged(t *testing.T) {
 	s.fillMany(many, many)
 	for i := range many {
 		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/groups/many-%02d", i), `{}`)
+		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/accounts/tagged-%02d", i),
+			`{"metadata":{"tier":"gold","city":"Bern"}}`)
 		s.ledger.Must(http.StatusOK, "PATCH", "/v1/accounts/many-00001", fmt.Sprintf(`{"name":"Name %02d"}`, i))
 	}
 	s.batch(many, func(i int) string {
 		return fmt.Sprintf(`{"transfer":{"id":"held-%02d","from":"market","to":"many-00000","asset":"USD","quantity":"1","hold":{},"metadata":{"order":"many"}}}`, i)
 	})
 	s.ledger.Project()
+	const tagged = `<a href="/console/accounts/(tagged-\d+)">`
 	const held, group = `<a href="/console/transactions/(held-\d+)">`, `<a href="/console/groups/(many-\d+)">`
 	for _, c := range []struct {
 		path, title, text, what string
@@ -64,6 +67,10 @@ func TestListsArePaged(t *testing.T) {
 		{"accounts", "", "More", `<a href="/console/accounts/(many-\d+)">`, many},
 		{"accounts?q=MANY", "", "More", `<a href="/console/accounts/(many-\d+)">`, many},
 		{"accounts?q=name+59", "", "More", `<a href="/console/accounts/(many-\d+)">`, 1},
+		{"accounts?q=tier%3Dgold", "", "Go on searching", tagged, many},
+		{"accounts?q=city%3DBern", "", "Go on searching", tagged, many},
+		{"accounts?q=tier%3Dgold+tagged-5", "", "Go on searching", tagged, 10},
+		{"accounts?q=tier%3Dgol", "", "Go on searching", tagged, 0},
 		{"groups", "", "More", group, many},
 		{"groups?q=any-", "", "More", group, many},
 		{"transactions?q=order%3Dmany", "", "Go on searching", held, many},
@@ -94,6 +101,11 @@ func TestSearchOfMetadata(t *testing.T) {
 		`{"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"1","metadata":{"order":"many"}}`)
 	s.ledger.Project()
 	s.eventually("search?q=order%3Dmany", "transactions/t-1")
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/gold-1", `{"metadata":{"order":"many"}}`)
+	s.ledger.Project()
+	s.eventually("search?q=order%3Dmany", "accounts/gold-1")
+	s.has(s.get("accounts?q=order%3Dmany", http.StatusOK), "accounts/gold-1")
+	s.lacks(s.get("accounts?q=order%3Dmany", http.StatusOK), "accounts/jane")
 	for _, text := range []string{"=", "=zzz", " = many"} {
 		page := s.get("search?q="+url.QueryEscape(text), http.StatusOK)
 		s.has(page, "Nothing found for", "metadata such as order=1001")

@@ -174,12 +174,12 @@ func collect[T any](ctx context.Context, from client.Listing[T], next **string, 
 // option is a choice of a picker.
 type option struct{ ID, Name string }
 
-// find returns the accounts, assets or groups with all words of a query in their ids, names and descriptions, at most
-// so many, and the number of all. An item whose id or name is the text comes alone.
+// find returns the accounts, assets or groups with all words of a query in their ids, names and descriptions, or in the
+// metadata of accounts, at most so many, and the number of all. An item whose id or name is the text comes alone.
 func (d *directory) find(list string, q query, most int) (found []option, all int) {
 	var exact []option
-	look := func(id, name string, texts ...string) {
-		if !q.isIn(append(texts, id, name)...) {
+	look := func(has bool, id, name string) {
+		if !has {
 			return
 		}
 		is := option{id, brief(name, briefChars)}
@@ -193,15 +193,15 @@ func (d *directory) find(list string, q query, most int) (found []option, all in
 	switch list {
 	case "accounts":
 		for _, a := range d.Accounts {
-			look(a.ID, a.Name)
+			look(q.isOf(a), a.ID, a.Name)
 		}
 	case "assets":
 		for _, a := range d.Assets {
-			look(a.ID, a.Name, a.Description)
+			look(q.isIn(a.ID, a.Name, a.Description), a.ID, a.Name)
 		}
 	case "groups":
 		for _, g := range d.Groups {
-			look(g.ID, g.Name, g.Description)
+			look(q.isIn(g.ID, g.Name, g.Description), g.ID, g.Name)
 		}
 	}
 	for _, e := range exact {

@@ -110,6 +110,14 @@ func (q query) isIn(texts ...string) bool {
 	return !q.isNothing() && !slices.ContainsFunc(q.words, func(w word) bool { return !contains(w.text, texts...) })
 }
 
+// isOf reports whether an account has all words, each in its id or its name, or in its metadata.
+func (q query) isOf(a client.Account) bool {
+	return !q.isNothing() && !slices.ContainsFunc(q.words, func(w word) bool {
+		value, has := a.Metadata[w.key]
+		return !contains(w.text, a.ID, a.Name) && !(has && value == w.value)
+	})
+}
+
 // mentions reports whether a transaction has all words: in its id, its description, its metadata, the ids and names of
 // its accounts, its assets, or its amounts, of either sign. Its assets are loaded.
 func (q query) mentions(t client.Transaction) bool {

@@ -91,9 +91,9 @@ func (v *visit) chooseSort(l *listing, d *directory) error {
 // listAccounts returns the function that reads a page of accounts: of those with a balance in an asset, if one is
 // chosen.
 func (v *visit) listAccounts(l *listing, q query) (func(*stream) error, error) {
-	l.Hint = "parts of an id or a name"
+	l.Hint = "parts of an id or a name, and metadata such as tier=gold"
 	state := v.choose(l, "state", "State", client.StateOpen, client.StateFrozen, client.StateClosed)
-	pass := func(a client.Account) bool { return (state == "" || a.State == state) && q.isIn(a.ID, a.Name) }
+	pass := func(a client.Account) bool { return (state == "" || a.State == state) && q.isOf(a) }
 	d, err := v.directory(false)
 	if err == nil {
 		err = v.chooseSort(l, d)
@@ -107,6 +107,16 @@ func (v *visit) listAccounts(l *listing, q query) (func(*stream) error, error) {
 	}
 	if l.Sort.Asset != "" {
 		return v.listHolders(l, d, pass), nil
+	}
+	if of := q.metadata(); of != nil && v.user == "" {
+		all := looking[client.Account]{
+			pages: narrowed(of, func(of map[string]string) pages[client.Account] {
+				return pagesOf(v.api.TaggedAccounts(client.AccountsQuery{Metadata: of}))
+			}),
+			limit: listLimit, pass: pass, isFiltered: true,
+			back: func(a client.Account) string { return upTo("accounts", a.ID) },
+		}
+		return func(s *stream) error { return look(s, all, &l.sought) }, nil
 	}
 	if !l.isFiltered && v.user == "" {
 		d = nil

@@ -197,16 +197,22 @@ func (v *visit) withUnits(from client.Listing[client.Transaction]) pages[client.
 // transactionsOf returns the pages of the transactions of some days, and only of those with the metadata of the query
 // if its key is indexed.
 func (v *visit) transactionsOf(days period, q query) pages[client.Transaction] {
-	of := client.TransactionsQuery{From: days.from, To: days.to, Metadata: q.metadata()}
-	return func(ctx context.Context, cursor string, limit int) (client.List[client.Transaction], error) {
-		list, err := v.withUnits(v.api.Transactions(of))(ctx, cursor, limit)
-		for key := range of.Metadata {
-			if hasField(err, "metadata."+key) { // not indexed
-				of.Metadata = nil
-				return v.withUnits(v.api.Transactions(of))(ctx, cursor, limit)
+	return narrowed(q.metadata(), func(of map[string]string) pages[client.Transaction] {
+		return v.withUnits(v.api.Transactions(client.TransactionsQuery{From: days.from, To: days.to, Metadata: of}))
+	})
+}
+
+// narrowed returns the pages of a list with some metadata. If its key is not indexed, they are those of the whole list.
+func narrowed[T any](metadata map[string]string, list func(metadata map[string]string) pages[T]) pages[T] {
+	return func(ctx context.Context, cursor string, limit int) (client.List[T], error) {
+		page, err := list(metadata)(ctx, cursor, limit)
+		for key := range metadata {
+			if hasField(err, "metadata."+key) {
+				metadata = nil
+				return list(nil)(ctx, cursor, limit)
 			}
 		}
-		return list, err
+		return page, err
 	}
 }
 
