@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/client"
+	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/app"
 	"ledger.example/internal/desk/console"
@@ -67,7 +68,7 @@ func (env *environment) upCommand() *cobra.Command {
 	tableFlag(f, &o.table)
 	indexedFlag(f, &o.indexed)
 	f.BoolVar(&o.noPump, "no-pump", false, "do not run the pump; run \"ledger pump\" in another terminal")
-	f.BoolVar(&o.demo, "demo", false, "load a week of example data of a trading platform")
+	f.BoolVar(&o.demo, "demo", false, "load two months of example data of a trading platform")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
 	env.jsonFlag(cmd, "log JSON on a terminal, too")
 	env.zoneFlag(f)
@@ -204,9 +205,9 @@ func (env *environment) welcome(ctx context.Context, address string, s *stack.St
 	if err := ledger.Ping(ctx); err != nil {
 		return err
 	}
-	week := o.demo && !o.noPump
+	months := o.demo && !o.noPump
 	if o.demo {
-		if err := loadDemo(ctx, ledger, week); err != nil {
+		if err := loadDemo(ctx, ledger, months); err != nil {
 			return err
 		}
 	}
@@ -215,7 +216,7 @@ func (env *environment) welcome(ctx context.Context, address string, s *stack.St
 		place = "in memory: all data is lost on exit"
 	}
 	fmt.Fprintf(env.err, "Open the console in a browser: %s%s\n", url, console.Path)
-	if week {
+	if months {
 		fmt.Fprintf(env.err, "There, you can act as the user %s, who has a role in a group of accounts.\n", demoAdvisor)
 	}
 	fmt.Fprintf(env.err, "The ledger is ready at %s (table %s %s). Press Ctrl-C to stop it. Try:\n", url, o.table,
@@ -244,24 +245,25 @@ const hints = `  curl -X PUT %[1]s/v1/assets/USD -H 'Content-Type: application/j
 // demoAdvisor is a user of the demo who reaches accounts through a group.
 const demoAdvisor = "u-advisor"
 
-// The demo as lines of an import, which can be sent again. demoLines are the requests of the README. demoWeek is a week
-// of a small trading platform: deposits, trades, holds, a reversal, a frozen account, and roles. In it, {{at D H}} is
-// hour H of the day that is D days before the last one.
+// The demo as lines of an import, which can be sent again. demoLines are the requests of the README. demoMonths are two
+// months of a small trading platform: deposits, rent in another currency, trades, holds, reversals, a frozen account,
+// and roles. In them, {{at D H}} is hour H of the day that is D days before the last one, {{month D H}} that of day D
+// of the month before, and {{soon H}} is H hours after the account ann was opened.
 var (
 	//go:embed demo.jsonl
 	demoLines string
-	//go:embed demo_week.jsonl.tmpl
-	demoWeek string
+	//go:embed demo_months.jsonl.tmpl
+	demoMonths string
 )
 
-// loadDemo sends the demo through the API, with its week if week is set. The week needs a running projector: its
+// loadDemo sends the demo through the API, with its months if months is set. The months need a running projector: their
 // deposits are backdated, so they can be spent only after they are projected. The last transactions may not be
 // projected yet when loadDemo returns.
-func loadDemo(ctx context.Context, api *client.Client, week bool) error {
-	if err := sendDemo(ctx, api, strings.NewReader(demoLines)); err != nil || !week {
+func loadDemo(ctx context.Context, api *client.Client, months bool) error {
+	if err := sendDemo(ctx, api, strings.NewReader(demoLines)); err != nil || !months {
 		return err
 	}
-	// The week ends on the day on which its first account was opened, so that a second run sends the same requests.
+	// The demo ends on the day on which its first account was opened, so that a second run sends the same requests.
 	first, _, err := api.OpenAccount(ctx, client.Account{ID: "ann", Name: "Ann Poe"})
 	if err != nil {
 		return fmt.Errorf("the demo: %w", err)
@@ -270,11 +272,17 @@ func loadDemo(ctx context.Context, api *client.Client, week bool) error {
 	if err != nil {
 		return err
 	}
-	at := func(days, hour int) string {
-		day := opened.UTC().Truncate(24*time.Hour).AddDate(0, 0, -days)
-		return day.Add(time.Duration(hour) * time.Hour).Format(time.RFC3339)
+	opened = opened.UTC()
+	today := opened.Truncate(24 * time.Hour)
+	month := today.AddDate(0, 0, 1-today.Day())
+	after := func(day time.Time, days, hours int) string {
+		return day.AddDate(0, 0, days).Add(time.Duration(hours) * time.Hour).Format(time.RFC3339)
 	}
-	lines, err := template.New("week").Funcs(template.FuncMap{"at": at}).Parse(demoWeek)
+	lines, err := template.New("months").Funcs(template.FuncMap{
+		"at":    func(days, hour int) string { return after(today, -days, hour) },
+		"month": func(day, hour int) string { return after(month.AddDate(0, -1, 0), day-1, hour) },
+		"soon":  func(hours int) string { return after(opened, 0, hours) },
+	}).Parse(demoMonths)
 	if err != nil {
 		return err
 	}
@@ -282,7 +290,30 @@ func loadDemo(ctx context.Context, api *client.Client, week bool) error {
 	if err := lines.Execute(&text, nil); err != nil {
 		return err
 	}
-	return sendDemo(ctx, api, strings.NewReader(text.String()))
+	if err := sendDemo(ctx, api, strings.NewReader(text.String())); err != nil {
+		return err
+	}
+	return endDemo(ctx, api, month)
+}
+
+// endDemo closes the month before, and sends two payments that the ledger refuses.
+func endDemo(ctx context.Context, api *client.Client, month time.Time) error {
+	audited := month.AddDate(0, -1, 0).Format("January") + " is audited"
+	if _, _, err := api.ClosePeriod(ctx, 1, month, audited); err != nil {
+		return fmt.Errorf("the demo: %w", err)
+	}
+	for code, payment := range map[string]client.Transfer{
+		client.CodeInsufficientFunds: {ID: "card-4", From: "ben", To: "shop", Asset: "USD",
+			Quantity: events.NewAmount(9_500_000), Annotation: client.Annotation{Description: "Card payment"}},
+		"account_frozen": {ID: "card-5", From: "cara", To: "shop", Asset: "USD", Quantity: events.NewAmount(350),
+			Annotation: client.Annotation{Description: "Card payment"}},
+	} {
+		_, _, err := api.Post(ctx, payment)
+		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Code != code {
+			return fmt.Errorf("the demo: %s: want the refusal %s, not %w", payment.ID, code, err)
+		}
+	}
+	return nil
 }
 
 // sendDemo imports lines, one after the other. The first that fails is the error.

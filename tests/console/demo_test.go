@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -22,7 +23,8 @@ const (
 	pictureBytes  = 150 << 10 // maximum file size
 )
 
-// The demo's home page has every kind of transaction and asset, and its account pages have a week of history.
+// The demo has every kind of transaction, two currencies, a closed month, what needs attention, refused payments, and
+// account pages with two months of history.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	chromium(t)
@@ -33,7 +35,17 @@ func TestDemo(t *testing.T) {
 	b.lacks(b.body(b.ledger.URL+"/"), console.Path)
 	b.setDisplay(display{"light", desktop})
 	b.openWhen("", "up to date")
-	b.shows("Frozen accounts")
+	for _, text := range []string{"Frozen accounts", "Holds that expire within a day", "card-0", "The books are closed through", "Volume by day"} {
+		b.shows(text)
+	}
+	b.run(b.open("refusals"))
+	for _, text := range []string{"card-4", "insufficient_funds", "card-5", "account_frozen"} {
+		b.shows(text)
+	}
+	b.run(b.open("periods"))
+	b.shows("is audited")
+	b.run(b.open("accounts/landlord/statement?asset=EUR&month=" + time.Now().UTC().AddDate(0, 0, -time.Now().UTC().Day()).Format("2006-01")))
+	b.shows("1,820.00 EUR")
 	b.run(b.open("transactions"))
 	for _, text := range []string{"held", "captured", "released", "reversal", "AAPL", "TSLA", "Ann Poe"} {
 		b.shows(text)

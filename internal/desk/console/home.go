@@ -20,6 +20,7 @@ const (
 	// newestShown is the number of transactions on the home page.
 	newestShown    = 10
 	attentionShown = 5 // the most items of each kind that need attention
+	expiresSoon    = 24 * time.Hour
 	// balancesShown is the number of balances of each account of a user.
 	balancesShown = 3
 	// lagSample is the number of balances that the lag is measured on.
@@ -42,7 +43,8 @@ func (v *visit) home() (page, error) {
 		Newest      []client.Transaction
 		Open        client.List[client.Transaction] // holds, of which the overdue ones come first
 		Overdue     []client.Transaction
-		MoreOverdue bool // there may be more of them
+		MoreOverdue bool                 // there may be more of them
+		Soon        []client.Transaction // holds that expire next
 		Frozen      firstN[client.Account]
 		Below       attention
 		HealthError string // "" if the API is healthy
@@ -88,8 +90,12 @@ func (v *visit) home() (page, error) {
 		{counted(v, client.List[client.Group]{Data: d.Groups, NextCursor: d.Next.Groups}, "group"), "groups"},
 	}
 	for _, t := range data.Open.Data {
-		if isOverdue(t) && t.Status == client.StatusHeld {
+		switch {
+		case t.Status != client.StatusHeld:
+		case isOverdue(t):
 			data.Overdue = append(data.Overdue, t)
+		case timeOf(t.ExpiresAt).Before(time.Now().Add(expiresSoon)) && len(data.Soon) < attentionShown:
+			data.Soon = append(data.Soon, t)
 		}
 	}
 	if n := len(data.Open.Data); data.Open.NextCursor != nil && n > 0 {
@@ -107,7 +113,7 @@ func (v *visit) home() (page, error) {
 		assets = append(assets, b.Asset)
 	}
 	return page{name: "home", Title: "Ledger", Live: Path + "live", Data: data},
-		v.loadAll(slices.Concat(data.Newest, data.Overdue), assets...)
+		v.loadAll(slices.Concat(data.Newest, data.Overdue, data.Soon), assets...)
 }
 
 // count is the size of a list, and its page.
