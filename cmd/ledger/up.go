@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // for the demo's lines
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -248,7 +249,8 @@ const demoAdvisor = "u-advisor"
 // The demo as lines of an import, which can be sent again. demoLines are the requests of the README. demoMonths are two
 // months of a small trading platform: deposits, rent in another currency, trades, holds, reversals, a frozen account,
 // and roles. In them, {{at D H}} is hour H of the day that is D days before the last one, {{month D H}} that of day D
-// of the month before, and {{soon H}} is H hours after the account ann was opened.
+// of the month before, and {{soon H}} is H hours after the account ann was opened. A blank line waits until what the
+// transfers before it have brought can be spent.
 var (
 	//go:embed demo.jsonl
 	demoLines string
@@ -290,10 +292,47 @@ func loadDemo(ctx context.Context, api *client.Client, months bool) error {
 	if err := lines.Execute(&text, nil); err != nil {
 		return err
 	}
-	if err := sendDemo(ctx, api, strings.NewReader(text.String())); err != nil {
-		return err
+	got := make(map[events.Pair]int64)
+	for part := range strings.SplitSeq(text.String(), "\n\n") {
+		if err := awaitDemo(ctx, api, got); err != nil {
+			return err
+		}
+		if err := sendDemo(ctx, api, strings.NewReader(part)); err != nil {
+			return err
+		}
+		for line := range strings.Lines(part) {
+			var sent struct{ Transfer client.Transfer }
+			if err := json.Unmarshal([]byte(line), &sent); err != nil {
+				return err
+			}
+			if t := sent.Transfer; t.Hold == nil && t.ID != "" {
+				got[events.Pair{Account: t.To, Asset: t.Asset}]++
+			}
+		}
 	}
 	return endDemo(ctx, api, month)
+}
+
+// awaitDemo waits until the balances of accounts include as many postings, which the next lines may spend.
+func awaitDemo(ctx context.Context, api *client.Client, got map[events.Pair]int64) error {
+	const pause = 20 * time.Millisecond
+	for pair, postings := range got {
+		for {
+			now, err := api.Balance(ctx, pair.Account, pair.Asset, false)
+			if err != nil {
+				return fmt.Errorf("the demo: %w", err)
+			}
+			if now.Value.Postings >= postings {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(pause):
+			}
+		}
+	}
+	return nil
 }
 
 // endDemo closes the month before, and sends two payments that the ledger refuses.

@@ -19,7 +19,7 @@ import (
 var demoPicture = flag.String("picture", "", "file for a screenshot of an account of the demo")
 
 const (
-	pictureHeight = 1105      // to the end of the chart
+	pictureHeight = 1195      // to the end of the open holds
 	pictureBytes  = 150 << 10 // maximum file size
 )
 

@@ -83,7 +83,7 @@ func TestAccountsBeforeProjection(t *testing.T) {
 		}
 	}
 	post("transfers", `{"id":"in","from":"bank","to":"shop","asset":"USD","quantity":"123456","description":"Deposit"}`)
-	shows("1,234.56", "0.00", "1,234.56", "/in\"", "transfer · <bdi>Deposit", `accounts/bank"`, ">1,234.56<", `data-label="Balance">1,234.56<`)
+	shows("1,234.56", "0.00", "1,234.56", "/in\"", "transfer · </span><bdi>Deposit", `accounts/bank"`, ">1,234.56<", `data-label="Balance">1,234.56<`)
 	s.ledger.Project()
 	post("transfers", `{"id":"card","from":"shop","to":"jane","asset":"USD","quantity":"8000","hold":{}}`)
 	shows("1,234.56", "80.00", "1,154.56", "/card\"", `accounts/jane"`, "held", `data-label="Balance">1,234.56<`, "/in\"")

@@ -35,6 +35,8 @@ func TestRefusalsPage(t *testing.T) {
 	with.has(with.get("refusals?code=forbidden", http.StatusOK), "No refused writes.")
 	with.has(with.get("refusals.json?id=t-1", http.StatusOK), `"transaction":"t-1"`, `"more":false`)
 	with.get("refusals.json?since=yesterday", http.StatusBadRequest)
+	with.has(with.get("search?q=t-1", http.StatusOK), "it was refused", "There is not enough available for this.", "/console/refusals?id=t-1")
+	with.has(with.get("search?q=t-9", http.StatusOK), "Nothing found for")
 	s.has(s.get("refusals", http.StatusOK), "ledger refusals --log-group")
 	s.get("refusals.json", http.StatusNotFound)
 }

@@ -64,7 +64,7 @@ var bounds = map[string]int{
 	"groups":                              1,
 	"transactions":                        1,
 	"transactions?q=nothing+of+the+sort":  20,
-	"search?q=many-0":                     9,
+	"search?q=many-0":                     11,
 	"search?q=paid-00007":                 2, // it redirects to the transaction
 	"accounts/market":                     33,
 	"accounts/market?asset=USD":           33,

@@ -60,3 +60,20 @@ func TestBadRequests(t *testing.T) {
 		t.Errorf("a malformed form: %d", status)
 	}
 }
+
+// A search for a user says where the user has a role, and leads to what the user sees.
+func TestSearchOfAUser(t *testing.T) {
+	s := newSite(t)
+	s.ledger.OpenBooks()
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/desk", `{}`)
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/desk/accounts/market", "")
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/desk/members/u-17", `{"role":"operator"}`)
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
+	s.ledger.Project()
+	page := s.eventually("search?q=u-17", "accounts/market", "accounts/jane", "/console/groups/desk")
+	s.has(page, "viewer of the account", "through the group desk", "operator of the group", "View as u-17")
+	s.lacks(page, "Nothing found")
+	s.has(s.get("search?q=u-18", http.StatusOK), "Nothing found for")
+	s = siteAs(t, s.ledger, s.ledger.URL, "u-17")
+	s.lacks(s.get("search?q=u-17", http.StatusOK), "operator of the group")
+}

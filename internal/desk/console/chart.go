@@ -21,8 +21,9 @@ const (
 	chartNarrow               = 420 // the width on a phone
 	chartPoints               = 240 // points of the line, at equal intervals
 	chartLabels, chartNumbers = 6, 5
-	chartFill                 = 40 // opacity of the area below the line, 0 to 255
-	chartDays                 = 2  // charts of fewer days have times of the day as labels
+	chartFill                 = 40  // opacity of the area below the line, 0 to 255
+	chartDays                 = 2   // charts of fewer days have times of the day as labels
+	chartYear                 = 300 // charts of more days have months with years as labels
 )
 
 // chart answers with an SVG chart of an account's balance.
@@ -121,9 +122,12 @@ func (b curve) points(until time.Time) (labels []string, balances []float64) {
 	if len(b.since) == 0 {
 		b.since, b.balances = []time.Time{until}, []float64{0}
 	}
-	span, layout, i := until.Sub(b.since[0]), time.DateOnly, 0
-	if span < chartDays*24*time.Hour {
+	span, layout, i := until.Sub(b.since[0]), "2 Jan", 0
+	switch {
+	case span < chartDays*24*time.Hour:
 		layout = time.TimeOnly
+	case span > chartYear*24*time.Hour:
+		layout = "Jan 2006"
 	}
 	for n := range chartPoints {
 		at := b.since[0].Add(span / (chartPoints - 1) * time.Duration(n))

@@ -48,18 +48,23 @@ func (v *visit) refusals() (page, error) {
 		return page{}, err
 	}
 	data := refusalsPage{zone: v.chosen(), Query: q, IsKept: v.address.Refusals != nil, User: v.user}
-	if data.IsKept {
-		found, err := v.address.Refusals.Refusals(v.ctx, q)
-		if err != nil {
-			return page{}, err
-		}
-		data.More = found.More
-		for _, r := range found.Data {
-			when := r.At.In(data.in).Format("2006-01-02 15:04:05")
-			data.Rows = append(data.Rows, refusedWrite{r, when, sentences[r.Code]})
-		}
+	if data.Rows, data.More, err = v.refusedWrites(q); err != nil {
+		return page{}, err
 	}
 	return page{name: "refusals", Title: "Refused writes", Data: &data}, nil
+}
+
+// refusedWrites returns what the log has, none if it is elsewhere.
+func (v *visit) refusedWrites(q refusals.Query) (all []refusedWrite, more bool, err error) {
+	if v.address.Refusals == nil {
+		return nil, false, nil
+	}
+	found, err := v.address.Refusals.Refusals(v.ctx, q)
+	for _, r := range found.Data {
+		when := r.At.In(v.chosen().in).Format("2006-01-02 15:04:05")
+		all = append(all, refusedWrite{r, when, sentences[r.Code]})
+	}
+	return all, found.More, err
 }
 
 // refusalsJSON answers the command line.

@@ -10,6 +10,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/desk/refusals"
 )
 
 // stopParam is the query parameter of a search that does not go on by itself.
@@ -79,6 +80,8 @@ type searched struct {
 	Days                     period
 	Error                    string // of the days
 	Accounts, Assets, Groups []option
+	Refused                  []refusedWrite // of a transaction with the text as its id
+	User                     userRoles
 	More                     map[string]string // links to all of a list, by its text
 	IsPart                   bool              // of the named, only the first directoryMost were looked at
 	Unread                   []unread
@@ -110,6 +113,9 @@ func (v *visit) search() (page, error) {
 	if events.ValidID(f.Text) && isFirst {
 		if path, err := v.pathOfID(f.Text); path != "" || err != nil {
 			return page{location: path}, err
+		}
+		if err := v.findElsewhere(f.Text, &f); err != nil {
+			return page{}, err
 		}
 	}
 	if isFirst {
@@ -160,6 +166,34 @@ func (v *visit) findNamed(q query, f *searched) error {
 		}
 	}
 	return nil
+}
+
+// userRoles are the accounts and groups in which a user has a role, the first ones.
+type userRoles struct {
+	Accounts []client.AccountRole
+	Groups   []client.Member
+	More     bool
+}
+
+// findElsewhere finds what has no page of its own: the refusals of a transaction, and the roles of a user, which only
+// administrators may see.
+func (v *visit) findElsewhere(id string, f *searched) (err error) {
+	of := refusals.Query{ID: id, User: v.user}
+	if f.Refused, _, err = v.refusedWrites(of); err != nil || v.user != "" {
+		return err
+	}
+	f.Refused = f.Refused[:min(len(f.Refused), searchShown)]
+	accounts, err := v.api.UserAccounts(id).Page(v.ctx, "", searchShown)
+	switch {
+	case refusal(err).Status == http.StatusForbidden: // the console's caller is a user itself
+		return nil
+	case err != nil:
+		return err
+	}
+	groups, err := v.api.UserGroups(id).Page(v.ctx, "", searchShown)
+	f.User = userRoles{accounts.Value.Data, groups.Value.Data,
+		accounts.Value.NextCursor != nil || err == nil && groups.Value.NextCursor != nil}
+	return err
 }
 
 // searchShown is the most accounts, assets and groups that a search shows.
