@@ -160,10 +160,12 @@ func (c *Console) functions(of *units.Units) template.FuncMap {
 		"brief":       func(text string) string { return brief(text, briefChars) },
 		"legs":        func(all []client.Posting) firstN[client.Posting] { return firstOf(all, legsShown) },
 		"moves":       func(legs []client.Posting) firstN[move] { return firstOf(moves(legs), movesShown) },
-		"first":       func(all []client.Transaction) []client.Transaction { return firstOf(all, attentionShown).First },
-		"menu":        func() []menuItem { return menu },
-		"token":       func() string { return c.token },
-		"late":        func() template.HTML { return template.HTML(c.late()) },
+		"first": func(all []client.Transaction) []client.Transaction {
+			return firstOf(all, attentionShown).First
+		},
+		"menu":  func() []menuItem { return menu },
+		"token": func() string { return c.token },
+		"late":  func() template.HTML { return template.HTML(c.late()) },
 	}
 }
 
