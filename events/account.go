@@ -9,7 +9,7 @@ type AccountOpened struct {
 	Profile   string            `stored:"profile,optional,unlisted"` // compact JSON, to ProfileBytes bytes; or "{}"
 	Overdraft Overdraft         `stored:"limits,optional"`           // how far below zero its balances may go
 	Metadata  map[string]string `stored:"metadata,optional"`         // as of a transaction; never nil in an event
-	Rates     []Rate            `stored:"rates,optional,unlisted"`   // limits over time, as SortRates orders them
+	Rates     []Rate            `stored:"rates,optional"`            // limits over time, as SortRates orders them
 	Actor     string            `stored:"actor,unlisted"`            // who opened it, 1 to ActorChars characters
 	At        time.Time         `stored:"time"`                      // UTC, whole microseconds; set by the command
 }

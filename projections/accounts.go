@@ -164,7 +164,7 @@ func (l *Lists) changes(ctx context.Context, account string, before int64, limit
 func firstVersion(e events.AccountOpened) events.AccountChanged {
 	return events.AccountChanged{
 		ID: e.ID, Number: 1, Name: e.Name, Profile: e.Profile, Overdraft: e.Overdraft, Metadata: e.Metadata,
-		Tagged: len(e.Metadata) > 0, State: events.StateOpen,
+		Tagged: len(e.Metadata) > 0, Rates: e.Rates, State: events.StateOpen,
 		Actor: e.Actor, At: e.At,
 	}
 }

@@ -20,7 +20,7 @@ func Indexes() []Index {
 		{Name: IndexInverse, PartitionKey: AttrPK2, SortKey: AttrPK, Include: []string{
 			AttrType, AttrForm,
 			// Fields of the events AssetRegistered and AccountOpened, named by their codec.
-			"ID", "Name", "Description", "Scale", "Currency", "Overdraft", "Metadata", "At",
+			"ID", "Name", "Description", "Scale", "Currency", "Overdraft", "Metadata", "Rates", "At",
 			AttrAccount, AttrUser, AttrRole,
 		}},
 	}
