@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
+
+	"ledger.example/events"
 )
 
 // AccountID names an account.
@@ -18,13 +21,49 @@ type Account struct {
 	Profile   json.RawMessage   `json:"profile,omitempty" is:"Profile" list:"-"` // an object, at most 4 KB
 	Overdraft Overdraft         `json:"overdraft,omitzero" is:"Overdraft"`
 	Metadata  map[string]string `json:"metadata,omitempty" is:"Metadata"`
-	State     string            `json:"state" is:"AccountState" in:"same" example:"open"`
+	// By asset, then by `per` and `zone`.
+	Rates []Rate `json:"rates,omitempty" is:"Rate" most:"100"`
+	State string `json:"state" is:"AccountState" in:"same" example:"open"`
 	// 1 when opened. Each change adds 1.
 	Version int64 `json:"version" in:"same" least:"1" most:"999999999999" example:"1"`
 	// The time of the opening.
 	CreatedAt string `json:"created_at" is:"Time" in:"same" example:"2026-11-21T09:00:00.000000Z"`
 	// Who created it.
 	Actor string `json:"actor,omitempty" is:"Actor" in:"same" list:"-"`
+}
+
+// Rate is a limit over time: the most that the debits of an asset sum up to in one day, week or month.
+type Rate struct {
+	Asset string `json:"asset" is:"ID" in:"required" example:"EUR" names:"asset"`
+	// A week begins on Monday.
+	Per string `json:"per" is:"Per" in:"required" example:"day"`
+	// Whose days they are. UTC unless given.
+	Zone     Zone          `json:"zone,omitempty" is:"Zone" absent:"nowhere" example:"Europe/Berlin"`
+	Quantity events.Amount `json:"quantity" is:"PositiveAmount" in:"required" example:"50000"`
+}
+
+// Zone is the name of a time zone in the IANA Time Zone Database, "" for UTC.
+type Zone string
+
+// Text formats an instant as the clocks of the zone show it: "2026-11-29 00:00 Europe/Berlin". A zone that this program
+// does not know is UTC.
+func (z Zone) Text(at time.Time) string {
+	in, err := time.LoadLocation(string(z))
+	if err != nil {
+		in = time.UTC
+	}
+	return at.In(in).Format("2006-01-02 15:04 ") + in.String()
+}
+
+// UsedRate is a limit over time, and what is used of it now.
+type UsedRate struct {
+	Rate
+	// What the debits of the present day, week or month sum up to, without what ended holds gave back.
+	Used events.Amount `json:"used" is:"FoldedAmount" example:"12000"`
+	// What may still be debited; funds are another matter.
+	Available events.Amount `json:"available" is:"FoldedAmount" example:"38000"`
+	// When the next day, week or month begins, with nothing used.
+	OpensAt string `json:"opens_at" is:"Time" example:"2026-11-22T23:00:00.000000Z"`
 }
 
 // The states of an account.
@@ -43,6 +82,8 @@ type AccountPatch struct {
 	Overdraft *Overdraft `json:"overdraft,omitempty" is:"Overdraft"`
 	// An empty object removes all.
 	Metadata map[string]string `json:"metadata,omitzero" is:"Metadata"`
+	// An empty list removes all. An account with an unlimited overdraft cannot have rates.
+	Rates []Rate `json:"rates,omitzero" is:"Rate" most:"100"`
 	// `closed` is final. Only an account without balances and open holds can be closed.
 	State string `json:"state,omitempty" is:"AccountState"`
 
@@ -105,6 +146,11 @@ var (
 		ID: "listChanges", Path: accountPath + "/changes", Summary: "List an account's changes, newest first",
 		May: viewers,
 	}
+	// The account's limits over time, with what is used of each. Strongly consistent: every debit that was acknowledged
+	// before the request counts.
+	ListRates = Op[AccountID, List[UsedRate]]{
+		ID: "listRates", Path: accountPath + "/rates", Summary: "List an account's limits over time", May: viewers,
+	}
 	// By id. With `prefix`, only ids that begin with it. With `metadata.KEY`, only accounts that have this value of an
 	// indexed metadata key. New accounts may be missing for a moment. Profiles are
 	// omitted.
@@ -137,6 +183,11 @@ func (c *Client) Accounts(prefix string) Listing[Account] {
 // Changes lists an account's opening and its changes, newest first.
 func (c *Client) Changes(account string) Listing[Change] {
 	return Listing[Change]{c, ListChanges.request(AccountID{account})}
+}
+
+// Rates lists an account's limits over time, with what is used of each.
+func (c *Client) Rates(account string) Listing[UsedRate] {
+	return Listing[UsedRate]{c, ListRates.request(AccountID{account})}
 }
 
 // PatchAccount changes an account and returns the current account. A change that changes nothing creates no version, so

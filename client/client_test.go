@@ -184,6 +184,15 @@ func TestErrorTexts(t *testing.T) {
 		`{"code":"insufficient_funds","detail":"Not enough.","account":"jane","asset":"USD","available":"350000",` +
 			`"requested":"1500000"}`: "insufficient_funds: Not enough.\n" +
 			"  jane has 350000 of USD available, and 1500000 were requested (minor units)",
+		`{"code":"rate_exceeded","detail":"Too much.","account":"jane","asset":"EUR","per":"day","zone":"Europe/Berlin",` +
+			`"limit":"50000","used":"12000","available":"38000","requested":"40000","opens_at":"2026-03-28T23:00:00.000000Z"}`: "rate_exceeded: Too much.\n" +
+			"  jane may debit 50000 of EUR a day (Europe/Berlin): 12000 are used, 38000 are available, and 40000 were requested " +
+			"(minor units)\n  it opens again at 2026-03-29 00:00 Europe/Berlin",
+		`{"code":"rate_exceeded","detail":"Too much.","account":"jane","asset":"EUR","per":"week","zone":"UTC",` +
+			`"limit":"5","used":"0","available":"5","requested":"6","opens_at":null}`: "rate_exceeded: Too much.\n" +
+			"  jane may debit 5 of EUR a week (UTC): 0 are used, 5 are available, and 6 were requested (minor units)\n" +
+			"  the request is above the limit by itself",
+		`{"code":"rate_exceeded","detail":"Limit over time exceeded."}`: "rate_exceeded: Limit over time exceeded.", // of a hidden account
 		`{"code":"exceeds_reversible","detail":"Too much.","left":[{"account":"jane","asset":"AAPL","quantity":"-1",` +
 			`"cost":"-150"}]}`: "exceeds_reversible: Too much.\n  left: -1 of AAPL at jane, cost -150 (minor units)",
 	} {

@@ -119,7 +119,8 @@ func callAll(ctx context.Context, t *testing.T, c *client.Client) {
 	for _, a := range []client.Account{
 		{ID: "bank", Overdraft: client.Overdraft{Unlimited: true}},
 		{ID: "jane", Name: "Jane", Profile: json.RawMessage(`{"addresses":[{"city":"Springfield"}],"email":"j@example.com"}`),
-			Overdraft: client.Overdraft{Limits: map[string]events.Amount{"USD": amount(10_000)}}},
+			Overdraft: client.Overdraft{Limits: map[string]events.Amount{"USD": amount(10_000)}},
+			Rates:     []client.Rate{{Asset: "USD", Per: "day", Zone: "Europe/Berlin", Quantity: amount(1_000_000)}}},
 	} {
 		done(c.OpenAccount(ctx, a))
 	}
@@ -222,6 +223,7 @@ func reads(ctx context.Context, t *testing.T, c *client.Client, done func(...any
 	list(ctx, t, c.Holders("USD"))
 	list(ctx, t, c.Accounts("j"))
 	list(ctx, t, c.Changes("jane"))
+	list(ctx, t, c.Rates("jane"))
 	list(ctx, t, c.Balances("jane", true))
 	list(ctx, t, c.BalancesAt("jane", end, true))
 	list(ctx, t, c.History("jane", client.HistoryQuery{Asset: "USD", From: begin, To: end, Strong: true}))

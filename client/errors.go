@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"ledger.example/events"
 )
@@ -19,11 +20,19 @@ type Error struct {
 	RequestID string       `json:"request_id"`
 	Fields    []FieldError `json:"errors"`
 
-	// With insufficient_funds: the first account and asset whose debit is not covered. Amounts are in minor units.
+	// With insufficient_funds: the first account and asset whose debit is not covered. With rate_exceeded: those whose
+	// limit over time does not allow the debit. Amounts are in minor units.
 	Account   string        `json:"account"`
 	Asset     string        `json:"asset"`
 	Available events.Amount `json:"available"`
 	Requested events.Amount `json:"requested"`
+
+	// With rate_exceeded: the limit, what is used of it, and when the next day, week or month begins.
+	Per     string        `json:"per"`
+	Zone    Zone          `json:"zone"`
+	Limit   events.Amount `json:"limit"`
+	Used    events.Amount `json:"used"`
+	OpensAt string        `json:"opens_at"` // "" if the request is above the limit by itself
 
 	HoldStatus    string `json:"hold_status"`    // with hold_ended: how the hold ended
 	Left          []Leg  `json:"left"`           // with exceeds_reversible: what can still be reversed of each posting
@@ -37,6 +46,7 @@ type Error struct {
 // Codes that callers often handle.
 const (
 	CodeInsufficientFunds   = "insufficient_funds" // with Account, Asset, Available and Requested
+	CodeRateExceeded        = "rate_exceeded"      // also with Per, Zone, Limit, Used and OpensAt
 	CodeMalformedBody       = "malformed_body"     // not a JSON object, or a field is unknown or repeated
 	CodeHoldEnded           = "hold_ended"         // the hold already ended in another way
 	CodeHoldExpired         = "hold_expired"
@@ -104,6 +114,12 @@ func (e *Error) text(
 		fmt.Fprintf(&b, "\n  %s has %s of %s available, and %s were requested%s", e.Account,
 			quantity(e.Asset, e.Available), e.Asset, quantity(e.Asset, e.Requested), unit)
 	}
+	if e.Code == CodeRateExceeded && e.Account != "" {
+		fmt.Fprintf(&b, "\n  %s may debit %s of %s a %s (%s): %s are used, %s are available, and %s were requested%s",
+			e.Account, quantity(e.Asset, e.Limit), e.Asset, e.Per, e.Zone, quantity(e.Asset, e.Used),
+			quantity(e.Asset, e.Available), quantity(e.Asset, e.Requested), unit)
+		b.WriteString("\n  " + e.Opens())
+	}
 	for _, l := range e.Left {
 		fmt.Fprintf(&b, "\n  left: %s of %s at %s, cost %s%s", quantity(l.Asset, l.Quantity), l.Asset, l.Account,
 			cost(l.Asset, l.Cost), unit)
@@ -112,6 +128,15 @@ func (e *Error) text(
 		b.WriteString("\n  " + f.Field + ": " + rule(f))
 	}
 	return b.String()
+}
+
+// Opens says when a limit over time allows the request again, in the limit's own zone: "it opens again at …".
+func (e *Error) Opens() string {
+	at, err := time.Parse(time.RFC3339, e.OpensAt)
+	if err != nil {
+		return "the request is above the limit by itself"
+	}
+	return "it opens again at " + e.Zone.Text(at)
 }
 
 // StatusError is a reply with an error status and without a code of the API. A gateway or another program sent it.

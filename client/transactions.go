@@ -37,7 +37,7 @@ const (
 
 	// postRefusals are the codes with which new transactions are refused.
 	postRefusals = "transaction_id_reused invalid_transaction unbalanced account_not_found asset_not_found " +
-		"account_frozen account_closed period_closed insufficient_funds"
+		"account_frozen account_closed period_closed insufficient_funds rate_exceeded"
 
 	effectiveNote = "only administrators may set effective_at"
 	replayNote    = "A request with this id and body was posted before. This is the first answer. " + dryNote
@@ -136,8 +136,9 @@ var PostBatch = Op[BatchRequest, BatchResults]{
 	ID: "postBatch", Method: http.MethodPost, Path: batchesPath, Summary: "Post a batch",
 	May: Permission{OnDebited, RoleOperator, "each request is checked as on its own route; " + effectiveNote},
 	Dry: true, OK: "The results, one for each request. For an atomic batch, all requests were carried out before.",
-	Created:  "An atomic batch was carried out.",
-	Refusals: "transaction_id_reused hold_ended invalid_transaction batch_too_large period_closed insufficient_funds",
+	Created: "An atomic batch was carried out.",
+	Refusals: "transaction_id_reused hold_ended invalid_transaction batch_too_large period_closed " +
+		"insufficient_funds rate_exceeded",
 }
 
 // The operations that read transactions.

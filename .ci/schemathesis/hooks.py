@@ -32,6 +32,9 @@ NOT_IN_SCHEMA = [
     ("id|Idempotency-Key", "must be the same in id and Idempotency-Key"),
     ("profile", "must have at most 4096 bytes as compact JSON"),
     ("metadata", "must have at most 4096 bytes in all"),
+    (r"rates\[\d+\]\.zone", "must be a name of the IANA Time Zone Database, .*"),  # the pattern is that of any name
+    (r"rates\[\d+\]\.asset", "must have at most 4 rates"),
+    (r"rates\[\d+\]", "must differ from the others .*"),
 ]
 
 

@@ -253,8 +253,11 @@ func (d *document) itemOf(f client.Field, t reflect.Type, as use) string {
 	if named := schemaTypes[name]; named != nil {
 		t = named
 	}
-	if as == asAnswered {
+	switch {
+	case as == asAnswered:
 		name = "Answered" + name
+	case as == asSent && t == reflect.TypeFor[client.Rate](): // answers have all its fields
+		name = "Given" + name
 	}
 	return d.define(name, t, as)
 }

@@ -47,6 +47,8 @@ type Resources interface {
 	Account(ctx context.Context, id string) (ledger.Account, error)
 	// KnownAccount returns an account that may be stale.
 	KnownAccount(ctx context.Context, id string) (ledger.Account, error)
+	// Rates reads the limits over time of an account after a position, at most limit, with what is used of each.
+	Rates(ctx context.Context, account, after string, limit int) (used []ledger.UsedRate, more bool, err error)
 	// Transaction reads one item, and Lifecycle a transaction with its end and all its reversals.
 	Transaction(ctx context.Context, id string) (events.TransactionPosted, error)
 	Lifecycle(ctx context.Context, id string) (ledger.Lifecycle, error)

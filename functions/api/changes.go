@@ -78,6 +78,9 @@ func (r *request) changeAccount(in *client.AccountChange) accountChange {
 	if r.body.has("metadata") { // an empty object is nil
 		c.Metadata = &in.Metadata
 	}
+	if r.body.has("rates") {
+		c.Rates = new(ratesOf(in.Rates))
+	}
 	if r.body.has("state") {
 		c.State = new(events.AccountState(in.State))
 	}
@@ -130,6 +133,9 @@ func showChange(v projections.AccountVersion) client.Change {
 	}
 	if v.Was == nil && len(v.Is.Metadata) > 0 || v.Was != nil && !maps.Equal(v.Was.Metadata, v.Is.Metadata) {
 		to.Metadata = v.Is.Metadata
+	}
+	if v.Was == nil && len(v.Is.Rates) > 0 || v.Was != nil && !slices.Equal(v.Was.Rates, v.Is.Rates) {
+		to.Rates = showRates(v.Is.Rates)
 	}
 	if v.Was == nil || v.Was.State != v.Is.State || v.Was.Closing && !v.Is.Closing {
 		to.State = string(v.Is.State)

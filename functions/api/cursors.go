@@ -76,6 +76,7 @@ var (
 	byUser    = positionsOf([]part{idOf(client.NamesUser)})
 	byNumber  = positionsOf([]part{{valid: isNumber}})
 	byKSUID   = positionsOf([]part{aKSUID})
+	byRate    = positionsOf([]part{idOf(client.NamesAsset), {valid: isRate}}) // see ledger.UsedRate
 	byBalance = positionsOf([]part{anAccount}, []part{anAccount, idOf(client.NamesAsset)})
 	// The accounts of a user: see projections.Lists.AccountsOf.
 	byRole = positionsOf([]part{anAccount}, []part{nothing, nothing}, []part{nothing, aGroup},
@@ -85,6 +86,12 @@ var (
 	inStatement = positionsOf([]part{{valid: isMark}})
 	inJournal   = positionsOf([]part{journalPlaces})
 )
+
+// isRate reports whether a text is the name of a rate.
+func isRate(text string) bool {
+	_, _, ok := events.ParseRateName(text)
+	return ok
+}
 
 // tell tells found what a position names. It reports whether the text can be a position.
 func (at positions) tell(position string, found found) (valid bool) {

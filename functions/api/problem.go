@@ -32,8 +32,13 @@ type problem struct {
 	Role        string         `json:"role,omitempty"` // the role that the caller needs
 	Account     string         `json:"account,omitempty"`
 	Asset       string         `json:"asset,omitempty"`
+	Per         events.Per     `json:"per,omitempty"` // like zone, limit, used and opens_at: of a limit over time
+	Zone        string         `json:"zone,omitempty"`
+	Limit       *events.Amount `json:"limit,omitempty"`
+	Used        *events.Amount `json:"used,omitempty"`
 	Available   *events.Amount `json:"available,omitempty"`
 	Requested   *events.Amount `json:"requested,omitempty"`
+	OpensAt     any            `json:"opens_at,omitempty"` // a text, or null as JSON
 	HoldStatus  events.Status  `json:"hold_status,omitempty"`
 	Version     int64          `json:"version,omitempty"` // of the account
 	Left        []client.Leg   `json:"left,omitempty"`    // what can still be reversed of each leg
@@ -128,6 +133,14 @@ func problemOfLedger(e *ledger.Error, write bool) *problem {
 	if e.Funds != nil {
 		p.Account, p.Asset = e.Account, e.Funds.Asset
 		p.Available, p.Requested = &e.Funds.Available, &e.Funds.Requested
+	}
+	if of := e.Rate; of != nil {
+		p.Account, p.Asset, p.Per, p.Zone = e.Account, of.Asset, of.Per, of.Zone
+		p.Limit, p.Used, p.Available, p.Requested = &of.Quantity, &of.Used, &of.Available, &of.Requested
+		p.OpensAt = json.RawMessage("null")
+		if !of.OpensAt.IsZero() {
+			p.OpensAt = events.FormatTime(of.OpensAt)
+		}
 	}
 	for _, of := range e.Left {
 		p.Left = append(p.Left, client.Leg{Account: of.Account, Asset: of.Asset, Quantity: of.Quantity, Cost: of.Cost})

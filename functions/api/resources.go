@@ -35,8 +35,8 @@ func (r *request) registerAsset(in *client.Asset) ledger.RegisterAsset {
 func showAccount(e ledger.Account) client.Account {
 	return client.Account{
 		ID: e.ID, Name: e.Name, Profile: json.RawMessage(cmp.Or(e.Profile, "{}")),
-		Overdraft: showOverdraft(e.Overdraft), Metadata: e.Metadata, State: string(e.State), Version: e.Version,
-		CreatedAt: events.FormatTime(e.OpenedAt), Actor: e.OpenedBy,
+		Overdraft: showOverdraft(e.Overdraft), Metadata: e.Metadata, Rates: showRates(e.Rates),
+		State: string(e.State), Version: e.Version, CreatedAt: events.FormatTime(e.OpenedAt), Actor: e.OpenedBy,
 	}
 }
 
@@ -56,7 +56,47 @@ func showOverdraft(o events.Overdraft) client.Overdraft {
 func (r *request) openAccount(in *client.Account) ledger.OpenAccount {
 	return ledger.OpenAccount{
 		ID: in.ID, Name: in.Name, Profile: string(in.Profile), Overdraft: events.Overdraft(in.Overdraft),
-		Metadata: in.Metadata, Actor: r.actor,
+		Metadata: in.Metadata, Rates: ratesOf(in.Rates), Actor: r.actor,
+	}
+}
+
+// showRates shows limits over time. It is not nil.
+func showRates(rates []events.Rate) []client.Rate {
+	shown := make([]client.Rate, len(rates))
+	for i, r := range rates {
+		shown[i] = client.Rate{Asset: r.Asset, Per: string(r.Per), Zone: client.Zone(r.Zone), Quantity: r.Quantity}
+	}
+	return shown
+}
+
+// ratesOf returns the limits over time of a request, as an event has them: nil for none.
+func ratesOf(given []client.Rate) []events.Rate {
+	if len(given) == 0 {
+		return nil
+	}
+	rates := make([]events.Rate, len(given))
+	for i, r := range given {
+		rates[i] = events.Rate{Asset: r.Asset, Per: events.Per(r.Per), Zone: string(r.Zone), Quantity: r.Quantity}
+	}
+	return rates
+}
+
+// rates reads a page of the limits over time of an account, with what is used of each.
+func (a *api) rates(r *request, in *client.AccountID, s projections.Slice) (
+	page projections.Page[ledger.UsedRate], err error,
+) {
+	var more bool
+	page.Items, more, err = a.config.Resources.Rates(r.ctx(), in.Account, s.After, s.Limit)
+	if more {
+		page.Next = page.Items[len(page.Items)-1].Position()
+	}
+	return page, err
+}
+
+func showUsedRate(u ledger.UsedRate) client.UsedRate {
+	return client.UsedRate{
+		Rate: showRates([]events.Rate{u.Rate})[0], Used: u.Used, Available: u.Available,
+		OpensAt: events.FormatTime(u.OpensAt),
 	}
 }
 

@@ -50,6 +50,7 @@ func routes() []route {
 		list(client.ListBalances, byAsset, (*api).balances, asIs),
 		read(client.GetBalance, (*api).getBalance),
 		paged(client.GetStatement, inStatement, paramCursor, (*api).statement),
+		list(client.ListRates, byRate, (*api).rates, showUsedRate),
 		list(client.ListPostings, byKSUID, (*api).postings, showPosting),
 		list(client.ListHolds, byKSUID, (*api).holds, showTransaction),
 		grantedToOwners(list(client.ListMembers, byUser, those[client.AccountID]((*lists).Members), showMember),

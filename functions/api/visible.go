@@ -84,7 +84,7 @@ func (held rights) ofRefusal(e ledger.Error) *ledger.Error {
 		return slices.ContainsFunc(f.Accounts, isHidden)
 	})
 	if e.Account != "" && isHidden(e.Account) {
-		e.Account, e.Funds, e.Detail = "", nil, kindOf(e.Code).Title+"."
+		e.Account, e.Funds, e.Rate, e.Detail = "", nil, nil, kindOf(e.Code).Title+"."
 	}
 	return &e
 }

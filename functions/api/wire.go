@@ -165,7 +165,8 @@ func (r *reader) value(to reflect.Value, isID bool) (err error) {
 			return err
 		}
 		return r.scalarInto(at, to, isID)
-	case *string, *bool, *int, *events.Amount, *time.Time, *client.Share, *client.Weight, *client.UpTo:
+	case *string, *bool, *int, *events.Amount, *time.Time, *client.Share, *client.Weight, *client.UpTo,
+		*client.Zone:
 		return r.scalarInto(at, to, isID)
 	}
 	switch to.Kind() {
@@ -228,6 +229,8 @@ func parse(to any, kind jsontext.Kind, text string, isID bool) (rule string) {
 	case *client.Share:
 		_, ok = ledger.ParseShare(text)
 		*to, rule, ok = client.Share(text), ledger.RuleShare, ok && isText
+	case *client.Zone:
+		*to, rule, ok = client.Zone(text), ledger.RuleZone, isText && ledger.IsZone(text)
 	case *client.UpTo:
 		most, err := events.ParseAmount(text, events.PostedDigits)
 		ok = isText && (text == string(client.All) || err == nil && most.Sign() > 0)

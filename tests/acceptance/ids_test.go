@@ -71,7 +71,7 @@ func badIDsAnywhere(t *testing.T, s *caller.Caller) {
 	name, inPath, _ := escaped("a\x00b")
 	for path, field := range map[string]string{
 		"/v1/assets/%s": "asset", "/v1/assets/%s/holders": "asset", "/v1/accounts/%s": "account", "/v1/accounts/%s/summary": "account", "/v1/accounts/%s/balances": "account",
-		"/v1/accounts/%s/postings": "account", "/v1/accounts/~jane/postings?asset=%s": "asset", "/v1/accounts/%s/members": "account",
+		"/v1/accounts/%s/postings": "account", "/v1/accounts/~jane/postings?asset=%s": "asset", "/v1/accounts/%s/members": "account", "/v1/accounts/%s/rates": "account",
 		"/v1/users/%s/accounts": "user", "/v1/transactions/%s": "id", "/v1/accounts?prefix=%s": "prefix", "/v1/assets?prefix=%s": "prefix",
 	} {
 		add(caller.Refusal{Name: "GET " + path + " " + name, Method: "GET", Path: fmt.Sprintf(path, inPath), Fields: []string{field}})
@@ -149,7 +149,7 @@ func head(t *testing.T, s *caller.Caller) {
 		"/v1/assets/~USD", "/v1/assets/~USD/holders", "/v1/accounts", "/v1/accounts/~jane",
 		"/v1/accounts/~jane/summary",
 		"/v1/accounts/~jane/balances", "/v1/accounts/~jane/balances/~USD", "/v1/accounts/~jane/postings",
-		"/v1/accounts/~jane/members", "/v1/users/~u-1/accounts",
+		"/v1/accounts/~jane/members", "/v1/accounts/~jane/rates", "/v1/users/~u-1/accounts",
 		"/v1/transactions/~t-1", "/v1/transactions/~nothing", "/v1/assets?limit=0", "/v1/trades", "/v1/nothing",
 	} {
 		get, head := s.Send("GET", path, ""), s.Send("HEAD", path, "")
@@ -207,7 +207,7 @@ func etags(t *testing.T, s *caller.Caller) {
 		}
 	}
 	for _, path := range []string{"/v1/assets", "/v1/accounts", "/v1/accounts/~jane/summary",
-		"/v1/accounts/~jane/balances", "/v1/accounts/~jane/balances/~USD", "/v1/accounts/~jane/postings", "/v1/accounts/~jane/members"} {
+		"/v1/accounts/~jane/balances", "/v1/accounts/~jane/balances/~USD", "/v1/accounts/~jane/postings", "/v1/accounts/~jane/members", "/v1/accounts/~jane/rates"} {
 		got := s.Must(200, "GET", path, "", "If-None-Match", "*")
 		if got.Header.Get("ETag") != "" || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s, which changes, is cacheable: %v", path, got.Header)

@@ -214,6 +214,7 @@ func badCursors(t *testing.T, s *caller.Caller) {
 		"/v1/assets?prefix=~users:":                                        cursor, // other lists
 		"/v1/accounts/~jane/balances":                                      cursor,
 		"/v1/accounts/~jane/members":                                       cursor,
+		"/v1/accounts/~jane/rates":                                         cursor,
 		"/v1/users/~jane/accounts":                                         cursor,
 		"/v1/assets/~USD/holders":                                          cursor,
 		"/v1/accounts/~jane/postings":                                      history,

@@ -59,6 +59,7 @@ func scenarios() []scenario {
 		{"Batches", batchesOfRequests},
 		{"BatchesOfEnds", batchesOfEnds},
 		{"DryRuns", dryRuns},
+		{"Rates", rates},
 		{"Queries", badQueries},
 		{"Amounts", badAmounts},
 		{"Errors", errorsInTheirOrder},

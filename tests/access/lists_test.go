@@ -44,6 +44,8 @@ func fill(s *system.System) {
 		s.Must(201, "POST", "/v1/transfers", `{"id":"held-`+id+`",`+from+`,"hold":{}}`)
 		s.Must(201, "POST", "/v1/transactions/t-1/reversals", fmt.Sprintf(`{"id":"back-%d","quantity":"1","cost":"0"}`, i))
 	}
+	rate := func(per string) string { return `{"asset":"GOLD","per":"` + per + `","quantity":"1000000000"}` }
+	s.Must(200, "PATCH", "/v1/accounts/jane", `{"rates":[`+rate("day")+`,`+rate("week")+`,`+rate("month")+`]}`)
 }
 
 // variants returns the requests for a route: with each value of a parameter, and with the numbers 0 and 1.

@@ -97,8 +97,18 @@ func (w *largest) opening(name string) string {
 		limits[n] = fmt.Sprintf("%q:%q", w.asset(n), w.posted.Abs())
 	}
 	limits[0] = fmt.Sprintf(`"USD":%q`, w.posted.Abs())
-	return fmt.Sprintf(`{"name":%q,"profile":%s,"metadata":{%s},"overdraft":{%s}}`,
-		w.text("", events.NameChars-len(name))+name, w.profile, w.pairs(), strings.Join(limits, ","))
+	return fmt.Sprintf(`{"name":%q,"profile":%s,"metadata":{%s},"overdraft":{%s},"rates":[%s]}`,
+		w.text("", events.NameChars-len(name))+name, w.profile, w.pairs(), strings.Join(limits, ","), w.rates())
+}
+
+// rates returns the most limits over time, each of an asset of its own, as items of a list.
+func (w *largest) rates() string {
+	rates := make([]string, events.RatesMax)
+	for n := range rates {
+		rates[n] = fmt.Sprintf(`{"asset":%q,"per":"month","zone":"America/Argentina/ComodRivadavia","quantity":%q}`,
+			w.asset(n), w.posted.Abs())
+	}
+	return strings.Join(rates, ",")
 }
 
 // rights registers groups, and puts each account into ten: desk, in which the user is an owner, and nine of its own. The

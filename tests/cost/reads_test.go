@@ -102,6 +102,16 @@ func TestAccessPatterns(t *testing.T) {
 	checkPatterns(t, newRegister(t), "patterns.txt")
 }
 
+// A read of limits over time takes one more request, for the guards of all their assets.
+func TestReadOfRates(t *testing.T) {
+	t.Parallel()
+	s := newRegister(t)
+	s.Must(200, "PATCH", "/v1/accounts/jane", `{"rates":[{"asset":"USD","per":"day","quantity":"5"},`+
+		`{"asset":"AAPL","per":"week","quantity":"5"},{"asset":"USD","per":"month","quantity":"5"}]}`)
+	checkGet(s, "/v1/accounts/jane/rates", "BatchGetItem strong ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT",
+		"BatchGetItem strong ACCOUNT#jane SPEND#AAPL, ACCOUNT#jane SPEND#USD").Shows(t, map[string]any{"data 2 per": "month"})
+}
+
 const ifAbsent = " if attribute_not_exists(PK)"
 
 // trade returns the body of a trade with market.

@@ -116,6 +116,8 @@ func (w *worst) readResources() {
 	w.row("GET /v1/accounts/{account} by a user", "", 200, "GET "+account, "")
 	w.row("GET /v1/accounts/{account}/members by a user", "100 members", 200, "GET /v1/accounts/"+w.account(0)+
 		"/members?limit=100", "")
+	w.row("GET /v1/accounts/{account}/rates by a user", "100 limits of 100 assets", 200, "GET "+account+
+		"/rates?limit=100", "")
 	w.row("GET /v1/accounts/{account}/groups by a user", "10 groups", 200, "GET "+account+"/groups?limit=100", "")
 	w.row("GET /v1/users/{user}/accounts by a user", "10 groups of 100 accounts: a page has 20", 200,
 		"GET /v1/users/"+user+"/accounts?limit=100", "")

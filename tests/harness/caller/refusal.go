@@ -153,17 +153,22 @@ func CheckProblem(t testing.TB, r Reply, internals ...string) {
 			t.Errorf("status %d: header %s is %q", r.Status, name, r.Header.Get(name))
 		}
 	}
-	known := []string{"type", "title", "status", "detail", "code", "request_id", "errors"}
-	if code == "insufficient_funds" {
-		funds := []string{"account", "asset", "available", "requested"}
-		for _, name := range funds {
-			if text, _ := problem[name].(string); text == "" {
-				t.Errorf("insufficient_funds without %s: %s", name, r.Body)
-			}
+	figures := map[string][]string{
+		"insufficient_funds": {"account", "asset", "available", "requested"},
+		"rate_exceeded":      {"account", "asset", "per", "zone", "limit", "used", "available", "requested"},
+	}[code]
+	known := append([]string{"type", "title", "status", "detail", "code", "request_id", "errors"}, figures...)
+	for _, name := range figures {
+		if text, _ := problem[name].(string); text == "" {
+			t.Errorf("%s without %s: %s", code, name, r.Body)
 		}
-		known = append(known, funds...)
 	}
 	switch code {
+	case "rate_exceeded":
+		known = append(known, "opens_at")
+		if _, ok := problem["opens_at"]; !ok {
+			t.Errorf("rate_exceeded without opens_at: %s", r.Body)
+		}
 	case "hold_ended":
 		known = append(known, "hold_status")
 	case "version_mismatch":
