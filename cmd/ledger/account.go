@@ -48,6 +48,7 @@ func (env *environment) accountCommand() *cobra.Command {
 	}
 	return parent("account", env.accountOpenCommand(), env.accountChangeCommand("change", ""), changes.command(env),
 		env.accountListCommand(),
+		env.accountRatesCommand(),
 		operation(env, client.GetAccount, "show ACCOUNT", env.printAccount),
 		env.accountChangeCommand("freeze", client.StateFrozen), env.accountChangeCommand("unfreeze", client.StateOpen),
 		env.accountChangeCommand("close", client.StateClosed))
@@ -89,11 +90,16 @@ func (env *environment) printAccounts(accounts []client.Account, heading bool) e
 
 // printAccount prints an account as a list, or the JSON of the API.
 func (env *environment) printAccount(ctx context.Context, r client.Reply[client.Account]) error {
-	return env.print(ctx, r.Raw, slices.Collect(maps.Keys(r.Value.Overdraft.Limits)), func() error {
+	return env.print(ctx, r.Raw, assetsOfAccount(r.Value), func() error {
 		t := env.newList()
 		env.accountRows(t, r.Value)
 		return t.flush()
 	})
+}
+
+// assetsOfAccount returns the assets in the limits of an account.
+func assetsOfAccount(a client.Account) []string {
+	return slices.AppendSeq(units.AssetsOf(a.Rates), maps.Keys(a.Overdraft.Limits))
 }
 
 // accountRows adds the fields of an account to a list. The scales of the assets in its limits must be loaded.
@@ -101,6 +107,7 @@ func (env *environment) accountRows(t *grid, a client.Account) {
 	t.row("Account", a.ID)
 	t.row("Name", a.Name)
 	t.row("Overdraft", env.overdraft(a.Overdraft))
+	env.rateRows(t, a.Rates)
 	if a.Version > 0 {
 		t.row("State", a.State)
 		t.row("Version", fmt.Sprint(a.Version))
@@ -118,6 +125,7 @@ func assetsOfChanges(changes []client.Change) (assets []string) {
 		if to := c.Changed.Overdraft; to != nil {
 			assets = slices.AppendSeq(assets, maps.Keys(to.Limits))
 		}
+		assets = append(assets, units.AssetsOf(c.Changed.Rates)...)
 	}
 	return assets
 }
@@ -135,6 +143,9 @@ func (env *environment) printChanges(changes []client.Change, heading bool) erro
 		}
 		if to.Overdraft != nil {
 			parts = append(parts, "overdraft "+env.overdraft(*to.Overdraft))
+		}
+		if to.Rates != nil {
+			parts = append(parts, "limits over time "+env.rates(to.Rates))
 		}
 		if to.Profile != nil {
 			parts = append(parts, "profile "+string(to.Profile))
@@ -175,6 +186,7 @@ type definition struct {
 	profile   string
 	overdraft []string
 	metadata  map[string]string
+	rates     []string
 }
 
 func (d *definition) flags(f *pflag.FlagSet) {
@@ -188,6 +200,9 @@ func (d *definition) flags(f *pflag.FlagSet) {
 	}}, "profile", "profile of the account, a JSON object")
 	f.StringArrayVar(&d.overdraft, "overdraft", nil,
 		"how far a balance may fall below zero, as `asset:amount`; may be repeated; or none; or unlimited")
+	f.StringArrayVar(&d.rates, "rate", nil,
+		"the most that may be debited, as `asset:amount/day`, or week or month; @zone may follow; may be repeated; "+
+			"or none")
 	add, isNone := addPair(&d.metadata), false
 	f.Func(metadataFlag, "`key=value` of the account; may be repeated; or none", func(pair string) error {
 		if isNone || pair == "none" && d.metadata != nil {
@@ -201,7 +216,7 @@ func (d *definition) flags(f *pflag.FlagSet) {
 	})
 }
 
-// body returns a request with the fields whose flags are given. It reads the assets of --overdraft for their scales.
+// body returns a request with the fields whose flags are given. It reads the assets of --overdraft and --rate.
 func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet) (p client.AccountPatch, err error) {
 	if f.Changed("name") {
 		p.Name = &d.name
@@ -210,6 +225,11 @@ func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet)
 		p.Profile = json.RawMessage(d.profile)
 	}
 	p.Metadata = d.metadata
+	if len(d.rates) > 0 {
+		if p.Rates, err = parseRates(ctx, u, d.rates); err != nil {
+			return p, err
+		}
+	}
 	switch {
 	case len(d.overdraft) == 0:
 	case len(d.overdraft) == 1 && d.overdraft[0] == "unlimited":
@@ -248,7 +268,7 @@ func (env *environment) accountOpenCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		request := client.Account{ID: args[0], Name: d.name, Profile: p.Profile, Metadata: p.Metadata}
+		request := client.Account{ID: args[0], Name: d.name, Profile: p.Profile, Metadata: p.Metadata, Rates: p.Rates}
 		if p.Overdraft != nil {
 			request.Overdraft = *p.Overdraft
 		}
@@ -271,7 +291,7 @@ func (env *environment) accountChangeCommand(name, state string) *cobra.Command 
 	f := cmd.Flags()
 	if state == "" {
 		d.flags(f)
-		cmd.MarkFlagsOneRequired("name", "profile", "overdraft", metadataFlag)
+		cmd.MarkFlagsOneRequired("name", "profile", "overdraft", metadataFlag, "rate")
 	}
 	numberFlag(f, &version, "if-version", 0, 0, math.MaxInt,
 		"change the account only if it has this version; 0: any version")

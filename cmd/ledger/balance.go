@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -164,7 +163,7 @@ func (env *environment) show(ctx context.Context, account string) error {
 			return err
 		}
 	}
-	assets := slices.AppendSeq(assetsOf(page.Postings.Data), maps.Keys(page.Account.Overdraft.Limits))
+	assets := append(assetsOf(page.Postings.Data), assetsOfAccount(page.Account)...)
 	for _, b := range page.Balances.Data {
 		assets = append(assets, b.Asset)
 	}

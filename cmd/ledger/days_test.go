@@ -108,11 +108,11 @@ func TestWhatIsNoZone(t *testing.T) {
 }
 
 // Every command that takes a time or a day takes --zone, except for a time that is no day. So do those that serve pages
-// with days, and refusals, for its table.
+// with days, and refusals and the rates of an account, for their tables.
 func TestZoneGoesWithDays(t *testing.T) {
 	var with []string
 	each(t, func(cmd *cobra.Command) {
-		takesDays := slices.Contains([]string{"up", "console", "refusals"}, cmd.Name())
+		takesDays := slices.Contains([]string{"up", "console", "refusals", "rates"}, cmd.Name())
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			takesDays = takesDays || f.Value.Type() == "time" && f.Name != "before"
 		})

@@ -41,7 +41,7 @@ func TestLists(t *testing.T) {
 	s := newLedger(t)
 	for _, line := range []string{
 		"group register desk --name =Desk", "group add desk jane", "member grant ann owner --account jane",
-		"transfer jane shop 1 USD --id h-1 --hold", "account freeze shop", "account change jane --name Jane",
+		"transfer jane shop 1 USD --id h-1 --hold", "account freeze shop", "account change jane --name Jane --rate USD:5000/day",
 	} {
 		if code, _, problems := ledger(t, s.URL, strings.Split(line, " ")...); code != exitDone {
 			t.Fatalf("%s: %s", line, problems)
@@ -53,6 +53,7 @@ func TestLists(t *testing.T) {
 		"account list --state frozen":               "account,name,state,overdraft,opened\nshop,",
 		"account list --state closed":               "account,name,state,overdraft,opened\n",
 		"account changes jane":                      "version,at,by,set\n2,20",
+		"account rates jane":                        "asset,per,zone,limit,used,available,opens_at\nUSD,day,UTC,5000.00,0.00,5000.00,20",
 		"account show shop":                         "account,name,overdraft,state,version,opened\nshop,",
 		"asset list --prefix USD":                   "asset,name,scale,currency,description\nUSD,US dollar,2,,\n",
 		"balance jane USD":                          "account,asset,quantity,net_expenditure,currency,credits,debits,pending_debits,pending_credits,available,postings,as_of\njane,USD,3500.00,0,,",
