@@ -137,6 +137,9 @@ func (b *browser) everyPage(visit func(name string)) {
 	b.ledger.Must(200, "POST", "/v1/transactions/captured/capture", `{"quantity":"800"}`)
 	b.ledger.Must(200, "POST", "/v1/transactions/released/release", `{}`)
 	b.ledger.Must(201, "POST", "/v1/transactions/posted/reversals", `{"id":"reversal","quantity":"100"}`)
+	b.ledger.Must(200, "PATCH", "/v1/accounts/jane", `{"rates":[{"asset":"USD","per":"day","quantity":"500000"},
+		{"asset":"USD","per":"month","zone":"America/Argentina/ComodRivadavia","quantity":"1234567890123456789012345678"}]}`)
+	b.ledger.Must(201, "POST", "/v1/transfers", `{"id":"limited","from":"jane","to":"shop","asset":"USD","quantity":"100"}`)
 	b.ledger.Must(201, "PUT", "/v1/accounts/frozen", `{"name":"Frozen"}`)
 	b.ledger.Must(200, "PATCH", "/v1/accounts/frozen", `{"state":"frozen"}`)
 	b.ledger.Must(201, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)

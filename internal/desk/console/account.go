@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ type accountPage struct {
 	client.Account
 	Here         pageURL
 	Balances     client.List[client.Balance]
+	Used         client.List[client.UsedRate]
 	Holds        []client.Transaction
 	MoreHolds    *string
 	Changes      client.List[client.Change]
@@ -88,6 +90,9 @@ func (v *visit) account() (page, error) {
 	}
 	balances := v.reading()
 	list(balances, &data.Balances, v.api.Balances(v.id, true), "balances", balancesLimit)
+	if len(data.Rates) > 0 {
+		list(balances, &data.Used, v.api.Rates(v.id), "", client.PageLimit)
+	}
 	if err := balances.Wait(); err != nil {
 		return page{}, err
 	}
@@ -136,7 +141,11 @@ func (a *accountPage) choices() []string {
 	for _, p := range a.History.Data {
 		all = append(all, p.Asset)
 	}
+	for _, r := range a.Used.Data {
+		all = append(all, r.Asset)
+	}
 	for _, c := range a.Changes.Data {
+		all = append(all, units.AssetsOf(c.Changed.Rates)...)
 		if c.Changed.Overdraft != nil {
 			for asset := range c.Changed.Overdraft.Limits {
 				all = append(all, asset)
@@ -293,6 +302,13 @@ func (p period) history() client.HistoryQuery {
 // isOverdue reports whether a hold should have ended.
 func isOverdue(t client.Transaction) bool { return timeOf(t.ExpiresAt).Before(time.Now()) }
 
+// percentUsed returns how much of a limit over time is used, 0 to 100. More may be used than a limit that was lowered.
+func percentUsed(r client.UsedRate) int {
+	used, _ := strconv.ParseFloat(r.Used.String(), 64)
+	most, _ := strconv.ParseFloat(r.Quantity.String(), 64)
+	return int(min(100*used/most, 100))
+}
+
 // changedField is a field of an account that a change has set.
 type changedField struct{ Field, Value string }
 
@@ -316,6 +332,12 @@ func changed(u *units.Units, of client.Change) (all []changedField) {
 		for _, asset := range slices.Sorted(maps.Keys(o.Limits)) {
 			add("overdraft limit", u.Quantity(asset, o.Limits[asset])+" "+asset)
 		}
+	}
+	for _, r := range now.Rates {
+		add("limit over time", u.RateText(r))
+	}
+	if now.Rates != nil && len(now.Rates) == 0 {
+		add("no limits over time", "")
 	}
 	for _, key := range slices.Sorted(maps.Keys(now.Metadata)) {
 		add("metadata", key+"="+now.Metadata[key])

@@ -70,6 +70,8 @@ var (
 		Hint: "otherwise nothing is moved"}
 	limitsField = field{Name: "limits", Label: "Overdraft limits", Kind: "lines", Optional: true, member: "overdraft",
 		Hint: "one on each line, such as 500.00 USD; none for none"}
+	ratesField = field{Name: "rates", Label: "Limits over time", Kind: "lines", Optional: true,
+		Hint: "one on each line, such as EUR:500.00/day@Europe/Berlin, or week or month; none for none"}
 	partCostField = field{Name: "cost", Label: "Cost", Kind: "amount", Optional: true, Hint: "for part of a trade"}
 )
 
@@ -217,12 +219,12 @@ var actions = map[string]action{
 			{Name: "unlimited", Label: "Unlimited overdraft", Kind: "check", Optional: true, member: "overdraft",
 				checked: client.Overdraft{Unlimited: true},
 				Hint:    "For issuers and the outside world. It cannot be changed later."},
-			limitsField, tagsField},
+			limitsField, ratesField, tagsField},
 	},
 	"change": {
 		Title: "Change an account", Verb: "Change", command: client.KindChange,
 		Fields: []field{{Name: "account", Label: "Account", Kind: "fixed", inPath: true}, nameField, limitsField,
-			tagsField},
+			ratesField, tagsField},
 		Note: "What you leave blank stays as it is.",
 	},
 	"asset": {

@@ -155,6 +155,8 @@ func (c *Console) functions(of *units.Units) template.FuncMap {
 		"overdue":     isOverdue,
 		"changed":     func(change client.Change) []changedField { return changed(of, change) },
 		"texts":       texts,
+		"percent":     percentUsed,
+		"opens":       func(r client.UsedRate) string { return r.Zone.Text(timeOf(r.OpensAt)) },
 		"when":        func(text string) string { return timeOf(text).Format("2006-01-02 15:04:05") },
 		"fullCapture": func(t client.Transaction) url.Values { return fullCapture(of, t) },
 		"brief":       func(text string) string { return brief(text, briefChars) },

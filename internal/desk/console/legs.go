@@ -130,8 +130,27 @@ func (v *visit) portions(of field, asset string) (all []client.Portion, err erro
 	return all, nil
 }
 
-// lines returns what a field has on its lines: metadata, or limits of an overdraft.
+// rates returns limits over time: one on each line.
+func (v *visit) rates(of field) (any, error) {
+	rates := []client.Rate{}
+	for line := range strings.Lines(of.Value) {
+		if line = strings.TrimSpace(line); line == "" || line == "none" {
+			continue
+		}
+		rate, err := v.units.Rate(v.ctx, of.Label, line)
+		if err != nil {
+			return nil, err
+		}
+		rates = append(rates, rate)
+	}
+	return rates, nil
+}
+
+// lines returns what a field has on its lines: metadata, limits over time, or limits of an overdraft.
 func (v *visit) lines(of field) (any, error) {
+	if of.Name == ratesField.Name {
+		return v.rates(of)
+	}
 	metadata, limits := make(map[string]string), client.Overdraft{Limits: make(map[string]events.Amount)}
 	for line := range strings.Lines(of.Value) {
 		line = strings.TrimSpace(line)

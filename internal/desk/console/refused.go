@@ -20,6 +20,7 @@ import (
 // follow in lines of their own.
 var sentences = map[string]string{
 	"insufficient_funds":     "There is not enough available for this.",
+	"rate_exceeded":          "This is more than the account may debit in this time.",
 	"unbalanced":             "The legs do not balance: those of each asset must sum to zero, and so must their costs.",
 	"invalid_transaction":    "These entries do not go together.",
 	"invalid_request":        "Some entries are wrong or missing.",
@@ -130,11 +131,17 @@ func (v *visit) refusalText(err error, refused *client.Error, f *form) string {
 // figures returns the lines with the figures of a refusal. The assets are loaded.
 func (v *visit) figures(refused *client.Error) (lines []string) {
 	amount := func(asset string, a events.Amount) string { return v.units.Quantity(asset, a) + " " + asset }
-	if refused.Code == client.CodeInsufficientFunds && refused.Account != "" {
-		who := refused.Account
-		if name := v.directories.name(who); name != "" {
-			who += " (" + brief(name, nameChars) + ")"
-		}
+	who := refused.Account
+	if name := v.directories.name(who); name != "" {
+		who += " (" + brief(name, nameChars) + ")"
+	}
+	if refused.Code == client.CodeRateExceeded && who != "" {
+		of := func(a events.Amount) string { return amount(refused.Asset, a) }
+		lines = append(lines, fmt.Sprintf("%s may debit %s a %s (%s): %s are used, %s are left, and %s were asked for",
+			who, of(refused.Limit), refused.Per, refused.Zone, of(refused.Used), of(refused.Available),
+			of(refused.Requested)), refused.Opens())
+	}
+	if refused.Code == client.CodeInsufficientFunds && who != "" {
 		lines = append(lines, fmt.Sprintf("%s has %s available, and %s were asked for", who,
 			amount(refused.Asset, refused.Available), amount(refused.Asset, refused.Requested)))
 	}
@@ -242,14 +249,16 @@ func (f *form) fieldOf(err error) string {
 	isAbout := func(name string) bool {
 		return slices.ContainsFunc(refused.Fields, func(e client.FieldError) bool { return f.nameOf(e.Field) == name })
 	}
+	isShort := refused.Code == client.CodeInsufficientFunds || refused.Code == client.CodeRateExceeded
 	missing, isMissing := errors.AsType[*units.MissingAsset](err)
 	for _, field := range f.Fields {
 		switch {
 		case field.Kind == "fixed":
-		case isMissing && field.List == "assets" && field.Value == missing.ID, f.hasInvalidID(field, err),
+		case isMissing && (field.List == "assets" && field.Value == missing.ID ||
+			field.Kind == "lines" && strings.Contains(field.Value, missing.ID)), f.hasInvalidID(field, err),
 			strings.HasPrefix(err.Error(), field.Label+": "), // an invalid amount
 			refused.Code == field.Name+"_not_found",
-			refused.Code == client.CodeInsufficientFunds && field.Kind == "amount", isAbout(field.Name):
+			isShort && field.Kind == "amount", isAbout(field.Name):
 			return field.Name
 		}
 	}
