@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +31,11 @@ func values(t *testing.T, f client.Field) (one, other, over any, isPlain bool) {
 	switch {
 	case f.Is() == "Overdraft":
 		return map[string]string{"USD": "5"}, map[string]string{"USD": "6"}, limits, false
+	case f.Is() == "Rate":
+		rate := func(quantity string) []any {
+			return []any{map[string]string{"asset": "USD", "per": "day", "zone": "UTC", "quantity": quantity}}
+		}
+		return rate("5"), rate("6"), slices.Repeat(rate("7"), 101), false
 	case f.Is() == "Metadata":
 		return map[string]string{"tier": "gold"}, map[string]string{"tier": "new"}, map[string]string{"tier": long}, false
 	case f.Is() == "Profile":

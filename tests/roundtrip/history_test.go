@@ -194,6 +194,9 @@ func (h *history) step(t *testing.T) {
 		if id := pick(h.Rand, accounts); h.IntN(2) == 0 && id != "bank" {
 			patch.Overdraft = &client.Overdraft{Limits: map[string]events.Amount{"USD": h.quantity()}}
 		}
+		if h.IntN(3) == 0 {
+			patch.Rates = []client.Rate{{Asset: "USD", Per: "day", Zone: "Europe/Berlin", Quantity: h.quantity()}}[h.IntN(2):]
+		}
 		name := pick(h.Rand, []string{"A", "B \"b\""})
 		patch.Name = &name
 		_, err := h.api.PatchAccount(ctx, pick(h.Rand, []string{"ann", "ben", "shop"}), patch)
@@ -273,6 +276,14 @@ func (h *history) live(t *testing.T, steps int) {
 		if h.did(t, err) && b.Value.Quantity.Sign() > 0 {
 			h.post(t, client.Transfer{ID: h.id("c"), From: "closed", To: "bank", Asset: asset, Quantity: b.Value.Quantity})
 		}
+	}
+	var least []client.Rate // an import of what was debited before must not count it
+	for _, asset := range assets {
+		least = append(least, client.Rate{Asset: asset, Per: "month", Zone: "UTC", Quantity: events.NewAmount(1)})
+	}
+	for _, id := range []string{"ann", "ben"} {
+		_, err := h.api.PatchAccount(ctx, id, client.AccountPatch{Rates: least})
+		h.did(t, err)
 	}
 	time.Sleep(10 * time.Second)
 	_, err := h.api.PatchAccount(ctx, "closed", client.AccountPatch{State: client.StateClosed})

@@ -70,6 +70,7 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 		if !a.Overdraft.Unlimited {
 			a.Overdraft = open
 		}
+		a.Rates = nil // end writes them: what is not backdated would count as of the day of the import
 		if err := f.line(client.KindAccount, client.Line[client.Account]{Request: a}); err != nil {
 			return err
 		}
@@ -271,8 +272,8 @@ func (f *linesFormat) other(e client.JournalEntry) (err error) {
 	return err
 }
 
-// end writes groups, groupings and roles, and last the real limits of limited accounts and the states of accounts that
-// are not open.
+// end writes groups, groupings and roles, and last the real limits of limited accounts, also those over time, and the
+// states of accounts that are not open.
 func (f *linesFormat) end(context.Context) error {
 	f.result.Notes = append(f.result.Notes, "earlier versions of accounts, and revoked roles, are not exported")
 	keys := slices.Sorted(maps.Keys(f.access))
@@ -300,6 +301,9 @@ func (f *linesFormat) end(context.Context) error {
 		}
 		if a.State != client.StateOpen {
 			change.State = a.State
+		}
+		if len(a.Rates) > 0 {
+			change.Rates = a.Rates
 		}
 		if change.Overdraft == nil && change.State == "" {
 			continue

@@ -82,6 +82,7 @@ func (c *command) need(body []byte) {
 		Currency, Asset, From, Buyer, Seller string
 		To                                   accountIDs
 		Overdraft                            json.RawMessage
+		Rates                                []struct{ Asset string }
 		Postings                             []struct{ Account, Asset, Quantity string }
 		EffectiveAt                          string `json:"effective_at"`
 		Settle                               bool
@@ -103,6 +104,9 @@ func (c *command) need(body []byte) {
 		var o client.Overdraft
 		_ = json.Unmarshal(b.Overdraft, &o)
 		c.unlimited, c.assets = o.Unlimited, slices.Collect(maps.Keys(o.Limits))
+		for _, r := range b.Rates {
+			c.assets = append(c.assets, named(r.Asset)...)
+		}
 	default: // the currency of a traded asset was registered before the asset
 		if at, ok := events.ReadTime(b.EffectiveAt); ok {
 			c.effective = events.FormatTime(at)
