@@ -32,8 +32,8 @@ func (a *attempts) rateError() *Error {
 	return nil
 }
 
-// rateError is the error of a request that a rate of the pair does not allow after the earlier ones of the batch, nil if
-// they all allow it.
+// rateError is the error of a request that a rate of the pair does not allow after the earlier ones of the batch, nil
+// if they all allow it.
 func (l *limit) rateError(r *request, earlier []*request) *Error {
 	requested := countedDebits(r, l.pair)
 	if requested.IsZero() {

@@ -97,11 +97,7 @@ func (w *rateWrite) count(u *rateUse, i string) {
 		}
 		return
 	}
-	if u.known.slot == 0 {
-		w.conditions = append(w.conditions, "attribute_not_exists("+slot+")")
-	} else {
-		w.conditions = append(w.conditions, slot+" < "+is)
-	}
+	w.conditions = append(w.conditions, u.opening(slot, is))
 	back := w.name("#back"+i, u.name, backSuffix) + " = " + w.value(":back"+i, u.back)
 	w.sets = append(w.sets, slot+" = "+is, counted+" = "+gross, back)
 }

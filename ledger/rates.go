@@ -68,6 +68,14 @@ func (u *rateUse) opens() bool { return u.limited && u.isKnown && u.known.slot <
 // isBehind reports whether the guard is known to have a newer slot than that of the commit's KSUIDs.
 func (u *rateUse) isBehind() bool { return u.limited && u.isKnown && u.known.slot > u.slot }
 
+// opening is the condition to open the slot: the guard's is older, or absent if it was absent when it was read.
+func (u *rateUse) opening(slot, is string) string {
+	if u.known.slot == 0 {
+		return "attribute_not_exists(" + slot + ")"
+	}
+	return slot + " < " + is
+}
+
 // neverFits reports whether the debits alone are more than the rate.
 func (u *rateUse) neverFits() bool { return u.need.Cmp(u.rate.Quantity) > 0 }
 

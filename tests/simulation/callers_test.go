@@ -203,6 +203,9 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 		h.count("refused")
 		h.model.checkInsufficientFunds(op, e, c)
 		return true, true, true
+	case ledger.CodeRateExceeded:
+		h.model.checkRateExceeded(op, e, c)
+		return true, true, true
 	case ledger.CodeInvalidRequest:
 		return h.checkTimeRefusal(op, e, c), false, true
 	case ledger.CodeAccountFrozen, ledger.CodeAccountClosed:

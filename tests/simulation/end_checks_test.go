@@ -21,6 +21,9 @@ import (
 // table.
 func (h *history) checkEnd() {
 	h.observe()
+	for _, check := range h.model.windows.later {
+		check()
+	}
 	d := h.plan.draw("damage", 0)
 	damaged := h.occurs(Damaged, d.chance(.25))
 	if damaged {
@@ -264,6 +267,11 @@ func (h *history) checkAvailable() {
 		}
 		now := all[len(all)-1]
 		have := m.quantities[k] - m.pending[k] + now.limits[k.Asset]
+		room, isRated := m.roomNow(k, now)
+		isRated = isRated && room <= have // judged before funds
+		if isRated {
+			have = room
+		}
 		for extra := int64(1); extra >= 0; extra-- {
 			if have+extra <= 0 {
 				continue
@@ -278,7 +286,7 @@ func (h *history) checkAvailable() {
 			if e, ok := errors.AsType[*ledger.Error](err); ok {
 				code = e.Code
 			}
-			if wanted := wantedCode(now, extra); code != wanted {
+			if wanted := wantedCode(now, extra, isRated); code != wanted {
 				h.fail("%v has %d, and spending %d is answered with %w", k, have, have+extra, err)
 			}
 		}
@@ -286,12 +294,15 @@ func (h *history) checkAvailable() {
 }
 
 // wantedCode returns the error code for a debit of extra units more than is available. Empty: success.
-func wantedCode(v version, extra int64) ledger.Code {
+// isRated: limits over time leave no more than the funds.
+func wantedCode(v version, extra int64, isRated bool) ledger.Code {
 	switch {
 	case v.state == events.StateFrozen:
 		return ledger.CodeAccountFrozen
 	case v.state == events.StateClosed:
 		return ledger.CodeAccountClosed
+	case extra > 0 && isRated:
+		return ledger.CodeRateExceeded
 	case extra > 0:
 		return ledger.CodeInsufficientFunds
 	}

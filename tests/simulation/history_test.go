@@ -40,6 +40,8 @@ var (
 		Books: {"periods closed", "periods opened again", "closings replayed", "period_exists answers",
 			"invalid_period answers", "period_closed answers", "posted after a final closing", "slips found",
 			"reversals", "atomic batches", "written together"},
+		Rating: {"counted by rates", "given back to rates", "windows opened", "rate_exceeded answers", "accounts changed",
+			"reversals", "atomic batches", "ends in atomic batches", "written together", "less than the most"},
 	}
 )
 
@@ -141,7 +143,7 @@ func (h *history) trace(fault Hazard, r request) {
 // run runs the history of a plan. The caller provides the testing/synctest bubble. The error is the first broken rule.
 func run(p Plan) (Stats, error) {
 	// A bubble's clock starts in 2000, before the first time that a KSUID can hold.
-	time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
+	time.Sleep(time.Until(p.start()))
 	h := &history{
 		plan: p, knobs: p.knobs(), began: time.Now(),
 		launches: map[string]int{}, writesDone: make(chan struct{}), failed: make(chan struct{}),

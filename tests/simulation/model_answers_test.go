@@ -20,6 +20,8 @@ type attempt struct {
 	fits func() // checks how much it moves as much as fits of, when it is applied; nil for none
 	*call
 	events []events.Event
+	sentAt time.Time
+	logged [2]int // its part of windows.log
 }
 
 // call is one call of a command.
@@ -64,7 +66,7 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 	if !writes {
 		return
 	}
-	a := &attempt{call: c}
+	a := &attempt{call: c, sentAt: time.Now()}
 	for _, action := range in.TransactItems {
 		if action.Put == nil {
 			continue

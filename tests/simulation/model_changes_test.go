@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"maps"
 	"slices"
 
 	"ledger.example/events"
@@ -18,7 +19,8 @@ func (m *model) takeChange(e events.AccountChanged) {
 	if e.Number != was.number+1 || was.state == events.StateClosed {
 		m.fail("%s changes from %+v to %+v", e.ID, was, e)
 	}
-	now := version{number: e.Number, state: e.State, limits: map[string]int64{}, tier: e.Metadata[tier]}
+	now := version{number: e.Number, state: e.State, limits: map[string]int64{}, tier: e.Metadata[tier],
+		rates: ratesByName(e.Rates)}
 	for asset, limit := range e.Overdraft.Limits {
 		now.limits[asset] = int64Of(limit)
 	}
@@ -67,6 +69,8 @@ func (m *model) acknowledgeChange(op *operation, account ledger.Account) {
 	case all[at].state != account.State,
 		op.change.State != nil && *op.change.State != account.State,
 		op.change.Metadata != nil && (*op.change.Metadata)[tier] != all[at].tier,
+		op.change.Rates != nil && !maps.Equal(ratesByName(account.Rates), ratesByName(*op.change.Rates)),
+		!maps.Equal(ratesByName(account.Rates), all[at].rates),
 		op.change.Overdraft != nil && int64Of(op.change.Overdraft.Limits[usd]) != all[at].limits[usd]:
 		m.fail("%s: %+v was requested, but %+v was acknowledged", op.name, op.change, account)
 	}

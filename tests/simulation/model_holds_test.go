@@ -28,6 +28,7 @@ type lifecycle struct {
 	reversals       map[string][]events.TransactionReversed
 
 	versions      map[string][]version       // of accounts with a limit, by number
+	windows       windows                    // of limits over time
 	guardVersions map[pair]int64             // the version of the account that each guard has
 	changeCalls   map[string]map[int64]*call // the call that sent a change, by account and number
 }
@@ -37,8 +38,9 @@ type version struct {
 	number int64
 	state  events.AccountState
 	limits map[string]int64
-	tier   string // its metadata; "": none
-	acked  int    // stamp of the first acknowledgement; 0: none
+	rates  map[string]int64 // over time, all in USD, by name
+	tier   string           // its metadata; "": none
+	acked  int              // stamp of the first acknowledgement; 0: none
 }
 
 func newLifecycle() lifecycle {
@@ -49,15 +51,15 @@ func newLifecycle() lifecycle {
 		reversals: map[string][]events.TransactionReversed{}, versions: map[string][]version{},
 		spentOrHeld: map[pair]int64{}, funds: map[pair]int64{}, funded: map[events.KSUID]bool{},
 		quantities: map[pair]int64{}, pending: map[pair]int64{}, reportedExpired: map[string]bool{},
-		ackStamps: map[string]int{},
+		ackStamps: map[string]int{}, windows: newWindows(),
 	}
 }
 
 // noteOpened adds the first version of each account with a limit.
 func (m *model) noteOpened() {
-	m.versions[jane] = []version{{number: 1, state: events.StateOpen}}
+	m.versions[jane] = []version{{number: 1, state: events.StateOpen, rates: ratesByName(m.ratesOf(jane))}}
 	m.versions[joe] = []version{{number: 1, state: events.StateOpen, tier: tiers[0],
-		limits: map[string]int64{usd: m.knobs.overdraft}}}
+		limits: map[string]int64{usd: m.knobs.overdraft}, rates: ratesByName(m.ratesOf(joe))}}
 }
 
 // stampAck notes when something was first acknowledged.
@@ -90,10 +92,25 @@ func (m *model) takeHeader(t events.TransactionPosted) {
 	if a == nil {
 		a = &attempt{events: []events.Event{t}}
 	}
+	m.takeAttempt(a)
+}
+
+// takeAttempt adds what an attempt writes, in order.
+func (m *model) takeAttempt(a *attempt) {
+	isFirst := a.logged[1] == 0
+	if isFirst {
+		a.logged[0] = len(m.windows.log)
+	}
+	defer func() {
+		if isFirst {
+			a.logged[1] = len(m.windows.log)
+		}
+	}()
 	for _, e := range a.events {
 		switch e := e.(type) {
 		case events.HoldEnded:
 			m.fundEnd(e)
+			m.giveBack(e)
 		case events.TransactionPosted:
 			if !m.decided[e.Legs[0].ID] {
 				m.decided[e.Legs[0].ID] = true
@@ -101,6 +118,7 @@ func (m *model) takeHeader(t events.TransactionPosted) {
 					a.fits()
 				}
 				m.takeTransaction(e, a.call)
+				m.checkRates(e, a)
 			}
 		}
 	}
@@ -209,7 +227,11 @@ func (m *model) takeEnd(e events.HoldEnded) {
 			m.fail("%s expired %v before its time", e.Transaction, early)
 		}
 	}
+	if a := m.attempts[e.Legs[0].ID]; a != nil {
+		m.takeAttempt(a)
+	}
 	m.fundEnd(e)
+	m.giveBack(e)
 }
 
 // legsPosted returns the posted legs of a transaction, which can be reversed: none of a hold that was not captured.

@@ -145,6 +145,7 @@ func (m *model) take(key table.Key, before, after table.Item) {
 		k := pair{Account: account, Asset: asset}
 		m.spent[k] = number(after, table.AttrSpent)
 		m.takeGuard(k, number(after, table.AttrChange))
+		m.takeGuardRates(k, after)
 	case table.Current.Type:
 		if e, err := table.DecodeCurrent(after); err != nil {
 			m.fail("the current state of an account cannot be decoded: %w", err)

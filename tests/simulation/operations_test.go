@@ -184,7 +184,7 @@ func (p Plan) operations(k knobs) []*operation {
 	map[Mode]func(){
 		PostsOnly: g.postsOnly, Mixed: g.mixed, Releasing: g.releasing, Expiring: g.expiring, Reversing: g.reversing,
 		Changing: g.changing, Raising: g.raising, Closing: g.closing, Batching: g.batching,
-		Books: g.closeBooks,
+		Books: g.closeBooks, Rating: g.rating,
 	}[p.Mode]()
 	for i, op := range g.all {
 		if d := p.draw("metadata", uint64(i)); op.kind == kindChange && d.chance(.6) {

@@ -204,10 +204,12 @@ func (k knobs) forMode(p Plan) knobs {
 	k.itemDelay = pick(d, time.Millisecond, shortItemDelay, 100*time.Millisecond, time.Second, 3*time.Second)
 	k.overdraft = pick(d, int64(0), 0, 50)
 	k.onePair, k.mostlySpends, k.projectorsAhead = false, false, false
-	if !slices.Contains([]Mode{Changing, Reversing, Batching, Books}, p.Mode) {
+	if !slices.Contains([]Mode{Changing, Reversing, Batching, Books, Rating}, p.Mode) {
 		k.backdated = 0
 	}
 	switch p.Mode {
+	case Rating:
+		k.backdated = pick(d, 0, 0, .15)
 	case Changing, Raising: // changes are interrupted, and their earlier attempts are still in flight
 		k.crash, k.late = pick(d, .005, .02, .06), pick(d, .1, .3, .5)
 	case Books:

@@ -71,9 +71,9 @@ func (h *history) definitions() (all []definition) {
 			}})
 	}
 	for _, r := range []ledger.OpenAccount{
-		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane},
+		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane, Rates: h.ratesOf(jane)},
 		{ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
-		{ID: joe, Metadata: map[string]string{tier: tiers[0]},
+		{ID: joe, Metadata: map[string]string{tier: tiers[0]}, Rates: h.ratesOf(joe),
 			Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
 	} {
 		all = append(all, definition{r.ID, ledger.CodeAccountExists,
