@@ -40,8 +40,8 @@ const (
 //  4. The accounts, after the exact credits, so that a limit or a state that changed meanwhile counts.
 //  5. The headers of the requests, after all that: see attempts.failUnlessStored.
 //
-// Limits over time are judged before funds, right after the versions. Nothing is read for that: the guard says by itself
-// what they have counted, and which version of the account is in force.
+// Limits over time are judged before funds, right after the versions. Nothing is read for that: the guard says by
+// itself what they have counted, and which version of the account is in force.
 //
 // A commit becomes visible item by item, so the guard may count what it spends before its credits are found. If the
 // exact credits and the accounts look like that, the debits are sent again before a header is read, partialRetries
