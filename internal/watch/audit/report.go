@@ -127,8 +127,8 @@ var (
 	SummaryWrong      = newProjected("summary_wrong",
 		"a summary that counts more or other balances than its account has")
 	SummaryIncomplete = newBehind("summary_incomplete", "a summary that is missing, or does not count all balances")
-	GuardWrong        = newCode("guard_wrong", "a guard that is not the sum of the debits of its account and asset, or "+
-		"not what limits over time counted")
+	GuardWrong        = newCode("guard_wrong",
+		"a guard that is not the sum of the debits of its account and asset, or not what limits over time counted")
 	GuardUnexpected = newCode("guard_unexpected", "a guard of an account that has no limit or had no debit")
 	GuardAhead      = newCode("guard_ahead", "a guard with a version of its account that is not stored")
 	GuardBehind     = newCode("guard_behind", "a guard without the newest version of its account")
