@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // A debit of an account with limits over time takes what any debit takes: one write, of as many items and units. The
-// lookup of a cold process has the guard anyway, and that has what the limits have counted.
+// lookup of a cold process has the guard anyway, and that has what the limits have counted. A refusal takes one read.
 func TestCostOfADebitWithRates(t *testing.T) {
 	t.Parallel()
 	b := newLimitedBank(t)
@@ -48,6 +49,17 @@ func TestCostOfADebitWithRates(t *testing.T) {
 			costText(with.Tally) != costText(without.Tally) {
 			t.Errorf("a %s debit with rates takes %s, without %s:\n%q", name, costText(with.Tally), costText(without.Tally), with.lines)
 		}
+	}
+	refusal := b.measure(func() {
+		_, err := b.warm.Post(t.Context(), ledger.PostTransfer{
+			Annotation: b.note(false), From: holder, To: outside, Asset: "USD", Quantity: events.NewAmount(999_999),
+		})
+		if e, ok := errors.AsType[*ledger.Error](err); !ok || e.Code != ledger.CodeRateExceeded {
+			t.Errorf("%v", err)
+		}
+	})
+	if refusal.writes != 1 || refusal.reads != 1 { // the header is read
+		t.Errorf("a refusal takes %q", refusal.lines)
 	}
 	if len(warmRated.lines) != 1 || len(freshRated.lines) != 2 || slices.Equal(warm.lines, warmRated.lines) {
 		t.Errorf("%q, %q", warmRated.lines, freshRated.lines)
