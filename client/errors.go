@@ -21,7 +21,8 @@ type Error struct {
 	Fields    []FieldError `json:"errors"`
 
 	// With insufficient_funds: the first account and asset whose debit is not covered. With rate_exceeded: those whose
-	// limit over time does not allow the debit. Amounts are in minor units.
+	// limit over time does not allow the debit. Amounts are in minor units. If a split takes from several accounts,
+	// Account is the last, and with insufficient_funds the amounts are those of all together.
 	Account   string        `json:"account"`
 	Asset     string        `json:"asset"`
 	Available events.Amount `json:"available"`
@@ -111,7 +112,11 @@ func (e *Error) text(
 		fmt.Fprintf(&b, " (request %s)", e.RequestID) // the server's log has the cause under this id
 	}
 	if e.Code == CodeInsufficientFunds {
-		fmt.Fprintf(&b, "\n  %s has %s of %s available, and %s were requested%s", e.Account,
+		who := e.Account + " has"
+		if strings.Contains(e.Detail, "together") { // of several accounts, it is the last
+			who = "they have"
+		}
+		fmt.Fprintf(&b, "\n  %s %s of %s available, and %s were requested%s", who,
 			quantity(e.Asset, e.Available), e.Asset, quantity(e.Asset, e.Requested), unit)
 	}
 	if e.Code == CodeRateExceeded && e.Account != "" {

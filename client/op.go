@@ -31,6 +31,7 @@ import (
 //	time     of a parameter: past (not in the future), or at (not rounded)
 //	with, without, before         the other parameter that it needs, excludes, or must not be later than; with and
 //	         without also of fields of the body: a required one is not required with one that it excludes
+//	one      another field of the body that must be no list if this one is given
 //	filter   "-" if cursors of a list are valid whatever the parameter is
 //	batch    its name in the body of a batch, of a field of the path
 //	absent   of a field that answers have although it may be omitted: where it is absent nevertheless

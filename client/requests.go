@@ -37,8 +37,8 @@ type Transfer struct {
 	EffectiveAt time.Time      `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 }
 
-// UpTo is the most that a transfer moves: an amount above zero, in the asset's smallest unit, or All. The zero UpTo is
-// none.
+// UpTo is the most that a transfer or a split moves: an amount above zero, in the asset's smallest unit, or All. The
+// zero UpTo is none.
 type UpTo string
 
 // All moves all that there is.
@@ -62,24 +62,67 @@ type Trade struct {
 	EffectiveAt time.Time `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 }
 
-// Split divides a quantity of an asset of one account among others. The ledger makes the postings, to the unit. The
-// transaction is of the kind KindTransaction.
+// Split divides a quantity of an asset among accounts, or as much as fits. The ledger makes the postings, to the unit.
+// The transaction is of the kind KindTransaction. The same split with the same ID gets the first answer again.
 type Split struct {
 	ID string `json:"id" is:"ID"`
 	Annotation
-	Asset    string        `json:"asset" is:"ID" in:"required"`
-	Quantity events.Amount `json:"quantity" is:"PositiveAmount" in:"required"`
-	From     string        `json:"from" is:"ID" in:"required"`
+	Asset string `json:"asset" is:"ID" in:"required"`
+	// Required, unless `up_to` is given. With it, `from` is one account.
+	Quantity events.Amount `json:"quantity,omitzero" is:"PositiveAmount" in:"required" without:"up_to"`
+	From     From          `json:"from" is:"From" in:"required"`
+	// In place of a quantity: the most. As much is divided as `from` has above what it keeps.
+	UpTo UpTo `json:"up_to,omitempty" is:"UpTo"`
+	// With `up_to`: what stays in `from`, if that is one account. The default is `0`. Below zero, so much of its
+	// overdraft may be used.
+	Keep *events.Amount `json:"keep,omitempty" is:"PostedAmount" with:"up_to" one:"from"`
+	// With `up_to`: the least. If `from` has less, or what it has cannot be divided, nothing is moved. The default is
+	// `1`.
+	AtLeast *events.Amount `json:"at_least,omitempty" is:"PositiveAmount" with:"up_to"`
 	// Who gets which part. The shares and quantities take at most the whole quantity. If they leave something, there is
-	// a `rest`. A portion of zero gets no posting, and all postings are at most 48.
+	// a `rest`; with `up_to`, there always is. A portion of zero gets no posting, and all postings are at most 48.
 	To          []Portion `json:"to" is:"Portion" in:"required" least:"1" most:"48"`
 	Hold        *Hold     `json:"hold,omitempty" is:"Hold"`               // nil: it is posted at once
 	EffectiveAt time.Time `json:"effective_at,omitzero" is:"EffectiveAt"` // zero: now
 }
 
+// From is what a split takes from: one account, or with UpTo a list of them.
+type From struct {
+	Account string   // id
+	Sources []Source // in place of Account: they give in this order, a later one when those before it are used up
+}
+
+// IsList reports whether it is a list, also an empty one.
+func (f From) IsList() bool { return f.Sources != nil }
+
+// MarshalJSON returns it in the API's format.
+func (f From) MarshalJSON() ([]byte, error) {
+	if f.IsList() {
+		return json.Marshal(f.Sources)
+	}
+	return json.Marshal(f.Account)
+}
+
+// UnmarshalJSON parses it in the API's format.
+func (f *From) UnmarshalJSON(text []byte) error {
+	*f = From{}
+	if bytes.HasPrefix(text, []byte("[")) {
+		return json.Unmarshal(text, &f.Sources)
+	}
+	return json.Unmarshal(text, &f.Account)
+}
+
+// Source is one of the accounts that a split takes from.
+type Source struct {
+	// Must differ from the other sources.
+	Account string `json:"account" is:"ID" in:"required"`
+	// What stays in it. The default is `0`. Below zero, so much of its overdraft may be used.
+	Keep *events.Amount `json:"keep,omitempty" is:"PostedAmount"`
+}
+
 // Portion is what one account gets of a split: a share, a quantity, both together, or a part of the rest.
 type Portion struct {
-	// Must differ from `from`.
+	// Must differ from those in `from`.
 	Account string `json:"account" is:"ID" in:"required"`
 	// A part of the whole quantity, rounded half up by itself.
 	Share Share `json:"share,omitempty" is:"Share"`

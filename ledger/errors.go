@@ -118,8 +118,8 @@ func EntryField(name, key string) Field { return Field{Name: name, Entry: true, 
 // Funds are the amounts of a refusal for insufficient funds, in the asset's smallest unit.
 type Funds struct {
 	Asset     string
-	Available events.Amount // credits − spent + overdraft at the refusal
-	Requested events.Amount // the transaction's net debit of account and asset
+	Available events.Amount // credits − spent + overdraft at the refusal; of a fit, that of all its sources
+	Requested events.Amount // the transaction's net debit of account and asset; of a fit, the least that it needs
 }
 
 // retryAfter is how long callers should wait before a retry.

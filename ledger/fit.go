@@ -117,6 +117,9 @@ func (d draft) rulesOfFit(f *faults) {
 		f.check(Field{Name: "from"}, fmt.Sprintf("must have 1 to %d items, not %d", SourcesMax, n))
 	}
 	for i, s := range d.fit.sources {
+		if i >= SourcesMax {
+			break
+		}
 		isIt := func(other *source) bool { return other.Account == s.Account }
 		if first := slices.IndexFunc(d.fit.sources, isIt); first < i {
 			f.check(d.split.sourceField(i, "account"), "must differ from "+d.split.sourceName(first))

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"ledger.example/events"
 )
@@ -230,20 +229,13 @@ func debited(limits []*limit) []*limit {
 	return slices.DeleteFunc(slices.Clone(limits), givesNothing)
 }
 
-// shortfall is the error of a fit whose sources together have too little. An earlier attempt whose outcome is unknown
-// may have had less that could be divided, so then that proves nothing.
+// shortfall is the error of a fit whose sources together have too little. Its account is the last of them, and its
+// funds are those of all together. An earlier attempt whose outcome is unknown may have had less that could be divided,
+// so then that proves nothing.
 func (r *request) shortfall(unknown bool) *Error {
 	f := r.fit
 	_, fits, _ := f.gives()
-	last := f.sources[len(f.sources)-1]
-	e, asset := refuse(CodeInsufficientFunds, ""), last.pair.Asset
-	e.Account, e.Funds = last.Account, &Funds{Asset: asset, Requested: f.Least(), Available: fits}
-	isLess, who, keeps := fits.Cmp(f.Least()) < 0, "The account "+last.Account+" does", ""
-	if len(f.sources) > 1 {
-		who = "The " + strconv.Itoa(len(f.sources)) + " accounts of from together do"
-	} else if l := last.limit; l != nil {
-		e.Funds.Available = addSaturating(l.available(), l.ownCredits)
-	}
+	last, requested, isLess, keeps := f.sources[len(f.sources)-1], f.Least(), fits.Cmp(f.Least()) < 0, ""
 	for _, s := range f.sources {
 		switch {
 		case isLess && s.limit != nil && !s.limit.allowsDebit():
@@ -252,11 +244,24 @@ func (r *request) shortfall(unknown bool) *Error {
 			keeps = " above what is kept"
 		}
 	}
-	if e.Detail = who + " not have enough " + asset + keeps + "."; isLess {
-		return e
+	e := refuse(CodeInsufficientFunds, "The account "+last.Account+" does not have enough "+last.pair.Asset+keeps+".")
+	switch {
+	case !isLess:
+		e.Detail = "What fits" + keeps + " cannot be divided: the shares and quantities of to need more."
+		credits, _ := f.divide(fits)
+		requested = events.Amount{}
+		for _, leg := range credits {
+			requested = addSaturating(requested, leg.Quantity)
+		}
+	case len(f.sources) > 1:
+		e.Detail = "The accounts of from together do not have enough " + last.pair.Asset + keeps + "."
 	}
-	e.Detail = fits.String() + " " + asset + " fits, and cannot be divided: the shares and quantities of to need more."
-	if unknown {
+	has := fits
+	if l := last.limit; l != nil && len(f.sources) == 1 && has.IsZero() {
+		has = lesser(has, addSaturating(l.available(), l.ownCredits)) // it may be below zero
+	}
+	e.Account, e.Funds = last.Account, &Funds{Asset: last.pair.Asset, Requested: requested, Available: has}
+	if !isLess && unknown {
 		return unknownError(r.ID, e)
 	}
 	return e

@@ -226,6 +226,9 @@ func (s *divided) shape(f *faults) {
 	f.check(Field{Name: "asset"}, idViolation(s.Asset))
 	if s.Fit == nil {
 		f.check(Field{Name: "quantity"}, positiveViolation(s.Quantity))
+		if s.Sources != nil {
+			f.check(Field{Name: "from"}, "must be one account without up_to")
+		}
 	}
 	for i, p := range s.To {
 		f.check(portionField(i, "account"), idViolation(p.Account))

@@ -27,6 +27,8 @@ NOT_IN_SCHEMA = [
     ("If-Match", 'must be ETags of the account, such as "3", or *'),
     (r"(requests\[\d+\]\.split\.)?to\[\d+\]\.share", "must be above zero and at most all: .*"),  # the value of 7/6
     (r"(requests\[\d+\]\.split\.)?to\[\d+\]\.rest", "must be a whole number from 1 to .*"),  # 2.0, again
+    (r"(requests\[\d+\]\.split\.)?keep", "must not be given with a list as from"),
+    (r"(requests\[\d+\]\.split\.)?from", "must be one account without up_to"),
     (r"hold\.expires_at", "must be after now and at most 31 days ahead"),
     (r"(requests\[\d+\]\.\w+\.)?quantity", "is required with cost"),
     ("id|Idempotency-Key", "must be the same in id and Idempotency-Key"),

@@ -188,7 +188,7 @@ func (env *environment) completeIDs(cmd *cobra.Command) {
 func (env *environment) idsOf(
 	cmd *cobra.Command, name, text string,
 ) (found []cobra.Completion, _ cobra.ShellCompDirective) {
-	name = strings.ToUpper(strings.Trim(name, "[]"))
+	name = strings.ToUpper(strings.TrimSuffix(strings.Trim(name, "[]"), ",..."))
 	if name == "FILE" || name == "DIR" {
 		return nil, cobra.ShellCompDirectiveDefault
 	}

@@ -201,8 +201,14 @@ func argsOfUse(cmd *cobra.Command, args []string) error {
 		if name == "QUANTITY" || name == "COST" || strings.Contains(name, "=") {
 			continue
 		}
-		if err := checkID(arg); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		ids := []string{arg}
+		if of, isList := strings.CutSuffix(name, ",..."); isList {
+			name, ids = of, strings.Split(arg, ",")
+		}
+		for _, id := range ids {
+			if err := checkID(id); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
 	return nil

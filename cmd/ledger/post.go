@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,49 +29,67 @@ func (env *environment) transferCommand() *cobra.Command {
 			ID: p.id, Annotation: p.Annotation, From: args[0], To: args[1], Asset: args[3], Hold: p.hold,
 			EffectiveAt: p.effective,
 		}
-		parse := func(what, text string, into **events.Amount) error {
-			if text == "" {
-				return nil
-			}
-			quantity, err := env.units.Parse(ctx, what, t.Asset, text)
-			*into = &quantity
-			return err
+		err := env.howMuch(ctx, t.Asset, args[2], atLeast, keep != "", &t.Quantity, &t.UpTo, &t.AtLeast)
+		if err == nil && keep != "" {
+			t.Keep, err = env.amount(ctx, "--keep", t.Asset, keep)
 		}
-		most := new(events.Amount)
-		if args[2] == string(client.All) {
-			t.UpTo = client.All
-		} else if err := parse("QUANTITY", args[2], &most); err != nil {
-			return t, err
-		}
-		if err := parse("--keep", keep, &t.Keep); err != nil {
-			return t, err
-		}
-		if err := parse("--at-least", atLeast, &t.AtLeast); err != nil {
-			return t, err
-		}
-		switch {
-		case t.UpTo != "":
-		case t.Keep != nil || t.AtLeast != nil:
-			t.UpTo = client.UpTo(most.String())
-		default:
-			t.Quantity = *most
-		}
-		return t, nil
+		return t, err
 	})
 }
 
-// splitCommand is `ledger split`.
+// amount parses a quantity that may be absent.
+func (env *environment) amount(ctx context.Context, what, asset, text string) (*events.Amount, error) {
+	quantity, err := env.units.Parse(ctx, what, asset, text)
+	return &quantity, err
+}
+
+// howMuch parses the QUANTITY of a request, which may be "all". With --at-least, and if isMost, it is the most.
+func (env *environment) howMuch(ctx context.Context, asset, text, atLeast string, isMost bool,
+	quantity *events.Amount, most *client.UpTo, least **events.Amount) (err error) {
+	if *most = client.All; text != string(client.All) {
+		if *quantity, err = env.units.Parse(ctx, "QUANTITY", asset, text); err != nil {
+			return err
+		}
+		if *most = ""; isMost || atLeast != "" {
+			*most, *quantity = client.UpTo(quantity.String()), events.Amount{}
+		}
+	}
+	if atLeast != "" {
+		*least, err = env.amount(ctx, "--at-least", asset, atLeast)
+	}
+	return err
+}
+
+// splitCommand is `ledger split`. With the QUANTITY "all", several accounts, --keep or --at-least, it divides as much
+// as fits.
 func (env *environment) splitCommand() *cobra.Command {
 	var p postFlags
-	cmd := &cobra.Command{Use: "split FROM QUANTITY ASSET ACCOUNT=PART..."}
+	var keep []string
+	var atLeast string
+	cmd := &cobra.Command{Use: "split FROM,... QUANTITY ASSET ACCOUNT=PART..."}
+	cmd.Flags().StringArrayVar(&keep, "keep", nil,
+		"`quantity` that stays in FROM; of one of several, FROM=quantity; QUANTITY is then the most")
+	cmd.Flags().StringVar(&atLeast, "at-least", "", "least `quantity`; QUANTITY is then the most")
 	p.holdFlags(env, cmd.Flags())
 	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Request, error) {
 		split := client.Split{
-			ID: p.id, Annotation: p.Annotation, From: args[0], Asset: args[2], Hold: p.hold, EffectiveAt: p.effective,
+			ID: p.id, Annotation: p.Annotation, From: client.From{Account: args[0]}, Asset: args[2], Hold: p.hold,
+			EffectiveAt: p.effective,
 		}
 		env.legs = []string{split.Asset}
-		var err error
-		if split.Quantity, err = env.units.Parse(ctx, "QUANTITY", split.Asset, args[1]); err != nil {
+		isList := strings.Contains(args[0], ",")
+		if isList {
+			split.From = client.From{}
+			for account := range strings.SplitSeq(args[0], ",") {
+				split.From.Sources = append(split.From.Sources, client.Source{Account: account})
+			}
+		}
+		err := env.howMuch(ctx, split.Asset, args[1], atLeast, isList || keep != nil,
+			&split.Quantity, &split.UpTo, &split.AtLeast)
+		if err == nil {
+			err = env.keep(ctx, &split, keep)
+		}
+		if err != nil {
 			return nil, err
 		}
 		for _, text := range args[3:] {
@@ -82,6 +101,33 @@ func (env *environment) splitCommand() *cobra.Command {
 		}
 		return split, nil
 	})
+}
+
+// keep sets what the accounts of a split keep.
+func (env *environment) keep(ctx context.Context, split *client.Split, texts []string) error {
+	for _, text := range texts {
+		account, quantity, isOfOne := strings.Cut(text, "=")
+		into := &split.Keep
+		if isOfOne || split.From.IsList() {
+			i := slices.IndexFunc(split.From.Sources, func(s client.Source) bool {
+				return isOfOne && s.Account == account
+			})
+			if i < 0 {
+				return fmt.Errorf("--keep %s: with several accounts, name one of FROM: --keep ACCOUNT=QUANTITY", text)
+			}
+			into = &split.From.Sources[i].Keep
+		} else {
+			quantity = text
+		}
+		if *into != nil {
+			return fmt.Errorf("--keep %s: is given twice", text)
+		}
+		var err error
+		if *into, err = env.amount(ctx, "--keep", split.Asset, quantity); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tradeCommand is `ledger trade`. --cost has no default, because a trade that was posted without it could not be

@@ -128,18 +128,30 @@ func (r *request) transfer(in *client.Transfer) ledger.Request {
 		Annotation: r.annotation(in.ID, in.Annotation, in.EffectiveAt),
 		From:       in.From, To: in.To, Asset: in.Asset, Quantity: in.Quantity,
 	}
-	if in.UpTo != "" {
-		c.Fit = &ledger.Fit{AtLeast: in.AtLeast}
-		if in.UpTo != client.All {
-			most, _ := events.ParseAmount(string(in.UpTo), events.PostedDigits) // its text was checked as it was read
-			c.Fit.UpTo = &most
-		}
-		if in.Keep != nil {
-			c.Fit.Keep = *in.Keep
-		}
-	}
+	c.Fit = fitOf(in.UpTo, in.Keep, in.AtLeast)
 	c.Hold = r.hold(in.Hold)
 	return c
+}
+
+// fitOf returns how much fits, nil without the most.
+func fitOf(upTo client.UpTo, keep, atLeast *events.Amount) *ledger.Fit {
+	if upTo == "" {
+		return nil
+	}
+	fit := &ledger.Fit{AtLeast: atLeast, Keep: amountOf(keep)}
+	if upTo != client.All {
+		most, _ := events.ParseAmount(string(upTo), events.PostedDigits) // its text was checked as it was read
+		fit.UpTo = &most
+	}
+	return fit
+}
+
+// amountOf returns an amount, zero for none.
+func amountOf(a *events.Amount) events.Amount {
+	if a == nil {
+		return events.Amount{}
+	}
+	return *a
 }
 
 // trade moves an asset from seller to buyer for a cost. With settle it also moves the cost in the asset's currency.
@@ -153,11 +165,19 @@ func (r *request) trade(in *client.Trade) ledger.Request {
 	return c
 }
 
-// split divides a quantity among accounts. The legs follow from the request: see ledger.PostSplit.
+// split divides a quantity among accounts, or as much as fits. The legs follow from the request and from what fits: see
+// ledger.PostSplit.
 func (r *request) split(in *client.Split) ledger.Request {
 	c := ledger.PostSplit{
 		Annotation: r.annotation(in.ID, in.Annotation, in.EffectiveAt),
-		From:       in.From, Asset: in.Asset, Quantity: in.Quantity, To: make([]ledger.Portion, len(in.To)),
+		From:       in.From.Account, Asset: in.Asset, Quantity: in.Quantity, To: make([]ledger.Portion, len(in.To)),
+		Fit: fitOf(in.UpTo, in.Keep, in.AtLeast),
+	}
+	if in.From.IsList() {
+		c.Sources = make([]ledger.Source, len(in.From.Sources))
+		for i, s := range in.From.Sources {
+			c.Sources[i] = ledger.Source{Account: s.Account, Keep: amountOf(s.Keep)}
+		}
 	}
 	for i, p := range in.To {
 		share, _ := ledger.ParseShare(string(p.Share)) // its text was checked as it was read

@@ -26,6 +26,8 @@ const (
 	ruleInteger  = "must be a whole number"
 	ruleBool     = "must be true or false"
 	ruleAmount   = `must be a whole number in a string, such as "2500": at most 28 digits, no leading zeros, no plus`
+	ruleFrom     = "must be an id, or a list of accounts"
+	ruleOne      = "must not be given with a list as "
 	ruleUpTo     = `must be "all", or a whole number above zero in a string, of at most 28 digits`
 	ruleDraft    = `must be "unlimited" or an object of amounts by asset`
 	ruleInstant  = "must be an RFC 3339 time with its offset, such as 2026-11-21T09:00:00Z"
@@ -79,17 +81,22 @@ func (r *reader) members(to reflect.Value) error {
 		return r.skip()
 	})
 	if err == nil {
-		r.together(fields, given, isKnown)
+		r.together(to, fields, given, isKnown)
 	}
 	return err
 }
 
-// together checks which members of an object are given together. given has a bit for each field. isKnown says that the
-// object has no other members.
-func (r *reader) together(fields []client.Field, given uint64, isKnown bool) {
+// together checks which members of an object, which was read into of, are given together. given has a bit for each
+// field. isKnown says that the object has no other members.
+func (r *reader) together(of reflect.Value, fields []client.Field, given uint64, isKnown bool) {
 	has := func(name string) bool {
 		i := slices.IndexFunc(fields, func(f client.Field) bool { return f.JSON == name })
 		return i >= 0 && given&(1<<i) != 0
+	}
+	isList := func(name string) bool {
+		i := slices.IndexFunc(fields, func(f client.Field) bool { return f.JSON == name })
+		from, ok := of.FieldByIndex(fields[i].Index).Interface().(client.From)
+		return ok && from.IsList()
 	}
 	for i := range fields {
 		f, isGiven := &fields[i], given&(1<<i) != 0
@@ -101,6 +108,9 @@ func (r *reader) together(fields []client.Field, given uint64, isKnown bool) {
 			r.failMember(with, ruleRequired+" with "+f.JSON, false)
 		case isGiven && without != "" && has(without):
 			r.failMember(f.JSON, "must not be given with "+without, false)
+		}
+		if one := f.Tag.Get("one"); one != "" && isGiven && isList(one) {
+			r.failMember(f.JSON, ruleOne+one, false)
 		}
 	}
 }
@@ -165,6 +175,18 @@ func (r *reader) value(to reflect.Value, isID bool) (err error) {
 			return err
 		}
 		return r.scalarInto(at, to, isID)
+	case *client.From:
+		switch r.json.PeekKind() {
+		case '[':
+			if err = r.value(reflect.ValueOf(&to.Sources).Elem(), false); len(to.Sources) == 0 {
+				r.fail(at, ruleFrom)
+			}
+			return err
+		case '"':
+			return r.scalarInto(at, &to.Account, true)
+		}
+		r.fail(at, ruleFrom)
+		return r.skip()
 	case *string, *bool, *int, *events.Amount, *time.Time, *client.Share, *client.Weight, *client.UpTo,
 		*client.Zone:
 		return r.scalarInto(at, to, isID)

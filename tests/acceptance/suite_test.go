@@ -54,6 +54,7 @@ func scenarios() []scenario {
 		{"Changes", accountsChange},
 		{"Splits", splits},
 		{"Fits", fits},
+		{"SplitFits", splitFits},
 		{"Conditions", conditions},
 		{"EffectiveDates", effectiveDates},
 		{"Batches", batchesOfRequests},

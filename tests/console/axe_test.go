@@ -194,6 +194,7 @@ func (b *browser) everyPage(visit func(name string)) {
 		{"release", "transaction=held", "transaction=released"},
 		{"reverse", "transaction=posted", "transaction=held"},
 		{"sweep", "from=jane&to=shop&asset=USD&keep=1", "from=jane&to=shop&asset=USD&up_to=1000&at_least=1000"},
+		{"collect", "from=jane&asset=USD&to=shop%3Drest", "from=jane&asset=USD&at_least=9999999&to=shop%3Drest"},
 		{"split", "from=jane&asset=USD&quantity=1&to=shop%3Drest", "from=jane&asset=USD&quantity=1&to=shop%3D50%25"},
 		{"legs", "account-1=jane&asset-1=USD&quantity-1=-1&account-2=shop&asset-2=USD&quantity-2=1&metadata=order%3D1", "account-1=jane"},
 		{"account", "id=new&name=New", ""},

@@ -394,6 +394,44 @@ func TestSweepForm(t *testing.T) {
 	s.shows(s.send("sweep", form, none, http.StatusUnprocessableEntity), `role="alert"`, "5.00", "10.00")
 }
 
+// The form of a split of as much as fits takes several accounts, and shows what each would give now.
+func TestCollectForm(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.ledger.OpenBooks()
+	s.ledger.Must(201, "POST", "/v1/transfers", `{"from":"bank","to":"jane","asset":"USD","quantity":"3000"}`)
+	s.ledger.Must(201, "POST", "/v1/transfers", `{"from":"bank","to":"shop","asset":"USD","quantity":"9000"}`)
+	before := s.ledger.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?consistency=strong", "").Text("available")
+	filled := values("from", "jane\n\nshop 20.00\n", "asset", "USD", "to", "market=1%\nbank=rest")
+	form := s.get("do/collect?from=jane", http.StatusOK)
+	s.has(form, ">jane</textarea>", `name="up_to" value="all"`)
+	preview := s.send("collect", form, filled, http.StatusOK)
+	s.has(preview, "What will be posted", "-"+shown(before), ">Post</button>")
+	s.has(s.send("collect", preview, nil, http.StatusOK), `class="status posted"`, "-"+shown(before))
+	for of, says := range map[string]string{
+		"from=":                   "From: must not be blank",
+		"from=jane x":             "From: &#34;x&#34; is not",
+		"from=jane\nnobody":       "From, no. 2: must be the id of an existing account",
+		"from=shop\nshop":         "From, no. 2: must differ from “From, no. 1”",
+		"to=bank=50%":             "Who gets what: must have a rest",
+		"up_to=x":                 "At most: &#34;x&#34; is not",
+		"to=bank=9999\nbank=rest": "shop (Shop) has 20.00 USD available, and 9,999.00 USD were asked for",
+	} {
+		name, value, _ := strings.Cut(of, "=")
+		wrong := values("from", "shop", "asset", "USD", "to", "bank=rest", name, value)
+		s.shows(s.send("collect", s.get("do/collect", http.StatusOK), wrong, http.StatusUnprocessableEntity), `role="alert"`, says)
+	}
+}
+
+// shown returns an amount of cents as people read it.
+func shown(cents string) string {
+	whole := cents[:len(cents)-2]
+	if n := len(whole); n > 3 {
+		whole = whole[:n-3] + "," + whole[n-3:]
+	}
+	return whole + "." + cents[len(cents)-2:]
+}
+
 // A part of a transaction of one asset is entered as one quantity, or for each posting.
 func TestPartOfBothSides(t *testing.T) {
 	t.Parallel()

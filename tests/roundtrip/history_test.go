@@ -82,7 +82,7 @@ func (h *history) request() client.Request {
 	case 0:
 		asset, quantity := pick(h.Rand, assets), h.quantity()
 		if h.n%3 == 0 {
-			return client.Split{ID: id, Annotation: said, From: from, Asset: asset, Quantity: quantity, Hold: hold, EffectiveAt: at,
+			return client.Split{ID: id, Annotation: said, From: client.From{Account: from}, Asset: asset, Quantity: quantity, Hold: hold, EffectiveAt: at,
 				To: []client.Portion{{Account: to, Share: "33.3%"}, {Account: to, Rest: 2}, {Account: to, Rest: 1}}}
 		}
 		return client.Transfer{ID: id, Annotation: said, From: from, To: to,

@@ -62,6 +62,8 @@ var (
 		Hint: "an earlier day: the posting counts from its beginning"}
 	portionsField = field{Name: "to", Label: "Who gets what", Kind: "lines",
 		Hint: "one on each line, such as fees=2.9%+0.30, tax=19/119, tips=5.00, shop=rest or ann=rest:2"}
+	sourcesField = field{Name: "from", Label: "From", Kind: "lines",
+		Hint: "one on each line, in order, such as giftcard:88, or with what it keeps: wallet:ida 5.00"}
 	mostField = field{Name: "up_to", Label: "At most", Kind: "amount", Value: string(client.All),
 		Hint: "such as 12.50, or all"}
 	keepField = field{Name: "keep", Label: "Keep", Kind: "amount", Optional: true,
@@ -177,6 +179,12 @@ var actions = map[string]action{
 		Title: "Split", Verb: "Post", HasID: true, command: client.KindSplit,
 		Fields: annotated(fromField, quantityField, assetField, portionsField, descriptionField, holdField, dayField),
 		Note:   "Each share is rounded half up. What is left is divided among those who get the rest.",
+	},
+	"collect": {
+		Title: "Split as much as fits", Verb: "Post", HasID: true, command: client.KindSplit,
+		Fields: annotated(sourcesField, assetField, mostField, leastField, portionsField, descriptionField, holdField),
+		Note: "An account gives when those before it are used up. The ledger decides the quantities as it posts. " +
+			"The preview shows what they would be now.",
 	},
 	"legs": {
 		Title: "Several legs", Verb: "Post", HasID: true, HasLegs: true, command: client.KindTransaction,

@@ -299,6 +299,8 @@ func (v *visit) validated(f *form, of field) (any, error) {
 	case of.Kind == "day":
 		day, err := f.day(of.Label, text)
 		return day.Begin(f.in), err
+	case of.Name == sourcesField.Name && of.Kind == "lines":
+		return v.sources(of, asset)
 	case of.Name == portionsField.Name && of.Kind == "lines":
 		return v.portions(of, asset)
 	case of.Kind == "lines":

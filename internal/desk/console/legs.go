@@ -130,6 +130,27 @@ func (v *visit) portions(of field, asset string) (all []client.Portion, err erro
 	return all, nil
 }
 
+// sources returns the accounts that a split takes from: one on each line, with what it keeps.
+func (v *visit) sources(of field, asset string) (from client.From, err error) {
+	from.Sources = []client.Source{}
+	for line := range strings.Lines(of.Value) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		s := client.Source{Account: words[0]}
+		if len(words) > 1 {
+			keep, err := v.units.Parse(v.ctx, of.Label, asset, strings.Join(words[1:], " "))
+			if err != nil {
+				return from, err
+			}
+			s.Keep = &keep
+		}
+		from.Sources = append(from.Sources, s)
+	}
+	return from, nil
+}
+
 // rates returns limits over time: one on each line.
 func (v *visit) rates(of field) (any, error) {
 	rates := []client.Rate{}

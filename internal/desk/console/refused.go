@@ -111,7 +111,7 @@ func (v *visit) refusalText(err error, refused *client.Error, f *form) string {
 	_, invalid := v.units.LoadRefusal(v.ctx, refused, legs...)
 	lines := []string{text}
 	if invalid == nil { // otherwise the figures would be in minor units
-		lines = append(lines, v.figures(refused)...)
+		lines = append(lines, v.figures(f, refused)...)
 	}
 	if missing, ok := errors.AsType[*units.MissingAsset](err); ok {
 		lines = append(lines, "asset “"+missing.ID+"”")
@@ -129,7 +129,7 @@ func (v *visit) refusalText(err error, refused *client.Error, f *form) string {
 }
 
 // figures returns the lines with the figures of a refusal. The assets are loaded.
-func (v *visit) figures(refused *client.Error) (lines []string) {
+func (v *visit) figures(f *form, refused *client.Error) (lines []string) {
 	amount := func(asset string, a events.Amount) string { return v.units.Quantity(asset, a) + " " + asset }
 	who := refused.Account
 	if name := v.directories.name(who); name != "" {
@@ -142,7 +142,10 @@ func (v *visit) figures(refused *client.Error) (lines []string) {
 			of(refused.Requested)), refused.Opens())
 	}
 	if refused.Code == client.CodeInsufficientFunds && who != "" {
-		lines = append(lines, fmt.Sprintf("%s has %s available, and %s were asked for", who,
+		if who += " has"; f.Name == "collect" && len(strings.Fields(f.value(sourcesField.Name))) > 1 {
+			who = "The accounts together have"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s available, and %s were asked for", who,
 			amount(refused.Asset, refused.Available), amount(refused.Asset, refused.Requested)))
 	}
 	for _, l := range refused.Left {

@@ -79,19 +79,19 @@ var idsOf = map[client.Kind][]string{
 // need collects the ids in the body. Members of wrong types are ignored, because the server refuses them.
 func (c *command) need(body []byte) {
 	var b struct {
-		Currency, Asset, From, Buyer, Seller string
-		To                                   accountIDs
-		Overdraft                            json.RawMessage
-		Rates                                []struct{ Asset string }
-		Postings                             []struct{ Account, Asset, Quantity string }
-		EffectiveAt                          string `json:"effective_at"`
-		Settle                               bool
+		Currency, Asset, Buyer, Seller string
+		From, To                       accountIDs
+		Overdraft                      json.RawMessage
+		Rates                          []struct{ Asset string }
+		Postings                       []struct{ Account, Asset, Quantity string }
+		EffectiveAt                    string `json:"effective_at"`
+		Settle                         bool
 	}
 	_ = json.Unmarshal(body, &b)
 	switch c.postings = len(b.Postings); {
 	case c.postings > 0:
 	case c.Kind == client.KindSplit:
-		c.postings = 1 + len(b.To)
+		c.postings = len(b.From) + len(b.To)
 	case c.Kind == client.KindTransfer, c.Kind == client.KindTrade && !b.Settle:
 		c.postings = 2
 	default:
@@ -111,8 +111,8 @@ func (c *command) need(body []byte) {
 		if at, ok := events.ReadTime(b.EffectiveAt); ok {
 			c.effective = events.FormatTime(at)
 		}
-		c.assets, c.accounts = named(b.Asset), append(named(b.From, b.Buyer, b.Seller), named(b.To...)...)
-		for _, debited := range named(b.From, b.Seller) {
+		c.assets, c.accounts = named(b.Asset), named(slices.Concat(b.From, b.To, accountIDs{b.Buyer, b.Seller})...)
+		for _, debited := range named(append(b.From, b.Seller)...) {
 			c.debits = append(c.debits, pair{debited, b.Asset})
 		}
 		for _, p := range b.Postings {
@@ -125,7 +125,7 @@ func (c *command) need(body []byte) {
 	}
 }
 
-// accountIDs are the accounts to which a transfer or a split moves something.
+// accountIDs are the accounts from or to which a transfer or a split moves something.
 type accountIDs []string
 
 // UnmarshalJSON reads an id, or a list of objects with ids.
@@ -135,9 +135,9 @@ func (ids *accountIDs) UnmarshalJSON(text []byte) error {
 		*ids = accountIDs{id}
 		return nil
 	}
-	var portions []struct{ Account string }
-	_ = json.Unmarshal(text, &portions) // the server refuses what is of another type
-	for _, p := range portions {
+	var items []struct{ Account string }
+	_ = json.Unmarshal(text, &items) // the server refuses what is of another type
+	for _, p := range items {
 		*ids = append(*ids, p.Account)
 	}
 	return nil
