@@ -27,17 +27,20 @@ func (a *attempts) nextInstant() time.Time {
 func (a *attempts) setRates(r *request, at time.Time) {
 	for _, s := range r.fit.sources {
 		s.rates = sourceRates{at: at}
-		if s.limit != nil && len(s.limit.account.Rates) > 0 {
+		if s.hasRates() {
 			s.rates.states, _ = a.ledger.rates.of(s.pair)
 			s.rates.given = a.givesBefore(r)
 		}
 	}
 }
 
+// hasRates reports whether the account of the source has limits over time.
+func (s *source) hasRates() bool { return s.limit != nil && len(s.limit.account.Rates) > 0 }
+
 // eachRate calls do for each rate of a source, with what is used of it. It counts by the guard if this command has read
 // it, else by what is known of it, which may be too little or too much.
 func (s *source) eachRate(do func(u *rateUse, used events.Amount)) {
-	if s.limit == nil {
+	if !s.hasRates() {
 		return
 	}
 	states := s.rates.states
@@ -105,6 +108,9 @@ func (a *attempts) fitsOtherwise(at time.Time) bool {
 
 // isOtherwise reports whether the sources give something else at an instant than the next attempt takes.
 func (f *fit) isOtherwise(at time.Time) bool {
+	if !slices.ContainsFunc(f.sources, (*source).hasRates) {
+		return false
+	}
 	for _, s := range f.sources {
 		s.rates.at = at
 	}
