@@ -183,6 +183,49 @@ func TestRequestsOfAsMuchAsFits(t *testing.T) {
 	}
 }
 
+// A split of as much as fits takes one request, as any split, if known funds cover all of up_to by several sources. A
+// source that gives nothing is not written. One that is used up is known to be so only by its guard: it refuses once,
+// its exact funds are read, and the next source gives. A refusal is sent to the guards of all sources.
+func TestRequestsOfSplitsThatFit(t *testing.T) {
+	t.Parallel()
+	s := system.New(t)
+	s.OpenRegister()
+	for _, account := range []string{"shop"} {
+		s.Must(201, "PUT", "/v1/accounts/"+account, `{}`)
+	}
+	for _, account := range []string{"jane", "shop"} {
+		s.Must(201, "POST", "/v1/transfers", `{"from":"bank","to":"`+account+`","asset":"USD","quantity":"500000"}`)
+	}
+	s.DeliverAll()
+	for _, account := range []string{"jane", "shop"} {
+		s.Must(201, "POST", "/v1/transfers", `{"from":"`+account+`","to":"bank","asset":"USD","quantity":"1"}`)
+	}
+	split := func(status int, from, upTo, atLeast string) []string {
+		t.Helper()
+		return system.Lines(system.Promptly(t, func(try int) []system.Request {
+			s.Requests.Take()
+			s.Must(status, "POST", "/v1/splits", fmt.Sprintf(`{"asset":"USD","from":[%s],"up_to":"%s","at_least":"%s",
+				"to":[{"account":"market","share":"1%%"},{"account":"bank","rest":1}]}`, from, upTo, atLeast))
+			return s.Requests.Take()
+		}))
+	}
+	const both = `{"account":"jane"},{"account":"shop"}`
+	split(201, both, "100", "1") // the accounts are known then
+	for _, c := range []struct {
+		what, upTo, atLeast string
+		status, requests    int
+	}{
+		{"by the first", "100", "1", 201, 1},
+		{"by both", "520000", "1", 201, 4},              // the first refuses; its balance and postings are read
+		{"too little", "99999999", "99999999", 422, 12}, // both are read before the attempt and after it
+	} {
+		got := split(c.status, both, c.upTo, c.atLeast)
+		if len(got) != c.requests || c.requests == 1 && strings.Contains(got[0], "ACCOUNT#shop") {
+			t.Errorf("%s: %q", c.what, got)
+		}
+	}
+}
+
 // A backdated trade takes the same requests as any other, and one for the newest closing of the books. Neither it nor a
 // replay of it sends requests to make its postings visible to strong reads.
 func TestWritesOfABackdatedTrade(t *testing.T) {
