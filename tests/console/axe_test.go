@@ -161,6 +161,7 @@ func (b *browser) everyPage(visit func(name string)) {
 	open("asset", "assets/USD")
 	open("groups", "groups")
 	open("accounts", "accounts?q=jane")
+	open("accounts-with-balances", "accounts?asset=USD&sort=balance")
 	open("assets", "assets")
 	open("transactions", "transactions?to=2026-13-01")
 	open("holds", "holds")
