@@ -156,6 +156,8 @@ func callAll(ctx context.Context, t *testing.T, c *client.Client) {
 			{Account: "jane", Asset: "USD", Quantity: amount(-5)}, {Account: "bank", Asset: "USD", Quantity: amount(5)}}},
 		client.Trade{ID: "trade", Asset: "AAPL", Buyer: "jane", Seller: "bank", Quantity: amount(1), Cost: amount(50), Settle: true},
 		client.Transfer{ID: "fit", From: "bank", To: "jane", Asset: "USD", UpTo: "500", AtLeast: new(amount(1))},
+		client.Split{ID: "pay", From: client.From{Sources: []client.Source{{Account: "bank"}}},
+			Asset: "USD", UpTo: "500", AtLeast: new(amount(500)), To: []client.Portion{{Account: "jane", Rest: 1}}},
 		client.Split{ID: "split", From: client.From{Account: "bank"}, Asset: "USD", Quantity: amount(100), EffectiveAt: time.Now().Add(-time.Hour), To: []client.Portion{
 			{Account: "jane", Share: "2.9%", Quantity: new(amount(5))}, {Account: "jane", Rest: 2}}},
 		client.Transfer{ID: "captured", From: "bank", To: "jane", Asset: "USD", Quantity: amount(9), Hold: &client.Hold{}},

@@ -438,3 +438,14 @@ func TestSplitsThatFitAreRefused(t *testing.T) {
 		r.stored("t-1", false)
 	})
 }
+
+// Whoever sends it needs the right to debit every source, also one that gives nothing.
+func TestSourcesAreDebited(t *testing.T) {
+	r := pays("t-1", "jane bob", "fees=1% shop=rest", "5", "")
+	if debited := ledger.Debited(r); !slices.Equal(debited, []string{"jane", "bob"}) {
+		t.Errorf("%v", debited)
+	}
+	if n := ledger.BatchPostings(r); n != 4 {
+		t.Errorf("%d postings", n)
+	}
+}

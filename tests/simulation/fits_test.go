@@ -11,7 +11,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// fits adds transfers of as much as fits, from an account with a limit.
+// fits adds a transfer of as much as fits from an account with a limit, or a split from both of them.
 func (g *generator) fits(account string, begin time.Duration) {
 	fit := ledger.Fit{}
 	least := pick(g.dice, int64(1), 1, 10, 30)
@@ -28,6 +28,17 @@ func (g *generator) fits(account string, begin time.Duration) {
 	op := g.post(begin, func(note ledger.Annotation) ledger.Request {
 		return ledger.PostTransfer{Annotation: note, From: account, To: to, Asset: asset, Fit: &fit}
 	}, legOf(account, asset, events.NewAmount(-least)), legOf(to, asset, events.NewAmount(least)))
+	if n := int64Of(fit.Keep); g.chance(.4) {
+		other := map[string]string{jane: joe, joe: jane}[account]
+		share, _ := ledger.ParseShare("1/3")
+		bounds := ledger.Fit{UpTo: fit.UpTo, AtLeast: fit.AtLeast}
+		op.build = func(note ledger.Annotation) ledger.Request {
+			return ledger.PostSplit{Annotation: note, Asset: asset, Fit: &bounds,
+				Sources: []ledger.Source{{Account: account, Keep: fit.Keep}, {Account: other, Keep: events.NewAmount(n)}},
+				To:      []ledger.Portion{{Account: to, Share: share}, {Account: to, Rest: 1}}}
+		}
+		op.legs = append(op.legs, legOf(other, asset, events.NewAmount(-least)))
+	}
 	op.fit = &fit
 	if g.chance(.2) {
 		op.asHold(200 * time.Second)
@@ -51,38 +62,67 @@ func (h *history) operationOf(transaction string) *operation {
 }
 
 // checkFit checks how much an attempt moves as much as fits of. It is at least the least quantity and at most the most.
-// The bound says how much may have been spent before. So the bound and the quantity together are what the source has, as
-// the command knows it. If the attempt is applied, that is no more than it has, by one of the limits in force since the
-// call began. If less than the most is moved, nobody spent anything in between, so it is no less than what was
-// acknowledged before the call began.
+// The bound of a source says how much may have been spent before. So the bound and what it gives together are what it
+// has, as the command knows it. If the attempt is applied, that is no more than it has, by one of the limits in force
+// since the call began. If it gives less than is asked of it, nobody spent anything in between, so it is no less than
+// what was acknowledged before the call began. An attempt with a negative bound is never applied.
 func (m *model) checkFit(t events.TransactionPosted, in *dynamodb.TransactWriteItemsInput, a *attempt) {
 	c, op := a.call, m.operationOf(t.ID)
 	if op == nil || op.fit == nil || c == nil {
 		return
 	}
-	k, moved := pair{Account: t.Legs[0].Account, Asset: t.Legs[0].Asset}, int64Of(t.Legs[1].Quantity)
-	isMost := op.fit.UpTo != nil && moved == int64Of(*op.fit.UpTo)
-	if moved < int64Of(op.fit.Least()) || !isMost && op.fit.UpTo != nil && moved > int64Of(*op.fit.UpTo) {
-		m.fail("%s moves %d, and may move %+v", t.ID, moved, op.fit)
+	known, gives, moved := map[pair]int64{}, map[pair]int64{}, int64(0)
+	for _, leg := range t.Legs {
+		k := pair{Account: leg.Account, Asset: leg.Asset}
+		if given := -int64Of(leg.Quantity); given > 0 {
+			gives[k], moved = given, moved+given
+		}
 	}
 	for _, action := range in.TransactItems {
-		if action.Update == nil || table.ItemKey(action.Update.Key) != table.Spend.Key(k.Account, k.Asset) {
-			continue
-		}
-		known := number(action.Update.ExpressionAttributeValues, ":bound") + moved
-		a.fits = func() {
-			has, had := m.funds[k]-m.unprojected(k), int64(c.acked[k].credits+c.acked[k].returned)
-			since := m.inForce(k.Account, c)
-			if !slices.ContainsFunc(since, func(v version) bool { return known <= has+op.limit(v, k.Asset) }) {
-				m.fail("%s moves %d of %v as if it had %d, and it has received %d", t.ID, moved, k, known, has)
-			}
-			if isMost {
-				return
-			}
-			m.count("less than the most")
-			if !slices.ContainsFunc(since, func(v version) bool { return known >= had+op.limit(v, k.Asset) }) {
-				m.fail("%s moves %d of %v, which had received %d before: something is left behind", t.ID, moved, k, had)
+		for k, given := range gives {
+			if action.Update != nil && table.ItemKey(action.Update.Key) == table.Spend.Key(k.Account, k.Asset) {
+				bound := number(action.Update.ExpressionAttributeValues, ":bound")
+				if known[k] = bound + given; bound < 0 {
+					return
+				}
 			}
 		}
+	}
+	if moved < int64Of(op.fit.Least()) || op.fit.UpTo != nil && moved > int64Of(*op.fit.UpTo) {
+		m.fail("%s moves %d, and may move %+v", t.ID, moved, op.fit)
+	}
+	isMost := op.fit.UpTo != nil && moved == int64Of(*op.fit.UpTo)
+	a.fits = func() {
+		for k, knows := range known {
+			isLast := k.Account == lastDebited(t)
+			m.checkSource(t, op, c, k, knows, gives[k], isMost && isLast)
+		}
+	}
+}
+
+// lastDebited returns the account of the last debit.
+func lastDebited(t events.TransactionPosted) (account string) {
+	for _, leg := range t.Legs {
+		if leg.Quantity.Sign() < 0 {
+			account = leg.Account
+		}
+	}
+	return account
+}
+
+// checkSource checks what a source of an applied attempt gives: see checkFit. isAsked says that it gives all that is
+// asked of it.
+func (m *model) checkSource(t events.TransactionPosted, op *operation, c *call, k pair, known, gives int64, isAsked bool) {
+	has, had := m.funds[k]-m.unprojected(k), int64(c.acked[k].credits+c.acked[k].returned)
+	since := m.inForce(k.Account, c)
+	if !slices.ContainsFunc(since, func(v version) bool { return known <= has+op.limit(v, k.Asset) }) {
+		m.fail("%s moves %d of %v as if it had %d, and it has received %d", t.ID, gives, k, known, has)
+	}
+	if isAsked {
+		return
+	}
+	m.count("less than the most")
+	if !slices.ContainsFunc(since, func(v version) bool { return known >= had+op.limit(v, k.Asset) }) {
+		m.fail("%s moves %d of %v, which had received %d before: something is left behind", t.ID, gives, k, had)
 	}
 }
