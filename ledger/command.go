@@ -158,6 +158,12 @@ func (l *Ledger) mint(
 		return nil, time.Time{}, err
 	}
 	start := time.Now()
+	// The minter would stay behind an after that is too far ahead, and so would all other commands of the process.
+	if at := after.Time(); at.After(l.now()) {
+		if off, db := l.clock.Off(at, start); off {
+			return nil, time.Time{}, l.clockError(ctx, "KSUIDs to mint are off the store's clock", at, db, nil)
+		}
+	}
 	ids, instant, err := l.minter.MintAfter(after, n)
 	if err != nil {
 		return nil, time.Time{}, l.clockError(ctx, "no KSUID can be minted", l.now(), db, err)

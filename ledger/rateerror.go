@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -33,8 +34,8 @@ func (a *attempts) rateError() *Error {
 }
 
 // rateError is the error of a request that a rate of the pair does not allow after the earlier ones of the batch, nil
-// if they all allow it.
-func (l *limit) rateError(r *request, earlier []*request) *Error {
+// if they all allow it. Of several rates it names one that the request never fits, if there is one.
+func (l *limit) rateError(r *request, earlier []*request) (first *Error) {
 	requested := countedDebits(r, l.pair)
 	if requested.IsZero() {
 		return nil
@@ -45,11 +46,16 @@ func (l *limit) rateError(r *request, earlier []*request) *Error {
 			continue
 		}
 		used := u.usedAfter(earlier, l)
-		if addSaturating(used, requested).Cmp(u.rate.Quantity) > 0 {
-			return exceeded(l.pair.Account, u, used, requested)
+		if addSaturating(used, requested).Cmp(u.rate.Quantity) <= 0 {
+			continue
 		}
+		e := exceeded(l.pair.Account, u, used, requested)
+		if e.Rate.OpensAt.IsZero() {
+			return e
+		}
+		first = cmp.Or(first, e)
 	}
-	return nil
+	return first
 }
 
 // usedAfter returns what is used of a rate of a pair after the first requests of the batch.
@@ -76,7 +82,10 @@ func exceeded(account string, u *rateUse, used, requested events.Amount) *Error 
 		string(u.rate.Per)+" of "+u.rate.Zone+".")
 	e.Account, e.Rate = account, &RateExceeded{Rate: u.rate, Used: used, Available: left, Requested: requested}
 	if requested.Cmp(u.rate.Quantity) <= 0 {
-		e.Rate.OpensAt = u.slots.Next(u.slots.Begin(u.slot))
+		e.Rate.OpensAt = u.next()
 	}
 	return e
 }
+
+// next is when the slot after that of the use begins.
+func (u *rateUse) next() time.Time { return u.slots.Next(u.slots.Begin(u.slot)) }

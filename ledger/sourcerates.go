@@ -87,15 +87,26 @@ func (f *fit) lacksRoom() bool {
 }
 
 // rateError is the error of a fit whose sources lack room: with the rate of the last one that leaves least. It has one,
-// like each of them.
+// like each of them. Whether it ever fits depends on the rates of all sources together.
 func (f *fit) rateError() *Error {
+	var most events.Amount // what all sources may give, if nothing is used
+	for _, s := range f.sources {
+		each := events.MaxFolded()
+		s.eachRate(func(u *rateUse, _ events.Amount) { each = lesser(each, u.rate.Quantity) })
+		most = addSaturating(most, each)
+	}
 	var least *Error
 	last := f.sources[len(f.sources)-1]
 	last.eachRate(func(u *rateUse, used events.Amount) {
 		e := exceeded(last.Account, u, used, f.Least())
-		if least == nil || e.Rate.Available.Cmp(least.Rate.Available) < 0 {
-			least = e
+		if least != nil && e.Rate.Available.Cmp(least.Rate.Available) >= 0 {
+			return
 		}
+		e.Rate.OpensAt = time.Time{}
+		if f.Least().Cmp(most) <= 0 {
+			e.Rate.OpensAt = u.next()
+		}
+		least = e
 	})
 	return least
 }
