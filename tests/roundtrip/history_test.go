@@ -81,6 +81,9 @@ func (h *history) request() client.Request {
 	switch h.IntN(3) {
 	case 0:
 		asset, quantity := pick(h.Rand, assets), h.quantity()
+		if at.IsZero() && h.IntN(2) == 0 {
+			return h.fits(id, said, hold)
+		}
 		if h.n%3 == 0 {
 			return client.Split{ID: id, Annotation: said, From: client.From{Account: from}, Asset: asset, Quantity: quantity, Hold: hold, EffectiveAt: at,
 				To: []client.Portion{{Account: to, Share: "33.3%"}, {Account: to, Rest: 2}, {Account: to, Rest: 1}}}
@@ -96,6 +99,25 @@ func (h *history) request() client.Request {
 	legs := []client.Leg{{Account: from, Asset: "USD", Quantity: a.Neg()}, {Account: from, Asset: "USD", Quantity: b.Neg()},
 		{Account: to, Asset: "USD", Quantity: sum}, {Account: "bank", Asset: "AAPL", Cost: a}, {Account: "bank", Asset: "AAPL", Cost: a.Neg()}}
 	return client.TransactionRequest{ID: id, Annotation: said, Postings: legs, Hold: hold, EffectiveAt: at}
+}
+
+// fits draws a transfer of as much as fits, or a split of it from one account or from two.
+func (h *history) fits(id string, said client.Annotation, hold *client.Hold) client.Request {
+	asset, upTo, keep := pick(h.Rand, assets), client.All, events.NewAmount(h.Int64N(50))
+	if h.IntN(3) > 0 {
+		upTo = client.UpTo(events.NewAmount(50 + h.Int64N(200)).String())
+	}
+	of := h.Perm(len(accounts))
+	from, second, to, other := accounts[of[0]], accounts[of[1]], accounts[of[2]], accounts[of[3]]
+	if h.IntN(4) == 0 {
+		return client.Transfer{ID: id, Annotation: said, From: from, To: to, Asset: asset, UpTo: upTo, Keep: &keep, Hold: hold}
+	}
+	s := client.Split{ID: id, Annotation: said, From: client.From{Account: from}, Asset: asset, UpTo: upTo, Keep: &keep, Hold: hold,
+		To: []client.Portion{{Account: to, Share: "33.3%"}, {Account: other, Quantity: new(events.NewAmount(1))}, {Account: to, Rest: 1}}}
+	if h.IntN(3) > 0 {
+		s.From.Sources, s.Keep = []client.Source{{Account: from, Keep: &keep}, {Account: second}}, nil
+	}
+	return s
 }
 
 // isOfOneAsset reports whether legs are those of a split here.
