@@ -92,6 +92,7 @@ func newBook(t testing.TB) book {
 	w.postBackdated(projectAll)
 	projectAll()
 	w.postCounted()
+	w.postFits()
 	w.trade(100, 3)
 	project(t, client, p) // the newest trades are not settled: they are in no seal
 	addPage()
@@ -334,6 +335,27 @@ func (w writer) postCounted() {
 	w.ended(w.Post(w.Context(), ledger.CaptureRequest{Transaction: "q-part", Part: part(20, 0), Actor: "tester"}))
 	w.ended(w.Post(w.Context(), ledger.ReleaseRequest{Transaction: "q-back", Actor: "tester"}))
 	w.reverse(about("q-2"), "q-0", part(10, 0))
+}
+
+// postFits posts splits of as much as fits of the accounts card and purse. One is a hold, of which a part is captured.
+func (w writer) postFits() {
+	for _, id := range []string{"card", "purse"} {
+		w.open(ledger.OpenAccount{ID: id})
+	}
+	w.pay("s-0", "bank", "card", 300)
+	w.pay("s-1", "bank", "purse", 1000)
+	split := func(note ledger.Annotation, upTo int64) ledger.PostSplit {
+		return ledger.PostSplit{Annotation: note, Asset: "USD", Fit: &ledger.Fit{UpTo: new(amount(upTo))},
+			Sources: []ledger.Source{{Account: "card", Keep: amount(100)}, {Account: "purse"}},
+			To:      []ledger.Portion{{Account: "market", Quantity: new(amount(5))}, {Account: "bank", Rest: 1}}}
+	}
+	w.post(split(about("s-2"), 250)) // 200 and 50
+	w.pay("s-3", "bank", "card", 40)
+	held := about("s-4")
+	held.Hold = &ledger.HoldRequest{}
+	w.post(split(held, 110)) // 40 and 70
+	w.ended(w.Post(w.Context(), ledger.CaptureRequest{Transaction: "s-4", Part: part(55, 0), Actor: "tester"}))
+	w.reverse(about("s-5"), "s-4", part(11, 0))
 }
 
 // registerGroups registers the groups desk and idle. jane is in desk and was in idle. bank was in desk. u-1 is a member
