@@ -231,6 +231,22 @@ func TestHistoryPages(t *testing.T) {
 	}
 }
 
+// A quantity of zero is refused as such: a request would leave it out.
+func TestNoQuantity(t *testing.T) {
+	s := newStub(t, register())
+	for _, args := range [][]string{
+		{"transfer", "jane", "shop", "0", "USD"},
+		{"transfer", "jane", "shop", "0.00", "USD", "--keep", "1"},
+		{"split", "jane", "0", "USD", "shop=rest"},
+	} {
+		code, _, problems := ledger(t, s.URL, args...)
+		if code == exitDone {
+			t.Error(args)
+		}
+		says(t, problems, "QUANTITY: must be above zero")
+	}
+}
+
 // Without --id, each request has a new KSUID, and the server's answer must have it.
 func TestNewIDs(t *testing.T) {
 	s := newStub(t, register())

@@ -50,6 +50,9 @@ func (env *environment) howMuch(ctx context.Context, asset, text, atLeast string
 		if *quantity, err = env.units.Parse(ctx, "QUANTITY", asset, text); err != nil {
 			return err
 		}
+		if quantity.IsZero() { // the request would leave it out
+			return usageErrorf("QUANTITY: must be above zero")
+		}
 		if *most = ""; isMost || atLeast != "" {
 			*most, *quantity = client.UpTo(quantity.String()), events.Amount{}
 		}
