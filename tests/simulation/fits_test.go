@@ -64,25 +64,26 @@ func (h *history) operationOf(transaction string) *operation {
 // checkFit checks how much an attempt moves as much as fits of. It is at least the least quantity and at most the most.
 // The bound of a source says how much may have been spent before. So the bound and what it gives together are what it
 // has, as the command knows it. If the attempt is applied, that is no more than it has, by one of the limits in force
-// since the call began. If it gives less than is asked of it, nobody spent anything in between, so it is no less than
-// what was acknowledged before the call began. An attempt with a negative bound is never applied.
+// since the call began. If it gives less than is asked of it, it gives all that it has as the command knows it: nobody
+// spent anything in between, the bound is what was spent before, and it has no less than what was acknowledged before
+// the call began. An attempt with a negative bound is never applied.
 func (m *model) checkFit(t events.TransactionPosted, in *dynamodb.TransactWriteItemsInput, a *attempt) {
 	c, op := a.call, m.operationOf(t.ID)
 	if op == nil || op.fit == nil || c == nil {
 		return
 	}
-	known, gives, moved := map[pair]int64{}, map[pair]int64{}, int64(0)
+	s, moved, last := map[pair]given{}, int64(0), ""
 	for _, leg := range t.Legs {
 		k := pair{Account: leg.Account, Asset: leg.Asset}
-		if given := -int64Of(leg.Quantity); given > 0 {
-			gives[k], moved = given, moved+given
+		if gives := -int64Of(leg.Quantity); gives > 0 {
+			s[k], moved, last = given{gives: gives}, moved+gives, leg.Account
 		}
 	}
 	for _, action := range in.TransactItems {
-		for k, given := range gives {
+		for k, of := range s {
 			if action.Update != nil && table.ItemKey(action.Update.Key) == table.Spend.Key(k.Account, k.Asset) {
-				bound := number(action.Update.ExpressionAttributeValues, ":bound")
-				if known[k] = bound + given; bound < 0 {
+				of.isLimited, of.bound = true, number(action.Update.ExpressionAttributeValues, ":bound")
+				if s[k] = of; of.bound < 0 {
 					return
 				}
 			}
@@ -93,36 +94,48 @@ func (m *model) checkFit(t events.TransactionPosted, in *dynamodb.TransactWriteI
 	}
 	isMost := op.fit.UpTo != nil && moved == int64Of(*op.fit.UpTo)
 	a.fits = func() {
-		for k, knows := range known {
-			isLast := k.Account == lastDebited(t)
-			m.checkSource(t, op, c, k, knows, gives[k], isMost && isLast)
+		for _, leg := range op.legs { // its sources, in order
+			k := pair{Account: leg.Account, Asset: leg.Asset}
+			if leg.Quantity.Sign() < 0 {
+				m.checkSource(t, op, c, k, s[k], isMost && leg.Account == last)
+			}
+			if isMost && leg.Account == last {
+				return // nothing is asked of those after it
+			}
 		}
 	}
 }
 
-// lastDebited returns the account of the last debit.
-func lastDebited(t events.TransactionPosted) (account string) {
-	for _, leg := range t.Legs {
-		if leg.Quantity.Sign() < 0 {
-			account = leg.Account
-		}
-	}
-	return account
+// given is what a source gives in an attempt, and how much its guard lets be spent before.
+type given struct {
+	gives, bound int64
+	isLimited    bool // false: it gives nothing
 }
 
 // checkSource checks what a source of an applied attempt gives: see checkFit. isAsked says that it gives all that is
 // asked of it.
-func (m *model) checkSource(t events.TransactionPosted, op *operation, c *call, k pair, known, gives int64, isAsked bool) {
+func (m *model) checkSource(t events.TransactionPosted, op *operation, c *call, k pair, s given, isAsked bool) {
 	has, had := m.funds[k]-m.unprojected(k), int64(c.acked[k].credits+c.acked[k].returned)
 	since := m.inForce(k.Account, c)
-	if !slices.ContainsFunc(since, func(v version) bool { return known <= has+op.limit(v, k.Asset) }) {
-		m.fail("%s moves %d of %v as if it had %d, and it has received %d", t.ID, gives, k, known, has)
-	}
-	if isAsked {
-		return
-	}
-	m.count("less than the most")
-	if !slices.ContainsFunc(since, func(v version) bool { return known >= had+op.limit(v, k.Asset) }) {
-		m.fail("%s moves %d of %v, which had received %d before: something is left behind", t.ID, gives, k, had)
+	isRated := func(v version) bool { return k.Asset == usd && len(v.rates) > 0 }
+	known := s.bound + s.gives
+	switch {
+	case !s.isLimited && !slices.ContainsFunc(since, func(v version) bool {
+		return v.state != events.StateOpen || isRated(v) || had+op.limit(v, k.Asset) <= m.spent[k]
+	}):
+		m.fail("%s takes nothing of %v, which had received %d before, and %d are spent", t.ID, k, had, m.spent[k])
+	case !s.isLimited:
+	case !slices.ContainsFunc(since, func(v version) bool { return known <= has+op.limit(v, k.Asset) }):
+		m.fail("%s moves %d of %v as if it had %d, and it has received %d", t.ID, s.gives, k, known, has)
+	case isAsked:
+	case !slices.ContainsFunc(since, func(v version) bool { return known >= had+op.limit(v, k.Asset) }):
+		m.fail("%s moves %d of %v, which had received %d before: something is left behind", t.ID, s.gives, k, had)
+	case !slices.ContainsFunc(since, isRated):
+		m.count("less than the most")
+		m.windows.later = append(m.windows.later, func() { // when its guard is visible
+			if before, ok := m.spentBefore[k][known]; !ok || before != s.bound {
+				m.fail("%s moves %d of %v, which had spent %d, and could spend %d", t.ID, s.gives, k, before, known)
+			}
+		})
 	}
 }

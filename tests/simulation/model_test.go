@@ -64,7 +64,8 @@ type model struct {
 	postings     map[pair]map[events.KSUID]events.PostingRecorded
 	stored       map[pair]sums // sums of all postings
 	spent        map[pair]int64
-	roles        []string // mary's role after each change, from the first
+	spentBefore  map[pair]map[int64]int64 // what a guard had spent before it had spent so much
+	roles        []string                 // mary's role after each change, from the first
 	closings     []events.PeriodClosed
 	closers      map[events.PeriodClosed]*call // the calls that sent them
 	groups       []string                      // the groups of jane's account after each change, from the first
@@ -93,7 +94,8 @@ func newModel(h *history) *model {
 		stored: map[pair]sums{}, ackedSums: map[pair]sums{}, ackedPostings: map[pair]map[events.KSUID]sums{},
 		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		roles: []string{""}, groups: []string{""},
-		summaries: map[string]summary{}, newest: map[table.Key]int64{}, spent: map[pair]int64{},
+		summaries: map[string]summary{}, newest: map[table.Key]int64{},
+		spent: map[pair]int64{}, spentBefore: map[pair]map[int64]int64{},
 		hiddenBackdated: map[pair]map[events.KSUID]events.PostingRecorded{}, lifecycle: newLifecycle(),
 		fundsRead: map[pair]uint64{}, late: map[events.KSUID]bool{},
 	}
@@ -143,7 +145,9 @@ func (m *model) take(key table.Key, before, after table.Item) {
 	case table.Spend.Type:
 		account, asset, _ := table.Spend.Parse(key)
 		k := pair{Account: account, Asset: asset}
-		m.spent[k] = number(after, table.AttrSpent)
+		if spent := number(after, table.AttrSpent); spent != m.spent[k] {
+			inner(m.spentBefore, k)[spent], m.spent[k] = m.spent[k], spent
+		}
 		m.takeGuard(k, number(after, table.AttrChange))
 		m.takeGuardRates(k, after)
 	case table.Current.Type:
