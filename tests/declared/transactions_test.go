@@ -61,8 +61,8 @@ var posts = map[client.Kind]post{
 // partFields say how much is taken of what a request ends or reverses. Quantity stands for all of them.
 var partFields = []string{"cost", "postings"}
 
-// fitFields say how much a transfer moves, in place of a quantity, which stands for all of them. Scenario Fits of
-// tests/acceptance changes each of them.
+// fitFields say how much a transfer or a split moves, in place of a quantity, which stands for all of them. The scenarios
+// Fits and SplitFits of tests/acceptance change each of them.
 var fitFields = []string{"up_to", "keep", "at_least"}
 
 func portions(weight int) []map[string]any {
