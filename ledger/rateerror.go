@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -34,8 +33,8 @@ func (a *attempts) rateError() *Error {
 }
 
 // rateError is the error of a request that a rate of the pair does not allow after the earlier ones of the batch, nil
-// if they all allow it. Of several rates it names one that the request never fits, if there is one.
-func (l *limit) rateError(r *request, earlier []*request) (first *Error) {
+// if they all allow it. Of several rates it names the one that refuses the request longest.
+func (l *limit) rateError(r *request, earlier []*request) (longest *Error) {
 	requested := countedDebits(r, l.pair)
 	if requested.IsZero() {
 		return nil
@@ -49,13 +48,23 @@ func (l *limit) rateError(r *request, earlier []*request) (first *Error) {
 		if addSaturating(used, requested).Cmp(u.rate.Quantity) <= 0 {
 			continue
 		}
-		e := exceeded(l.pair.Account, u, used, requested)
-		if e.Rate.OpensAt.IsZero() {
-			return e
+		if e := exceeded(l.pair.Account, u, used, requested); e.refusesLonger(longest) {
+			longest = e
 		}
-		first = cmp.Or(first, e)
 	}
-	return first
+	return longest
+}
+
+// refusesLonger reports whether the rate of an error refuses a request longer than that of another one, which is nil if
+// there is none.
+func (e *Error) refusesLonger(than *Error) bool {
+	switch {
+	case than == nil:
+		return true
+	case than.Rate.OpensAt.IsZero():
+		return false
+	}
+	return e.Rate.OpensAt.IsZero() || e.Rate.OpensAt.After(than.Rate.OpensAt)
 }
 
 // usedAfter returns what is used of a rate of a pair after the first requests of the batch.

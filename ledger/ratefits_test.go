@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,8 +145,9 @@ func TestSourcesWithinRates(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = r.post(pays("h", "jane bob", "shop=rest", "", "106")) // neither rates nor funds alone refuse it
-		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("105") {
-			t.Errorf("%+v", e.Funds)
+		e = r.refused(err, ledger.CodeInsufficientFunds)
+		if e.Funds.Available != amount("105") || !strings.Contains(e.Detail, "within their limits over time") {
+			t.Errorf("%+v, %+v", e, e.Funds)
 		}
 		is("jane -100, bob -5, shop 105", r.mustPost(pays("i", "jane bob", "shop=rest", "", "105")))
 	})

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"testing"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/table"
@@ -32,6 +33,26 @@ func TestWhatNeverFitsOneOfSeveralRates(t *testing.T) {
 		r.mustPost(transfer("a", "jane", "shop", "50"))
 		r.exceeds(transfer("b", "jane", "shop", "95"), "50", "40", "95", "")
 		r.exceeds(sweep("c", "jane", "shop", "", "", "95"), "50", "40", "95", "")
+	})
+}
+
+// Of several rates that a request exceeds, the one that opens last is named: before it opens, the request is refused.
+func TestRateThatOpensLast(t *testing.T) {
+	inDay(t, func(t *testing.T, r *rig, ends string) {
+		month := events.Rate{Asset: "USD", Per: events.PerMonth, Zone: "Europe/Berlin", Quantity: amount("100")}
+		r.setRates("jane", perDay("100"), month)
+		r.mustPost(transfer("a", "jane", "shop", "60"))
+		in, err := time.LoadLocation("Europe/Berlin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		today := storeNow().In(in)
+		opens := time.Date(today.Year(), today.Month()+1, 1, 0, 0, 0, 0, in).UTC().Format(time.RFC3339)
+		if opens <= ends {
+			t.Fatalf("the month ends at %s, the day at %s", opens, ends)
+		}
+		r.exceeds(transfer("b", "jane", "shop", "50"), "60", "40", "50", opens)
+		r.exceeds(sweep("c", "jane", "shop", "", "", "50"), "60", "40", "50", opens)
 	})
 }
 

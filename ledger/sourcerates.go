@@ -86,8 +86,8 @@ func (f *fit) lacksRoom() bool {
 	return sum.Cmp(f.Least()) < 0
 }
 
-// rateError is the error of a fit whose sources lack room: with the rate of the last one that leaves least. It has one,
-// like each of them. Whether it ever fits depends on the rates of all sources together.
+// rateError is the error of a fit whose sources lack room. Each has a rate then. The error names the one of the last
+// source that refuses the fit longest. Whether the fit ever passes depends on the rates of all sources together.
 func (f *fit) rateError() *Error {
 	var most events.Amount // what all sources may give, if nothing is used
 	for _, s := range f.sources {
@@ -95,20 +95,19 @@ func (f *fit) rateError() *Error {
 		s.eachRate(func(u *rateUse, _ events.Amount) { each = lesser(each, u.rate.Quantity) })
 		most = addSaturating(most, each)
 	}
-	var least *Error
+	var longest *Error
+	var opens time.Time
 	last := f.sources[len(f.sources)-1]
 	last.eachRate(func(u *rateUse, used events.Amount) {
 		e := exceeded(last.Account, u, used, f.Least())
-		if least != nil && e.Rate.Available.Cmp(least.Rate.Available) >= 0 {
-			return
+		if e.Rate.Available.Cmp(f.Least()) < 0 && e.refusesLonger(longest) {
+			longest, opens = e, u.next()
 		}
-		e.Rate.OpensAt = time.Time{}
-		if f.Least().Cmp(most) <= 0 {
-			e.Rate.OpensAt = u.next()
-		}
-		least = e
 	})
-	return least
+	if longest.Rate.OpensAt = opens; f.Least().Cmp(most) > 0 {
+		longest.Rate.OpensAt = time.Time{}
+	}
+	return longest
 }
 
 // fitsOtherwise reports whether the pending fits would be decided otherwise at the instant of the KSUIDs: another day,

@@ -83,12 +83,17 @@ func (s *source) has() events.Amount {
 	case !l.allowsDebit():
 		return events.Amount{}
 	}
-	has := addSaturating(l.available(), l.ownCredits)
-	if has = lesser(has, s.room()); has.Sign() < 0 {
-		return events.Amount{}
+	if has := lesser(s.funds(), s.room()); has.Sign() > 0 {
+		return has
 	}
-	return has
+	return events.Amount{}
 }
+
+// funds are what a source with a limit has above what it keeps, whatever its rates leave. They may be below zero.
+func (s *source) funds() events.Amount { return addSaturating(s.limit.available(), s.limit.ownCredits) }
+
+// isBoundByRates reports whether the rates of a source leave less than it has.
+func (s *source) isBoundByRates() bool { return s.hasRates() && s.room().Cmp(s.funds()) < 0 }
 
 // refuses reports whether a quantity is too small: it is less than the least, or cannot be divided.
 func (f *fit) refuses(quantity events.Amount) bool {
@@ -254,11 +259,15 @@ func (r *request) shortfall(unknown bool) *Error {
 			requested = addSaturating(requested, leg.Quantity)
 		}
 	case len(f.sources) > 1:
-		e.Detail = "The accounts of from together do not have enough " + last.pair.Asset + keeps + "."
+		within := ""
+		if slices.ContainsFunc(f.sources, (*source).isBoundByRates) {
+			within = " within their limits over time"
+		}
+		e.Detail = "The accounts of from together do not have enough " + last.pair.Asset + keeps + within + "."
 	}
 	has := fits
-	if l := last.limit; l != nil && len(f.sources) == 1 && has.IsZero() {
-		has = lesser(has, addSaturating(l.available(), l.ownCredits)) // it may be below zero
+	if last.limit != nil && len(f.sources) == 1 && has.IsZero() {
+		has = lesser(has, last.funds()) // it may be below zero
 	}
 	e.Account, e.Funds = last.Account, &Funds{Asset: last.pair.Asset, Requested: requested, Available: has}
 	if !isLess && unknown {

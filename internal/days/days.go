@@ -12,6 +12,8 @@ package days
 import (
 	"errors"
 	"regexp"
+	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // the zones, for systems that have none
 )
@@ -111,10 +113,17 @@ const local = "Local"
 // Zone returns a zone by its name in the IANA Time Zone Database. The zone of this machine, Local, is refused: the same
 // request would mean another day elsewhere. Error: ErrZone.
 func Zone(name string) (*time.Location, error) {
+	if in, ok := loaded.Load(name); ok {
+		return in.(*time.Location), nil
+	}
 	if zoneName.MatchString(name) && name != local {
 		if in, err := time.LoadLocation(name); err == nil {
+			loaded.Store(strings.Clone(name), in)
 			return in, nil
 		}
 	}
 	return nil, ErrZone
 }
+
+// loaded has the zones that were used, by name: LoadLocation reads them anew each time. There are some hundred.
+var loaded sync.Map

@@ -237,8 +237,11 @@ func OpenFile(path string, filter Filter) (*File, error) {
 	return &File{path, filter, lock}, nil
 }
 
-// Close lets another process use the file.
-func (f *File) Close() error { return f.lock.Close() }
+// Close lets another process use the file. A process that is being started has a copy of the open file for a moment,
+// which would keep the lock.
+func (f *File) Close() error {
+	return errors.Join(syscall.Flock(int(f.lock.Fd()), syscall.LOCK_UN), f.lock.Close())
+}
 
 // kept is the content of a file.
 type kept struct {

@@ -56,7 +56,8 @@ func (s *site) batch(n int, request func(i int) string) {
 
 // bounds has the maximum number of API requests per page, which does not depend on the size of the ledger.
 var bounds = map[string]int{
-	"":                                    12, // the caller, two lists, health, and two for each of four balances
+	// The caller, two lists, health, two for each of four balances, and in the background the newest 5,000 transactions.
+	"":                                    12 + 5_000/client.PageLimit,
 	"accounts":                            1,
 	"accounts?q=one+of&state=open":        0,
 	"assets":                              1,

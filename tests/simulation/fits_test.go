@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -144,4 +145,63 @@ func (m *model) checkSource(t events.TransactionPosted, op *operation, c *call, 
 			}
 		})
 	}
+}
+
+// sources are the pairs that the operation takes as much as fits from.
+func (op *operation) sources(asset string) (all []pair) {
+	for _, leg := range op.legs {
+		if k := (pair{Account: leg.Account, Asset: leg.Asset}); op.fit != nil && k.Asset == asset && leg.Quantity.Sign() < 0 {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// checkTogether checks a refusal because of several sources. It is right if less than what was requested is what they
+// had together at some instant of the call, each by one of the limits in force: of what it had received before the call
+// began, and of what its limits over time left.
+func (m *model) checkTogether(op *operation, sources []pair, e *ledger.Error, c *call) {
+	requested := int64Of(e.Funds.Requested)
+	versions, funds := map[pair][]version{}, map[pair][]int64{} // in force, and what the pair had by each
+	for _, k := range sources {
+		versions[k] = m.inForce(k.Account, c)
+		had := int64(c.acked[k].credits+c.acked[k].returned) - m.spent[k] + op.effectBefore(m, k)
+		for _, v := range versions[k] {
+			has := had + op.limit(v, k.Asset)
+			if v.state != events.StateOpen {
+				has = 0
+			}
+			funds[k] = append(funds[k], has)
+		}
+	}
+	m.windows.later = append(m.windows.later, func() {
+		until := c.answered.Add(20 * m.knobs.itemDelay) // what guards counted may be visible only later
+		for at := c.sent.Add(-maxSkew); !at.After(c.answered.Add(maxSkew)); at = at.Add(time.Second) {
+			together := int64(0)
+			for _, k := range sources {
+				least := requested
+				for i, v := range versions[k] {
+					least = min(least, funds[k][i], m.windows.room(v, k, at, c.sent, until))
+				}
+				together += max(least, 0)
+			}
+			if together < requested {
+				return
+			}
+		}
+		m.fail("%s: refused (%+v), but the sources had %v, and no more was used than this: %+v", op.name, e.Funds, funds,
+			m.windows.log)
+	})
+}
+
+// room is the least that the limits over time of a version left of a pair from one time to another, for KSUIDs of an
+// instant.
+func (w *windows) room(v version, k pair, at, since, until time.Time) int64 {
+	room := int64(math.MaxInt64)
+	for name, limit := range v.rates {
+		if k.Asset == usd {
+			room = min(room, limit-w.most(windowKey{k, name, slotOf(name, at)}, since, until))
+		}
+	}
+	return room
 }

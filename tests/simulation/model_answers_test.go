@@ -201,6 +201,10 @@ func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) 
 		return
 	}
 	k := pair{Account: e.Account, Asset: e.Funds.Asset}
+	if sources := op.sources(k.Asset); len(sources) > 1 {
+		m.checkTogether(op, sources, e, c)
+		return
+	}
 	since := m.inForce(k.Account, c)
 	if len(since) == 0 {
 		m.fail("%s: refused for %v, which has no limit", op.name, k)

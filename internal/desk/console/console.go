@@ -192,7 +192,7 @@ func firstOf[T any](all []T, most int) firstN[T] {
 
 // breakable returns an id in HTML. Lines break after its colons.
 func breakable(id string) template.HTML {
-	return template.HTML(strings.ReplaceAll(html.EscapeString(id), ":", ":<wbr>"))
+	return template.HTML(strings.TrimSuffix(strings.ReplaceAll(html.EscapeString(id), ":", ":<wbr>"), "<wbr>"))
 }
 
 // brief shortens a text to most characters.

@@ -103,12 +103,14 @@ func (d *dir) read() (err error) {
 	return d.load()
 }
 
-// close closes the files, of which hashes may not be open yet.
+// close closes the files, of which hashes may not be open yet, and unlocks the directory. A process that is being started
+// has a copy of the open file for a moment, which would keep the lock.
 func (d *dir) close() error {
+	err := errors.Join(syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN), d.lock.Close())
 	if d.file == nil {
-		return d.lock.Close()
+		return err
 	}
-	return errors.Join(d.file.Close(), d.lock.Close())
+	return errors.Join(d.file.Close(), err)
 }
 
 // readKey reads the public key.
