@@ -54,12 +54,6 @@ func (op *operation) limit(v version, asset string) int64 {
 	return min(v.limits[asset], -int64Of(op.fit.Keep))
 }
 
-// isRated reports whether the version has limits over time for an asset.
-func (v version) isRated(asset string) bool { return asset == usd && len(v.rates) > 0 }
-
-// hasSources reports whether the operation moves as much as fits of several accounts.
-func (op *operation) hasSources() bool { return op.fit != nil && len(op.legs) > 2 }
-
 // operationOf returns the operation that posts a transaction, nil if there is none.
 func (h *history) operationOf(transaction string) *operation {
 	if i := slices.IndexFunc(h.operations, func(op *operation) bool { return op.name == transaction }); i >= 0 {
@@ -124,7 +118,7 @@ type given struct {
 func (m *model) checkSource(t events.TransactionPosted, op *operation, c *call, k pair, s given, isAsked bool) {
 	has, had := m.funds[k]-m.unprojected(k), int64(c.acked[k].credits+c.acked[k].returned)
 	since := m.inForce(k.Account, c)
-	isRated := func(v version) bool { return v.isRated(k.Asset) }
+	isRated := func(v version) bool { return k.Asset == usd && len(v.rates) > 0 }
 	known := s.bound + s.gives
 	switch {
 	case !s.isLimited && !slices.ContainsFunc(since, func(v version) bool {

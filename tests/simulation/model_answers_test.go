@@ -220,8 +220,7 @@ func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) 
 	requested := m.spent[k] - op.effectBefore(m, k) + int64Of(e.Funds.Requested)
 	had := int64(c.acked[k].credits + c.acked[k].returned)
 	if !slices.ContainsFunc(since, func(v version) bool {
-		return v.state != events.StateOpen || requested > had+op.limit(v, k.Asset) ||
-			op.hasSources() && v.isRated(k.Asset) // one may lack funds, and the rates of this one the rest
+		return v.state != events.StateOpen || requested > had+op.limit(v, k.Asset)
 	}) {
 		m.fail("%s: refused although %v had received %d before, and only %d are spent", op.name, k, had, m.spent[k])
 	}
