@@ -103,8 +103,8 @@ func (d *dir) read() (err error) {
 	return d.load()
 }
 
-// close closes the files, of which hashes may not be open yet, and unlocks the directory. A process that is being started
-// has a copy of the open file for a moment, which would keep the lock.
+// close closes the files, of which hashes may not be open yet, and unlocks the directory. A process that is being
+// started has a copy of the open file for a moment, which would keep the lock.
 func (d *dir) close() error {
 	err := errors.Join(syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN), d.lock.Close())
 	if d.file == nil {
