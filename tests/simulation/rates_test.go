@@ -189,7 +189,9 @@ func (w *windows) least(k windowKey, used int64, a *attempt, seen time.Time, lat
 	return used
 }
 
-// most returns the most that was used of a window from one time to another.
+// most returns the most that can have been used of a window from one time to another, by what was seen until then.
+// Commits become visible item by item, and not in the order in which they are applied: so what was given back meanwhile
+// may have been applied after all that was used.
 func (w *windows) most(k windowKey, since, until time.Time) (most int64) {
 	for _, u := range w.log {
 		switch {
@@ -197,7 +199,7 @@ func (w *windows) most(k windowKey, since, until time.Time) (most int64) {
 		case u.seen.Before(since):
 			most = u.used
 		default:
-			most = max(most, u.used)
+			most += max(u.change, 0)
 		}
 	}
 	return most
