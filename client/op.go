@@ -257,6 +257,10 @@ func (c call) isAbout(text []byte) error {
 type Field struct {
 	Path, Query, Header, JSON string // its names in these places, "" if it is not there
 
+	With, Without string // the field that a request must have beside this one, and must not have
+	One           string // the field that must not be a list beside this one
+	In            string // how requests have it in their body: "required", "same", or "" if they may leave it out
+
 	Name     string // in Go
 	Optional bool   // its JSON is omitted if it is not set
 	Index    []int
@@ -300,13 +304,13 @@ func (f Field) Choices() []string {
 }
 
 // IsRequired reports whether a request must have the field in its body.
-func (f Field) IsRequired() bool { return f.Tag.Get("in") == "required" }
+func (f *Field) IsRequired() bool { return f.In == "required" }
 
 // IsAlwaysRequired is IsRequired, whatever other fields the body has.
-func (f Field) IsAlwaysRequired() bool { return f.IsRequired() && f.Tag.Get("without") == "" }
+func (f *Field) IsAlwaysRequired() bool { return f.IsRequired() && f.Without == "" }
 
 // IsSame reports whether the ledger sets the field, so that a request may have it only with an equal value.
-func (f Field) IsSame() bool { return f.Tag.Get("in") == "same" }
+func (f *Field) IsSame() bool { return f.In == "same" }
 
 // IsSettable reports whether requests set the field in their body.
 func (f Field) IsSettable() bool { return f.JSON != "" && f.Path == "" && !f.IsSame() }
@@ -338,6 +342,7 @@ func FieldsOf(t reflect.Type) []Field {
 		name = strings.TrimPrefix(name, "-")
 		field := Field{
 			Path: f.Tag.Get("path"), Query: f.Tag.Get("query"), Header: f.Tag.Get("header"), JSON: name,
+			With: f.Tag.Get("with"), Without: f.Tag.Get("without"), One: f.Tag.Get("one"), In: f.Tag.Get("in"),
 			Name: f.Name, Optional: strings.HasPrefix(options, "omit"), Index: f.Index, Type: f.Type, Tag: f.Tag,
 		}
 		if field.Path+field.Query+field.Header+field.JSON != "" {

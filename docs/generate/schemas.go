@@ -60,7 +60,7 @@ func (d *document) batched(o client.Operation) {
 			f.JSON, f.Path = name, ""
 		}
 		if f.JSON == "id" { // the header for it is not for a batch
-			f.Tag += ` in:"required"`
+			f.In = "required"
 		}
 		fields = append(fields, f)
 	}
@@ -97,11 +97,11 @@ func (d *document) object(t reflect.Type, fields []client.Field, as use) *object
 			omitted = append(omitted, f.JSON)
 		default:
 			properties.set(f.JSON, d.schemaOf(t, f, as))
-			if with := f.Tag.Get("with"); with != "" {
-				needs.set(f.JSON, []string{with})
+			if f.With != "" {
+				needs.set(f.JSON, []string{f.With})
 			}
 			if as == asSent && f.IsRequired() && !f.IsAlwaysRequired() {
-				instead, other = f.JSON, f.Tag.Get("without")
+				instead, other = f.JSON, f.Without
 			}
 			if isRequired(f, as) {
 				required = append(required, f.JSON)

@@ -182,9 +182,9 @@ func (r *request) compare(f client.Field, others []client.Field, in reflect.Valu
 		_, given := r.query[other.Query]
 		switch name := other.Query; {
 		case name == "":
-		case name == f.Tag.Get("with") && !given:
+		case name == f.With && !given:
 			r.failOnce(f.Query, "is supported only together with "+name)
-		case name == f.Tag.Get("without") && given:
+		case name == f.Without && given:
 			r.failOnce(f.Query, "must not be given together with "+name)
 		case name == f.Tag.Get("before"):
 			from, _ := in.FieldByIndex(f.Index).Interface().(time.Time)

@@ -100,17 +100,16 @@ func (r *reader) together(of reflect.Value, fields []client.Field, given uint64,
 	}
 	for i := range fields {
 		f, isGiven := &fields[i], given&(1<<i) != 0
-		with, without := f.Tag.Get("with"), f.Tag.Get("without")
 		switch {
-		case !isGiven && f.IsRequired() && !has(without):
+		case !isGiven && f.IsRequired() && !has(f.Without):
 			r.failMember(f.JSON, ruleRequired, !isKnown)
-		case isGiven && with != "" && !has(with):
-			r.failMember(with, ruleRequired+" with "+f.JSON, false)
-		case isGiven && without != "" && has(without):
-			r.failMember(f.JSON, "must not be given with "+without, false)
+		case isGiven && f.With != "" && !has(f.With):
+			r.failMember(f.With, ruleRequired+" with "+f.JSON, false)
+		case isGiven && f.Without != "" && has(f.Without):
+			r.failMember(f.JSON, "must not be given with "+f.Without, false)
 		}
-		if one := f.Tag.Get("one"); one != "" && isGiven && isList(one) {
-			r.failMember(f.JSON, ruleOne+one, false)
+		if f.One != "" && isGiven && isList(f.One) {
+			r.failMember(f.JSON, ruleOne+f.One, false)
 		}
 	}
 }

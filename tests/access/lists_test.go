@@ -61,7 +61,7 @@ func variants(path string, r client.Operation) []string {
 		}
 		for _, value := range values {
 			query := f.Query + "=" + url.QueryEscape(value)
-			if f.Tag.Get("with") == "asset" {
+			if f.With == "asset" {
 				query += "&asset=USD"
 			}
 			all = append(all, path+caller.Separator(path)+query)
