@@ -170,7 +170,7 @@ func (m *model) checkTogether(op *operation, sources []pair, e *ledger.Error, c 
 	}
 	m.windows.later = append(m.windows.later, func() {
 		until := c.answered.Add(20 * m.knobs.itemDelay) // what guards counted may be visible only later
-		for at := c.sent.Add(-maxSkew); !at.After(c.answered.Add(maxSkew)); at = at.Add(time.Second) {
+		for _, at := range c.instants() {
 			together := int64(0)
 			for _, k := range sources {
 				least := requested

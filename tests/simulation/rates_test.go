@@ -189,6 +189,15 @@ func (w *windows) least(k windowKey, used int64, a *attempt, seen time.Time, lat
 	return used
 }
 
+// instants are those that KSUIDs of the call may have: one in each second, and the last.
+func (c *call) instants() (all []time.Time) {
+	last := c.answered.Add(maxSkew)
+	for at := c.sent.Add(-maxSkew); at.Before(last); at = at.Add(time.Second) {
+		all = append(all, at)
+	}
+	return append(all, last)
+}
+
 // most returns the most that can have been used of a window from one time to another, by what was seen until then.
 // Commits become visible item by item, and not in the order in which they are applied: so what was given back meanwhile
 // may have been applied after all that was used.
@@ -287,12 +296,9 @@ func (m *model) checkRateExceeded(op *operation, e *ledger.Error, c *call) {
 	if op.batch != nil {
 		return
 	}
-	if op.acknowledged != nil {
-		m.fail("%s: refused although it was acknowledged: %w", op.name, e)
-	}
 	m.windows.later = append(m.windows.later, func() {
 		until := c.answered.Add(20 * m.knobs.itemDelay) // what the guard counted may be visible only later
-		for at := c.sent.Add(-maxSkew); !at.After(c.answered.Add(maxSkew)); at = at.Add(time.Second) {
+		for _, at := range c.instants() {
 			k := windowKey{k, e.Rate.Name(), slotOf(e.Rate.Name(), at)}
 			if m.windows.most(k, c.sent, until)+requested > limit {
 				return
