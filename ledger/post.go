@@ -236,8 +236,8 @@ func (a *attempts) commit(ctx *command, requests []*request) (*commit, error) {
 	at := c.instant(now)
 	opened := a.countRates(c, at)
 	switch {
-	case c.unknownZone != "": // the program that accepted the rate had newer zones
-		return nil, busy(CodeUnavailable, "This program does not know the zone "+c.unknownZone+".", nil)
+	case c.unknownZone != "":
+		return nil, unknownZoneError(c.unknownZone)
 	case first.DryRun:
 		return c, nil
 	case opened <= a.opened && !a.fitsOtherwise(at):

@@ -83,13 +83,9 @@ func (u *rateUse) usedAfter(earlier []*request, l *limit) events.Amount {
 
 // exceeded is the error of a debit that a rate does not allow on top of what is used.
 func exceeded(account string, u *rateUse, used, requested events.Amount) *Error {
-	left := addSaturating(u.rate.Quantity, used.Neg())
-	if left.Sign() < 0 { // the limit was lowered
-		left = events.Amount{}
-	}
 	e := refuse(CodeRateExceeded, "The account "+account+" may not debit so much "+u.rate.Asset+" in one "+
 		string(u.rate.Per)+" of "+u.rate.Zone+".")
-	e.Account, e.Rate = account, &RateExceeded{Rate: u.rate, Used: used, Available: left, Requested: requested}
+	e.Account, e.Rate = account, &RateExceeded{Rate: u.rate, Used: used, Available: u.left(used), Requested: requested}
 	if requested.Cmp(u.rate.Quantity) <= 0 {
 		e.Rate.OpensAt = u.next()
 	}
@@ -98,3 +94,16 @@ func exceeded(account string, u *rateUse, used, requested events.Amount) *Error 
 
 // next is when the slot after that of the use begins.
 func (u *rateUse) next() time.Time { return u.slots.Next(u.slots.Begin(u.slot)) }
+
+// left is what a rate leaves after what is used; nothing if it was lowered below that.
+func (u *rateUse) left(used events.Amount) events.Amount {
+	if left := addSaturating(u.rate.Quantity, used.Neg()); left.Sign() > 0 {
+		return left
+	}
+	return events.Amount{}
+}
+
+// unknownZoneError is the error of a rate whose zone the program that accepted it knew, and this one does not.
+func unknownZoneError(zone string) *Error {
+	return busy(CodeUnavailable, "This program does not know the zone "+zone+".", nil)
+}

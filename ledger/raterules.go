@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"ledger.example/events"
-	"ledger.example/internal/days"
 )
 
 // ruleUnlimitedRates is the rule of rates in an account without a limit: no guard counts its debits.
@@ -26,14 +25,10 @@ func (f *faults) rates(rates []events.Rate) {
 		if r.Per != events.PerDay && r.Per != events.PerWeek && r.Per != events.PerMonth {
 			f.check(field("per"), "must be day, week or month")
 		}
-		if _, err := days.Zone(r.Zone); err != nil || !events.ValidZone(r.Zone) {
-			f.check(field("zone"), days.ErrZone.Error())
+		if !IsZone(r.Zone) {
+			f.check(field("zone"), RuleZone)
 		}
-		violation := amountViolation(r.Quantity)
-		if violation == "" && r.Quantity.Sign() <= 0 {
-			violation = "must be above zero"
-		}
-		f.check(field("quantity"), violation)
+		f.check(field("quantity"), positiveViolation(r.Quantity))
 		if ofAsset[r.Asset]++; ofAsset[r.Asset] == events.AssetRatesMax+1 {
 			f.check(field("asset"), fmt.Sprintf("must have at most %d rates", events.AssetRatesMax))
 		}

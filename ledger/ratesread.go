@@ -49,25 +49,17 @@ func (l *Ledger) Rates(ctx context.Context, account, after string, limit int) (u
 	}
 	now := l.now()
 	for _, rate := range all {
-		in, err := days.Zone(rate.Zone)
-		if err != nil {
-			return nil, false, busy(CodeUnavailable, "This program does not know the zone "+rate.Zone+".", err)
+		use, ok := newRateUse(rate, now)
+		if !ok {
+			return nil, false, unknownZoneError(rate.Zone)
 		}
-		state, slots := guards[rate.Asset].rates[rate.Name()], days.Slots{Unit: days.Unit(rate.Per), In: in}
-		slot := max(slots.Of(now), state.slot) // another clock may be ahead
-		u := UsedRate{Rate: rate, Used: state.usedIn(slot), OpensAt: slots.Next(slots.Begin(slot))}
-		u.Available = u.left()
+		state := guards[rate.Asset].rates[rate.Name()]
+		use.slot = max(use.slot, state.slot) // another clock may be ahead
+		u := UsedRate{Rate: rate, Used: state.usedIn(use.slot), OpensAt: use.next()}
+		u.Available = use.left(u.Used)
 		used = append(used, u)
 	}
 	return used, more, nil
-}
-
-// left is what is not used; nothing if the limit was lowered below that.
-func (u UsedRate) left() events.Amount {
-	if left := addSaturating(u.Quantity, u.Used.Neg()); left.Sign() > 0 {
-		return left
-	}
-	return events.Amount{}
 }
 
 // following returns the index of the first rate after a position. The rate there may be gone.

@@ -66,11 +66,8 @@ func (s *source) eachRate(do func(u *rateUse, used events.Amount)) {
 func (s *source) room() events.Amount {
 	room := events.MaxFolded()
 	s.eachRate(func(u *rateUse, used events.Amount) {
-		room = lesser(room, addSaturating(u.rate.Quantity, used.Neg()))
+		room = lesser(room, u.left(used))
 	})
-	if room.Sign() < 0 { // the limit was lowered
-		return events.Amount{}
-	}
 	return room
 }
 

@@ -38,8 +38,17 @@ func (l *Lists) read(ctx context.Context, c table.Consistency, keys ...table.Key
 
 // holder reads an account and its newest change.
 func (l *Lists) holder(ctx context.Context, account string, c table.Consistency) (Holder, error) {
-	found, err := l.read(ctx, c, table.Account.Key(account), table.Current.Key(account))
+	found, err := l.read(ctx, c, versionKeys(account)...)
 	return found.holders[account], err
+}
+
+// versionKeys are the keys of what has the newest versions of accounts: their openings and their newest changes.
+func versionKeys(accounts ...string) []table.Key {
+	keys := make([]table.Key, 0, 2*len(accounts))
+	for _, account := range accounts {
+		keys = append(keys, table.Account.Key(account), table.Current.Key(account))
+	}
+	return keys
 }
 
 // holdings reads balances with their accounts. A missing balance is zero.
@@ -48,7 +57,7 @@ func (l *Lists) holdings(ctx context.Context, pairs ...events.Pair) ([]Holding, 
 	for _, k := range pairs {
 		if keys = append(keys, table.Balance.Key(k.Account, k.Asset)); !asked[k.Account] {
 			asked[k.Account] = true
-			keys = append(keys, table.Account.Key(k.Account), table.Current.Key(k.Account))
+			keys = append(keys, versionKeys(k.Account)...)
 		}
 	}
 	found, err := l.read(ctx, table.Eventual, keys...)

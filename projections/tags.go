@@ -84,11 +84,7 @@ func taggedItem(key table.Key, number int64) table.Item {
 // their newest changes. Absent accounts are left out. It makes one request for each fifty accounts. Errors: those of
 // table.Table; table.ErrMalformedItem; those of events.Decode.
 func NewestVersions(ctx context.Context, t table.Table, accounts []string) (map[string]events.AccountChanged, error) {
-	keys := make([]table.Key, 0, 2*len(accounts))
-	for _, account := range accounts {
-		keys = append(keys, table.Account.Key(account), table.Current.Key(account))
-	}
-	found, err := NewLists(t).read(ctx, table.Strong, keys...)
+	found, err := NewLists(t).read(ctx, table.Strong, versionKeys(accounts...)...)
 	versions := make(map[string]events.AccountChanged, len(found.holders))
 	for account, h := range found.holders {
 		versions[account] = h.version()
@@ -122,12 +118,11 @@ func (l *Lists) TaggedAccounts(ctx context.Context, key, value, prefix string, s
 		return accounts, err
 	}
 	defer annotate(&err, "read accounts")
-	keys, ids := make([]table.Key, 0, 2*len(tagged.Items)), make([]string, len(tagged.Items))
+	ids := make([]string, len(tagged.Items))
 	for i, entry := range tagged.Items {
 		ids[i], _, _ = table.Tagged.Parse(entry)
-		keys = append(keys, table.Account.Key(ids[i]), table.Current.Key(ids[i]))
 	}
-	found, err := l.read(ctx, table.Eventual, keys...)
+	found, err := l.read(ctx, table.Eventual, versionKeys(ids...)...)
 	if err != nil {
 		return accounts, err
 	}
